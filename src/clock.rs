@@ -1,0 +1,61 @@
+//! The only place that asks what time it is. Everything else is handed a [`Clock`] or a time.
+
+use chrono::{DateTime, SubsecRound as _, Utc};
+
+/// Tells the time. The system's in production; in tests one that stands still until it is moved.
+pub trait Clock: Send + Sync {
+    /// Now, in UTC, to the millisecond.
+    fn now(&self) -> DateTime<Utc>;
+}
+
+/// The machine's own clock.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one home of the system clock")]
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now().trunc_subsecs(3)
+    }
+}
+
+/// A clock that always says the same. Set through `REVEILLE_NOW` so that a whole process can be run at a chosen time.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedClock(pub DateTime<Utc>);
+
+impl Clock for FixedClock {
+    fn now(&self) -> DateTime<Utc> {
+        self.0
+    }
+}
+
+/// A time as the database and the journal write it: RFC 3339, UTC, to the millisecond, sortable as text.
+pub fn rfc3339(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// Reads a time that we or a person wrote: RFC 3339 with any offset, or SQLite's `YYYY-MM-DD HH:MM:SS` taken as UTC.
+pub fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    let text = text.trim();
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Some(at.with_timezone(&Utc));
+    }
+    ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"]
+        .iter()
+        .find_map(|format| chrono::NaiveDateTime::parse_from_str(text, format).ok())
+        .map(|naive| naive.and_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_times_are_read_back_and_sort_as_text() {
+        let at = parse_time("2026-11-21 09:05:00").unwrap();
+        assert_eq!(rfc3339(at), "2026-11-21T09:05:00.000Z");
+        assert_eq!(parse_time(&rfc3339(at)), Some(at));
+        assert_eq!(parse_time("2026-11-21T10:05:00+01:00"), Some(at));
+        assert_eq!(parse_time("yesterday"), None);
+    }
+}

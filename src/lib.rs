@@ -1,0 +1,28 @@
+//! Reveille: a personal assistant that wakes, works, writes down what it did, and goes back to sleep.
+//!
+//! The way of one message is the way of the modules:
+//!
+//! 1. [`channel`] and [`bot`]: Telegram in. A batch of updates and the next offset become one transaction in
+//! 2. [`queue`]: the SQLite store: inbox, outbox, journal, lease, reminders, ledger.
+//! 3. [`cycle`]: one wake: upkeep, gate, lock, observe, orient, decide and act, verify, publish, deliver.
+//!    It asks a mind through [`model`], whose calls are carried out by [`tool`]s,
+//! 4. which read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`];
+//! 5. [`repo`] makes one git commit of it and pushes; [`channel`] delivers the answer.
+//!
+//! [`health`] finds and repairs what crashed. [`config`] alone reads the environment, [`clock`] alone asks the
+//! time, [`process`] alone starts children.
+
+pub mod bot;
+pub mod channel;
+pub mod clock;
+pub mod config;
+pub mod cycle;
+pub mod health;
+pub mod memory;
+pub mod model;
+pub mod process;
+pub mod queue;
+pub mod redact;
+pub mod repo;
+pub mod schedule;
+pub mod tool;

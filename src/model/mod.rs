@@ -1,0 +1,119 @@
+//! The mind's seam: a conversation goes in, one assistant turn comes out.
+//!
+//! A model does one request and knows nothing of journals, budgets or retries: [`crate::cycle`] decides those, so that
+//! each try is written down. Conversations are append-only raw JSON: signed thinking makes any rewritten byte of an
+//! earlier turn an error, so turns are kept and sent back exactly as they came.
+
+pub mod anthropic;
+pub mod offline;
+
+use std::{future::Future, pin::Pin, time::Duration};
+
+/// A future that stays on its thread: the wake runs on one.
+pub type TurnFuture<'a> = Pin<Box<dyn Future<Output = Result<Turn, ModelError>> + 'a>>;
+
+/// Something that can take the next turn of a conversation.
+pub trait Model {
+    /// The model's id as it goes into trailers and the ledger, such as `claude-sonnet-5-5` or `offline`.
+    fn name(&self) -> &str;
+
+    /// Asks once for the next turn. No retries: the caller decides by the error.
+    fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a>;
+}
+
+/// All that a model is told. Every string is raw JSON that is sent as it stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conversation {
+    /// A JSON array of system blocks.
+    pub system: String,
+    /// A JSON array of tool definitions (`name`, `description`, `input_schema`).
+    pub tools: String,
+    /// One JSON object a message, `{"role":…,"content":[…]}`, oldest first.
+    pub messages: Vec<String>,
+}
+
+/// An assistant turn as it was received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// The raw JSON array of content blocks, kept byte for byte where the server sent whole blocks; a stream's blocks
+    /// are assembled, a tool's `input` being its partial JSON joined verbatim.
+    pub content: String,
+    /// Why the model stopped.
+    pub stop: Stop,
+    /// What the turn cost in tokens.
+    pub usage: Usage,
+    /// The server's request id, for support.
+    pub request_id: Option<String>,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// The model has said what it wanted to say.
+    EndTurn,
+    /// It waits for the results of its tool calls.
+    ToolUse,
+    /// Cut off at the output limit: a last, unfinished tool call must not run.
+    MaxTokens,
+    /// Cut off at the context's limit, to be treated like [`Stop::MaxTokens`].
+    ContextExceeded,
+    /// A stop sequence was met.
+    StopSequence,
+    /// The server paused a long turn: send the content back to go on.
+    PauseTurn,
+    /// The model declined, with what it said of the reason.
+    Refusal(String),
+    /// A reason this program doesn't know, by name.
+    Unknown(String),
+}
+
+/// Tokens of one or more requests. The prompt's size is the sum of the three inputs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Usage {
+    /// Input tokens that were neither read from nor written to the cache.
+    pub input: u64,
+    /// Output tokens, thinking included.
+    pub output: u64,
+    /// Input tokens read from the prompt cache.
+    pub cache_read: u64,
+    /// Input tokens written to the prompt cache.
+    pub cache_write: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+    }
+}
+
+/// Why no turn was had, by what the caller should do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Overload, rate limit, server fault, broken or cut connection, time-out: try again later.
+    #[error("{why}")]
+    Transient {
+        /// What happened, without secrets.
+        why: String,
+        /// How long the server asked us to wait.
+        retry_after: Option<Duration>,
+        /// Tokens of a turn that was cut off in the middle; they are counted, the turn is not kept.
+        spent: Usage,
+    },
+    /// The key, the account or the spending limit: a person must act, the messages stay queued.
+    #[error("{why}")]
+    Account {
+        /// What happened, without secrets.
+        why: String,
+    },
+    /// The server won't take this conversation (bad request, unknown model, too large): sending it again is no use.
+    #[error("{why}")]
+    Rejected {
+        /// The HTTP status.
+        status: u16,
+        /// What happened, without secrets.
+        why: String,
+    },
+}

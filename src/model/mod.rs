@@ -47,7 +47,8 @@ pub struct Turn {
 }
 
 /// Why a turn ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// The model has said what it wanted to say.
     EndTurn,

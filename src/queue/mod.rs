@@ -1,1 +1,190 @@
-//! (to come)
+//! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. No SQL stands outside this module.
+//!
+//! The bot writes the inbox; everything that a wake writes carries the fence of its [`Lease`], so that a holder that was
+//! replaced while it slept can't write any more. No transaction stays open across a network call.
+
+mod inbox;
+mod journal;
+mod ledger;
+mod lease;
+mod outbox;
+mod reminders;
+mod upkeep;
+
+pub use inbox::{Accepted, Exchange, Incoming, NewIncoming};
+pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
+pub use ledger::Spent;
+pub use lease::{Fence, Holder};
+pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
+pub use reminders::{Firing, NewReminder, Reminder};
+pub use upkeep::{Upkeep, wait_after};
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
+
+/// How long a statement waits for another process's write, in milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
+/// The write-ahead log is cut back to this many bytes after a checkpoint.
+const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
+
+/// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// The database, opened for one process.
+pub struct Store {
+    conn: Connection,
+    path: PathBuf,
+}
+
+/// Why the store didn't do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has been writing for longer than [`BUSY_TIMEOUT`]: try again.
+    #[error("the database is busy: another process has been writing to it for over {} s", BUSY_TIMEOUT.as_secs())]
+    Busy,
+    /// The wake lock was taken over: stop at once, write nothing more.
+    #[error("the lease was lost: another wake holds fence {now}, this one had {held}")]
+    LeaseLost {
+        /// The fence this process was given.
+        held: i64,
+        /// The fence in force.
+        now: i64,
+    },
+    /// A newer program wrote this database: upgrade this one.
+    #[error("{} has schema version {found}, this program knows {known}: a newer reveille has used it", path.display())]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
+    /// No room left: free some; nothing was changed.
+    #[error("the disk is full: nothing was changed in the database")]
+    Full,
+    /// The file isn't a sound database: see `health check`.
+    #[error("the database is damaged: {0}")]
+    Damaged(String),
+    /// Anything else that SQLite or the file system says.
+    #[error("database: {0}")]
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error.to_string()),
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+/// What store calls return.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+impl Store {
+    /// Opens the database, making it (readable by its owner alone) and bringing its schema up to date if need be.
+    pub fn open(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            create_private(path);
+        }
+        let conn = Connection::open(path)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        conn.pragma_update(None, "journal_mode", "WAL")?;
+        conn.pragma_update(None, "synchronous", "FULL")?;
+        conn.pragma_update(None, "fullfsync", true)?;
+        conn.pragma_update(None, "foreign_keys", true)?;
+        conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
+        let mut store = Self { conn, path: path.to_owned() };
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// Opens an existing database for looking only, or says `None` when there is none.
+    pub fn open_read_only(path: &Path) -> Result<Option<Self>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(Some(Self { conn, path: path.to_owned() }))
+    }
+
+    /// The file this store lives in.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
+    pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
+        let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
+    }
+
+    /// Adds to a counter that nobody's words are kept under, such as messages from strangers.
+    pub fn count(&self, name: &str) -> Result<i64> {
+        let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+        Ok(n.unwrap_or(0))
+    }
+
+    fn migrate(&mut self) -> Result<()> {
+        let known = MIGRATIONS.len() as i64;
+        let version = |conn: &Connection| conn.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+        let found = version(&self.conn)?;
+        if found == known {
+            return Ok(());
+        }
+        if found > known {
+            return Err(StoreError::Newer { path: self.path.clone(), found, known });
+        }
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found = version(&tx)?;
+        for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+            tx.execute_batch(migration)?;
+        }
+        tx.pragma_update(None, "user_version", known)?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// One immediate transaction; dropped without effect when `work` fails.
+    fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let value = work(&tx)?;
+        tx.commit()?;
+        Ok(value)
+    }
+
+    /// One immediate transaction of the wake that holds `fence`; refused when another wake has taken over.
+    fn fenced<T>(&mut self, fence: Fence, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        self.write(|tx| {
+            lease::check(tx, fence)?;
+            work(tx)
+        })
+    }
+}
+
+/// The database holds conversations: nobody else on the machine may read it. Best effort, `open` reports real trouble.
+fn create_private(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    if let Err(error) = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        tracing::debug!(%error, "database file not made ahead");
+    }
+}
+
+/// A JSON column's text; a value that can't be written as JSON is a bug of ours and becomes `null`.
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,215 @@
-//! (to come)
+//! What a mind can do: tools as values in, values out.
+//!
+//! A tool gets its checked arguments and a view of the [`World`], and returns what it would tell the mind, a receipt for the
+//! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
+//! changes in one transaction, so a call has either happened once or not at all.
+
+mod keep;
+mod note;
+mod plan;
+mod read;
+mod remember;
+mod reminder;
+mod reply;
+mod task;
+mod tell;
+mod world;
+
+pub use plan::{Complexity, Plan, Step};
+pub use world::{Chat, Documents, World};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::queue::Change;
+
+/// The longest outcome a mind is told, in bytes; the rest is cut and said to be.
+pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
+
+/// What repeating a call would do, for a cycle that was interrupted during it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing changes.
+    Read,
+    /// The same again.
+    Idempotent,
+    /// Something more: never repeated blindly.
+    Once,
+}
+
+/// What a call can do to the person's things. The policy turns it and the autonomy into allow, ask or deny.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Risk {
+    /// Notes, plans, answers to the asking chat, reading memory.
+    Safe,
+    /// Visible outside, easily undone.
+    Caution,
+    /// Not easily undone.
+    Dangerous,
+    /// Never undone.
+    Destructive,
+}
+
+/// A call that did what it was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Done {
+    /// What the mind is told.
+    pub content: String,
+    /// What happened, in the past tense and in a few words; none when nothing was changed.
+    pub receipt: Option<String>,
+    /// What makes it true.
+    pub changes: Vec<Change>,
+}
+
+impl Done {
+    /// Something was found out and nothing changed.
+    fn told(content: impl Into<String>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+}
+
+/// A call that did nothing: the mind is told why as an error result, and can do better.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+impl Refusal {
+    fn because(why: impl std::fmt::Display) -> Self {
+        Self(why.to_string())
+    }
+}
+
+/// What tools return.
+pub type Outcome = Result<Done, Refusal>;
+
+type Run = Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>;
+
+/// One tool: how the mind sees it, what it risks, and what it does.
+pub struct Tool {
+    /// Its name, `snake_case`.
+    pub name: &'static str,
+    /// What it is for, in a few lines for the mind.
+    pub description: &'static str,
+    /// JSON schema of its arguments.
+    pub schema: serde_json::Value,
+    /// What repeating a call would do.
+    pub effect: Effect,
+    /// What a call can do to the person's things.
+    pub risk: Risk,
+    run: Run,
+}
+
+impl Tool {
+    /// A tool whose arguments are `A`: its schema comes from the type, and so does the check.
+    fn new<A: JsonSchema + DeserializeOwned + 'static>(
+        name: &'static str,
+        description: &'static str,
+        effect: Effect,
+        run: fn(A, &World) -> Outcome,
+    ) -> Self {
+        let mut schema = schemars::schema_for!(A).to_value();
+        if let Some(object) = schema.as_object_mut() {
+            object.remove("$schema");
+            object.remove("title");
+        }
+        let run: Run = Box::new(move |input, world| {
+            let arguments = serde_json::from_str(input)
+                .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))?;
+            run(arguments, world)
+        });
+        Self { name, description, schema, effect, risk: Risk::Safe, run }
+    }
+}
+
+/// The tools of one cycle, in a fixed order: their definitions are part of the conversation's signed prefix.
+pub struct Registry {
+    tools: Vec<Tool>,
+}
+
+impl Registry {
+    /// The tools that every mind has.
+    pub fn standard() -> Self {
+        let mut tools = vec![plan::tool(), reply::tool(), tell::tool(), note::note(), note::context_update()];
+        tools.extend(remember::tools());
+        tools.extend(task::tools());
+        tools.extend(reminder::tools());
+        tools.extend(read::tools());
+        Self { tools }
+    }
+
+    /// The offline mind's: the standard ones, and one to keep what it can't answer.
+    pub fn offline() -> Self {
+        let mut registry = Self::standard();
+        registry.tools.push(keep::tool());
+        registry
+    }
+
+    /// The definitions as a raw JSON array.
+    pub fn definitions(&self) -> String {
+        let definitions: Vec<_> = self
+            .tools
+            .iter()
+            .map(|tool| serde_json::json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema}))
+            .collect();
+        serde_json::Value::Array(definitions).to_string()
+    }
+
+    /// A tool by its name.
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// Runs a call. Never panics on what a mind sends: anything wrong is a refusal.
+    pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
+        let Some(tool) = self.get(name) else {
+            let names: Vec<_> = self.tools.iter().map(|tool| tool.name).collect();
+            return Err(Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", "))));
+        };
+        let input = if input.trim().is_empty() { "{}" } else { input };
+        (tool.run)(input, world).map(|mut done| {
+            done.content = bounded(done.content);
+            done
+        })
+    }
+}
+
+/// Cuts a long outcome at a line's end and says so.
+fn bounded(content: String) -> String {
+    if content.len() <= MAX_OUTCOME_BYTES {
+        return content;
+    }
+    let kept: String = content
+        .split_inclusive('\n')
+        .scan(0, |bytes, line| {
+            *bytes += line.len();
+            (*bytes <= MAX_OUTCOME_BYTES).then_some(line)
+        })
+        .collect();
+    format!("{kept}\n(Cut here: {} of {} bytes shown. Ask for a part of it.)", kept.len(), content.len())
+}
+
+/// A text argument that has to say something, within a bound, on one line if it must be.
+fn words(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal> {
+    let text = argument.trim();
+    if text.is_empty() {
+        return Err(Refusal(format!("{name} is empty. Nothing was done.")));
+    }
+    let length = text.chars().count();
+    if length > max_chars {
+        return Err(Refusal(format!("{name} has {length} characters, at most {max_chars} are taken. Nothing was done.")));
+    }
+    Ok(text.to_owned())
+}
+
+/// The first words of a text, for receipts.
+fn brief(text: &str) -> String {
+    const CHARS: usize = 60;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= CHARS {
+        return line;
+    }
+    format!("{}…", line.chars().take(CHARS).collect::<String>().trim_end())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! Orient's gate: is anything due, and why? A pure function of what was observed. No reason, no model call.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    config::QuietHours,
+    memory::{
+        decay::{self, Stage},
+        tasks::Task,
+    },
+    queue::{CycleRow, CycleState, Incoming, Reminder},
+    schedule,
+};
+
+/// How `at:` is written in a task.
+pub const AT_FORMATS: [&str; 3] = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"];
+
+/// The mind that is configured, as the gate needs to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mind {
+    /// Its name.
+    pub name: String,
+    /// Whether it can think of things that nobody asked for: the offline mind only answers.
+    pub is_thinking: bool,
+    /// Whether it may be asked now: not in back-off, and the day's budget isn't spent.
+    pub is_available: bool,
+}
+
+/// What the gate looks at.
+pub struct Observed<'a> {
+    /// Now.
+    pub now: DateTime<Utc>,
+    /// The person's zone.
+    pub tz: Tz,
+    /// The configured mind.
+    pub mind: &'a Mind,
+    /// The queue, oldest first.
+    pub messages: &'a [Incoming],
+    /// Cycles that didn't end.
+    pub open_cycles: &'a [CycleRow],
+    /// Active reminders.
+    pub reminders: &'a [Reminder],
+    /// Active and waiting tasks.
+    pub tasks: &'a [Task],
+    /// Keys that are reasons no more.
+    pub handled: &'a BTreeSet<String>,
+    /// When nothing is said unasked.
+    pub quiet_hours: Option<QuietHours>,
+    /// Commits of people since the last wake, newest first, as (id, what).
+    pub person_commits: &'a [(String, String)],
+}
+
+/// A reason to wake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// A cycle was interrupted.
+    Resume {
+        /// The cycle.
+        cycle_id: String,
+        /// Whether it crashed, which counts against its tries, or only waited.
+        has_crashed: bool,
+    },
+    /// Messages of one chat (and topic) wait for an answer.
+    Messages {
+        /// The chat.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// Rows, oldest first.
+        ids: Vec<i64>,
+    },
+    /// A reminder's slot has come.
+    Reminder {
+        /// Its number.
+        id: i64,
+    },
+    /// The assistant's own next step of a task has come.
+    Task {
+        /// The task.
+        title: String,
+        /// What it says is next.
+        next: Option<String>,
+        /// Handled once under this key.
+        key: String,
+    },
+    /// A task was left untouched for long.
+    Decay {
+        /// The task.
+        title: String,
+        /// How long.
+        stage: Stage,
+        /// Handled once under this key.
+        key: String,
+    },
+    /// A person committed to the memory.
+    PersonCommits {
+        /// What they say, newest first.
+        subjects: Vec<String>,
+    },
+}
+
+impl Reason {
+    /// In a few words, for trailers, the plan file and people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
+            Self::Messages { chat_id: 0, ids, .. } => format!("{} from the console", count(ids.len(), "message")),
+            Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
+            Self::Reminder { id } => format!("reminder {id}"),
+            Self::Task { title, .. } => format!("task {title:?} has its next step now"),
+            Self::Decay { title, stage, .. } => format!("task {title:?} untouched for {} days", stage.days()),
+            Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
+        }
+    }
+}
+
+/// `1 message`, `2 messages`.
+pub fn count(n: usize, what: &str) -> String {
+    match (n, what.split_once(' ')) {
+        (1, _) => format!("1 {what}"),
+        (n, Some((noun, rest))) => format!("{n} {noun}s {rest}"),
+        (n, None) => format!("{n} {what}s"),
+    }
+}
+
+/// All that is due, the most urgent first.
+pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
+    let mut reasons = resumptions(observed);
+    reasons.extend(due_reminders(observed));
+    if observed.mind.is_available {
+        reasons.extend(messages(observed));
+    }
+    if observed.mind.is_available || !observed.mind.is_thinking {
+        reasons.extend(due_tasks(observed));
+        reasons.extend(decaying(observed));
+        if !observed.person_commits.is_empty() {
+            let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
+            reasons.push(Reason::PersonCommits { subjects });
+        }
+    }
+    reasons
+}
+
+/// Whether the configured mind can be given this message now.
+pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
+    message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| at <= now)
+}
+
+/// The key under which a task's own next step is handled.
+pub fn task_key(title: &str, at: &str) -> String {
+    format!("at/{title}/{at}")
+}
+
+/// The key under which a decay line is handled.
+pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
+    let touched = touched.map(|day| day.to_string()).unwrap_or_default();
+    format!("decay/{title}/{touched}/{}", stage.days())
+}
+
+/// Reads a task's `at:` as an instant.
+pub fn task_time(at: &str, tz: Tz) -> Option<DateTime<Utc>> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(at.trim()) {
+        return Some(at.with_timezone(&Utc));
+    }
+    let civil = AT_FORMATS.iter().find_map(|format| {
+        NaiveDateTime::parse_from_str(at.trim(), format)
+            .or_else(|_| chrono::NaiveDate::parse_from_str(at.trim(), format).map(|day| day.and_time(schedule::MORNING)))
+            .ok()
+    })?;
+    Some(schedule::resolve(civil, tz).at)
+}
+
+fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
+    observed
+        .open_cycles
+        .iter()
+        .filter(|cycle| cycle.not_before.is_none_or(|at| at <= observed.now))
+        .filter(|cycle| cycle.state == CycleState::Running || observed.mind.is_available)
+        .map(|cycle| Reason::Resume {
+            cycle_id: cycle.cycle.id.clone(),
+            has_crashed: cycle.state == CycleState::Running,
+        })
+        .collect()
+}
+
+fn messages(observed: &Observed<'_>) -> Vec<Reason> {
+    // What an interrupted cycle has in its conversation is answered by that cycle.
+    let is_taken = |message: &Incoming| {
+        message.cycle_id.as_ref().is_some_and(|id| observed.open_cycles.iter().any(|open| open.cycle.id == *id))
+    };
+    let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
+    for message in observed.messages {
+        if !is_answerable(message, observed.mind, observed.now) || is_taken(message) {
+            continue;
+        }
+        match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {
+            Some((_, _, ids)) => ids.push(message.id),
+            None => chats.push((message.chat_id, message.thread_id, vec![message.id])),
+        }
+    }
+    chats.into_iter().map(|(chat_id, thread_id, ids)| Reason::Messages { chat_id, thread_id, ids }).collect()
+}
+
+fn due_reminders(observed: &Observed<'_>) -> Vec<Reason> {
+    let due = observed.reminders.iter().filter(|reminder| reminder.what.next_at <= observed.now);
+    due.map(|reminder| Reason::Reminder { id: reminder.id }).collect()
+}
+
+fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
+    let with_time = observed.tasks.iter().filter_map(|task| Some((task, task.at()?)));
+    with_time
+        .filter(|(_, at)| task_time(at, observed.tz).is_some_and(|at| at <= observed.now))
+        .map(|(task, at)| Reason::Task {
+            title: task.title.clone(),
+            next: task.get("next").map(str::to_owned),
+            key: task_key(&task.title, at),
+        })
+        .filter(|reason| matches!(reason, Reason::Task { key, .. } if !observed.handled.contains(key)))
+        .collect()
+}
+
+/// Decay is spoken of in waking hours only, so it becomes due then.
+fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
+    let local = observed.now.with_timezone(&observed.tz);
+    if observed.quiet_hours.is_some_and(|hours| hours.contains(&local.time())) {
+        return Vec::new();
+    }
+    observed
+        .tasks
+        .iter()
+        .filter_map(|task| {
+            let stage = decay::stage(task, local.date_naive())?;
+            let key = decay_key(&task.title, task.touched(), stage);
+            (!observed.handled.contains(&key)).then(|| Reason::Decay { title: task.title.clone(), stage, key })
+        })
+        .collect()
+}

@@ -1,0 +1,145 @@
+//! The wake lock: a flock on `.wake-lock`, held for as long as a wake runs, with a line inside that says by whom.
+//!
+//! The file is never unlinked (two processes could then hold "the" lock), and its descriptor is close-on-exec, so that a
+//! child that outlives its wake doesn't hold the lock on.
+
+use std::{
+    fs::File,
+    io::{Read as _, Seek as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use fs2::FileExt as _;
+
+use crate::{clock::rfc3339, process::Identity};
+
+/// The lock, held until dropped.
+#[derive(Debug)]
+pub struct WakeLock {
+    file: File,
+    path: PathBuf,
+}
+
+/// Why a lock couldn't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another wake runs: a normal outcome, nothing to be done.
+    #[error("another wake is running{}", .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default())]
+    Held(Option<Holder>),
+    /// The file can't be opened, locked or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// What stands in the lock file.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Holder {
+    /// The holder's process id.
+    pub pid: u32,
+    /// The boot it runs in.
+    pub boot_id: String,
+    /// When it took the lock, RFC 3339.
+    pub started_at: String,
+    /// The cycle under way, if one is.
+    pub cycle_id: Option<String>,
+    /// When the process started, as the system tells it: pids are reused.
+    #[serde(default)]
+    pub process_started: String,
+    /// The chat that the cycle answers: where to show that somebody is typing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat_id: Option<i64>,
+    /// Forum topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+}
+
+impl Holder {
+    /// The process that this says holds the lock.
+    pub fn identity(&self) -> Identity {
+        Identity { pid: self.pid, boot_id: self.boot_id.clone(), started: self.process_started.clone() }
+    }
+}
+
+impl WakeLock {
+    /// Takes the lock without waiting.
+    pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
+        let io = |source| LockError::Io { path: path.to_owned(), source };
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(io)?;
+        match file.try_lock_exclusive() {
+            Ok(()) => {}
+            Err(error) if error.kind() == fs2::lock_contended_error().kind() => return Err(LockError::Held(read(path))),
+            Err(error) => return Err(io(error)),
+        }
+        let mut lock = Self { file, path: path.to_owned() };
+        lock.describe(me, now, None, None, None)?;
+        Ok(lock)
+    }
+
+    /// Writes down what the holder is doing.
+    pub fn describe(
+        &mut self,
+        me: &Identity,
+        now: DateTime<Utc>,
+        cycle_id: Option<&str>,
+        chat_id: Option<i64>,
+        thread_id: Option<i64>,
+    ) -> Result<(), LockError> {
+        let holder = Holder {
+            pid: me.pid,
+            boot_id: me.boot_id.clone(),
+            started_at: rfc3339(now),
+            cycle_id: cycle_id.map(str::to_owned),
+            process_started: me.started.clone(),
+            chat_id,
+            thread_id,
+        };
+        let line = serde_json::to_string(&holder).unwrap_or_default();
+        self.rewrite(&line).map_err(|source| LockError::Io { path: self.path.clone(), source })
+    }
+
+    fn rewrite(&mut self, line: &str) -> std::io::Result<()> {
+        self.file.rewind()?;
+        self.file.set_len(0)?;
+        self.file.write_all(line.as_bytes())?;
+        self.file.flush()
+    }
+}
+
+impl Drop for WakeLock {
+    fn drop(&mut self) {
+        // An empty file says that the last holder ended in order; the flock itself goes with the descriptor.
+        if let Err(error) = self.rewrite("") {
+            tracing::warn!(%error, "the wake lock's line could not be cleared");
+        }
+    }
+}
+
+/// Whether some process holds the lock now. Takes it for an instant to find out.
+pub fn is_held(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    match file.try_lock_shared() {
+        Ok(()) => false,
+        Err(error) => error.kind() == fs2::lock_contended_error().kind(),
+    }
+}
+
+/// What the lock file says of its holder; `None` when it is empty or unreadable.
+pub fn read(path: &Path) -> Option<Holder> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}

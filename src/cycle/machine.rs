@@ -1,0 +1,312 @@
+//! The cycle's state machine: a journal folded into what to do next. Pure and total.
+//!
+//! [`Cycle::apply`] takes entries in the order in which they were journalled, [`Cycle::next`] says what follows. A fresh
+//! cycle and one that is resumed after a crash differ only in where their entries come from.
+
+use crate::{
+    model::{
+        Conversation, Stop, Usage,
+        content::{assistant_message, text_of, tool_calls},
+    },
+    queue::Entry,
+    tool::Plan,
+};
+
+/// A cut-off text is continued at most this often.
+const MAX_CONTINUATIONS: u32 = 2;
+
+/// Bounds of one cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests to the mind.
+    pub max_rounds: u32,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Ask the mind for its next turn.
+    Ask,
+    /// Run this call and record its outcome.
+    Call(Request),
+    /// Record an outcome without running anything.
+    Reject {
+        /// The call.
+        call: Request,
+        /// What the mind is told.
+        why: &'static str,
+    },
+    /// Journal this user message; it is sent with the next request.
+    Say(String),
+    /// Take this text as the answer to the open messages.
+    Answer {
+        /// Markdown.
+        text: String,
+        /// `answered`, or `refused` when the mind declined.
+        outcome: &'static str,
+    },
+    /// See whether more messages have come for this chat: journal them, or end.
+    Join,
+    /// Nothing more is to be done.
+    Finish,
+}
+
+/// A tool call that waits for its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its id.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Raw JSON arguments.
+    pub input: String,
+}
+
+/// Something that really happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The tool that did it.
+    pub tool: String,
+    /// What, in the past tense; none when nothing was changed.
+    pub what: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    /// The conversation waits for the mind.
+    Asking,
+    /// Calls of the last turn wait for outcomes.
+    Acting(Vec<Pending>),
+    /// The last turn called nothing.
+    Spoken(Stop),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pending {
+    request: Request,
+    is_complete: bool,
+    outcome: Option<(String, bool)>,
+}
+
+/// The state of a cycle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    /// What the mind has been told and has said.
+    pub conversation: Conversation,
+    /// Messages in the conversation that are neither answered nor put aside.
+    pub open: Vec<i64>,
+    /// All messages that were ever in the conversation.
+    pub messages: Vec<i64>,
+    /// Texts sent to the asking chat.
+    pub replies: usize,
+    /// The last plan.
+    pub plan: Option<Plan>,
+    /// What really happened, in order.
+    pub receipts: Vec<Receipt>,
+    /// Tokens of all turns, discarded ones included.
+    pub usage: Usage,
+    /// Turns received.
+    pub turns: u32,
+    phase: Phase,
+    rounds: u32,
+    continuations: u32,
+    was_asked_for_answer: bool,
+    /// Text of the last turn, and of those it continues.
+    text: String,
+}
+
+impl Cycle {
+    /// A cycle before its first entry, with the fixed parts of its conversation.
+    pub fn new(system: String, tools: String) -> Self {
+        Self {
+            conversation: Conversation { system, tools, messages: Vec::new() },
+            open: Vec::new(),
+            messages: Vec::new(),
+            replies: 0,
+            plan: None,
+            receipts: Vec::new(),
+            usage: Usage::default(),
+            turns: 0,
+            phase: Phase::Asking,
+            rounds: 0,
+            continuations: 0,
+            was_asked_for_answer: false,
+            text: String::new(),
+        }
+    }
+
+    /// A cycle as its journal left it.
+    pub fn replay(system: String, tools: String, journal: &[Entry]) -> Self {
+        let mut cycle = Self::new(system, tools);
+        for entry in journal {
+            cycle.apply(entry);
+        }
+        cycle
+    }
+
+    /// Takes an entry into account.
+    pub fn apply(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Said { raw, messages } => {
+                self.conversation.messages.push(raw.clone());
+                self.open.extend(messages);
+                self.messages.extend(messages);
+                match &self.phase {
+                    Phase::Spoken(Stop::MaxTokens) => self.continuations += 1,
+                    Phase::Spoken(_) if messages.is_empty() => self.was_asked_for_answer = true,
+                    _ => {}
+                }
+                if !messages.is_empty() {
+                    self.was_asked_for_answer = false;
+                    self.text.clear();
+                }
+                self.phase = Phase::Asking;
+            }
+            Entry::Asked => self.rounds += 1,
+            Entry::Discarded { usage, .. } => self.usage += *usage,
+            Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
+            Entry::Called { .. } | Entry::Verified { .. } => {}
+            Entry::Outcome { call, name, content, is_error, receipt, closed } => {
+                self.outcome(call, name, content, *is_error);
+                if !is_error {
+                    self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
+                    self.replies += usize::from(name == "reply");
+                }
+                self.open.retain(|id| !closed.contains(id));
+            }
+            Entry::Answered { messages, receipt } => {
+                self.receipts.push(Receipt { tool: "reply".to_owned(), what: Some(receipt.clone()) });
+                self.replies += 1;
+                self.open.retain(|id| !messages.contains(id));
+            }
+        }
+    }
+
+    /// What follows from the state.
+    pub fn next(&self, limits: Limits) -> Step {
+        match &self.phase {
+            Phase::Asking if self.rounds >= limits.max_rounds => self.end_with(&format!(
+                "I stopped after {} rounds of work, which is my limit for one wake.",
+                limits.max_rounds
+            )),
+            Phase::Asking => Step::Ask,
+            Phase::Acting(calls) => next_call(calls),
+            Phase::Spoken(stop) => self.after_text(stop),
+        }
+    }
+
+    /// Ends a cycle that can't go on: open messages get a reason as their answer.
+    pub fn end_with(&self, why: &str) -> Step {
+        if self.open.is_empty() {
+            return Step::Finish;
+        }
+        let done: Vec<_> = self.receipts.iter().filter_map(|receipt| receipt.what.as_deref()).collect();
+        let done = if done.is_empty() {
+            "Nothing was changed.".to_owned()
+        } else {
+            format!("Done so far:\n{}", done.iter().map(|what| format!("- {what}")).collect::<Vec<_>>().join("\n"))
+        };
+        let said = if self.text.trim().is_empty() { String::new() } else { format!("{}\n\n", self.text.trim()) };
+        Step::Answer { text: format!("{said}{why} {done}"), outcome: "answered" }
+    }
+
+    fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
+        self.usage += usage;
+        self.turns += 1;
+        self.conversation.messages.extend(assistant_message(content));
+        let calls: Vec<_> = tool_calls(content, stop)
+            .into_iter()
+            .map(|call| Pending {
+                is_complete: call.complete,
+                request: Request { id: call.id, name: call.name, input: call.input.get().to_owned() },
+                outcome: None,
+            })
+            .collect();
+        if !matches!(stop, Stop::PauseTurn) && !self.is_continuing() {
+            self.text.clear();
+        }
+        self.text.push_str(&text_of(content));
+        self.phase = match stop {
+            _ if !calls.is_empty() => Phase::Acting(calls),
+            Stop::PauseTurn => Phase::Asking,
+            _ => Phase::Spoken(stop.clone()),
+        };
+    }
+
+    /// Whether the last request asked to go on with a text that was cut off.
+    fn is_continuing(&self) -> bool {
+        self.continuations > 0 && !self.text.is_empty()
+    }
+
+    fn outcome(&mut self, call: &str, name: &str, content: &str, is_error: bool) {
+        let Phase::Acting(calls) = &mut self.phase else { return };
+        let Some(pending) = calls.iter_mut().find(|pending| pending.request.id == call && pending.outcome.is_none()) else {
+            return;
+        };
+        if name == "plan" && !is_error {
+            self.plan = serde_json::from_str(&pending.request.input).ok();
+        }
+        pending.outcome = Some((content.to_owned(), is_error));
+    }
+
+    fn after_text(&self, stop: &Stop) -> Step {
+        let text = self.text.trim();
+        match stop {
+            Stop::Refusal(_) if self.open.is_empty() => Step::Finish,
+            Stop::Refusal(why) => {
+                let why = if why.trim().is_empty() { String::new() } else { format!(" It said: {}", why.trim()) };
+                Step::Answer {
+                    text: format!("The model declined to work on this, so it is left as it is.{why} You can put it differently and send it again."),
+                    outcome: "refused",
+                }
+            }
+            Stop::MaxTokens if self.continuations < MAX_CONTINUATIONS => {
+                Step::Say(user_text("(Your last turn was cut off at the output limit. Go on exactly where it stopped.)"))
+            }
+            Stop::MaxTokens => self.end_with("(My answer was cut off here: it was too long.)"),
+            Stop::ContextExceeded => self.end_with("This conversation became too long for me to go on."),
+            _ if self.open.is_empty() => Step::Join,
+            _ if !text.is_empty() => Step::Answer { text: text.to_owned(), outcome: "answered" },
+            _ if !self.was_asked_for_answer => Step::Say(user_text(
+                "(Your person has had no answer yet. Answer with `reply`, or with plain text; if you can't, say why.)",
+            )),
+            _ => self.end_with("I worked on this but found no words for an answer."),
+        }
+    }
+}
+
+fn next_call(calls: &[Pending]) -> Step {
+    let Some(pending) = calls.iter().find(|pending| pending.outcome.is_none()) else {
+        return Step::Say(results(calls));
+    };
+    let call = pending.request.clone();
+    if pending.is_complete {
+        Step::Call(call)
+    } else {
+        Step::Reject { call, why: "This call was cut off before its arguments were complete. It was not run; call again." }
+    }
+}
+
+/// All results of one turn in one user message, as the API wants them.
+fn results(calls: &[Pending]) -> String {
+    let blocks: Vec<_> = calls
+        .iter()
+        .map(|pending| {
+            let (content, is_error) = pending.outcome.clone().unwrap_or_default();
+            let mut block = serde_json::json!({"type": "tool_result", "tool_use_id": pending.request.id, "content": content});
+            if is_error && let Some(block) = block.as_object_mut() {
+                block.insert("is_error".to_owned(), true.into());
+            }
+            block
+        })
+        .collect();
+    serde_json::json!({"role": "user", "content": blocks}).to_string()
+}
+
+/// A user message of one text block.
+pub fn user_text(text: &str) -> String {
+    serde_json::json!({"role": "user", "content": [{"type": "text", "text": text}]}).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The flight recorder: a Markdown file in the workspace that says what a running cycle is about. It is removed when the
+//! cycle has ended, so one that is left over tells of a crash, to people and to `health`.
+
+use std::{
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use crate::tool::Plan;
+
+/// How a plan file's name begins.
+const PREFIX: &str = "plan-";
+
+/// The plan file of a running cycle.
+#[derive(Debug)]
+pub struct PlanFile {
+    path: PathBuf,
+}
+
+impl PlanFile {
+    /// Begins the record of a cycle.
+    pub fn create(workspace: &Path, cycle_id: &str, reasons: &[String], now: DateTime<Utc>) -> std::io::Result<Self> {
+        let recorder = Self { path: path_of(workspace, cycle_id) };
+        let mut text = format!("# Wake {cycle_id}\n\nBegun {}.\n\n## Reasons\n\n", now.format("%Y-%m-%d %H:%M:%S UTC"));
+        for reason in reasons {
+            text.push_str(&format!("- {reason}\n"));
+        }
+        let mut file =
+            std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&recorder.path)?;
+        file.write_all(text.as_bytes())?;
+        Ok(recorder)
+    }
+
+    /// The record of a cycle that is resumed.
+    pub fn reopen(workspace: &Path, cycle_id: &str) -> Self {
+        Self { path: path_of(workspace, cycle_id) }
+    }
+
+    /// Writes the mind's plan down before it acts.
+    pub fn plan(&self, plan: &Plan) -> std::io::Result<()> {
+        let mut text = format!("\n## Plan\n\n{}\n\n", plan.understood.trim());
+        for step in &plan.steps {
+            text.push_str(&format!("- {} (`{}`)\n", step.what, step.tool));
+        }
+        for deferred in &plan.deferred {
+            text.push_str(&format!("- later: {deferred}\n"));
+        }
+        self.append(&text)
+    }
+
+    /// Adds a line on how far the cycle has come.
+    pub fn progress(&self, now: DateTime<Utc>, what: &str) -> std::io::Result<()> {
+        self.append(&format!("{} {what}\n", now.format("%H:%M:%S")))
+    }
+
+    /// The cycle has ended.
+    pub fn remove(&self) -> std::io::Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn append(&self, text: &str) -> std::io::Result<()> {
+        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?.write_all(text.as_bytes())
+    }
+}
+
+fn path_of(workspace: &Path, cycle_id: &str) -> PathBuf {
+    workspace.join(format!("{PREFIX}{cycle_id}.md"))
+}
+
+/// Plan files in a workspace, as (path, cycle id), sorted.
+pub fn left_over(workspace: &Path) -> std::io::Result<Vec<(PathBuf, String)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(workspace)? {
+        let path = entry?.path();
+        let id = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(".md"))
+            .map(str::to_owned);
+        found.extend(id.map(|id| (path, id)));
+    }
+    found.sort();
+    Ok(found)
+}

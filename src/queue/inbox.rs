@@ -1,0 +1,271 @@
+//! Messages in: stored before anybody is told that they arrived, answered or kept, never dropped.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Row, Transaction};
+
+use super::{NewOutgoing, Result, Store, outbox};
+use crate::clock::{parse_time, rfc3339};
+
+/// At most this many queued messages are looked at by one wake; the rest wait for the next look.
+const MAX_QUEUED_READ: i64 = 500;
+
+/// A message as a channel hands it over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewIncoming {
+    /// Where it came from; 0 is the console.
+    pub chat_id: i64,
+    /// What was said, or a description of what was sent.
+    pub text: String,
+    /// `text`, `voice`, `photo`, …
+    pub kind: String,
+    /// The sender's numeric id and display name.
+    pub sender_id: Option<i64>,
+    /// See `sender_id`.
+    pub sender_name: Option<String>,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The channel's own id of the message.
+    pub channel_message_id: Option<i64>,
+    /// What it replies to: somebody's words, never an instruction.
+    pub quoted: Option<String>,
+    /// Whose words these are, when forwarded.
+    pub forwarded_from: Option<String>,
+    /// The update as it came, JSON.
+    pub raw: Option<String>,
+    /// The channel's key of the update: a second delivery is not stored again.
+    pub update_id: Option<i64>,
+}
+
+/// A message in the queue.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Incoming {
+    /// Its row.
+    pub id: i64,
+    /// Where it came from; 0 is the console.
+    pub chat_id: i64,
+    /// What was said.
+    pub text: String,
+    /// When; rows written by hand with an unreadable time count as now.
+    pub received_at: Option<DateTime<Utc>>,
+    /// `text`, `voice`, …
+    pub kind: String,
+    /// Display name of the sender.
+    pub sender_name: Option<String>,
+    /// Forum topic to answer in.
+    pub thread_id: Option<i64>,
+    /// The channel's own id, to reply to.
+    pub channel_message_id: Option<i64>,
+    /// What it replies to.
+    pub quoted: Option<String>,
+    /// Whose words, when forwarded.
+    pub forwarded_from: Option<String>,
+    /// Cycles that failed on it.
+    pub attempts: i64,
+    /// The mind that couldn't answer it.
+    pub held_for: Option<String>,
+    /// Not to be tried before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// The cycle that took it up last.
+    pub cycle_id: Option<String>,
+}
+
+/// One side of a past exchange, for the mind's view of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// When it was said.
+    pub at: Option<DateTime<Utc>>,
+    /// Who said it: the person's name, or `None` for the assistant.
+    pub from: Option<String>,
+    /// The words.
+    pub text: String,
+}
+
+/// What became of a batch of updates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Rows of new messages; a second delivery adds none.
+    pub stored: Vec<i64>,
+    /// Rows of the bot's own answers to commands.
+    pub answers: Vec<i64>,
+}
+
+impl Incoming {
+    const COLUMNS: &str = "id, chat_id, message_text, received_at, kind, sender_name, thread_id, channel_message_id, \
+                           quoted, forwarded_from, attempts, held_for, not_before, cycle_id";
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            chat_id: row.get(1)?,
+            text: row.get(2)?,
+            received_at: row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time),
+            kind: row.get(4)?,
+            sender_name: row.get(5)?,
+            thread_id: row.get(6)?,
+            channel_message_id: row.get(7)?,
+            quoted: row.get(8)?,
+            forwarded_from: row.get(9)?,
+            attempts: row.get(10)?,
+            held_for: row.get(11)?,
+            not_before: row.get::<_, Option<String>>(12)?.as_deref().and_then(parse_time),
+            cycle_id: row.get(13)?,
+        })
+    }
+}
+
+impl Store {
+    /// Queues a message that was said on this machine; returns its row.
+    pub fn say(&mut self, chat_id: i64, text: &str, now: DateTime<Utc>) -> Result<i64> {
+        let message = NewIncoming { chat_id, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
+        self.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
+    }
+
+    /// Stores a batch of updates, the bot's own answers to commands among them and the next offset, in one
+    /// transaction: only after it may the channel be told that they arrived. `strangers` are only counted.
+    pub fn accept(
+        &mut self,
+        bot_id: i64,
+        next_offset: i64,
+        messages: &[NewIncoming],
+        answers: &[NewOutgoing],
+        strangers: u32,
+        now: DateTime<Utc>,
+    ) -> Result<Accepted> {
+        self.write(|tx| {
+            let mut accepted = Accepted::default();
+            for message in messages {
+                accepted.stored.extend(insert(tx, Some(bot_id), message, now)?);
+            }
+            for answer in answers {
+                accepted.answers.extend(outbox::insert(tx, answer, now)?);
+            }
+            if strangers > 0 {
+                tx.execute(
+                    "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
+                     ON CONFLICT (name) DO UPDATE SET n = n + excluded.n, last_at = excluded.last_at",
+                    (strangers, rfc3339(now)),
+                )?;
+            }
+            tx.execute(
+                "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (bot_id) DO UPDATE SET next_offset = excluded.next_offset, last_poll_at = excluded.last_poll_at",
+                (bot_id, next_offset, rfc3339(now)),
+            )?;
+            Ok(accepted)
+        })
+    }
+
+    /// The offset to ask for next: the last batch's last id + 1, or `None` before the first batch of this bot.
+    pub fn next_offset(&self, bot_id: i64) -> Result<Option<i64>> {
+        let offset = self
+            .conn
+            .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
+            .optional()?;
+        Ok(offset)
+    }
+
+    /// Queued messages, oldest first.
+    pub fn queued(&self) -> Result<Vec<Incoming>> {
+        let sql = format!(
+            "SELECT {} FROM incoming_messages WHERE processed = 0 ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            Incoming::COLUMNS
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// How many messages wait, and since when the oldest does.
+    pub fn queue_depth(&self) -> Result<(i64, Option<DateTime<Utc>>)> {
+        let row = self.conn.query_row(
+            "SELECT count(*), min(received_at) FROM incoming_messages WHERE processed = 0",
+            [],
+            |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)),
+        )?;
+        Ok((row.0, row.1.as_deref().and_then(parse_time)))
+    }
+
+    /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
+    pub fn exchanges(&self, chat_id: i64, limit: usize) -> Result<Vec<Exchange>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT at, who, text FROM (
+                 SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id
+                 FROM (SELECT * FROM incoming_messages WHERE chat_id = ?1 AND processed = 1 ORDER BY id DESC LIMIT ?2)
+                 UNION ALL
+                 SELECT created_at, NULL, message_text, id
+                 FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 ORDER BY id DESC LIMIT ?2)
+             ) ORDER BY at DESC, who IS NULL DESC, id DESC LIMIT ?2",
+        )?;
+        let mut exchanges = statement
+            .query_map((chat_id, limit as i64), |row| {
+                Ok(Exchange {
+                    at: row.get::<_, Option<String>>(0)?.as_deref().and_then(parse_time),
+                    from: row.get(1)?,
+                    text: row.get(2)?,
+                })
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        exchanges.reverse();
+        Ok(exchanges)
+    }
+}
+
+fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now: DateTime<Utc>) -> Result<Option<i64>> {
+    let mut statement = tx.prepare_cached(
+        "INSERT INTO incoming_messages (chat_id, message_text, received_at, kind, sender_id, sender_name, thread_id,
+             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+         ON CONFLICT DO NOTHING RETURNING id",
+    )?;
+    let id = statement
+        .query_row(
+            rusqlite::params![
+                message.chat_id,
+                message.text,
+                rfc3339(now),
+                if message.kind.is_empty() { "text" } else { &message.kind },
+                message.sender_id,
+                message.sender_name,
+                message.thread_id,
+                message.channel_message_id,
+                message.quoted,
+                message.forwarded_from,
+                message.raw,
+                message.update_id.and(bot_id),
+                message.update_id,
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(id)
+}
+
+/// Writes down which cycle has taken messages up.
+pub(super) fn take_up(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
+    let mut statement = tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
+    for id in ids {
+        statement.execute((id, cycle))?;
+    }
+    Ok(())
+}
+
+/// Marks messages as done within a cycle's transaction; those already done keep their first outcome.
+pub(super) fn mark(tx: &Transaction<'_>, ids: &[i64], outcome: &str, cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    let mut statement = tx.prepare_cached(
+        "UPDATE incoming_messages SET processed = 1, outcome = ?2, cycle_id = ?3, processed_at = ?4
+         WHERE id = ?1 AND processed = 0",
+    )?;
+    for id in ids {
+        statement.execute((id, outcome, cycle, rfc3339(now)))?;
+    }
+    Ok(())
+}
+
+/// Keeps messages for another mind than `mind`.
+pub(super) fn hold(tx: &Transaction<'_>, ids: &[i64], mind: &str, cycle: &str) -> Result<()> {
+    let mut statement =
+        tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
+    for id in ids {
+        statement.execute((id, mind, cycle))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The fence in `processing_lock`: each holder of the wake lock gets the next number, and every write of a wake carries
+//! it. The lock itself is a flock on a file (see [`crate::cycle`]); this is what makes a lost lock harmless here.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::{Result, Store, StoreError, json};
+use crate::{
+    clock::{parse_time, rfc3339},
+    process::Identity,
+};
+
+/// The number of one holding of the wake lock; larger is later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fence(pub i64);
+
+/// Who `processing_lock` says is working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its fence.
+    pub fence: Fence,
+    /// Whether it still holds.
+    pub is_locked: bool,
+    /// Since when.
+    pub locked_at: Option<DateTime<Utc>>,
+    /// Which process it is, if that can be read.
+    pub identity: Option<Identity>,
+}
+
+/// Refuses when a later fence than ours is in force.
+pub(super) fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
+    let now: i64 = tx.query_row("SELECT fence FROM processing_lock WHERE id = 1", [], |row| row.get(0))?;
+    if now == fence.0 { Ok(()) } else { Err(StoreError::LeaseLost { held: fence.0, now }) }
+}
+
+impl Store {
+    /// Takes the next fence for a process that already holds the flock.
+    pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
+        self.write(|tx| {
+            tx.execute("INSERT OR IGNORE INTO processing_lock (id) VALUES (1)", [])?;
+            let fence = tx.query_row(
+                "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, fence = fence + 1, holder = ?2
+                 WHERE id = 1 RETURNING fence",
+                (rfc3339(now), json(identity)),
+                |row| row.get(0),
+            )?;
+            Ok(Fence(fence))
+        })
+    }
+
+    /// Frees the lease; without effect when somebody else holds it by now.
+    pub fn release_lease(&mut self, fence: Fence) -> Result<()> {
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
+                [fence.0],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// What `processing_lock` says.
+    pub fn holder(&self) -> Result<Option<Holder>> {
+        let row = self
+            .conn
+            .query_row("SELECT fence, is_locked, locked_at, holder FROM processing_lock WHERE id = 1", [], |row| {
+                Ok(Holder {
+                    fence: Fence(row.get(0)?),
+                    is_locked: row.get::<_, i64>(1)? != 0,
+                    locked_at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
+                    identity: row.get::<_, Option<String>>(3)?.and_then(|text| serde_json::from_str(&text).ok()),
+                })
+            })
+            .optional()?;
+        Ok(row)
+    }
+}

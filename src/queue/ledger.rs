@@ -1,0 +1,72 @@
+//! What the minds cost: one row a request, discarded turns included.
+
+use chrono::{DateTime, Utc};
+
+use super::{Fence, Result, Store};
+use crate::{clock::rfc3339, model::Usage};
+
+/// Tokens and money of some stretch of time or of a cycle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Spent {
+    /// Tokens by kind.
+    pub tokens: Usage,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+impl Store {
+    /// Books one request.
+    pub fn book(
+        &mut self,
+        fence: Fence,
+        cycle_id: &str,
+        model: &str,
+        usage: Usage,
+        cost_usd: f64,
+        discarded: bool,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.fenced(fence, |tx| {
+            tx.execute(
+                "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, discarded)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                rusqlite::params![
+                    cycle_id,
+                    rfc3339(now),
+                    model,
+                    usage.input,
+                    usage.output,
+                    usage.cache_read,
+                    usage.cache_write,
+                    cost_usd,
+                    discarded
+                ],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// What was spent since a moment, such as the local day's beginning.
+    pub fn spent_since(&self, since: DateTime<Utc>) -> Result<Spent> {
+        self.spent("at >= ?1", &rfc3339(since))
+    }
+
+    /// What a cycle cost.
+    pub fn spent_by(&self, cycle_id: &str) -> Result<Spent> {
+        self.spent("cycle_id = ?1", cycle_id)
+    }
+
+    fn spent(&self, condition: &str, value: &str) -> Result<Spent> {
+        let sql = format!(
+            "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
+                    COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
+        );
+        let spent = self.conn.query_row(&sql, [value], |row| {
+            Ok(Spent {
+                tokens: Usage { input: row.get(0)?, output: row.get(1)?, cache_read: row.get(2)?, cache_write: row.get(3)? },
+                cost_usd: row.get(4)?,
+            })
+        })?;
+        Ok(spent)
+    }
+}

@@ -1,0 +1,354 @@
+//! Messages out, in two phases: a row and the state of each of its parts first, the sending later and elsewhere.
+//!
+//! A part goes planned → attempting → sent. An attempt that ended without an answer is `unknown`: it may have arrived.
+//! The next wake sends it once more, marked as a repeat; a second doubt leaves it `unknown` for good, for a person to see.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::{Fence, Result, Store, json};
+use crate::{
+    channel::render,
+    clock::{parse_time, rfc3339},
+    process::{self, Identity},
+};
+
+/// A message to be delivered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NewOutgoing {
+    /// Where to; 0 is the console.
+    pub chat_id: i64,
+    /// Markdown.
+    pub text: String,
+    /// `reply`, `tell`, `reminder`, `notice` or `command`.
+    pub kind: String,
+    /// The same key is never told twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Forum topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    /// The channel's id of the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<i64>,
+    /// Not delivered before this cycle has committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle_id: Option<String>,
+}
+
+/// A part that this process has taken to send, and nobody else will.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Its message's row.
+    pub outgoing_id: i64,
+    /// Its number within the message, from 0.
+    pub part: i64,
+    /// Where to.
+    pub chat_id: i64,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The channel's id of the question; on the first part only.
+    pub reply_to: Option<i64>,
+    /// Formatted text.
+    pub html: String,
+    /// The same without formatting.
+    pub plain: String,
+    /// Whether an earlier send of it ended in doubt: it is then marked.
+    pub is_repeat: bool,
+    /// Attempts so far, this one included.
+    pub attempts: u32,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartOutcome {
+    /// The channel confirmed it, under this id.
+    Sent(i64),
+    /// Surely not sent: try again after that time.
+    Later {
+        /// Not before.
+        not_before: DateTime<Utc>,
+        /// Why.
+        why: String,
+    },
+    /// It may or may not have arrived.
+    Unknown(String),
+    /// The channel will never take it.
+    Failed(String),
+}
+
+/// A message that isn't fully delivered, and why.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Undelivered {
+    /// Its row.
+    pub id: i64,
+    /// Where to.
+    pub chat_id: i64,
+    /// The worst state among its open parts.
+    pub state: String,
+    /// When it was written.
+    pub created_at: String,
+    /// Not tried again before.
+    pub not_before: Option<String>,
+    /// The last error.
+    pub error: Option<String>,
+    /// Attempts of its open parts.
+    pub attempts: i64,
+}
+
+/// What a running cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push.
+const DELIVERABLE: &str = "NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = o.cycle_id AND c.state = 'running')";
+
+impl Store {
+    /// Plans a message outside a cycle; `None` when its key was already told.
+    pub fn plan_message(&mut self, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+        self.write(|tx| insert(tx, message, now))
+    }
+
+    /// Takes the next part that may be sent now: in order within a chat, so an earlier part that has to wait holds the
+    /// later ones back. `only` limits it to these messages.
+    pub fn claim_part(&mut self, only: Option<&[i64]>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+        let only = only.map(json);
+        let sql = format!(
+            "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts
+             FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
+             WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
+               AND (p.not_before IS NULL OR p.not_before <= ?1)
+               AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+               AND {DELIVERABLE}
+               AND NOT EXISTS (
+                   SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
+                   WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND e.state IN ('planned', 'attempting')
+                     AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))
+             ORDER BY o.id, p.part LIMIT 1"
+        );
+        self.write(|tx| {
+            plan_parts(tx, now)?;
+            let claimed = tx
+                .prepare_cached(&sql)?
+                .query_row((rfc3339(now), &only), |row| {
+                    let part: i64 = row.get(1)?;
+                    Ok(Claimed {
+                        outgoing_id: row.get(0)?,
+                        part,
+                        chat_id: row.get(2)?,
+                        thread_id: row.get(3)?,
+                        reply_to: row.get::<_, Option<i64>>(4)?.filter(|_| part == 0),
+                        html: row.get(5)?,
+                        plain: row.get(6)?,
+                        is_repeat: row.get::<_, i64>(7)? > 0,
+                        attempts: row.get::<_, u32>(8)? + 1,
+                    })
+                })
+                .optional()?;
+            if let Some(claimed) = &claimed {
+                tx.execute(
+                    "UPDATE outgoing_parts SET state = 'attempting', attempts = attempts + 1, sender = ?3, changed_at = ?4
+                     WHERE outgoing_id = ?1 AND part = ?2",
+                    (claimed.outgoing_id, claimed.part, json(me), rfc3339(now)),
+                )?;
+            }
+            Ok(claimed)
+        })
+    }
+
+    /// Writes down how the attempt at a claimed part ended.
+    pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
+        let (state, not_before, id, error) = match outcome {
+            PartOutcome::Sent(id) => ("sent", None, Some(*id), None),
+            PartOutcome::Later { not_before, why } => ("planned", Some(rfc3339(*not_before)), None, Some(why)),
+            PartOutcome::Unknown(why) => ("unknown", None, None, Some(why)),
+            PartOutcome::Failed(why) => ("failed", None, None, Some(why)),
+        };
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
+                     error = ?6, changed_at = ?7, sender = NULL
+                 WHERE outgoing_id = ?1 AND part = ?2 AND state IN ('attempting', 'unknown')",
+                (claimed.outgoing_id, claimed.part, state, not_before, id, error, rfc3339(now)),
+            )?;
+            tx.execute(
+                "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
+                     SELECT 1 FROM outgoing_parts WHERE outgoing_id = ?1 AND state != 'sent')",
+                (claimed.outgoing_id, rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Settles what dead senders left: an attempt without an owner is in doubt, and a part in doubt is planned once more,
+    /// to be marked as a repeat. Called once at the start of a wake, before it sends anything. Returns how many parts will be repeated.
+    pub fn recover_outbox(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
+        self.fenced(fence, |tx| {
+            let mut statement =
+                tx.prepare("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
+            let attempting = statement
+                .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Option<String>>(2)?)))?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            for (id, part, sender) in attempting {
+                let owner = sender.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
+                if owner.is_none_or(|owner| !process::is_alive(&owner)) {
+                    tx.execute(
+                        "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
+                             error = 'the sender died while sending'
+                         WHERE outgoing_id = ?1 AND part = ?2",
+                        (id, part, rfc3339(now)),
+                    )?;
+                }
+            }
+            let repeats = tx.execute(
+                "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
+                 WHERE state = 'unknown' AND repeats = 0",
+                [rfc3339(now)],
+            )?;
+            Ok(repeats)
+        })
+    }
+
+    /// Whether something may be sent now, or has to be settled after a dead sender.
+    pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
+        let sql = format!(
+            "SELECT EXISTS (
+                 SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
+                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
+                   AND (p.part IS NULL OR p.state = 'attempting' OR p.state = 'unknown' AND p.repeats = 0
+                        OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1)))"
+        );
+        Ok(self.conn.prepare_cached(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?)
+    }
+
+    /// When the next waiting part may be tried, if one waits.
+    pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
+        let text: Option<String> = self.conn.query_row(
+            "SELECT min(COALESCE(not_before, '')) FROM outgoing_parts WHERE state = 'planned'",
+            [],
+            |row| row.get(0),
+        )?;
+        Ok(text.as_deref().and_then(parse_time))
+    }
+
+    /// Messages not fully delivered, oldest first.
+    pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
+        let mut statement = self.conn.prepare(
+            "SELECT o.id, o.chat_id, COALESCE(max(p.state), 'planned'), o.created_at, max(p.not_before), max(p.error),
+                    COALESCE(max(p.attempts), 0)
+             FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.state != 'sent'
+             WHERE o.sent_at IS NULL GROUP BY o.id ORDER BY o.id LIMIT 200",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(Undelivered {
+                id: row.get(0)?,
+                chat_id: row.get(1)?,
+                state: row.get(2)?,
+                created_at: row.get(3)?,
+                not_before: row.get(4)?,
+                error: row.get(5)?,
+                attempts: row.get(6)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Replies to the console that weren't shown yet, oldest first, as (row, text).
+    pub fn console_unshown(&self) -> Result<Vec<(i64, String)>> {
+        let sql = format!(
+            "SELECT o.id, o.message_text FROM outgoing_messages o
+             WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} ORDER BY o.id"
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Marks a console reply as shown.
+    pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            tx.execute("UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL", (id, rfc3339(now)))?;
+            tx.execute("UPDATE outgoing_parts SET state = 'sent' WHERE outgoing_id = ?1", [id])?;
+            Ok(())
+        })
+    }
+
+    /// How many messages of this kind were written since `since`.
+    pub fn told_since(&self, kind: &str, since: DateTime<Utc>) -> Result<i64> {
+        let n = self.conn.query_row(
+            "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND created_at >= ?2",
+            (kind, rfc3339(since)),
+            |row| row.get(0),
+        )?;
+        Ok(n)
+    }
+
+    /// Whether this key was told before.
+    pub fn was_told(&self, key: &str) -> Result<bool> {
+        let told = self.conn.query_row("SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key = ?1)", [key], |row| row.get(0))?;
+        Ok(told)
+    }
+
+    /// The texts a cycle has written for a chat, in order.
+    pub fn written_by(&self, cycle_id: &str) -> Result<Vec<(i64, String)>> {
+        let mut statement =
+            self.conn.prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
+        Ok(statement.query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// Plans a message and its parts; `None` when its key was already told.
+pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+    let id: Option<i64> = tx
+        .prepare_cached(
+            "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (key) DO NOTHING RETURNING id",
+        )?
+        .query_row(
+            rusqlite::params![
+                message.chat_id,
+                message.text,
+                rfc3339(now),
+                message.kind,
+                message.key,
+                message.thread_id,
+                message.reply_to,
+                message.cycle_id,
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(id) = id {
+        plan_parts_of(tx, id, &message.text, now)?;
+    }
+    Ok(id)
+}
+
+/// Rows written by hand have no parts yet.
+fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    let mut statement = tx.prepare_cached(
+        "SELECT id, message_text FROM outgoing_messages o WHERE sent_at IS NULL
+         AND NOT EXISTS (SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id)",
+    )?;
+    let rows = statement
+        .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for (id, text) in rows {
+        plan_parts_of(tx, id, &text, now)?;
+    }
+    Ok(())
+}
+
+fn plan_parts_of(tx: &Transaction<'_>, id: i64, text: &str, now: DateTime<Utc>) -> Result<()> {
+    let parts = render::render(text);
+    if parts.is_empty() {
+        // Nothing visible can be sent: say so instead of leaving a row that never ends.
+        tx.execute(
+            "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, state, error, changed_at)
+             VALUES (?1, 0, '', '', 'failed', 'the message has no visible text', ?2)",
+            (id, rfc3339(now)),
+        )?;
+    }
+    for (number, part) in parts.iter().enumerate() {
+        tx.execute(
+            "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, changed_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (id, number as i64, &part.html, &part.plain, rfc3339(now)),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Back-off of what is looked after without a mind, what was handled once, and repairs to be written down.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::{Fence, Result, Store};
+use crate::clock::{parse_time, rfc3339};
+
+/// The first wait after a failure, in seconds; it doubles with each further one.
+const FIRST_WAIT_S: i64 = 30;
+/// The longest wait between two tries, in seconds.
+const LONGEST_WAIT_S: i64 = 3_600;
+
+/// How a kind of upkeep has been going.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Upkeep {
+    /// Failures since it last worked.
+    pub failures: u32,
+    /// When it last worked.
+    pub last_ok_at: Option<DateTime<Utc>>,
+    /// Not to be tried before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// The last failure, without secrets.
+    pub error: Option<String>,
+}
+
+impl Upkeep {
+    /// Whether its back-off has ended.
+    pub fn may_try(&self, now: DateTime<Utc>) -> bool {
+        self.not_before.is_none_or(|at| at <= now)
+    }
+}
+
+/// How long to wait after the nth failure in a row (n from 1): 30 s, doubling, an hour at most.
+pub fn wait_after(failures: u32) -> TimeDelta {
+    let doublings = failures.saturating_sub(1).min(16);
+    TimeDelta::seconds((FIRST_WAIT_S << doublings).min(LONGEST_WAIT_S))
+}
+
+impl Store {
+    /// How upkeep `name` (`push`, `fetch`, `model`) has been going.
+    pub fn upkeep(&self, name: &str) -> Result<Upkeep> {
+        let row = self
+            .conn
+            .query_row("SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1", [name], |row| {
+                Ok(Upkeep {
+                    failures: row.get(0)?,
+                    last_ok_at: row.get::<_, Option<String>>(1)?.as_deref().and_then(parse_time),
+                    not_before: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
+                    error: row.get(3)?,
+                })
+            })
+            .optional()?;
+        Ok(row.unwrap_or_default())
+    }
+
+    /// It worked: no back-off any more.
+    pub fn upkeep_ok(&mut self, fence: Fence, name: &str, now: DateTime<Utc>) -> Result<()> {
+        self.fenced(fence, |tx| {
+            tx.execute(
+                "INSERT INTO upkeep (name, last_ok_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
+                 SET failures = 0, last_ok_at = excluded.last_ok_at, not_before = NULL, error = NULL",
+                (name, rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// It failed: wait longer each time. `at_least` is what the other side asked for.
+    pub fn upkeep_failed(
+        &mut self,
+        fence: Fence,
+        name: &str,
+        error: &str,
+        at_least: Option<TimeDelta>,
+        now: DateTime<Utc>,
+    ) -> Result<Upkeep> {
+        let mut upkeep = self.upkeep(name)?;
+        upkeep.failures += 1;
+        let wait = wait_after(upkeep.failures).max(at_least.unwrap_or_default());
+        upkeep.not_before = Some(now + wait);
+        upkeep.error = Some(error.to_owned());
+        self.fenced(fence, |tx| {
+            tx.execute(
+                "INSERT INTO upkeep (name, failures, not_before, error) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE
+                 SET failures = excluded.failures, not_before = excluded.not_before, error = excluded.error",
+                (name, upkeep.failures, rfc3339(now + wait), error),
+            )?;
+            Ok(())
+        })?;
+        Ok(upkeep)
+    }
+
+    /// The value kept for something that is a reason once, if it was handled.
+    pub fn handled(&self, key: &str) -> Result<Option<String>> {
+        Ok(self.conn.query_row("SELECT value FROM handled WHERE key = ?1", [key], |row| row.get(0)).optional()?)
+    }
+
+    /// All keys handled that begin with `prefix`.
+    pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
+        let mut statement = self.conn.prepare_cached("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
+        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Remembers that it was handled.
+    pub fn set_handled(&mut self, fence: Fence, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {
+        self.fenced(fence, |tx| set_handled(tx, key, value, now))
+    }
+
+    /// Writes down a repair for the next wake's episodic entry.
+    pub fn note_repair(&mut self, check_id: &str, what: &str, now: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
+            Ok(())
+        })
+    }
+
+    /// Repairs that no wake has written down yet, as (row, what).
+    pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
+        let mut statement = self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+pub(super) fn set_handled(tx: &Transaction<'_>, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {
+    tx.execute(
+        "INSERT INTO handled (key, value, at) VALUES (?1, ?2, ?3)
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at",
+        (key, value, rfc3339(now)),
+    )?;
+    Ok(())
+}

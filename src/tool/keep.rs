@@ -1,0 +1,51 @@
+//! `keep`: the offline mind's way to say that it can't answer some messages. They stay queued for a mind that can, and are
+//! no reason for this one to wake again; the person is told so once each.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
+use crate::queue::{Change, NewOutgoing};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// The messages' numbers.
+    messages: Vec<i64>,
+    /// What the person is told.
+    notice: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new("keep", "Keep messages for a mind that can answer them.", Effect::Idempotent, run)
+}
+
+fn run(args: Args, world: &World) -> Outcome {
+    let notice = words(&args.notice, "notice", 2_000)?;
+    let Some(chat) = world.chat else {
+        return Err(Refusal::because("No message is being answered in this cycle."));
+    };
+    if let Some(unknown) = args.messages.iter().find(|id| !world.open_messages.contains(id)) {
+        return Err(Refusal(format!("Message {unknown} is not an open message of this cycle. Nothing was done.")));
+    }
+    let Some(first) = args.messages.first() else {
+        return Err(Refusal::because("messages is empty. Nothing was done."));
+    };
+    let count = args.messages.len();
+    Ok(Done {
+        content: "Kept.".to_owned(),
+        receipt: Some(format!("Kept {count} {} for a mind that can answer", if count == 1 { "message" } else { "messages" })),
+        changes: vec![
+            Change::Send(NewOutgoing {
+                chat_id: chat.id,
+                text: notice,
+                kind: "notice".to_owned(),
+                key: Some(format!("kept/{first}")),
+                thread_id: chat.thread_id,
+                reply_to: chat.reply_to,
+                ..NewOutgoing::default()
+            }),
+            Change::Hold { messages: args.messages, mind: world.mind.clone() },
+        ],
+    })
+}

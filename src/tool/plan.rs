@@ -1,0 +1,75 @@
+//! `plan`: what was understood and what is going to be done, written into the flight recorder before acting and held
+//! against the receipts afterwards.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
+
+/// More steps than this are a project, not a wake.
+const MAX_STEPS: usize = 30;
+
+/// A mind's plan for one cycle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What was asked for, in one or two sentences of your own.
+    pub understood: String,
+    /// What you will do now, in order, each step with the tool that does it.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// What you leave for later, and why.
+    #[serde(default)]
+    pub deferred: Vec<String>,
+    /// How much work it is.
+    #[serde(default)]
+    pub complexity: Complexity,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What will be done.
+    pub what: String,
+    /// The tool that does it, such as `remember`.
+    pub tool: String,
+}
+
+/// How much work a plan is; it bounds rounds and time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Complexity {
+    /// One or two calls.
+    #[default]
+    Quick,
+    /// A handful of steps.
+    Medium,
+    /// Many steps or much reading.
+    Complex,
+    /// Work that goes on in the background.
+    Background,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        "plan",
+        "Say what you understood and what you will do, before you act. Name for each step the tool that does it. Afterwards the \
+         plan is held against what really happened: a step without a successful call of its tool is reported to the person as \
+         not done. Call it again when the plan changes; the last one counts.",
+        Effect::Idempotent,
+        run,
+    )
+}
+
+fn run(plan: Plan, _: &World) -> Outcome {
+    words(&plan.understood, "understood", 2_000)?;
+    if plan.steps.len() > MAX_STEPS {
+        return Err(Refusal(format!("{} steps are too many for one wake; plan at most {MAX_STEPS} and defer the rest.", plan.steps.len())));
+    }
+    for step in &plan.steps {
+        words(&step.what, "a step's what", 500)?;
+        words(&step.tool, "a step's tool", 64)?;
+    }
+    Ok(Done::told("The plan is written down. Go on."))
+}

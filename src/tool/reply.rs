@@ -1,0 +1,62 @@
+//! `reply`: answers the asking chat. The reply and the end of its questions are one transaction.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use crate::queue::{Change, NewOutgoing};
+
+/// The longest text of one reply, in characters; it is split for the channel.
+const MAX_CHARS: usize = 30_000;
+/// Texts to the asking chat in one cycle.
+const MAX_REPLIES: usize = 6;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// The answer, in Markdown.
+    text: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        "reply",
+        "Answer the chat whose messages you were given. One reply answers all of its messages that you have seen. It is delivered \
+         when the cycle has ended and its work is committed.",
+        Effect::Once,
+        run,
+    )
+}
+
+fn run(args: Args, world: &World) -> Outcome {
+    let text = words(&args.text, "text", MAX_CHARS)?;
+    if world.chat.is_none() {
+        return Err(Refusal::because("No message is being answered in this cycle; `tell` speaks unasked."));
+    }
+    if world.replies >= MAX_REPLIES {
+        return Err(Refusal(format!("{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent.")));
+    }
+    let receipt = match world.open_messages.len() {
+        0 => format!("Added to the answer: {}", brief(&text)),
+        1 => format!("Answered: {}", brief(&text)),
+        n => format!("Answered {n} messages: {}", brief(&text)),
+    };
+    Ok(Done { content: "The reply is written down and will be delivered.".to_owned(), receipt: Some(receipt), changes: answer(world, text, "answered") })
+}
+
+/// The changes that answer all open messages of the cycle's chat with a text.
+pub(crate) fn answer(world: &World, text: String, outcome: &'static str) -> Vec<Change> {
+    let Some(chat) = world.chat else { return Vec::new() };
+    let mut changes = vec![Change::Send(NewOutgoing {
+        chat_id: chat.id,
+        text,
+        kind: "reply".to_owned(),
+        thread_id: chat.thread_id,
+        reply_to: chat.reply_to,
+        ..NewOutgoing::default()
+    })];
+    if !world.open_messages.is_empty() {
+        changes.push(Change::Done { messages: world.open_messages.clone(), outcome });
+    }
+    changes
+}

@@ -1,0 +1,57 @@
+//! `tell`: speaks first, to the owner only: keyed so that nothing is told twice, capped, and never in quiet hours.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use crate::queue::{Change, NewOutgoing};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// What this is about, the same words for the same thing, such as `decay/tax-return/7`. A key is told once, ever.
+    key: String,
+    /// The message, in Markdown, short.
+    text: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new(
+        "tell",
+        "Speak to your person unasked. Only for what they would want to be interrupted for. The same key is never told twice; there is \
+         a daily limit, and quiet hours in which it is refused (set a task's `at` for later instead).",
+        Effect::Idempotent,
+        run,
+    )
+}
+
+fn run(args: Args, world: &World) -> Outcome {
+    let key = format!("tell/{}", words(&args.key, "key", 200)?.to_lowercase());
+    let text = words(&args.text, "text", 4_000)?;
+    if world.told_keys.contains(&key) {
+        return Err(Refusal(format!("{:?} was told before. Nothing was sent.", args.key)));
+    }
+    if world.is_quiet() {
+        return Err(Refusal(format!(
+            "It is {} for your person: quiet hours. Nothing was sent; plan it for later with a task's `at`.",
+            world.local().format("%H:%M")
+        )));
+    }
+    if world.told_today >= world.tell_per_day {
+        return Err(Refusal(format!(
+            "You have spoken unasked {} times today, which is the limit. Nothing was sent.",
+            world.told_today
+        )));
+    }
+    Ok(Done {
+        content: "It will be delivered when the cycle has ended.".to_owned(),
+        receipt: Some(format!("Told unasked: {}", brief(&text))),
+        changes: vec![Change::Send(NewOutgoing {
+            chat_id: world.owner_chat_id,
+            text,
+            kind: "tell".to_owned(),
+            key: Some(key),
+            ..NewOutgoing::default()
+        })],
+    })
+}

@@ -1,0 +1,183 @@
+//! What tools see: the time, the chat, the memory as this cycle has it so far, reminders, and what speaking unasked allows.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    config::QuietHours,
+    memory::skill::Skill,
+    queue::{Change, Reminder, StagedFile},
+};
+
+/// A file larger than this is not read as memory, in bytes.
+const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Where an answer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chat {
+    /// The chat; 0 is the console.
+    pub id: i64,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The channel's id of the last question.
+    pub reply_to: Option<i64>,
+}
+
+/// All that a tool may know.
+pub struct World {
+    /// The cycle's id.
+    pub wake_id: String,
+    /// The mind's name.
+    pub mind: String,
+    /// Now.
+    pub now: DateTime<Utc>,
+    /// The person's zone.
+    pub tz: Tz,
+    /// The one chat this cycle answers, if a message is among its reasons.
+    pub chat: Option<Chat>,
+    /// Messages of that chat that are in the conversation and not answered or kept yet.
+    pub open_messages: Vec<i64>,
+    /// Texts sent to the chat in this cycle so far.
+    pub replies: usize,
+    /// Whom `tell` speaks to.
+    pub owner_chat_id: i64,
+    /// Keys that were told before.
+    pub told_keys: BTreeSet<String>,
+    /// How often was spoken unasked today.
+    pub told_today: u32,
+    /// How often that may be.
+    pub tell_per_day: u32,
+    /// When nothing is said unasked.
+    pub quiet_hours: Option<QuietHours>,
+    /// Active reminders.
+    pub reminders: Vec<Reminder>,
+    /// The memory.
+    pub documents: Documents,
+    /// Skills that can be read.
+    pub skills: Vec<Skill>,
+}
+
+impl World {
+    /// Now, on the person's clock.
+    pub fn local(&self) -> DateTime<Tz> {
+        self.now.with_timezone(&self.tz)
+    }
+
+    /// Whether nothing may be said unasked now.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))
+    }
+}
+
+/// The memory as this cycle has it: files as they were first read, and over them what it has staged.
+pub struct Documents {
+    dir: PathBuf,
+    read: RefCell<BTreeMap<String, Option<String>>>,
+    staged: BTreeMap<String, StagedFile>,
+}
+
+impl Documents {
+    /// The memory in a work tree, with what an interrupted cycle had staged.
+    pub fn new(dir: &Path, staged: Vec<StagedFile>) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            read: RefCell::default(),
+            staged: staged.into_iter().map(|file| (file.path.clone(), file)).collect(),
+        }
+    }
+
+    /// A document as it is now; `None` when it isn't there or isn't readable as text.
+    pub fn get(&self, path: &str) -> Option<String> {
+        if let Some(file) = self.staged.get(path) {
+            return Some(file.content.clone());
+        }
+        self.base(path)
+    }
+
+    /// A document as it is now; empty when it isn't there.
+    pub fn text(&self, path: &str) -> String {
+        self.get(path).unwrap_or_default()
+    }
+
+    /// The change that makes a document say `content`.
+    pub fn stage(&self, path: &str, content: String) -> Change {
+        let base = self.staged.get(path).map_or_else(|| self.base(path), |file| file.base.clone());
+        Change::File(StagedFile { path: path.to_owned(), base, content })
+    }
+
+    /// Takes note of a change that was recorded.
+    pub fn apply(&mut self, file: &StagedFile) {
+        self.staged.insert(file.path.clone(), file.clone());
+    }
+
+    /// All that is staged.
+    pub fn staged(&self) -> Vec<StagedFile> {
+        self.staged.values().cloned().collect()
+    }
+
+    /// Markdown files below `memory/` and `skills/`, and `claude.md`, sorted.
+    pub fn list(&self) -> Vec<String> {
+        let mut paths = BTreeSet::new();
+        if self.is_plain(Path::new("claude.md")) {
+            paths.insert("claude.md".to_owned());
+        }
+        let mut folders = vec![PathBuf::from("memory"), PathBuf::from("skills")];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = std::fs::read_dir(self.dir.join(&folder)) else { continue };
+            for entry in entries.flatten() {
+                let path = folder.join(entry.file_name());
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(path),
+                    Ok(kind) if kind.is_file() && path.extension().is_some_and(|extension| extension == "md") => {
+                        paths.extend(path.to_str().map(str::to_owned));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        paths.extend(self.staged.keys().cloned());
+        paths.into_iter().collect()
+    }
+
+    fn base(&self, path: &str) -> Option<String> {
+        if let Some(text) = self.read.borrow().get(path) {
+            return text.clone();
+        }
+        let text = self.read_file(path);
+        self.read.borrow_mut().insert(path.to_owned(), text.clone());
+        text
+    }
+
+    fn read_file(&self, path: &str) -> Option<String> {
+        let relative = Path::new(path);
+        let is_memory = path == "claude.md" || path.starts_with("memory/") || path.starts_with("skills/");
+        if !is_memory || !path.ends_with(".md") || !self.is_plain(relative) {
+            return None;
+        }
+        let full = self.dir.join(relative);
+        if std::fs::metadata(&full).ok()?.len() > MAX_FILE_BYTES {
+            return None;
+        }
+        std::fs::read_to_string(full).ok()
+    }
+
+    /// Whether a path leads to a plain file inside the work tree, through no symbolic link.
+    fn is_plain(&self, relative: &Path) -> bool {
+        let mut full = self.dir.clone();
+        for component in relative.components() {
+            let std::path::Component::Normal(name) = component else { return false };
+            full.push(name);
+            match std::fs::symlink_metadata(&full) {
+                Ok(metadata) if !metadata.file_type().is_symlink() => {}
+                _ => return false,
+            }
+        }
+        full.is_file()
+    }
+}

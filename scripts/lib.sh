@@ -39,9 +39,9 @@ apt_install() {
 then run this again."
     fi
     say "Installing $* with apt-get, for: $why."
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 \
-        && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2 \
-        || fail "apt-get could not install $*. What it said is above; nothing else was changed."
+    # An outdated list can still be good enough: only the installation decides.
+    as_root apt-get update -qq >&2 || say "apt-get update failed; trying with the lists at hand."
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2 || fail "apt-get could not install $*. What it said is above; nothing else was changed."
 }
 
 ensure_compiler() {

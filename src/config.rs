@@ -1,1 +1,202 @@
-//! (to come)
+//! The only place that reads the environment.
+//!
+//! Settings are read in two stages: [`raw`] gathers what was said, and where (the environment, `.env`, a secret's own
+//! file); [`resolve`] turns it into the typed [`Config`] that the rest of the program is handed. Every problem is
+//! collected, so that a person corrects all of them at once. Nothing here changes while the program runs: state lives
+//! in the workspace.
+
+mod error;
+mod files;
+mod raw;
+mod resolve;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
+pub use self::{
+    error::{ConfigError, Problem},
+    raw::{Source, VARIABLES},
+    values::{Autonomy, QuietHours, RepoUrl},
+};
+use crate::{
+    clock::{Clock, FixedClock, SystemClock},
+    redact::Secret,
+};
+
+/// The chat id of the terminal.
+pub const CONSOLE_CHAT_ID: i64 = 0;
+
+/// The name of the mind that needs no key and no network.
+pub const OFFLINE_MODEL: &str = "offline";
+
+/// The settings of one run, checked and resolved.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Everything that Reveille keeps is below this absolute path (`WORKSPACE_DIR`).
+    pub workspace_dir: PathBuf,
+    /// The plain name of the git repository's directory in the workspace (`REPO_NAME`).
+    pub repo_name: String,
+    /// Where the repository is cloned from at the first run, and what `origin` must then be (`REPO_URL`).
+    pub repo_url: Option<RepoUrl>,
+    /// The bot's token, shaped `<bot id>:<secret>` (`TELEGRAM_BOT_TOKEN`).
+    pub telegram_token: Option<Secret>,
+    /// Telegram's server, without a slash at the end (`TELEGRAM_API_URL`).
+    pub telegram_api_url: String,
+    /// The chats, and in groups the people, who are listened to; each once, in the order given (`ALLOWED_CHAT_IDS`).
+    pub allowed_chat_ids: Vec<i64>,
+    /// The one chat that is spoken to unasked; [`CONSOLE_CHAT_ID`] when nobody is allowed yet (`OWNER_CHAT_ID`).
+    pub owner_chat_id: i64,
+    /// The key to the Messages API (`ANTHROPIC_API_KEY`).
+    pub anthropic_key: Option<Secret>,
+    /// The Messages API's server, without a slash at the end (`ANTHROPIC_BASE_URL`).
+    pub anthropic_base_url: String,
+    /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
+    pub model: String,
+    /// The zone in which the person lives (`TIMEZONE`).
+    pub timezone: Tz,
+    /// How much may be done without asking (`AUTONOMY`).
+    pub autonomy: Autonomy,
+    /// What model calls may cost a day, in US dollars (`DAILY_BUDGET_USD`).
+    pub daily_budget_usd: f64,
+    /// The longest that one wake may take (`WAKE_TIMEOUT_MIN`).
+    pub wake_timeout: Duration,
+    /// From which age a lock whose holder shows no life is stale (`STALE_LOCK_MIN`).
+    pub stale_lock: Duration,
+    /// The shortest time between two fetches without another reason (`PULL_EVERY_MIN`).
+    pub pull_every: Duration,
+    /// The file of the speech model (`WHISPER_MODEL`); whether it is there is for the health check to say.
+    pub whisper_model: Option<PathBuf>,
+    /// When nobody is spoken to unasked; `None` if there is no such time (`QUIET_HOURS`).
+    pub quiet_hours: Option<QuietHours>,
+    /// How often a day the person may be spoken to unasked (`TELL_PER_DAY`).
+    pub tell_per_day: u32,
+    /// The time at which this process's clock stands still (`REVEILLE_NOW`).
+    pub fixed_now: Option<DateTime<Utc>>,
+    /// What is written to stderr (`REVEILLE_LOG`).
+    pub log_level: tracing::Level,
+    /// Whether `NO_COLOR` asks for plain output.
+    pub no_color: bool,
+    /// The `.env` that was read, if any.
+    pub env_file: Option<PathBuf>,
+    /// What a person may want to know although it isn't wrong, a sentence each.
+    pub notes: Vec<String>,
+    child_env: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// Reads the settings of this process.
+    ///
+    /// # Errors
+    /// Every setting that is wrong, by name. Binaries print it and exit with [`ConfigError::EXIT_CODE`].
+    pub fn load() -> Result<Self, ConfigError> {
+        let cwd = std::env::current_dir().ok();
+        let zone = iana_time_zone::get_timezone().ok();
+        Self::from_sources(environment(), cwd.as_deref(), zone.as_deref())
+    }
+
+    /// Reads the settings from a given environment, the current directory (whose `.env` counts when the workspace has
+    /// none) and the name of the system's time zone.
+    ///
+    /// # Errors
+    /// Every setting that is wrong, by name.
+    pub fn from_sources(
+        env: BTreeMap<String, String>,
+        cwd: Option<&Path>,
+        system_zone: Option<&str>,
+    ) -> Result<Self, ConfigError> {
+        let raw = raw::Raw::gather(&env, cwd);
+        resolve::resolve(raw, raw::child_env(env), system_zone)
+    }
+
+    /// What the bot can't do without: a token, and somebody to listen to.
+    ///
+    /// # Errors
+    /// Names what is missing.
+    pub fn require_telegram(&self) -> Result<&Secret, ConfigError> {
+        let mut problems = Vec::new();
+        if self.telegram_token.is_none() {
+            let what = "the bot needs a token: ask @BotFather on Telegram for one";
+            problems.push(Problem::new("TELEGRAM_BOT_TOKEN", what));
+        }
+        if self.allowed_chat_ids.is_empty() {
+            let what = "the bot never runs open: list the numeric ids of the chats it may listen to";
+            problems.push(Problem::new("ALLOWED_CHAT_IDS", what));
+        }
+        match &self.telegram_token {
+            Some(token) if problems.is_empty() => Ok(token),
+            _ => Err(ConfigError { problems }),
+        }
+    }
+
+    /// The bot's own numeric id, which its token begins with.
+    pub fn bot_id(&self) -> Option<i64> {
+        self.telegram_token
+            .as_ref()
+            .and_then(|token| values::bot_id(token.expose()))
+    }
+
+    /// The mind that answers: [`OFFLINE_MODEL`] without a key, else the one asked for.
+    pub fn effective_model(&self) -> &str {
+        if self.anthropic_key.is_some() {
+            &self.model
+        } else {
+            OFFLINE_MODEL
+        }
+    }
+
+    /// The clock of this process: the machine's, or one that stands still at `REVEILLE_NOW`.
+    pub fn clock(&self) -> Box<dyn Clock> {
+        match self.fixed_now {
+            Some(now) => Box::new(FixedClock(now)),
+            None => Box::new(SystemClock),
+        }
+    }
+
+    /// The environment that children get: enough to find programs, homes, keys' agents and proxies, and nothing secret.
+    pub fn child_env(&self) -> &BTreeMap<String, String> {
+        &self.child_env
+    }
+
+    /// The queue, the journal, the ledger: one SQLite file.
+    pub fn db_path(&self) -> PathBuf {
+        self.workspace_dir.join("messages.db")
+    }
+
+    /// Locked while a wake runs; never unlinked.
+    pub fn lock_path(&self) -> PathBuf {
+        self.workspace_dir.join(".wake-lock")
+    }
+
+    /// The git repository: the memory and the standing orders.
+    pub fn repo_dir(&self) -> PathBuf {
+        self.workspace_dir.join(&self.repo_name)
+    }
+
+    /// Where logs go.
+    pub fn logs_dir(&self) -> PathBuf {
+        self.workspace_dir.join("logs")
+    }
+
+    /// What Reveille may do, written by a person alone.
+    pub fn policy_path(&self) -> PathBuf {
+        self.workspace_dir.join("policy.toml")
+    }
+}
+
+/// The whole environment as text. What isn't UTF-8 becomes replacement characters, which [`raw`] refuses in a setting.
+#[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
+fn environment() -> BTreeMap<String, String> {
+    let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
+    std::env::vars_os()
+        .map(|(name, value)| (text(name), text(value)))
+        .collect()
+}

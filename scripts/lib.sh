@@ -1,0 +1,137 @@
+# What the scripts share; sourced, not run. POSIX sh, so that macOS's old bash and Debian's dash both take it.
+# shellcheck shell=sh
+
+# The clone's own directory: every script starts there.
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+
+# For people, on stderr: stdout is data.
+say() { printf '%s\n' "$*" >&2; }
+
+# A step's headline.
+headline() { printf '\n==> %s\n' "$*" >&2; }
+
+fail() {
+    printf '\n%s: %s\n' "$(basename -- "$0")" "$*" >&2
+    exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Whether as_root can work without asking anything that nobody would answer.
+can_be_root() {
+    [ "$(id -u)" -eq 0 ] || { have sudo && { sudo -n true 2>/dev/null || [ -t 0 ]; }; }
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# apt_install WHY PACKAGE...: installs Debian packages, or names the command that would.
+apt_install() {
+    why=$1
+    shift
+    if ! have apt-get; then
+        fail "$why is missing. Install it with your system's package manager (Debian calls it: $*), then run this again."
+    fi
+    if ! can_be_root; then
+        fail "$why is missing and needs the administrator. Run
+    sudo apt-get update && sudo apt-get install -y $*
+then run this again."
+    fi
+    say "Installing $* with apt-get, for: $why."
+    # An outdated list can still be good enough: only the installation decides.
+    as_root apt-get update -qq >&2 || say "apt-get update failed; trying with the lists at hand."
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2 || fail "apt-get could not install $*. What it said is above; nothing else was changed."
+}
+
+ensure_compiler() {
+    if [ "$(uname -s)" = Darwin ]; then
+        # /usr/bin/cc and git exist on every Mac, and only work with the command line tools.
+        xcode-select -p >/dev/null 2>&1 || fail "the C compiler is missing. Run
+    xcode-select --install
+wait until it is done, then run this again."
+    elif ! have cc; then
+        apt_install "a C compiler (SQLite and libgit2 are built from source)" build-essential
+    fi
+}
+
+ensure_git() {
+    have git || apt_install "git (it fetches and pushes the memory)" git ca-certificates
+}
+
+# fetch URL FILE
+fetch() {
+    if have curl; then
+        curl --proto '=https' --tlsv1.2 -fsSL --retry 3 -o "$2" "$1"
+    else
+        wget -q -O "$2" "$1"
+    fi
+}
+
+# The oldest Rust that Cargo.toml allows, such as 1.95.
+wanted_rust() { sed -n 's/^rust-version = "\([0-9.]*\)"$/\1/p' "$root/Cargo.toml"; }
+
+# Whether the cargo and rustc at hand are both there and new enough.
+rust_is_good() {
+    have cargo && have rustc || return 1
+    rustc --version 2>/dev/null | awk -v wanted="$(wanted_rust)" '
+        { split($2, is, "."); split(wanted, must, ".")
+          good = is[1] + 0 > must[1] + 0 || (is[1] + 0 == must[1] + 0 && is[2] + 0 >= must[2] + 0) }
+        END { exit good ? 0 : 1 }'
+}
+
+ensure_rust() {
+    PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+    export PATH
+    rust_is_good && return 0
+    if have rustup; then
+        say "Rust is missing or older than $(wanted_rust): getting the current stable one through rustup."
+        rustup toolchain install stable --profile minimal >&2 || fail "rustup could not install Rust; what it said is above."
+        # A directory or person may have chosen another toolchain as the default: this run uses the new one.
+        RUSTUP_TOOLCHAIN=stable
+        export RUSTUP_TOOLCHAIN
+    else
+        say "Rust $(wanted_rust) or newer is missing: getting it through rustup (https://rustup.rs) into ~/.cargo and ~/.rustup."
+        have curl || have wget || apt_install "curl (it fetches rustup)" curl ca-certificates
+        installer=$(mktemp "${TMPDIR:-/tmp}/rustup-init.XXXXXX")
+        fetch https://sh.rustup.rs "$installer" || fail "rustup could not be fetched from https://sh.rustup.rs; is the network there?"
+        sh "$installer" -y --quiet --profile minimal --default-toolchain stable --no-modify-path >&2 \
+            || fail "rustup could not install Rust; what it said is above."
+        rm -f "$installer"
+    fi
+    hash -r 2>/dev/null || true
+    rust_is_good || fail "Rust $(wanted_rust) or newer is needed; $(rustc --version 2>/dev/null || echo 'no rustc') was found."
+}
+
+# ensure_component NAME PROGRAM: a part of the toolchain that a minimal one lacks.
+ensure_component() {
+    "$2" --version >/dev/null 2>&1 && return 0
+    have rustup || fail "$1 is missing, and without rustup it can't be got from here. Install your system's package of it."
+    say "Getting $1 through rustup."
+    rustup component add "$1" >&2 || fail "rustup could not add $1; what it said is above."
+}
+
+# Where cargo puts what it builds.
+target_dir() {
+    case ${CARGO_TARGET_DIR:-target} in
+        /*) printf '%s\n' "$CARGO_TARGET_DIR" ;;
+        *) printf '%s\n' "$root/${CARGO_TARGET_DIR:-target}" ;;
+    esac
+}
+
+# find_program NAME: this clone's build if there is one, else what `cargo install` or a person put in place.
+find_program() {
+    for candidate in "$(target_dir)/release/$1" "$(target_dir)/quick/$1" "${CARGO_HOME:-$HOME/.cargo}/bin/$1" "$HOME/.local/bin/$1"; do
+        if [ -x "$candidate" ]; then
+            printf '%s\n' "$candidate"
+            return 0
+        fi
+    done
+    fail "$1 isn't built yet. Run $root/scripts/run once."
+}
+
+# What cron gives programs is little: a path with git in it, whoever starts us.
+explicit_path() {
+    PATH=/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin
+    export PATH
+}

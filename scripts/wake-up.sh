@@ -1,0 +1,8 @@
+#!/bin/sh
+# For cron: one cycle if anything is due, otherwise nothing. Arguments go to `wake --once`.
+set -eu
+. "$(dirname -- "$0")/lib.sh"
+wake=$(find_program wake)
+explicit_path
+cd "$root" # its .env counts when the workspace has none
+exec "$wake" --once "$@"

@@ -1,0 +1,58 @@
+//! What is wrong with the settings, said so that a person can correct it: the name, what was expected, what was given.
+
+use super::raw::Source;
+
+/// All that is wrong with the settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", list(problems))]
+pub struct ConfigError {
+    /// Each wrong setting; at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl ConfigError {
+    /// What a program exits with that can't run with its settings (`EX_CONFIG`).
+    pub const EXIT_CODE: u8 = 78;
+}
+
+/// One wrong setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The variable, or the file that can't be used.
+    pub subject: String,
+    /// Where it was said, unless that is plain or nothing was said.
+    pub source: Option<Source>,
+    /// What was expected and what was given; never the value of a secret.
+    pub what: String,
+}
+
+impl Problem {
+    pub(super) fn new(subject: impl Into<String>, what: impl Into<String>) -> Self {
+        Self {
+            subject: subject.into(),
+            source: None,
+            what: what.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.source {
+            Some(source) => write!(f, "{} ({source}): {}", self.subject, self.what),
+            None => write!(f, "{}: {}", self.subject, self.what),
+        }
+    }
+}
+
+fn list(problems: &[Problem]) -> String {
+    let mut text = match problems.len() {
+        1 => "One setting needs correcting:".to_owned(),
+        n => format!("{n} settings need correcting:"),
+    };
+    for problem in problems {
+        text.push_str(&format!("\n  {problem}"));
+    }
+    text.push_str("\nNothing was started and nothing was changed. The settings are explained in .env.example.");
+    text
+}

@@ -1,0 +1,356 @@
+//! The first stage: what was said about each setting, and where. Nothing is interpreted here but what is needed to find
+//! the rest: the workspace (for its `.env`) and a secret's own file.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use super::{error::Problem, files::read_private, values};
+
+/// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
+/// belong to everyone, are read from the environment alone.
+pub const VARIABLES: [&str; 23] = [
+    "TELEGRAM_BOT_TOKEN",
+    "TELEGRAM_BOT_TOKEN_FILE",
+    "ALLOWED_CHAT_IDS",
+    "OWNER_CHAT_ID",
+    "TELEGRAM_API_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_API_KEY_FILE",
+    "ANTHROPIC_BASE_URL",
+    "MODEL",
+    "DAILY_BUDGET_USD",
+    "WORKSPACE_DIR",
+    "REPO_NAME",
+    "REPO_URL",
+    "WHISPER_MODEL",
+    "TIMEZONE",
+    "AUTONOMY",
+    "QUIET_HOURS",
+    "TELL_PER_DAY",
+    "WAKE_TIMEOUT_MIN",
+    "STALE_LOCK_MIN",
+    "PULL_EVERY_MIN",
+    "REVEILLE_LOG",
+    "REVEILLE_NOW",
+];
+
+/// The settings that are never shown, each with the variable that names a file holding it.
+const SECRETS: [(&str, &str); 2] = [
+    ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
+    ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
+];
+
+/// Where a setting was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The process's environment.
+    Environment,
+    /// A file: `.env`, or the one that a `…_FILE` names.
+    File(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment => f.write_str("from the environment"),
+            Self::File(path) => write!(f, "from {}", path.display()),
+        }
+    }
+}
+
+/// One setting as it was said. Not `Debug`: it may be a secret.
+pub(super) struct Said {
+    pub(super) value: String,
+    pub(super) source: Source,
+}
+
+/// What was said, before any of it is understood.
+#[derive(Default)]
+pub(super) struct Raw {
+    said: BTreeMap<&'static str, Said>,
+    pub(super) home: Option<PathBuf>,
+    data_home: Option<PathBuf>,
+    pub(super) no_color: bool,
+    /// Missing only if there is a problem that says why.
+    pub(super) workspace_dir: Option<PathBuf>,
+    pub(super) env_file: Option<PathBuf>,
+    pub(super) notes: Vec<String>,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Raw {
+    pub(super) fn gather(env: &BTreeMap<String, String>, cwd: Option<&Path>) -> Self {
+        let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+        let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let mut raw = Self {
+            home: dir("HOME"),
+            data_home: dir("XDG_DATA_HOME"),
+            no_color,
+            ..Self::default()
+        };
+        for name in VARIABLES {
+            if let Some(value) = env.get(name) {
+                raw.say(name, value, Source::Environment);
+            }
+        }
+        raw.read_env_file(cwd);
+        for (name, file_name) in SECRETS {
+            raw.read_secret_file(name, file_name);
+        }
+        raw
+    }
+
+    /// What was said of a setting. Empty means that nothing was.
+    pub(super) fn get(&self, name: &str) -> Option<&Said> {
+        self.said.get(name)
+    }
+
+    /// A given value, fit to be printed: bounded, and without what may be secret.
+    pub(super) fn shown(name: &str, value: &str) -> String {
+        let secret = SECRETS.iter().any(|(secret, _)| *secret == name);
+        if secret || values::looks_secret(value) {
+            return format!("a value of {} characters (not shown)", value.chars().count());
+        }
+        let value = values::without_userinfo(value);
+        let short: String = value.chars().take(80).collect();
+        if short.len() < value.len() {
+            format!("{short:?}…")
+        } else {
+            format!("{short:?}")
+        }
+    }
+
+    /// The first that speaks is heard; empty is silence.
+    fn say(&mut self, name: &'static str, value: &str, source: Source) {
+        let value = value.trim();
+        if value.contains(char::REPLACEMENT_CHARACTER) {
+            self.problems.push(Problem {
+                subject: name.to_owned(),
+                source: Some(source),
+                what: "expected text in UTF-8, got something else".to_owned(),
+            });
+        } else if !value.is_empty() {
+            self.said.entry(name).or_insert(Said {
+                value: value.to_owned(),
+                source,
+            });
+        }
+    }
+
+    /// Finds the workspace and its `.env`, else the current directory's. One file is read, never two.
+    fn read_env_file(&mut self, cwd: Option<&Path>) {
+        let told = self.said.contains_key("WORKSPACE_DIR");
+        self.workspace_dir = if told {
+            self.said_workspace()
+        } else {
+            self.default_workspace()
+        };
+
+        if let Some(path) = self.workspace_dir.as_deref().and_then(env_file_in) {
+            let workspace = self.workspace_dir.clone();
+            self.take_file(&path);
+            if !told && self.get("WORKSPACE_DIR").is_some() && self.said_workspace() != workspace {
+                let what = "the .env inside a workspace can't name another one; set it in the environment";
+                self.problem_with("WORKSPACE_DIR", what);
+            }
+        } else if let Some(path) = cwd.and_then(env_file_in) {
+            self.take_cwd_file(&path, told);
+        }
+        if self.workspace_dir.is_none() && !self.problems.iter().any(|p| p.subject == "WORKSPACE_DIR") {
+            let what = "expected an absolute path, got nothing; it has no default because HOME isn't set";
+            self.problems.push(Problem::new("WORKSPACE_DIR", what));
+        }
+    }
+
+    /// The current directory's `.env` may lead to a workspace that has its own: then that one counts.
+    fn take_cwd_file(&mut self, path: &Path, told: bool) {
+        let mut there = Self {
+            home: self.home.clone(),
+            ..Self::default()
+        };
+        there.take_file(path);
+        let workspace = if told { None } else { there.said_workspace() };
+        let other = workspace.as_deref().and_then(env_file_in).filter(|other| other != path);
+        if let Some(other) = other {
+            self.notes.push(format!(
+                "{} leads to {}, which is read in its place: only one of them counts.",
+                path.display(),
+                other.display()
+            ));
+            self.workspace_dir = workspace;
+            self.take_file(&other);
+            return;
+        }
+        self.take_file(path);
+        if !told && self.get("WORKSPACE_DIR").is_some() {
+            self.workspace_dir = self.said_workspace();
+        }
+    }
+
+    fn said_workspace(&mut self) -> Option<PathBuf> {
+        let said = self.get("WORKSPACE_DIR")?;
+        match values::absolute_path(&said.value, self.home.as_deref()) {
+            Ok(path) => Some(path),
+            Err(expected) => {
+                let what = format!("expected {expected}, got {}", Self::shown("WORKSPACE_DIR", &said.value));
+                self.problem_with("WORKSPACE_DIR", &what);
+                None
+            }
+        }
+    }
+
+    fn default_workspace(&self) -> Option<PathBuf> {
+        let data_home = self
+            .data_home
+            .clone()
+            .or_else(|| Some(self.home.as_ref()?.join(".local/share")));
+        Some(data_home?.join("reveille"))
+    }
+
+    fn take_file(&mut self, path: &Path) {
+        self.env_file = Some(path.to_owned());
+        let private = match read_private(path) {
+            Ok(private) => private,
+            Err(what) => return self.problems.push(Problem::new(path.display().to_string(), what)),
+        };
+        if private.readable_by_others {
+            self.notes.push(format!(
+                "{0} can be read by other users: run chmod 600 {0}",
+                path.display()
+            ));
+        }
+        let text = private.text.strip_prefix('\u{feff}').unwrap_or(&private.text);
+        let mut seen = BTreeMap::new();
+        for line in dotenvy::from_read_iter(text.as_bytes()) {
+            match line {
+                Ok((name, value)) => self.take_line(path, &mut seen, &name, &value),
+                Err(error) => self.problems.push(unreadable_line(path, text, &error)),
+            }
+        }
+    }
+
+    fn take_line(&mut self, path: &Path, seen: &mut BTreeMap<&'static str, String>, name: &str, value: &str) {
+        let Some(known) = VARIABLES.into_iter().find(|known| *known == name) else {
+            self.notes.push(format!(
+                "{}: {name} is no setting of Reveille, it was passed over.",
+                path.display()
+            ));
+            return;
+        };
+        let source = Source::File(path.to_owned());
+        if value.trim().is_empty() {
+            return;
+        }
+        self.say(known, value, source.clone());
+        if seen
+            .insert(known, value.to_owned())
+            .is_some_and(|earlier| earlier != value)
+        {
+            let what = "set twice with different values; keep one".to_owned();
+            self.problems.push(Problem {
+                subject: name.to_owned(),
+                source: Some(source),
+                what,
+            });
+        }
+    }
+
+    fn read_secret_file(&mut self, name: &'static str, file_name: &'static str) {
+        let Some(file) = self.get(file_name) else { return };
+        if self.get(name).is_some() {
+            let what = format!("set, and {name} too; keep one of them");
+            return self.problem_with(file_name, &what);
+        }
+        let path = match values::absolute_path(&file.value, self.home.as_deref()) {
+            Ok(path) => path,
+            Err(expected) => {
+                let what = format!("expected {expected}, got {}", Self::shown(file_name, &file.value));
+                return self.problem_with(file_name, &what);
+            }
+        };
+        match read_private(&path) {
+            Ok(private) if private.text.trim().is_empty() => {
+                self.problem_with(file_name, &format!("{} is empty", path.display()));
+            }
+            Ok(private) => self.say(name, &private.text, Source::File(path)),
+            Err(what) => self.problem_with(file_name, &format!("{} {what}", path.display())),
+        }
+    }
+
+    fn problem_with(&mut self, name: &str, what: &str) {
+        let source = self.get(name).map(|said| said.source.clone());
+        self.problems.push(Problem {
+            subject: name.to_owned(),
+            source,
+            what: what.to_owned(),
+        });
+    }
+}
+
+/// A directory's `.env`, if there is anything of that name.
+fn env_file_in(dir: &Path) -> Option<PathBuf> {
+    let path = dir.join(".env");
+    match std::fs::symlink_metadata(&path) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            None
+        }
+        _ => Some(path),
+    }
+}
+
+/// The line itself isn't shown: it may hold a secret.
+fn unreadable_line(path: &Path, text: &str, error: &dotenvy::Error) -> Problem {
+    let number = match error {
+        dotenvy::Error::LineParse(line, _) => line
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .and_then(|line| text.lines().position(|candidate| candidate.contains(line))),
+        _ => None,
+    };
+    let place = number.map_or_else(|| "a line".to_owned(), |at| format!("line {}", at + 1));
+    let what = format!("{place} can't be read; expected NAME=value, with quotes around a value that has spaces");
+    Problem::new(path.display().to_string(), what)
+}
+
+/// What children may inherit. A list of what is known to be needed: whatever else is in our environment may be secret
+/// or, like `GIT_DIR`, send git to another repository.
+pub(super) fn child_env(mut env: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    const NAMES: [&str; 24] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "SSH_AUTH_SOCK",
+        "SSH_AGENT_PID",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_SSL_CAINFO",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+    ];
+    const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
+    env.retain(|name, _| NAMES.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
+    env
+}

@@ -1,0 +1,171 @@
+//! The second stage: what was said becomes values, defaults fill the rest, and what depends on several settings is
+//! looked at. No setting is read before all are: the errors come together.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use chrono::NaiveTime;
+use chrono_tz::Tz;
+
+use super::{Autonomy, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, Problem, QuietHours, raw::Raw, values};
+use crate::redact::Secret;
+
+const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
+const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
+const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
+const DEFAULT_REPO_NAME: &str = "brain";
+const DEFAULT_BUDGET_USD: f64 = 5.0;
+const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_STALE_LOCK: Duration = Duration::from_secs(15 * 60);
+const DEFAULT_PULL_EVERY: Duration = Duration::from_secs(30 * 60);
+const DEFAULT_TELL_PER_DAY: u32 = 5;
+
+pub(super) fn resolve(
+    raw: Raw,
+    child_env: BTreeMap<String, String>,
+    system_zone: Option<&str>,
+) -> Result<Config, ConfigError> {
+    let home = raw.home.clone();
+    let mut settings = Settings(raw);
+
+    let telegram_token = settings.read("TELEGRAM_BOT_TOKEN", values::bot_token);
+    let anthropic_key = settings.read("ANTHROPIC_API_KEY", values::api_key);
+    let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
+    let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
+    let model = settings
+        .read("MODEL", values::model)
+        .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let allowed_chat_ids = settings.read("ALLOWED_CHAT_IDS", values::chat_ids).unwrap_or_default();
+    let owner_chat_id = settings.owner(&allowed_chat_ids);
+    let repo_name = settings.read("REPO_NAME", values::repo_name);
+    let repo_url = settings.read("REPO_URL", values::repo_url);
+    let timezone = settings
+        .read("TIMEZONE", values::timezone)
+        .unwrap_or_else(|| settings.zone(system_zone));
+    let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
+    let daily_budget_usd = settings
+        .read("DAILY_BUDGET_USD", values::budget_usd)
+        .unwrap_or(DEFAULT_BUDGET_USD);
+    let wake_timeout = settings
+        .read("WAKE_TIMEOUT_MIN", values::minutes)
+        .unwrap_or(DEFAULT_WAKE_TIMEOUT);
+    let stale_lock = settings
+        .read("STALE_LOCK_MIN", values::minutes)
+        .unwrap_or(DEFAULT_STALE_LOCK);
+    let pull_every = settings
+        .read("PULL_EVERY_MIN", values::minutes)
+        .unwrap_or(DEFAULT_PULL_EVERY);
+    let whisper_model = settings.read("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
+    let quiet_hours = settings
+        .read("QUIET_HOURS", values::quiet_hours)
+        .unwrap_or_else(default_quiet_hours);
+    let tell_per_day = settings
+        .read("TELL_PER_DAY", values::tell_per_day)
+        .unwrap_or(DEFAULT_TELL_PER_DAY);
+    let log_level = settings
+        .read("REVEILLE_LOG", values::log_level)
+        .unwrap_or(tracing::Level::INFO);
+    let fixed_now = settings.read("REVEILLE_NOW", values::now);
+
+    if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && model != OFFLINE_MODEL {
+        let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY: the offline mind answers.");
+        settings.0.notes.push(note);
+    }
+    if let Some(now) = fixed_now {
+        settings.0.notes.push(format!(
+            "REVEILLE_NOW is set: the clock stands still at {}.",
+            now.to_rfc3339()
+        ));
+    }
+
+    let Raw {
+        workspace_dir,
+        no_color,
+        env_file,
+        notes,
+        problems,
+        ..
+    } = settings.0;
+    let workspace_dir = match workspace_dir {
+        Some(dir) if problems.is_empty() => dir,
+        _ => return Err(ConfigError { problems }),
+    };
+    Ok(Config {
+        workspace_dir,
+        repo_name: repo_name.unwrap_or_else(|| DEFAULT_REPO_NAME.to_owned()),
+        repo_url,
+        telegram_token: telegram_token.map(Secret::new),
+        telegram_api_url: telegram_api_url.unwrap_or_else(|| DEFAULT_TELEGRAM_API_URL.to_owned()),
+        allowed_chat_ids,
+        owner_chat_id,
+        anthropic_key: anthropic_key.map(Secret::new),
+        anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
+        model,
+        timezone,
+        autonomy,
+        daily_budget_usd,
+        wake_timeout,
+        stale_lock,
+        pull_every,
+        whisper_model,
+        quiet_hours,
+        tell_per_day,
+        fixed_now,
+        log_level,
+        no_color,
+        env_file,
+        notes,
+        child_env,
+    })
+}
+
+/// 22:00 to 07:00.
+fn default_quiet_hours() -> Option<QuietHours> {
+    let (from, until) = (NaiveTime::from_hms_opt(22, 0, 0)?, NaiveTime::from_hms_opt(7, 0, 0)?);
+    Some(QuietHours { from, until })
+}
+
+/// What was said, being read; what can't be read is kept as a problem.
+struct Settings(Raw);
+
+impl Settings {
+    /// A setting's value, or `None` if nothing was said or what was said is wrong.
+    fn read<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        let said = self.0.get(name)?;
+        match parse(&said.value) {
+            Ok(value) => Some(value),
+            Err(expected) => {
+                let what = format!("expected {expected}; got {}", Raw::shown(name, &said.value));
+                let source = Some(said.source.clone());
+                self.0.problems.push(Problem {
+                    subject: name.to_owned(),
+                    source,
+                    what,
+                });
+                None
+            }
+        }
+    }
+
+    /// Who is spoken to unasked: never a chat that isn't allowed.
+    fn owner(&mut self, allowed: &[i64]) -> i64 {
+        let first_person = allowed.iter().copied().find(|id| *id > 0).unwrap_or(CONSOLE_CHAT_ID);
+        let chosen = self.read("OWNER_CHAT_ID", |value| {
+            let id = values::owner_chat_id(value)?;
+            if id == CONSOLE_CHAT_ID || allowed.contains(&id) {
+                Ok(id)
+            } else {
+                Err("one of ALLOWED_CHAT_IDS, or 0 for the console".to_owned())
+            }
+        });
+        chosen.unwrap_or(first_person)
+    }
+
+    /// The system's zone, or UTC with a note when it has no name that we know.
+    fn zone(&mut self, system_zone: Option<&str>) -> Tz {
+        system_zone.and_then(|name| name.parse().ok()).unwrap_or_else(|| {
+            let note = "The system's time zone isn't known; times are in UTC until TIMEZONE is set.";
+            self.0.notes.push(note.to_owned());
+            Tz::UTC
+        })
+    }
+}

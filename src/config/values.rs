@@ -1,0 +1,333 @@
+//! What a single value may look like. Each reader takes the text that was given and answers with the value or with what
+//! was expected in its place, to be read after "expected".
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::NaiveTime;
+use chrono_tz::Tz;
+
+/// At most so many chats can be listed.
+const MAX_CHATS: usize = 256;
+/// The longest name of a model or repository, in bytes.
+const MAX_NAME_BYTES: usize = 100;
+/// A day, in minutes: the longest of our intervals.
+const MAX_MINUTES: u64 = 24 * 60;
+/// What a day's budget can be at most, in US dollars: above it is a slip of the finger.
+const MAX_BUDGET_USD: f64 = 10_000.0;
+
+/// How much is done without asking. What is destructive asks at every level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Autonomy {
+    /// 0: everything asks but planning, replying to the asking chat, notes and reading memory.
+    AskAll,
+    /// 1: what is safe is done, what is risky asks.
+    Smart,
+    /// 2: only what is destructive asks.
+    Full,
+}
+
+/// The hours in which nobody is spoken to unasked, by the person's clock. They may cross midnight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuietHours {
+    /// The first quiet minute.
+    pub from: NaiveTime,
+    /// The first minute that isn't quiet any more.
+    pub until: NaiveTime,
+}
+
+impl QuietHours {
+    /// Whether a local time of day lies in them.
+    pub fn contains(&self, local: NaiveTime) -> bool {
+        if self.from < self.until {
+            self.from <= local && local < self.until
+        } else {
+            self.from <= local || local < self.until
+        }
+    }
+}
+
+/// A git remote. It shows itself without its user name and password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RepoUrl(String);
+
+impl RepoUrl {
+    /// The remote as git needs it: it may hold a password.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_userinfo(&self.0))
+    }
+}
+
+impl fmt::Debug for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+/// A URL with `***` in place of its user name and password.
+pub(super) fn without_userinfo(url: &str) -> String {
+    let parts = url.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at_checked(end)?;
+        let (_, host) = authority.rsplit_once('@')?;
+        Some(format!("{scheme}://***@{host}{path}"))
+    });
+    parts.unwrap_or_else(|| url.to_owned())
+}
+
+/// Whether a value has the shape of a key that was perhaps put in the wrong place.
+pub(super) fn looks_secret(value: &str) -> bool {
+    const SHORTEST_TOKEN: usize = 30;
+    let token = value.split([',', ' ']).any(|part| {
+        part.split_once(':').is_some_and(|(id, rest)| {
+            rest.len() >= SHORTEST_TOKEN && !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit())
+        })
+    });
+    token || value.contains("sk-ant-")
+}
+
+pub(super) fn absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+    const EXPECTED: &str = "an absolute path (or one that begins with ~/)";
+    let path = match value.strip_prefix("~/") {
+        Some(below) => home
+            .ok_or_else(|| format!("{EXPECTED}, and ~ is unknown because HOME isn't set"))?
+            .join(below),
+        None => PathBuf::from(value),
+    };
+    let plain = path.is_absolute() && !path.components().any(|c| c == std::path::Component::ParentDir);
+    if plain && !value.contains('\0') {
+        Ok(path)
+    } else {
+        Err(format!("{EXPECTED}, without .."))
+    }
+}
+
+pub(super) fn bot_token(value: &str) -> Result<String, String> {
+    let rest = value.split_once(':').map_or("", |(_, rest)| rest);
+    let good = !rest.is_empty()
+        && rest
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if good && bot_id(value).is_some() {
+        Ok(value.to_owned())
+    } else {
+        Err("the token that @BotFather gave: digits, a colon, then letters and digits".to_owned())
+    }
+}
+
+/// The numeric id before a token's colon.
+pub(super) fn bot_id(token: &str) -> Option<i64> {
+    let (id, _) = token.split_once(':')?;
+    if id.bytes().all(|b| b.is_ascii_digit()) {
+        id.parse().ok().filter(|id| *id > 0)
+    } else {
+        None
+    }
+}
+
+pub(super) fn api_key(value: &str) -> Result<String, String> {
+    if value.bytes().all(|b| b.is_ascii_graphic()) {
+        Ok(value.to_owned())
+    } else {
+        Err("an API key: one word without spaces".to_owned())
+    }
+}
+
+pub(super) fn chat_ids(value: &str) -> Result<Vec<i64>, String> {
+    let expected = || {
+        "numeric chat ids, separated by commas, such as 123456789,-1001234567890 (names can change hands, numbers can't)"
+            .to_owned()
+    };
+    let mut seen = BTreeSet::new();
+    let mut ids = Vec::new();
+    for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let id: i64 = part.parse().ok().filter(|id| *id != 0).ok_or_else(expected)?;
+        if seen.insert(id) {
+            ids.push(id);
+        }
+    }
+    match ids.len() {
+        0 => Err(expected()),
+        1..=MAX_CHATS => Ok(ids),
+        _ => Err(format!("at most {MAX_CHATS} chat ids")),
+    }
+}
+
+pub(super) fn owner_chat_id(value: &str) -> Result<i64, String> {
+    value
+        .parse()
+        .map_err(|_| "one numeric chat id, or 0 for the console".to_owned())
+}
+
+/// A server that is sent secrets: encrypted, or on this machine.
+pub(super) fn server_url(value: &str) -> Result<String, String> {
+    let expected = || "a URL such as https://example.org, without user name, query or fragment".to_owned();
+    let url = reqwest::Url::parse(value).map_err(|_| expected())?;
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?;
+    let bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    if !bare || url.fragment().is_some() {
+        return Err(expected());
+    }
+    match url.scheme() {
+        "https" => {}
+        "http" if is_loopback(host) => {}
+        "http" => return Err("https: over http a secret would cross the network readable (http is for this machine alone, such as http://127.0.0.1:8081)".to_owned()),
+        _ => return Err(expected()),
+    }
+    Ok(value.trim_end_matches('/').to_owned())
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// A remote that git can clone and that can't be taken for an option or run a program.
+pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
+    let expected = || "a git remote: https://…, ssh://…, user@host:path, file:///… or an absolute path".to_owned();
+    let clean = !value.starts_with('-') && !value.contains("::") && !value.contains(char::is_control);
+    let known = match value.split_once("://") {
+        Some(("https" | "ssh" | "file", rest)) => !rest.is_empty() && !rest.starts_with('-'),
+        Some(("http", _)) => {
+            let host = reqwest::Url::parse(value)
+                .ok()
+                .and_then(|url| url.host_str().map(is_loopback));
+            if host != Some(true) {
+                return Err("https or ssh: over http the memory would cross the network readable".to_owned());
+            }
+            true
+        }
+        Some(_) => false,
+        None => value.starts_with('/') || is_scp_like(value),
+    };
+    if clean && known {
+        Ok(RepoUrl(value.to_owned()))
+    } else {
+        Err(expected())
+    }
+}
+
+/// `host:path` or `user@host:path`, as ssh's copy program writes it.
+fn is_scp_like(value: &str) -> bool {
+    let Some((host, path)) = value.split_once(':') else {
+        return false;
+    };
+    let host_only = host.rsplit('@').next().unwrap_or(host);
+    !path.is_empty() && !host_only.is_empty() && !host_only.starts_with('-') && !host.contains(['/', ' '])
+}
+
+pub(super) fn repo_name(value: &str) -> Result<String, String> {
+    const TAKEN: [&str; 6] = ["logs", "voice", "models", "messages.db", "index.db", "policy.toml"];
+    let plain = value
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    if !plain || value.starts_with(['.', '-']) || value.len() > MAX_NAME_BYTES {
+        return Err("a plain directory name: letters, digits, - _ and ., not first a dot or a dash".to_owned());
+    }
+    // SQLite keeps files beside its database (`messages.db-wal`), and macOS doesn't tell upper from lower case.
+    let lower = value.to_ascii_lowercase();
+    let taken = TAKEN.contains(&lower.as_str()) || lower.starts_with("messages.db") || lower.starts_with("index.db");
+    if taken || lower.starts_with("plan-") {
+        return Err(format!(
+            "a name that Reveille doesn't use itself in the workspace (not plan-…, {})",
+            TAKEN.join(", ")
+        ));
+    }
+    Ok(value.to_owned())
+}
+
+pub(super) fn model(value: &str) -> Result<String, String> {
+    let plain = value
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
+    if plain && value.len() <= MAX_NAME_BYTES {
+        Ok(value.to_owned())
+    } else {
+        Err("the id of a model, such as claude-sonnet-5-5, or offline".to_owned())
+    }
+}
+
+pub(super) fn timezone(value: &str) -> Result<Tz, String> {
+    value
+        .parse()
+        .map_err(|_| "an IANA time zone such as Europe/Berlin or UTC".to_owned())
+}
+
+pub(super) fn autonomy(value: &str) -> Result<Autonomy, String> {
+    match value {
+        "0" => Ok(Autonomy::AskAll),
+        "1" => Ok(Autonomy::Smart),
+        "2" => Ok(Autonomy::Full),
+        _ => Err("0 (ask before everything), 1 (smart) or 2 (full)".to_owned()),
+    }
+}
+
+pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
+    let amount = value
+        .parse::<f64>()
+        .ok()
+        .filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd));
+    amount
+        .map(f64::abs)
+        .ok_or_else(|| format!("an amount in US dollars from 0 to {MAX_BUDGET_USD}, such as 2.50"))
+}
+
+pub(super) fn minutes(value: &str) -> Result<Duration, String> {
+    let minutes = value
+        .parse::<u64>()
+        .ok()
+        .filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
+    let minutes = minutes.ok_or_else(|| format!("whole minutes from 1 to {MAX_MINUTES}"))?;
+    Ok(Duration::from_secs(minutes * 60))
+}
+
+pub(super) fn tell_per_day(value: &str) -> Result<u32, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|n| *n <= 100)
+        .ok_or_else(|| "a whole number from 0 to 100".to_owned())
+}
+
+pub(super) fn quiet_hours(value: &str) -> Result<Option<QuietHours>, String> {
+    if value.eq_ignore_ascii_case("none") {
+        return Ok(None);
+    }
+    let time = |text: &str| NaiveTime::parse_from_str(text.trim(), "%H:%M").ok();
+    let hours = value.split_once('-').and_then(|(from, until)| {
+        Some(QuietHours {
+            from: time(from)?,
+            until: time(until)?,
+        })
+        .filter(|hours| hours.from != hours.until)
+    });
+    hours
+        .map(Some)
+        .ok_or_else(|| "two different times such as 22:00-07:00, or none".to_owned())
+}
+
+pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
+    match value {
+        "error" => Ok(tracing::Level::ERROR),
+        "warn" => Ok(tracing::Level::WARN),
+        "info" => Ok(tracing::Level::INFO),
+        "debug" => Ok(tracing::Level::DEBUG),
+        _ => Err("error, warn, info or debug".to_owned()),
+    }
+}
+
+pub(super) fn now(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
+    let at = chrono::DateTime::parse_from_rfc3339(value);
+    at.map(|at| at.to_utc())
+        .map_err(|_| "a time in RFC 3339, such as 2026-11-21T09:00:00Z".to_owned())
+}

@@ -1,1 +1,538 @@
-//! (to come)
+//! The only place that starts other programs and asks who is running.
+//!
+//! A child gets nothing to read, its own process group, a time-out after which the whole group is killed, a bound on what is kept
+//! of its output, and an environment without our secrets. [`Identity`] tells a living process from one whose number was
+//! given away: pids are reused, a boot id and a start time aren't.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io::Read,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal};
+
+/// How long a child may run when its [`Spec`] says nothing else.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How much of each output stream is kept when the [`Spec`] says nothing else; the rest is read and dropped.
+pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// How long output is waited for once the child has ended. A daemon that it left behind may hold the pipe for ever.
+const DRAIN_GRACE: Duration = Duration::from_millis(500);
+/// Where Linux keeps the program that lets a child die with its parent. `PR_SET_PDEATHSIG` has to be set in the child, between
+/// fork and exec, which the standard library offers only as unsafe code.
+const SETPRIV: &str = "/usr/bin/setpriv";
+
+/// A program to run, and its bounds.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    program: OsString,
+    args: Vec<OsString>,
+    dir: Option<PathBuf>,
+    env: Vec<(OsString, OsString)>,
+    without: Vec<&'static str>,
+    timeout: Duration,
+    max_output_bytes: usize,
+}
+
+impl Spec {
+    /// `program`, found by `PATH`, with the default bounds.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            dir: None,
+            env: Vec::new(),
+            without: Vec::new(),
+            timeout: DEFAULT_TIMEOUT,
+            max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES,
+        }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Runs in `dir` instead of the current directory.
+    #[must_use]
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.dir = Some(dir.into());
+        self
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Doesn't hand on variables whose names begin so.
+    #[must_use]
+    pub fn without(mut self, prefixes: &[&'static str]) -> Self {
+        self.without.extend_from_slice(prefixes);
+        self
+    }
+
+    /// Kills the child's group after `timeout`.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Keeps at most so much of each output stream.
+    #[must_use]
+    pub fn max_output_bytes(mut self, bytes: usize) -> Self {
+        self.max_output_bytes = bytes;
+        self
+    }
+
+    fn name(&self) -> String {
+        self.program.to_string_lossy().into_owned()
+    }
+}
+
+/// What a program left when it ended by itself.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// The first bytes of its standard output.
+    pub stdout: Vec<u8>,
+    /// The first bytes of its standard error.
+    pub stderr: Vec<u8>,
+    /// Whether either stream was longer than what was kept.
+    pub truncated: bool,
+}
+
+/// Why a program didn't run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// It isn't installed, or not on `PATH`.
+    #[error("{program} isn't installed, or isn't on PATH")]
+    NotFound {
+        /// The program.
+        program: String,
+    },
+    /// It couldn't be started.
+    #[error("{program} couldn't be started: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It took too long; it and its children were killed.
+    #[error("{program} was stopped after {} s", after.as_secs())]
+    TimedOut {
+        /// The program.
+        program: String,
+        /// Its bound.
+        after: Duration,
+        /// What it had written to standard error.
+        stderr: Vec<u8>,
+    },
+}
+
+/// Runs a program to its end or its time-out. An exit code other than 0 is no error here.
+pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
+    let mut child = match command(spec).spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(ProcessError::NotFound { program: spec.name() });
+        }
+        Err(source) => {
+            return Err(ProcessError::Start {
+                program: spec.name(),
+                source,
+            });
+        }
+    };
+    let stdout = Drain::start(child.stdout.take(), spec.max_output_bytes);
+    let stderr = Drain::start(child.stderr.take(), spec.max_output_bytes);
+    let group = pid_of(child.id());
+
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || ended.send(child.wait()));
+    match end.recv_timeout(spec.timeout) {
+        Ok(Ok(status)) => {
+            let (stdout, out_truncated) = stdout.finish();
+            let (stderr, err_truncated) = stderr.finish();
+            if status.code() == Some(127) && stderr.starts_with(b"setpriv: failed to execute") {
+                return Err(ProcessError::NotFound { program: spec.name() });
+            }
+            Ok(Output {
+                status,
+                stdout,
+                stderr,
+                truncated: out_truncated || err_truncated,
+            })
+        }
+        Ok(Err(source)) => Err(ProcessError::Start {
+            program: spec.name(),
+            source,
+        }),
+        Err(_) => {
+            if let Some(group) = group {
+                // It may have ended just now, which is as good.
+                rustix::process::kill_process_group(group, Signal::KILL).ok();
+            }
+            end.recv_timeout(DRAIN_GRACE).ok();
+            Err(ProcessError::TimedOut {
+                program: spec.name(),
+                after: spec.timeout,
+                stderr: stderr.finish().0,
+            })
+        }
+    }
+}
+
+/// Starts a program of ours that outlives this call, in its own process group, with nothing to read. It inherits the whole
+/// environment, secrets too: it is meant for the bot to start a wake. The caller polls the child, so that it is reaped.
+#[expect(clippy::disallowed_methods, reason = "the one home of Command::new")]
+pub fn spawn_detached(
+    exe: &Path,
+    args: &[&str],
+    env: &[(&str, &OsStr)],
+    stdout: Stdio,
+    stderr: Stdio,
+) -> std::io::Result<Child> {
+    Command::new(exe)
+        .args(args)
+        .envs(env.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .process_group(0)
+        .spawn()
+}
+
+/// Whether children would inherit a variable of this name.
+pub fn inherits(name: &str) -> bool {
+    inherited(&[]).any(|(inherited, value)| inherited == name && !value.is_empty())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one home of Command::new")]
+fn command(spec: &Spec) -> Command {
+    let mut command = if cfg!(target_os = "linux") && Path::new(SETPRIV).exists() {
+        let mut command = Command::new(SETPRIV);
+        command.args(["--pdeathsig", "KILL", "--"]).arg(&spec.program);
+        command
+    } else {
+        Command::new(&spec.program)
+    };
+    command
+        .args(&spec.args)
+        .env_clear()
+        .envs(inherited(&spec.without))
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    if let Some(dir) = &spec.dir {
+        command.current_dir(dir);
+    }
+    command
+}
+
+/// The environment as children may have it. Settings are read in `config`; this only decides what is handed on.
+fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(move |(name, _)| {
+        let name = name.to_string_lossy();
+        !is_secret_name(&name) && !without.iter().any(|prefix| name.starts_with(prefix))
+    })
+}
+
+/// Our own secrets. Others, such as a token that git's credential helper needs, belong to the person's set-up and stay.
+fn is_secret_name(name: &str) -> bool {
+    const OURS: [&str; 4] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "REVEILLE_"];
+    (name.ends_with("_TOKEN") || name.ends_with("_API_KEY")) && OURS.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A thread that reads a stream to its end and keeps the first bytes.
+struct Drain {
+    kept: Arc<Mutex<(Vec<u8>, bool)>>,
+    done: mpsc::Receiver<()>,
+}
+
+impl Drain {
+    fn start(stream: Option<impl Read + Send + 'static>, max_bytes: usize) -> Self {
+        let kept = Arc::new(Mutex::new((Vec::new(), false)));
+        let (finished, done) = mpsc::channel();
+        if let Some(mut stream) = stream {
+            let kept = Arc::clone(&kept);
+            thread::spawn(move || {
+                let mut buffer = [0; 8192];
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    let room = max_bytes.saturating_sub(kept.0.len());
+                    kept.0.extend(buffer.iter().take(count.min(room)));
+                    kept.1 |= count > room;
+                }
+                finished.send(()).ok();
+            });
+        }
+        Self { kept, done }
+    }
+
+    /// What was read, once the stream has ended or its grace is over, and whether there was more.
+    fn finish(self) -> (Vec<u8>, bool) {
+        self.done.recv_timeout(DRAIN_GRACE).ok();
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Who a process is, for as long as the machine remembers: a pid alone may be someone else's by now.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Identity {
+    /// The process number.
+    pub pid: u32,
+    /// Which boot of the machine it belongs to.
+    pub boot_id: String,
+    /// When it started, in the system's own words.
+    pub started: String,
+}
+
+impl Identity {
+    /// This process.
+    pub fn current() -> Self {
+        let pid = std::process::id();
+        Self::of(pid).unwrap_or_else(|| Self {
+            pid,
+            boot_id: String::new(),
+            started: String::new(),
+        })
+    }
+
+    /// The living process of that number; none if there is none, or only what a parent hasn't reaped.
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self {
+            pid,
+            boot_id: boot_id()?,
+            started: started(pid)?,
+        })
+    }
+
+    /// Whether this very process still lives.
+    pub fn is_alive(&self) -> bool {
+        Self::of(self.pid).is_some_and(|living| living == *self)
+    }
+
+    /// Kills this very process, and its group if it leads one. `true` if it was alive.
+    pub fn kill(&self) -> bool {
+        let Some(pid) = pid_of(self.pid).filter(|_| self.is_alive()) else {
+            return false;
+        };
+        if rustix::process::getpgid(Some(pid)) == Ok(pid) {
+            rustix::process::kill_process_group(pid, Signal::KILL).is_ok()
+        } else {
+            rustix::process::kill_process(pid, Signal::KILL).is_ok()
+        }
+    }
+}
+
+fn pid_of(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
+/// Ticks since boot, the 22nd field of the process's `stat`. The second field is a name in parentheses that may hold anything.
+#[cfg(target_os = "linux")]
+fn started(pid: u32) -> Option<String> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    (!matches!(state, "Z" | "X")).then(|| fields.nth(18).map(str::to_owned))?
+}
+
+#[cfg(not(target_os = "linux"))]
+fn boot_id() -> Option<String> {
+    first_line(&Spec::new("sysctl").args(["-n", "kern.bootsessionuuid"]))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn started(pid: u32) -> Option<String> {
+    let pid = pid.to_string();
+    let line = first_line(
+        &Spec::new("ps")
+            .env("LC_ALL", "C")
+            .args(["-o", "stat=", "-o", "lstart=", "-p", &pid]),
+    )?;
+    let (state, started) = line.split_once(char::is_whitespace)?;
+    (!state.starts_with('Z')).then(|| started.trim().to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn first_line(spec: &Spec) -> Option<String> {
+    let output = run(&spec.clone().timeout(Duration::from_secs(2))).ok()?;
+    let line = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .next()?
+        .trim()
+        .to_owned();
+    (output.status.success() && !line.is_empty()).then_some(line)
+}
+
+/// Whether a program of this name runs with its current directory in `dir`. Where the system doesn't tell a process's
+/// directory, any program of this name counts.
+pub fn runs_in(name: &str, dir: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let Ok(processes) = std::fs::read_dir("/proc") else {
+            return false;
+        };
+        processes
+            .filter_map(Result::ok)
+            .map(|process| process.path())
+            .any(|process| {
+                std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+                    && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir))
+            })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = dir;
+        let processes = run(&Spec::new("ps").args(["-axo", "comm="]));
+        processes.is_ok_and(|output| {
+            let names = String::from_utf8_lossy(&output.stdout).into_owned();
+            names
+                .lines()
+                .any(|line| Path::new(line.trim()).file_name() == Some(OsStr::new(name)))
+        })
+    }
+}
+
+/// How a child ended, for a message.
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "ended in an unknown way".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Spec {
+        Spec::new("sh").args(["-c", script])
+    }
+
+    #[test]
+    fn output_and_exit_code_come_back() {
+        let output = run(&sh("cat; echo out; echo err >&2; exit 3")).unwrap();
+        assert_eq!(
+            (output.stdout.as_slice(), output.stderr.as_slice()),
+            (&b"out\n"[..], &b"err\n"[..])
+        );
+        assert_eq!(output.status.code(), Some(3));
+        assert!(!output.truncated);
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = run(&Spec::new("no-such-program-here")).unwrap_err();
+        assert!(
+            matches!(&error, ProcessError::NotFound { program } if program == "no-such-program-here"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn output_beyond_the_bound_is_read_and_dropped() {
+        let output = run(&sh("head -c 300000 /dev/zero").max_output_bytes(1000)).unwrap();
+        assert_eq!(output.stdout.len(), 1000);
+        assert!(output.truncated && output.status.success());
+    }
+
+    #[test]
+    fn a_time_out_kills_grandchildren_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = sh("sleep 1000 & echo $! > pid; wait")
+            .dir(dir.path())
+            .timeout(Duration::from_millis(300));
+        let error = run(&spec).unwrap_err();
+        assert!(matches!(error, ProcessError::TimedOut { .. }), "{error}");
+        let pid: u32 = std::fs::read_to_string(dir.path().join("pid"))
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        // A kill is delivered before the call returns, its effect may be seen a moment later.
+        let dead = (0..500).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            Identity::of(pid).is_none()
+        });
+        assert!(dead, "the grandchild lives on");
+    }
+
+    #[test]
+    fn a_daemon_that_keeps_the_pipe_does_not_hold_us() {
+        let output = run(&sh("sleep 5 & echo started")).unwrap();
+        assert_eq!(output.stdout, b"started\n");
+    }
+
+    #[test]
+    fn variables_are_added_and_dropped() {
+        let output = run(&sh("echo $ADDED${PATH:+has-path}").env("ADDED", "yes ")).unwrap();
+        assert_eq!(output.stdout, b"yes has-path\n");
+        let output = run(&Spec::new("/bin/sh").args(["-c", "env"]).without(&["CARGO"])).unwrap();
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("\nCARGO"));
+    }
+
+    #[test]
+    fn our_secrets_are_known_by_name_and_other_peoples_are_left() {
+        for ours in ["TELEGRAM_BOT_TOKEN", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
+            assert!(is_secret_name(ours), "{ours}");
+        }
+        for theirs in ["GITHUB_TOKEN", "PATH", "TELEGRAM_API_URL", "MY_API_KEY"] {
+            assert!(!is_secret_name(theirs), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else() {
+        let me = Identity::current();
+        assert!(me.is_alive() && !me.started.is_empty());
+        assert!(
+            !Identity {
+                started: "1".to_owned(),
+                ..me.clone()
+            }
+            .is_alive()
+        );
+        assert!(
+            !Identity {
+                boot_id: "another".to_owned(),
+                ..me.clone()
+            }
+            .is_alive()
+        );
+        let back: Identity = serde_json::from_str(&serde_json::to_string(&me).unwrap()).unwrap();
+        assert_eq!(back, me);
+
+        let mut child = spawn_detached(Path::new("/bin/sleep"), &["1000"], &[], Stdio::null(), Stdio::null()).unwrap();
+        let identity = Identity::of(child.id()).unwrap();
+        assert!(identity.is_alive() && identity.kill());
+        // Before it is reaped the process is a zombie, afterwards nothing: dead both times.
+        child.wait().unwrap();
+        assert!(!identity.is_alive() && !identity.kill());
+    }
+}

@@ -5,6 +5,7 @@
 //! earlier turn an error, so turns are kept and sent back exactly as they came.
 
 pub mod anthropic;
+pub mod content;
 pub mod offline;
 
 use std::{future::Future, pin::Pin, time::Duration};

@@ -1,0 +1,234 @@
+//! From what the server answers instead of a turn to what the caller should do about it.
+//!
+//! Only the server's own short message goes into an error: no URL, no header, no request body.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::model::{ModelError, Usage};
+
+/// How much of an error's body is read, in bytes.
+pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
+
+/// How much of the server's message is passed on, in characters.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// An answer with another status than 200.
+#[derive(Debug, Default)]
+pub(super) struct Refused<'a> {
+    pub(super) status: u16,
+    /// The headers `retry-after`, `date` and `request-id`, if they were sent.
+    pub(super) retry_after: Option<&'a str>,
+    pub(super) date: Option<&'a str>,
+    pub(super) request_id: Option<&'a str>,
+    pub(super) body: &'a [u8],
+}
+
+/// The `error` object of a body or a stream event.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct ErrorObject {
+    #[serde(rename = "type")]
+    kind: String,
+    message: String,
+    details: serde_json::Value,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ErrorBody {
+    error: ErrorObject,
+    request_id: Option<String>,
+}
+
+/// What the caller should do.
+#[derive(Clone, Copy)]
+enum Remedy {
+    Wait,
+    AskPerson,
+    GiveUp(u16),
+}
+
+impl Refused<'_> {
+    /// The error for this answer.
+    pub(super) fn into_error(self) -> ModelError {
+        let body: ErrorBody = serde_json::from_slice(self.body).unwrap_or_default();
+        let status = self.status;
+        let request_id = self.request_id.or(body.request_id.as_deref());
+        let why = format!(
+            "{}{}",
+            told(&body.error, status),
+            request_id.map_or(String::new(), |id| format!(" (request {id})"))
+        );
+        let remedy = match status {
+            429 if is_spending_limit(&body.error) => Remedy::AskPerson,
+            // An exhausted prepaid balance has been reported as a bad request, too.
+            400 if body.error.message.contains("credit balance is too low") => Remedy::AskPerson,
+            408 | 409 | 429 | 500..=599 => Remedy::Wait,
+            401..=403 => Remedy::AskPerson,
+            other => Remedy::GiveUp(other),
+        };
+        error(
+            remedy,
+            why,
+            self.retry_after.and_then(|value| retry_after(value, self.date)),
+            Usage::default(),
+        )
+    }
+}
+
+/// The error for an `error` event in the middle of a stream, after `spent` tokens.
+pub(super) fn from_event(raw: Option<&RawValue>, spent: Usage) -> ModelError {
+    let said: ErrorObject = raw
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default();
+    let remedy = match said.kind.as_str() {
+        "authentication_error" | "billing_error" | "permission_error" => Remedy::AskPerson,
+        "rate_limit_error" if is_spending_limit(&said) => Remedy::AskPerson,
+        "invalid_request_error" => Remedy::GiveUp(400),
+        "not_found_error" => Remedy::GiveUp(404),
+        "request_too_large" => Remedy::GiveUp(413),
+        _ => Remedy::Wait,
+    };
+    let why = format!("Claude broke off its answer: {}", said_by(&said));
+    error(remedy, why, None, spent)
+}
+
+fn error(remedy: Remedy, why: String, retry_after: Option<Duration>, spent: Usage) -> ModelError {
+    match remedy {
+        Remedy::Wait => ModelError::Transient {
+            why,
+            retry_after,
+            spent,
+        },
+        Remedy::AskPerson => ModelError::Account { why },
+        Remedy::GiveUp(status) => ModelError::Rejected { status, why },
+    }
+}
+
+fn is_spending_limit(said: &ErrorObject) -> bool {
+    said.details.get("error_code").and_then(|code| code.as_str()) == Some("enforced_spend_limit_reached")
+}
+
+fn told(said: &ErrorObject, status: u16) -> String {
+    let what = match status {
+        300..=399 => {
+            return format!(
+                "The Claude API answered with a redirect (HTTP {status}), which isn't followed because it would carry \
+                 the key elsewhere. Check ANTHROPIC_BASE_URL."
+            );
+        }
+        401 => "The Claude API doesn't accept the key",
+        402 => "The Claude account needs payment",
+        403 => "The key isn't allowed to do this",
+        429 => "The Claude API asks to slow down",
+        529 => "Claude is overloaded",
+        500..=599 => "The Claude API is having trouble",
+        _ => "The Claude API refused the request",
+    };
+    match said_by(said).as_str() {
+        "" => format!("{what} (HTTP {status})"),
+        said => format!("{what} (HTTP {status}): {said}"),
+    }
+}
+
+/// The server's kind and message, on one line and bounded.
+fn said_by(said: &ErrorObject) -> String {
+    let text = format!("{} {}", said.kind, said.message);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// Reads `retry-after`: seconds, or a date. A date is measured against the answer's own `date`, so that no clock is
+/// needed and a wrong one does no harm.
+fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = DateTime::parse_from_rfc2822(value).ok()?;
+    let now = DateTime::parse_from_rfc2822(date?.trim()).ok()?;
+    Some((until - now).to_std().unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16, body: &str) -> ModelError {
+        Refused {
+            status,
+            body: body.as_bytes(),
+            ..Refused::default()
+        }
+        .into_error()
+    }
+
+    #[test]
+    fn each_status_says_what_to_do() {
+        for status in [408, 409, 429, 500, 502, 503, 504, 529, 599] {
+            assert!(
+                matches!(refused(status, "<html>"), ModelError::Transient { .. }),
+                "{status}"
+            );
+        }
+        for status in [401, 402, 403] {
+            assert!(matches!(refused(status, ""), ModelError::Account { .. }), "{status}");
+        }
+        for status in [301, 307, 400, 404, 405, 413, 418, 422] {
+            assert!(
+                matches!(refused(status, "{}"), ModelError::Rejected { status: s, .. } if s == status),
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_spent_limit_or_balance_needs_a_person() {
+        let limit = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Limit","details":{"error_code":"enforced_spend_limit_reached"}}}"#;
+        assert!(matches!(refused(429, limit), ModelError::Account { .. }));
+        let balance = r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}"#;
+        assert!(matches!(refused(400, balance), ModelError::Account { .. }));
+    }
+
+    #[test]
+    fn the_message_is_the_servers_on_one_bounded_line() {
+        let body = r#"{"error":{"type":"overloaded_error","message":"Over\nloaded"},"request_id":"req_1"}"#;
+        assert_eq!(
+            refused(529, body).to_string(),
+            "Claude is overloaded (HTTP 529): overloaded_error Over loaded (request req_1)"
+        );
+        let long = format!(r#"{{"error":{{"type":"x","message":"{}"}}}}"#, "ü".repeat(9000));
+        assert!(refused(400, &long).to_string().chars().count() < MAX_MESSAGE_CHARS + 100);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date_beside_the_servers_own() {
+        let date = "Wed, 21 Oct 2026 07:28:00 GMT";
+        assert_eq!(retry_after("17", None), Some(Duration::from_secs(17)));
+        assert_eq!(retry_after(" 0.5 ", None), Some(Duration::from_millis(500)));
+        assert_eq!(
+            retry_after("Wed, 21 Oct 2026 07:30:00 GMT", Some(date)),
+            Some(Duration::from_secs(120))
+        );
+        assert_eq!(
+            retry_after("Wed, 21 Oct 2026 07:27:00 GMT", Some(date)),
+            Some(Duration::ZERO)
+        );
+        for (value, date) in [
+            ("-3", None),
+            ("NaN", None),
+            ("soon", Some(date)),
+            (date, None),
+            ("1e300", None),
+        ] {
+            assert_eq!(retry_after(value, date), None, "{value}");
+        }
+    }
+}

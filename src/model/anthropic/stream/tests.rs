@@ -1,0 +1,232 @@
+//! The stream's tests: a recorded turn in every kind of piece, and every way to break off.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn event(data: &str) -> String {
+    let kind = serde_json::from_str::<serde_json::Value>(data).unwrap()["type"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    format!("event: {kind}\ndata: {data}\n\n")
+}
+
+fn events(data: &[&str]) -> String {
+    data.iter().map(|data| event(data)).collect()
+}
+
+/// Thinking, text in two scripts, two interleaved calls, a block of an unknown kind.
+const RICH: &[&str] = &[
+    r#"{"type":"message_start","message":{"id":"msg_1","role":"assistant","content":[],"usage":{"input_tokens":12,"cache_creation_input_tokens":30,"cache_read_input_tokens":400,"output_tokens":1}}}"#,
+    r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+    r#"{"type":"ping"}"#,
+    r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"EqQB+/="}}"#,
+    r#"{"type":"content_block_stop","index":0}"#,
+    r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+    r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Grüße, "}}"#,
+    r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"世界 🌍\n\ndata: x"}}"#,
+    r#"{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"t2","name":"note","input":{}}}"#,
+    r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t1","name":"plan","input":{}}}"#,
+    r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"z\":1.0,"}}"#,
+    r#"{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
+    r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":" \"a\":\"é\"}"}}"#,
+    r#"{"type":"content_block_start","index":4,"content_block":{"type":"novelty","deep":{"b":1,"a":[2, 3]}}}"#,
+    r#"{"type":"never_heard_of","index":"odd"}"#,
+    r#"{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":77}}"#,
+    r#"{"type":"message_stop"}"#,
+];
+
+const RICH_CONTENT: &str = concat!(
+    r#"[{"type":"thinking","thinking":"","signature":"EqQB+/="},{"type":"text","text":"Grüße, 世界 🌍\n\ndata: x"},"#,
+    r#"{"type":"tool_use","id":"t1","name":"plan","input":{"z":1.0, "a":"é"}},"#,
+    r#"{"type":"tool_use","id":"t2","name":"note","input":{}},{"type":"novelty","deep":{"b":1,"a":[2, 3]}}]"#,
+);
+
+fn assembled(pieces: &[&[u8]]) -> Result<Turn, ModelError> {
+    let mut stream = TurnStream::default();
+    for piece in pieces {
+        if stream.push(piece)? {
+            break;
+        }
+    }
+    stream.finish(None)
+}
+
+fn turn_of(data: &[&str]) -> Turn {
+    assembled(&[events(data).as_bytes()]).unwrap()
+}
+
+fn spent(error: &ModelError) -> Usage {
+    match error {
+        ModelError::Transient { spent, .. } => *spent,
+        other => panic!("not transient: {other:?}"),
+    }
+}
+
+#[test]
+fn a_rich_turn_is_assembled_in_the_order_of_its_indexes() {
+    let turn = turn_of(RICH);
+    assert_eq!(turn.content, RICH_CONTENT);
+    assert_eq!(turn.stop, Stop::ToolUse);
+    assert_eq!(
+        turn.usage,
+        Usage {
+            input: 12,
+            output: 77,
+            cache_read: 400,
+            cache_write: 30
+        }
+    );
+}
+
+#[test]
+fn line_ends_comments_and_split_data_do_not_matter() {
+    let text =
+        "\u{feff}: hello\r\nid: 3\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nevent: x\n\ndata\n\ndata:  two\r\rdata: lost";
+    assert_eq!(SseParser::default().push(text.as_bytes()), ["{\"a\":\n1}", "", " two"]);
+}
+
+proptest! {
+    #[test]
+    fn any_chunking_gives_the_same_turn(cuts in prop::collection::vec(0.0..1.0_f64, 0..40), line_end in 0..3_usize) {
+        let text = events(RICH).replace('\n', ["\n", "\r\n", "\r"][line_end]);
+        let bytes = text.as_bytes();
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| (cut * bytes.len() as f64) as usize).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect();
+        prop_assert_eq!(assembled(&pieces).unwrap().content, RICH_CONTENT);
+    }
+
+    #[test]
+    fn text_deltas_come_out_as_they_went_in(parts in prop::collection::vec("\\PC{0,12}|[\"\\\\\n\r\t]{1,3}", 1..8)) {
+        let mut data = vec![r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"."}}"#.to_owned()];
+        for part in &parts {
+            data.push(serde_json::json!({"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":part}}).to_string());
+        }
+        data.push(r#"{"type":"message_stop"}"#.to_owned());
+        let turn = turn_of(&data.iter().map(String::as_str).collect::<Vec<_>>());
+        prop_assert_eq!(crate::model::content::text_of(&turn.content), format!(".{}", parts.concat()));
+    }
+
+    #[test]
+    fn damaged_bytes_never_panic(text in "(data: |event|[{}\":,a0\n\r]|\\PC){0,60}", at in 0..1000_usize) {
+        let mut bytes = events(RICH).into_bytes();
+        let at = at % bytes.len();
+        bytes.splice(at..at, text.into_bytes());
+        match assembled(&[&bytes]) {
+            Ok(turn) => prop_assert!(serde_json::from_str::<serde_json::Value>(&turn.content).is_ok()),
+            Err(ModelError::Transient { .. }) => {}
+            Err(other) => prop_assert!(false, "{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn cut_anywhere_it_is_transient_and_counts_what_was_spent() {
+    let text = events(RICH);
+    let first_event = event(RICH[0]).len();
+    for end in 0..text.len() - 1 {
+        let error = assembled(&[&text.as_bytes()[..end]]).unwrap_err();
+        let input = if end < first_event { 0 } else { 12 };
+        assert_eq!(spent(&error).input, input, "cut at {end}");
+    }
+}
+
+#[test]
+fn an_error_event_ends_the_turn_by_its_kind() {
+    let start = RICH[0];
+    for kind in [
+        "overloaded_error",
+        "api_error",
+        "rate_limit_error",
+        "timeout_error",
+        "some_new_error",
+    ] {
+        let data = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"Busy"}}}}"#);
+        let error = assembled(&[events(&[start, &data]).as_bytes()]).unwrap_err();
+        assert_eq!(spent(&error).cache_read, 400);
+        assert!(error.to_string().contains("Busy"), "{error}");
+    }
+    let data = r#"{"type":"error","error":{"type":"billing_error","message":"Pay"}}"#;
+    assert!(matches!(
+        assembled(&[events(&[start, data]).as_bytes()]),
+        Err(ModelError::Account { .. })
+    ));
+    let data = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Bad"}}"#;
+    assert!(matches!(
+        assembled(&[events(&[start, data]).as_bytes()]),
+        Err(ModelError::Rejected { status: 400, .. })
+    ));
+}
+
+#[test]
+fn what_is_no_event_stream_is_transient() {
+    for data in [
+        "data: {\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":7,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n",
+        "data: {\"type\":\"content_block_start\",\"index\":0}\n\n",
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":[]}\n\n",
+    ] {
+        assert!(
+            matches!(assembled(&[data.as_bytes()]), Err(ModelError::Transient { .. })),
+            "{data}"
+        );
+    }
+}
+
+#[test]
+fn an_endless_answer_is_given_up() {
+    let mut stream = TurnStream::default();
+    let piece = format!(": {}\n", "x".repeat(1024 * 1024));
+    let error = (0..64).find_map(|_| stream.push(piece.as_bytes()).err()).unwrap();
+    assert!(error.to_string().contains("longer"), "{error}");
+}
+
+#[test]
+fn every_stop_reason_is_mapped() {
+    let stop_of = |delta: &str| {
+        turn_of(&[
+            &format!(r#"{{"type":"message_delta","delta":{delta}}}"#),
+            r#"{"type":"message_stop"}"#,
+        ])
+        .stop
+    };
+    for (reason, stop) in [
+        ("end_turn", Stop::EndTurn),
+        ("tool_use", Stop::ToolUse),
+        ("max_tokens", Stop::MaxTokens),
+        ("model_context_window_exceeded", Stop::ContextExceeded),
+        ("stop_sequence", Stop::StopSequence),
+        ("pause_turn", Stop::PauseTurn),
+        ("brand_new", Stop::Unknown("brand_new".into())),
+        ("refusal", Stop::Refusal("no reason given".into())),
+    ] {
+        assert_eq!(
+            stop_of(&format!(r#"{{"stop_reason":"{reason}","stop_details":null}}"#)),
+            stop
+        );
+    }
+    assert_eq!(stop_of("{}"), Stop::Unknown("none given".into()));
+    assert_eq!(
+        stop_of(
+            r#"{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"Not this."}}"#
+        ),
+        Stop::Refusal("cyber: Not this.".into())
+    );
+}
+
+#[test]
+fn an_empty_text_block_is_kept_only_where_thinking_is_signed_over_it() {
+    let text = |index: u8| {
+        format!(r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"text","text":""}}}}"#)
+    };
+    let thinking =
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"","signature":"s"}}"#;
+    let turn = turn_of(&[&text(0), thinking, &text(2), r#"{"type":"message_stop"}"#]);
+    assert_eq!(
+        turn.content,
+        r#"[{"type":"text","text":""},{"type":"thinking","thinking":"","signature":"s"}]"#
+    );
+}

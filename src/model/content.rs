@@ -1,0 +1,174 @@
+//! Reads an assistant turn without touching it: which tools it calls, what it says.
+//!
+//! A turn's content stays the raw JSON that was received, since that is what must be sent back. Blocks are chosen by
+//! their type, never by their position.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Stop;
+
+/// Key under which arguments that were no JSON object are kept, as text, in a tool call's `input`. It is the form that
+/// the provider's documentation suggests for telling a model of its own broken arguments.
+pub const INVALID_INPUT_KEY: &str = "INVALID_JSON";
+
+/// One call of a tool by the model. Each must be answered by a `tool_result` in the very next user message, whether it
+/// was run or not: a call without its result makes the conversation unusable.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// The id that the result must name.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments: a JSON object, byte for byte as received.
+    pub input: Box<RawValue>,
+    /// Whether the call came through whole. One that didn't must not run; its result is an error that says so.
+    pub complete: bool,
+}
+
+/// The fields of a block that are looked at here.
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default, borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    input: Option<&'a RawValue>,
+}
+
+/// The tool calls of a turn, in order.
+///
+/// When the turn was cut off ([`Stop::MaxTokens`], [`Stop::ContextExceeded`]) or ended for a reason we don't know, a
+/// call in its last block counts as incomplete even if its arguments happen to parse: nobody can tell whether there was
+/// more to come. After a [`Stop::Refusal`] no call is complete. Arguments that were no JSON object (kept under
+/// [`INVALID_INPUT_KEY`]) are never complete.
+pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
+    let blocks = blocks(content);
+    let last = blocks.len().saturating_sub(1);
+    let mut calls = Vec::new();
+    for (at, block) in blocks.into_iter().enumerate() {
+        let (Some(id), Some(name), "tool_use") = (block.id, block.name, &*block.kind) else {
+            continue;
+        };
+        let whole = match stop {
+            Stop::EndTurn | Stop::ToolUse | Stop::StopSequence | Stop::PauseTurn => true,
+            Stop::MaxTokens | Stop::ContextExceeded | Stop::Unknown(_) => at != last,
+            Stop::Refusal(_) => false,
+        };
+        let input = block.input.map_or_else(empty_object, RawValue::to_owned);
+        let complete = whole && is_usable(&input);
+        calls.push(ToolCall {
+            id: id.into_owned(),
+            name: name.into_owned(),
+            input,
+            complete,
+        });
+    }
+    calls
+}
+
+/// What the turn says: its text blocks, joined as they stand.
+pub fn text_of(content: &str) -> String {
+    blocks(content)
+        .into_iter()
+        .filter(|block| block.kind == "text")
+        .filter_map(|block| block.text)
+        .collect()
+}
+
+/// The message that puts a turn back into its conversation, its content untouched. `None` if the turn was empty: an
+/// empty message is refused by the server, so such a turn has no place in the conversation.
+pub fn assistant_message(content: &str) -> Option<String> {
+    let has_blocks = serde_json::from_str::<Vec<&RawValue>>(content).is_ok_and(|blocks| !blocks.is_empty());
+    has_blocks.then(|| format!(r#"{{"role":"assistant","content":{content}}}"#))
+}
+
+/// The blocks that can be read; one that can't be is neither text nor a call.
+fn blocks(content: &str) -> Vec<Block<'_>> {
+    let raw: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
+    raw.into_iter()
+        .map(|block| serde_json::from_str(block.get()).unwrap_or_else(|_| Block::unreadable()))
+        .collect()
+}
+
+impl Block<'_> {
+    /// Holds the place of a block that can't be read, so that the last block stays the last.
+    fn unreadable() -> Self {
+        Self {
+            kind: Cow::Borrowed(""),
+            id: None,
+            name: None,
+            text: None,
+            input: None,
+        }
+    }
+}
+
+fn empty_object() -> Box<RawValue> {
+    serde_json::value::to_raw_value(&serde_json::Map::new()).unwrap_or_default()
+}
+
+/// Whether the arguments are a JSON object that isn't our record of broken ones.
+fn is_usable(input: &RawValue) -> bool {
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(input.get())
+        .is_ok_and(|object| !object.contains_key(INVALID_INPUT_KEY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN: &str = r#"[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"One "},
+        {"type":"tool_use","id":"t1","name":"note","input":{"b": 1.50, "a":2}},{"type":"text","text":"two"},
+        {"type":"new_thing","text":"no"},{"type":"tool_use","id":"t2","name":"reply","input":{}}]"#;
+
+    fn completeness(content: &str, stop: &Stop) -> Vec<bool> {
+        tool_calls(content, stop).iter().map(|call| call.complete).collect()
+    }
+
+    #[test]
+    fn calls_are_found_by_type_and_their_arguments_keep_their_bytes() {
+        let calls = tool_calls(TURN, &Stop::ToolUse);
+        assert_eq!(
+            calls
+                .iter()
+                .map(|c| (c.id.as_str(), c.name.as_str()))
+                .collect::<Vec<_>>(),
+            [("t1", "note"), ("t2", "reply")]
+        );
+        assert_eq!(calls[0].input.get(), r#"{"b": 1.50, "a":2}"#);
+    }
+
+    #[test]
+    fn text_is_the_text_blocks_joined() {
+        assert_eq!(text_of(TURN), "One two");
+        assert_eq!(text_of("no json"), "");
+    }
+
+    #[test]
+    fn a_call_is_complete_only_when_nothing_can_be_missing() {
+        assert_eq!(completeness(TURN, &Stop::ToolUse), [true, true]);
+        assert_eq!(completeness(TURN, &Stop::MaxTokens), [true, false]);
+        assert_eq!(completeness(TURN, &Stop::ContextExceeded), [true, false]);
+        assert_eq!(completeness(TURN, &Stop::Unknown("new".into())), [true, false]);
+        assert_eq!(completeness(TURN, &Stop::Refusal("no".into())), [false, false]);
+        let broken = r#"[{"type":"tool_use","id":"t","name":"n","input":{"INVALID_JSON":"{\"a\":"}},{"type":"tool_use","id":"u","name":"n","input":[1]}]"#;
+        assert_eq!(completeness(broken, &Stop::ToolUse), [false, false]);
+    }
+
+    #[test]
+    fn a_turn_goes_back_as_it_came_and_an_empty_one_does_not() {
+        assert_eq!(
+            assistant_message("[ {\"type\":\"x\"} ]").unwrap(),
+            "{\"role\":\"assistant\",\"content\":[ {\"type\":\"x\"} ]}"
+        );
+        assert_eq!(assistant_message("[]"), None);
+    }
+}

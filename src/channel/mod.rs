@@ -1,1 +1,91 @@
-//! (to come)
+//! The doors that messages come in and go out by.
+//!
+//! A reply is Markdown until it leaves: [`render`] turns it into parts that Telegram takes, [`telegram`] sends one part and
+//! says what became of it. Whether and when to try again is decided by whoever keeps the outbox, so that each try is
+//! written down: a channel never waits and never sends twice on its own.
+
+pub mod render;
+pub mod telegram;
+
+use std::{future::Future, pin::Pin, time::Duration};
+
+/// A future that stays on its thread: the wake and the bot each run on one.
+pub type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<Sent, SendError>> + 'a>>;
+
+/// As [`SendFuture`], with nothing to tell when it went well.
+pub type TypingFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + 'a>>;
+
+/// A door through which parts of messages leave.
+pub trait Channel {
+    /// Tries once to deliver one part. The caller decides by the error what to do next.
+    fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a>;
+
+    /// Shows for a few seconds that an answer is being worked on. Nothing is lost when it fails.
+    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> TypingFuture<'a>;
+}
+
+/// One part of a message, ready to leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The chat it goes to.
+    pub chat_id: i64,
+    /// The forum topic in that chat; none for the general one.
+    pub thread_id: Option<i64>,
+    /// The channel's id of the message that it answers.
+    pub reply_to: Option<i64>,
+    /// The text with its formatting, as [`render::Part::html`].
+    pub html: String,
+    /// The same text without formatting, for when the formatting is refused.
+    pub plain: String,
+    /// Delivered without a sound.
+    pub silent: bool,
+}
+
+/// A part that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// The channel's own id of the new message.
+    pub message_id: i64,
+    /// Which of the part's two texts arrived.
+    pub form: Form,
+}
+
+/// The text of an [`Outgoing`] that was delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// [`Outgoing::html`].
+    Html,
+    /// [`Outgoing::plain`]: the formatting was refused.
+    Plain,
+}
+
+/// Why a part wasn't confirmed, by what the caller should do. No text holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// Surely not delivered: try again, but not before `after` has passed.
+    #[error("{why}")]
+    Later {
+        /// How long the channel told us to wait, in full.
+        after: Duration,
+        /// What happened.
+        why: String,
+    },
+    /// Surely not delivered: try again with one's own back-off.
+    #[error("{why}")]
+    NotSent {
+        /// What happened.
+        why: String,
+    },
+    /// It may have arrived: a further try may be a repeat and must say so ([`render::with_repeat_mark`]).
+    #[error("{why}")]
+    Ambiguous {
+        /// What happened.
+        why: String,
+    },
+    /// Not delivered, and the same part to the same chat never will be: keep it as failed and tell a person.
+    #[error("{why}")]
+    Never {
+        /// What happened and what can be done.
+        why: String,
+    },
+}

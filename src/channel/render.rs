@@ -1,0 +1,106 @@
+//! Markdown, as minds write it, made into messages that Telegram takes: values in, values out.
+//!
+//! The Markdown is read once into plain text with spans of formatting over it ([`styled`]), the text is cut into parts
+//! where a reader would pause ([`split`]), and each part's HTML is written from the spans that reach into it. A part carries
+//! its text without formatting too, so that an answer arrives even when Telegram refuses the formatting.
+
+mod blocks;
+mod split;
+mod styled;
+mod table;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+/// The longest message that Telegram takes, in UTF-16 code units of what a reader sees.
+pub const MESSAGE_UNITS_MAX: usize = 4096;
+
+/// What [`with_repeat_mark`] adds below a part.
+const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confirmed.";
+
+/// The longest part in UTF-16 code units: every part keeps room for two line breaks and [`REPEAT_MARK`].
+const PART_UNITS_MAX: usize = MESSAGE_UNITS_MAX - 96;
+
+/// One message's worth of rendered text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Telegram HTML: balanced, only tags that Telegram knows, at most [`MESSAGE_UNITS_MAX`] units once parsed.
+    pub html: String,
+    /// The same text without formatting, at most [`MESSAGE_UNITS_MAX`] units; links' addresses stand behind their
+    /// labels where there is room.
+    pub plain: String,
+}
+
+/// How links are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// As links, for the schemes that Telegram opens: http, https, tg, mailto. Others as [`Links::AsText`].
+    Clickable,
+    /// As `label (address)`, addresses as code so that no client makes links of them: the reader sees where each leads.
+    AsText,
+}
+
+/// Renders Markdown with clickable links. Nothing comes of empty or white text.
+pub fn render(markdown: &str) -> Vec<Part> {
+    render_with(markdown, Links::Clickable)
+}
+
+/// Renders Markdown with links as text, for answers that outside text may have had a hand in.
+pub fn render_plain_links(markdown: &str) -> Vec<Part> {
+    render_with(markdown, Links::AsText)
+}
+
+/// Renders Markdown, showing its links as asked. Any input renders; what isn't known as Markdown is shown as it stands.
+pub fn render_with(markdown: &str, links: Links) -> Vec<Part> {
+    let styled = blocks::read(markdown, links);
+    split::parts(&styled, PART_UNITS_MAX)
+        .into_iter()
+        .map(|cut| {
+            let with_addresses = styled.plain_with_addresses(&cut);
+            let fits = split::units(&with_addresses) <= PART_UNITS_MAX;
+            let plain = if fits {
+                with_addresses
+            } else {
+                styled.visible(&cut).to_owned()
+            };
+            Part {
+                html: styled.html(&cut),
+                plain,
+            }
+        })
+        .collect()
+}
+
+/// The part with a last line that says that it may be a repeat, for sending again what may have arrived. Every part
+/// made here has room for it; a longer one, made elsewhere, is given back without.
+pub fn with_repeat_mark(part: &Part) -> Part {
+    let marked = Part {
+        html: format!("{}\n\n<i>{REPEAT_MARK}</i>", part.html),
+        plain: format!("{}\n\n{REPEAT_MARK}", part.plain),
+    };
+    let longest = split::units(&marked.plain).max(visible_units(&marked.html));
+    if longest <= MESSAGE_UNITS_MAX {
+        marked
+    } else {
+        part.clone()
+    }
+}
+
+/// The length of HTML made here, as Telegram counts it: tags not at all, an entity as its one character.
+pub fn visible_units(html: &str) -> usize {
+    let mut units = 0;
+    let mut hidden_until = None;
+    for c in html.chars() {
+        match (hidden_until, c) {
+            (Some(end), c) if c == end => {
+                units += usize::from(end == ';');
+                hidden_until = None;
+            }
+            (Some(_), _) => {}
+            (None, '<') => hidden_until = Some('>'),
+            (None, '&') => hidden_until = Some(';'),
+            (None, c) => units += c.len_utf16(),
+        }
+    }
+    units
+}

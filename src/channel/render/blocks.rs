@@ -1,0 +1,342 @@
+//! From the events of a Markdown parser to text with spans: what each block and each mark looks like in a chat.
+
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream};
+
+use super::{
+    Links,
+    split::is_blank,
+    styled::{Style, Styled},
+    table::Table,
+    writer::Writer,
+};
+
+/// The longest address that is made a link, in bytes; a longer one is shown as text.
+const URL_BYTES_MAX: usize = 2048;
+/// The longest name of a code block's language, in characters.
+const LANGUAGE_CHARS_MAX: usize = 32;
+
+/// Reads Markdown. Something comes of everything that isn't blank: where nothing would be shown, the source is.
+pub(super) fn read(markdown: &str, links: Links) -> Styled {
+    let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_FOOTNOTES;
+    let mut reader = Reader {
+        links,
+        out: Writer::default(),
+        lists: Vec::new(),
+        open_links: Vec::new(),
+        raw: None,
+    };
+    for event in TextMergeStream::new(Parser::new_ext(&source, options)) {
+        reader.event(event);
+    }
+    let styled = reader.out.finish();
+    if is_blank(&styled.text) {
+        Styled {
+            text: source.trim().to_owned(),
+            spans: Vec::new(),
+        }
+    } else {
+        styled
+    }
+}
+
+struct Reader {
+    links: Links,
+    out: Writer,
+    /// For each list we are in, the number of its next item; none for bullets.
+    lists: Vec<Option<u64>>,
+    open_links: Vec<OpenLink>,
+    /// Set while text is collected for a block whose layout needs all of it.
+    raw: Option<Raw>,
+}
+
+/// A block that is written when it has ended.
+enum Raw {
+    Code { language: Option<String>, text: String },
+    Table(Table),
+}
+
+/// A link or an image between its start and its end.
+struct OpenLink {
+    url: String,
+    /// What of it is shown so far.
+    label: String,
+    shown: Shown,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// The label is the link.
+    Link,
+    /// The address follows the label.
+    Address,
+    /// Only the label: an image within a link.
+    Label,
+}
+
+impl Reader {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => self.prose(&text),
+            Event::Code(code) => self.code(&code),
+            Event::Html(html) => self.lines(&html),
+            Event::InlineHtml(text) | Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
+            Event::FootnoteReference(label) => self.text(&format!("[{label}]")),
+            Event::SoftBreak | Event::HardBreak => self.line_break(),
+            Event::Rule => self.block(|reader| reader.text("———")),
+            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.out.need_breaks(1),
+            Tag::Heading { .. } => {
+                self.out.need_breaks(1);
+                self.out.open(Style::Bold);
+            }
+            Tag::BlockQuote(_) => {
+                self.out.line_break();
+                self.out.open(Style::Quote);
+            }
+            Tag::CodeBlock(kind) => {
+                self.raw = Some(Raw::Code {
+                    language: language(&kind),
+                    text: String::new(),
+                })
+            }
+            Tag::Table(alignments) => self.raw = Some(Raw::Table(Table::new(alignments))),
+            Tag::TableHead | Tag::TableRow => self.table(Table::start_row),
+            Tag::TableCell => self.table(Table::start_cell),
+            Tag::List(first) => self.lists.push(first),
+            Tag::Item => self.start_item(),
+            Tag::FootnoteDefinition(label) => {
+                self.out.need_breaks(1);
+                self.out.marker(&format!("[{label}] "));
+            }
+            Tag::Emphasis => self.out.open(Style::Italic),
+            Tag::Strong => self.out.open(Style::Bold),
+            Tag::Strikethrough => self.out.open(Style::Strike),
+            Tag::Link {
+                link_type, dest_url, ..
+            } => self.start_link(link_type, &dest_url, false),
+            Tag::Image {
+                link_type, dest_url, ..
+            } => self.start_link(link_type, &dest_url, true),
+            Tag::Superscript
+            | Tag::Subscript
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock | TagEnd::FootnoteDefinition => self.out.need_breaks(2),
+            TagEnd::Heading(_) => {
+                self.out.close();
+                self.out.need_breaks(1);
+            }
+            TagEnd::BlockQuote(_) => {
+                self.out.close();
+                self.out.need_breaks(2);
+            }
+            TagEnd::CodeBlock | TagEnd::Table => self.end_raw(),
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.out.set_depth(self.lists.len());
+                self.out.need_breaks(if self.lists.is_empty() { 2 } else { 1 });
+            }
+            TagEnd::Item => self.out.end_item(),
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => self.out.close(),
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::TableHead
+            | TagEnd::TableRow
+            | TagEnd::TableCell
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn start_item(&mut self) {
+        let depth = self.lists.len();
+        let marker = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let marker = format!("{number}. ");
+                *number = number.saturating_add(1);
+                marker
+            }
+            _ => "• ".to_owned(),
+        };
+        self.out.need_breaks(1);
+        self.out.set_depth(depth.saturating_sub(1));
+        self.out.marker(&marker);
+        self.out.set_depth(depth);
+    }
+
+    /// Writes a block by itself: on a line of its own, a blank one after it.
+    fn block(&mut self, write: impl FnOnce(&mut Self)) {
+        self.out.need_breaks(1);
+        write(self);
+        self.out.need_breaks(2);
+    }
+
+    fn end_raw(&mut self) {
+        let (language, text) = match self.raw.take() {
+            Some(Raw::Code { language, text }) => (language, text.trim_end_matches('\n').to_owned()),
+            Some(Raw::Table(table)) => (None, table.lay_out()),
+            None => return,
+        };
+        if is_blank(&text) {
+            return;
+        }
+        self.out.verbatim(Style::Pre { language }, &text);
+        self.out.need_breaks(2);
+    }
+
+    fn table(&mut self, change: fn(&mut Table)) {
+        if let Some(Raw::Table(table)) = &mut self.raw {
+            change(table);
+        }
+    }
+
+    fn start_link(&mut self, link_type: LinkType, dest_url: &CowStr<'_>, image: bool) {
+        let url = match link_type {
+            LinkType::Email => format!("mailto:{dest_url}"),
+            _ => dest_url.to_string(),
+        };
+        let clickable = self.links == Links::Clickable && self.raw.is_none() && opens(&url);
+        let shown = match self.open_links.is_empty() {
+            false if image => Shown::Label,
+            true if clickable => Shown::Link,
+            _ => Shown::Address,
+        };
+        if shown == Shown::Link {
+            self.out.open(Style::Link { url: url.clone() });
+        }
+        self.open_links.push(OpenLink {
+            url,
+            label: String::new(),
+            shown,
+        });
+    }
+
+    fn end_link(&mut self) {
+        let Some(link) = self.open_links.pop() else { return };
+        if is_blank(&link.label) {
+            self.address(&link.url);
+        } else if link.shown == Shown::Address && !link.says_its_address() {
+            self.text(" (");
+            self.address(&link.url);
+            self.text(")");
+        }
+        if link.shown == Shown::Link {
+            self.out.close();
+        }
+    }
+
+    /// An address to be read.
+    fn address(&mut self, url: &str) {
+        match self.links {
+            Links::Clickable => self.text(url),
+            Links::AsText => self.code(url),
+        }
+    }
+
+    /// Text in which addresses may stand bare.
+    fn prose(&mut self, text: &str) {
+        if self.links == Links::Clickable || self.raw.is_some() {
+            return self.text(text);
+        }
+        let mut rest = text;
+        while let Some((before, url, after)) = bare_address(rest) {
+            self.text(before);
+            self.code(url);
+            rest = after;
+        }
+        self.text(rest);
+    }
+
+    fn code(&mut self, code: &str) {
+        self.out.open(Style::Code);
+        self.text(code);
+        self.out.close();
+    }
+
+    fn lines(&mut self, text: &str) {
+        for (index, line) in text.split('\n').enumerate() {
+            if index > 0 {
+                self.line_break();
+            }
+            self.text(line);
+        }
+    }
+
+    fn line_break(&mut self) {
+        match &mut self.raw {
+            Some(_) => self.text(" "),
+            None => self.out.line_break(),
+        }
+    }
+
+    /// Text without line breaks, to wherever text goes at present.
+    fn text(&mut self, text: &str) {
+        for link in &mut self.open_links {
+            link.label.push_str(text);
+        }
+        match &mut self.raw {
+            Some(Raw::Code { text: code, .. }) => code.push_str(text),
+            Some(Raw::Table(table)) => table.push(text),
+            None => self.out.text(text),
+        }
+    }
+}
+
+impl OpenLink {
+    fn says_its_address(&self) -> bool {
+        self.label == self.url || self.url.strip_prefix("mailto:") == Some(self.label.as_str())
+    }
+}
+
+/// Whether Telegram opens such an address from a link.
+fn opens(url: &str) -> bool {
+    let scheme = url
+        .split_once(':')
+        .map_or("", |(scheme, _)| scheme)
+        .to_ascii_lowercase();
+    matches!(scheme.as_str(), "http" | "https" | "tg" | "mailto")
+        && url.len() <= URL_BYTES_MAX
+        && !url.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// The first address in `text` that a client would make a link of by itself: what is before it, it, what is after.
+fn bare_address(text: &str) -> Option<(&str, &str, &str)> {
+    const STARTS: [&str; 4] = ["http://", "https://", "tg://", "www."];
+    let lower = text.to_ascii_lowercase();
+    let start = STARTS.iter().filter_map(|prefix| lower.find(prefix)).min()?;
+    let (before, rest) = text.split_at_checked(start)?;
+    let len = rest
+        .find(|c: char| c.is_whitespace() || c.is_control())
+        .unwrap_or(rest.len());
+    let (address, _) = rest.split_at_checked(len)?;
+    let address = address.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '"']);
+    let (address, after) = rest.split_at_checked(address.len().max(1))?;
+    Some((before, address, after))
+}
+
+/// The first word of a fence's info string, if it looks like the name of a language.
+fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
+    let CodeBlockKind::Fenced(info) = kind else { return None };
+    let word = info.split([' ', '\t', ',', '{']).next()?;
+    let known = word.chars().all(|c| c.is_ascii_alphanumeric() || "+-#_.".contains(c));
+    (known && !word.is_empty() && word.len() <= LANGUAGE_CHARS_MAX).then(|| word.to_owned())
+}

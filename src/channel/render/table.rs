@@ -1,0 +1,96 @@
+//! Tables, which Telegram doesn't have: columns lined up in a monospace block.
+
+use pulldown_cmark::Alignment;
+
+/// Between two columns.
+const GAP: &str = "  ";
+/// The widest padding of a cell in columns, so that one huge cell doesn't blow up every row.
+const PAD_MAX: usize = 120;
+
+/// A table while its cells are being read.
+pub(super) struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self {
+            alignments,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn start_row(&mut self) {
+        self.rows.push(Vec::new());
+    }
+
+    pub(super) fn start_cell(&mut self) {
+        if let Some(row) = self.rows.last_mut() {
+            row.push(String::new());
+        }
+    }
+
+    /// Adds to the last cell.
+    pub(super) fn push(&mut self, text: &str) {
+        if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
+            cell.extend(text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }));
+        }
+    }
+
+    /// The table as lines of text, its first row underlined.
+    pub(super) fn lay_out(&self) -> String {
+        let widths = self.widths();
+        let mut lines = Vec::with_capacity(self.rows.len() + 1);
+        for (index, row) in self.rows.iter().enumerate() {
+            lines.push(self.line(row, &widths));
+            if index == 0 {
+                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                lines.push(rules.join(GAP));
+            }
+        }
+        lines.join("\n")
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths = vec![0; self.alignments.len()];
+        for row in &self.rows {
+            for (widest, cell) in widths.iter_mut().zip(row) {
+                *widest = width(cell).min(PAD_MAX).max(*widest);
+            }
+        }
+        widths
+    }
+
+    fn line(&self, row: &[String], widths: &[usize]) -> String {
+        let cells = row.iter().zip(widths).zip(&self.alignments);
+        let cells: Vec<String> = cells
+            .map(|((cell, width), alignment)| pad(cell, *width, *alignment))
+            .collect();
+        cells.join(GAP).trim_end().to_owned()
+    }
+}
+
+fn pad(cell: &str, to: usize, alignment: Alignment) -> String {
+    let missing = to.saturating_sub(width(cell));
+    let before = match alignment {
+        Alignment::Right => missing,
+        Alignment::Center => missing / 2,
+        Alignment::Left | Alignment::None => 0,
+    };
+    format!("{}{cell}{}", " ".repeat(before), " ".repeat(missing - before))
+}
+
+/// Roughly how many columns a monospace font gives to `text`.
+fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(c: char) -> usize {
+    match u32::from(c) {
+        0x300..=0x36f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 => 2,
+        0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}

@@ -1,1 +1,140 @@
-//! (to come)
+//! Memory as Markdown that people edit too, as values: text in, a value and its problems or a new text out.
+//!
+//! Nothing here does I/O. [`sections`] cuts a file into parts by the Markdown parser's own source offsets; [`tasks`],
+//! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
+//! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together,
+//! [`search`] finds and quotes lines, [`decay`] tells which tasks have gone quiet, [`skill`] reads `SKILL.md` and
+//! [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a panic.
+
+pub mod decay;
+pub mod episodic;
+pub mod facts;
+mod lookup;
+pub mod merge;
+pub mod search;
+pub mod sections;
+pub mod skill;
+pub mod tasks;
+pub mod templates;
+mod text;
+
+/// The standing orders, as a path in the repository (like all of these).
+pub const CLAUDE: &str = "claude.md";
+/// What is going on now; rewritten each cycle.
+pub const WORKING_MEMORY: &str = "memory/agent-memory/working-memory.md";
+/// The append-only log of what happened.
+pub const EPISODIC_MEMORY: &str = "memory/agent-memory/episodic-memory.md";
+/// Facts by topic.
+pub const SEMANTIC_MEMORY: &str = "memory/agent-memory/semantic-memory.md";
+/// The folder that the log's oldest days move to, a file a month.
+pub const ARCHIVE_DIR: &str = "memory/agent-memory/archive";
+/// The person's state: energy, constraints, preferences.
+pub const CONTEXT: &str = "memory/project-memory/context.md";
+/// The tasks in hand, at most [`tasks::MAX_ACTIVE_TASKS`].
+pub const ACTIVE: &str = "memory/project-memory/active.md";
+/// The tasks that wait.
+pub const BACKLOG: &str = "memory/project-memory/backlog.md";
+
+/// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
+pub const SMALL_FILE_BYTES: usize = 512;
+
+/// Something in a document that couldn't be taken as it stands. It is told, never repaired silently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The line it is about, counted from 1.
+    pub line: usize,
+    /// What is wrong and how it is read meanwhile, for a person.
+    pub what: String,
+}
+
+impl Problem {
+    pub(crate) fn new(line: usize, what: impl Into<String>) -> Self {
+        Self { line, what: what.into() }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// The shape of a document, which decides how it is read and merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocKind {
+    /// `## Title` sections with `- key: value` lines: [`tasks`].
+    Tasks,
+    /// `## Topic` sections of `- ` facts: [`facts`].
+    Facts,
+    /// `## 2026-11-21` days of `- 14:03 …` entries: [`episodic`].
+    Log,
+    /// Any other Markdown.
+    Text,
+}
+
+impl DocKind {
+    /// The kind of the document at a path in the repository.
+    pub fn of(path: &str) -> Self {
+        match path {
+            ACTIVE | BACKLOG => Self::Tasks,
+            SEMANTIC_MEMORY => Self::Facts,
+            EPISODIC_MEMORY => Self::Log,
+            _ if path.strip_prefix(ARCHIVE_DIR).is_some_and(|rest| rest.starts_with('/')) => Self::Log,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// Whether a rewrite would shrink a file by more than half, which is refused: it is more often a slip than a wish.
+/// Files of up to [`SMALL_FILE_BYTES`] bytes are exempt.
+pub fn shrinks_too_much(old: &str, new: &str) -> bool {
+    old.len() > SMALL_FILE_BYTES && new.len() < old.len().div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_tells_the_kind() {
+        assert_eq!(DocKind::of(ACTIVE), DocKind::Tasks);
+        assert_eq!(DocKind::of(BACKLOG), DocKind::Tasks);
+        assert_eq!(DocKind::of(SEMANTIC_MEMORY), DocKind::Facts);
+        assert_eq!(DocKind::of(EPISODIC_MEMORY), DocKind::Log);
+        assert_eq!(DocKind::of("memory/agent-memory/archive/2026-11.md"), DocKind::Log);
+        assert_eq!(DocKind::of("memory/agent-memory/archived.md"), DocKind::Text);
+        assert_eq!(DocKind::of(CLAUDE), DocKind::Text);
+    }
+
+    #[test]
+    fn half_may_go_but_not_more() {
+        let old = "x".repeat(1_001);
+        assert!(!shrinks_too_much(&old, &"y".repeat(501)));
+        assert!(shrinks_too_much(&old, &"y".repeat(500)));
+        assert!(!shrinks_too_much(&"x".repeat(SMALL_FILE_BYTES), ""));
+        assert!(!shrinks_too_much("", "anything"));
+    }
+}
+
+/// Strings that look like the documents, badly treated: for the property tests of this module's files.
+#[cfg(test)]
+pub(crate) mod strategies {
+    use proptest::prelude::*;
+
+    const LINES: &[&str] = &[
+        "## Alpha", "## alpha", "## Beta ##", "  ## Gamma", "##", "# Top", "### Deep", "## 2026-11-20", "## 2026-11-21",
+        "## 2026-13-45", "- status: active", "- touched: 2026-11-20", "* touched: soon", "- Next:   call <!-- soon -->",
+        "  goes on", "\tgoes on", "- 14:03 said hello <!-- wake 20261121T140302Z-812 -->", "- 09:10 early", "  - nested: yes",
+        "- a fact <!-- wake 20261121T140302Z-812 message 41 -->", "- <!-- only a comment -->", "-", "1. one", "```", "~~~~",
+        "<!--", "-->", "<div>", "</div>", "<script>", "---", "===", "some text", "Äpfel – naïve 🦀", "> quote", "> ## quoted",
+        "", "", "\u{feff}", "\\", "[x]: y", "    code",
+    ];
+
+    /// Up to 24 lines with mixed line endings, or any string at all.
+    pub(crate) fn document() -> impl Strategy<Value = String> {
+        let line = (proptest::sample::select(LINES), proptest::sample::select(&["\n", "\n", "\r\n", "\r", ""][..]));
+        let lines = proptest::collection::vec(line, 0..24)
+            .prop_map(|lines| lines.into_iter().map(|(text, eol)| format!("{text}{eol}")).collect());
+        prop_oneof![4 => lines, 1 => any::<String>()]
+    }
+}

@@ -1,0 +1,445 @@
+//! Tasks: `## Title`, then `- key: value` lines, then free text. `active.md` and `backlog.md` share the shape.
+//!
+//! A [`TaskList`] is read once; each edit gives a new text in which only the edit's own lines differ. What a model
+//! gives (titles, values, bodies) is made one line or escaped first, so that no newline in it can forge a key or a
+//! heading.
+
+use std::ops::Range;
+
+use chrono::NaiveDate;
+
+use super::{
+    Problem,
+    lookup::{Miss, pick},
+    sections::{Document, Part, Spacing, hash_title},
+    text::{eol, escape_start, folded, is_blank, line_start, lines, one_line, shorten, slice, splice, split_comment},
+};
+
+/// At most this many tasks are active at once; done ones don't count.
+pub const MAX_ACTIVE_TASKS: usize = 7;
+/// A title's length, in characters.
+pub const MAX_TITLE_CHARS: usize = 120;
+/// The length of a value, in characters.
+pub const MAX_VALUE_CHARS: usize = 500;
+/// The length of a new task's free text, in characters.
+pub const MAX_BODY_CHARS: usize = 8_000;
+/// The length of a key, in characters.
+const MAX_KEY_CHARS: usize = 40;
+
+/// Why an edit wasn't made, by what the asker should do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TaskError {
+    /// Nothing matches: ask for one of the similar ones, or add it.
+    #[error("there is no task “{query}”{}", list("; near it: ", similar))]
+    NotFound {
+        /// What was asked for.
+        query: String,
+        /// Titles that share a word with it, the nearest first.
+        similar: Vec<String>,
+    },
+    /// More than one task matches: ask for one by its whole title.
+    #[error("“{query}” could be any of these tasks{}", list(": ", candidates))]
+    Ambiguous {
+        /// What was asked for.
+        query: String,
+        /// The titles that match.
+        candidates: Vec<String>,
+    },
+    /// A task of that title is there already: change that one.
+    #[error("there is a task “{title}” already")]
+    Exists {
+        /// Its title.
+        title: String,
+    },
+    /// Finish or move a task first.
+    #[error("{MAX_ACTIVE_TASKS} tasks are active already: finish one or move one to the backlog first")]
+    Full,
+    /// Give a title with a letter or digit in it.
+    #[error("a task needs a title")]
+    NoTitle,
+    /// Use letters, digits, `-` and `_`.
+    #[error("“{key}” can't be a key: use one word of letters, digits, - and _")]
+    BadKey {
+        /// The key as given.
+        key: String,
+    },
+}
+
+fn list(lead: &str, names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("{lead}“{}”", names.join("”, “")) }
+}
+
+/// The tasks of one document.
+#[derive(Debug, Clone)]
+pub struct TaskList {
+    text: String,
+    tasks: Vec<Task>,
+}
+
+/// One task as it stands in the document.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The heading's text.
+    pub title: String,
+    /// The heading's line, counted from 1.
+    pub line: usize,
+    /// The `- key: value` lines in order, unknown keys too.
+    pub keys: Vec<Key>,
+    /// When it was last worked on, if the value is a date such as `2026-11-20`.
+    pub touched: Option<NaiveDate>,
+    /// The free text under the keys, without blank lines around it.
+    pub body: String,
+    range: Range<usize>,
+    keys_end: usize,
+}
+
+/// One `- key: value` line, with the indented lines that continue it.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// The key as written.
+    pub name: String,
+    /// The value as one line, without a trailing HTML comment.
+    pub value: String,
+    /// Its line, counted from 1.
+    pub line: usize,
+    range: Range<usize>,
+    value_range: Range<usize>,
+}
+
+/// A task to be added. Everything is made safe when it is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskDraft {
+    /// The title.
+    pub title: String,
+    /// `active`, `waiting`, `paused`, `done` or a word of one's own.
+    pub status: Option<String>,
+    /// The day it was last worked on.
+    pub touched: Option<NaiveDate>,
+    /// The next step.
+    pub next: Option<String>,
+    /// When the next step is the assistant's own: the time of it.
+    pub at: Option<String>,
+    /// Why it matters.
+    pub why: Option<String>,
+    /// Free text.
+    pub body: String,
+}
+
+impl Task {
+    /// The value of a key; its case doesn't matter. Of a key given twice, the first.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.key(key).map(|found| found.value.as_str())
+    }
+
+    /// The status, as written.
+    pub fn status(&self) -> Option<&str> {
+        self.get("status")
+    }
+
+    /// When the assistant's own next step is due, as written.
+    pub fn at(&self) -> Option<&str> {
+        self.get("at")
+    }
+
+    /// Whether its status is `done`.
+    pub fn is_done(&self) -> bool {
+        self.status().is_some_and(|status| status.eq_ignore_ascii_case("done"))
+    }
+
+    fn key(&self, name: &str) -> Option<&Key> {
+        self.keys.iter().find(|key| key.name.eq_ignore_ascii_case(name))
+    }
+}
+
+impl TaskList {
+    /// Reads a document. Whatever isn't a task stays as it is and is carried through every edit.
+    pub fn parse(text: &str) -> (Self, Vec<Problem>) {
+        let document = Document::split(text);
+        let mut problems = document.problems();
+        let mut tasks: Vec<Task> = Vec::new();
+        for part in document.sections() {
+            let task = read_task(&document, part, &mut problems);
+            if let Some(first) = tasks.iter().find(|other| folded(&other.title) == folded(&task.title)) {
+                let what = format!("a second task “{}”; the first is in line {}", task.title, first.line);
+                problems.push(Problem::new(task.line, what));
+            }
+            tasks.push(task);
+        }
+        problems.sort_by_key(|problem| problem.line);
+        (Self { text: text.to_owned(), tasks }, problems)
+    }
+
+    /// The document's text, as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The tasks in the document's order.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// The task that a query means: the exact title, else the only one that starts with it, else the only one that
+    /// has all its words. Case doesn't matter.
+    ///
+    /// # Errors
+    /// [`TaskError::NotFound`] and [`TaskError::Ambiguous`], with titles to choose from.
+    pub fn find(&self, query: &str) -> Result<&Task, TaskError> {
+        let titles: Vec<&str> = self.tasks.iter().map(|task| task.title.as_str()).collect();
+        let query_text = || one_line(query, MAX_TITLE_CHARS);
+        let at = pick(query, &titles).map_err(|miss| match miss {
+            Miss::NotFound { similar } => TaskError::NotFound { query: query_text(), similar },
+            Miss::Ambiguous { candidates } => TaskError::Ambiguous { query: query_text(), candidates },
+        })?;
+        self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
+    }
+
+    /// For `active.md`: whether one more task fits under [`MAX_ACTIVE_TASKS`]. Ask before adding or moving one there.
+    ///
+    /// # Errors
+    /// [`TaskError::Full`].
+    pub fn check_room(&self) -> Result<(), TaskError> {
+        if self.open_count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
+    }
+
+    /// For `active.md`: what is wrong there though it would be fine in the backlog: too many tasks at once, and open
+    /// tasks without a `touched` date, which nothing can tell to have gone quiet.
+    pub fn active_problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let open = || self.tasks.iter().filter(|task| !task.is_done());
+        if let Some(eighth) = open().nth(MAX_ACTIVE_TASKS) {
+            let what = format!("{} tasks are active; at most {MAX_ACTIVE_TASKS} should be", self.open_count());
+            problems.push(Problem::new(eighth.line, what));
+        }
+        for task in open().filter(|task| task.get("touched").is_none()) {
+            let what = format!("“{}” has no `touched` date, so no one is reminded of it", task.title);
+            problems.push(Problem::new(task.line, what));
+        }
+        problems.sort_by_key(|problem| problem.line);
+        problems
+    }
+
+    fn open_count(&self) -> usize {
+        self.tasks.iter().filter(|task| !task.is_done()).count()
+    }
+
+    /// The text with a task added at its end.
+    ///
+    /// # Errors
+    /// [`TaskError::NoTitle`], or [`TaskError::Exists`] when a task of the same title is there.
+    pub fn add(&self, draft: &TaskDraft) -> Result<String, TaskError> {
+        let title = safe_title(&draft.title)?;
+        if self.tasks.iter().any(|task| folded(&task.title) == folded(&title)) {
+            return Err(TaskError::Exists { title });
+        }
+        let eol = eol(&self.text);
+        let touched = draft.touched.map(|day| day.to_string());
+        let values = [
+            ("status", &draft.status),
+            ("touched", &touched),
+            ("next", &draft.next),
+            ("at", &draft.at),
+            ("why", &draft.why),
+        ];
+        let mut block = format!("## {title}{eol}");
+        for (key, value) in values {
+            if let Some(value) = value {
+                block.push_str(key_line(key, value).trim_end());
+                block.push_str(eol);
+            }
+        }
+        for line in safe_body(&draft.body) {
+            block.push_str(&line);
+            block.push_str(eol);
+        }
+        Ok(Document::split(&self.text).append(&block))
+    }
+
+    /// The text with one key of one task set, added, or (with `None`) removed together with its indented lines. The
+    /// value already there gives the same text back.
+    ///
+    /// # Errors
+    /// As [`TaskList::find`], and [`TaskError::BadKey`].
+    pub fn set(&self, query: &str, key: &str, value: Option<&str>) -> Result<String, TaskError> {
+        let task = self.find(query)?;
+        if !is_key(key) {
+            return Err(TaskError::BadKey { key: one_line(key, MAX_KEY_CHARS) });
+        }
+        Ok(match (task.key(key), value) {
+            (None, None) => self.text.clone(),
+            (Some(found), None) => splice(&self.text, found.range.clone(), ""),
+            (Some(found), Some(value)) => self.set_value(found, value),
+            (None, Some(value)) => self.add_key(task, key, value),
+        })
+    }
+
+    /// The text with a task marked as worked on at a day.
+    ///
+    /// # Errors
+    /// As [`TaskList::find`].
+    pub fn touch(&self, query: &str, day: NaiveDate) -> Result<String, TaskError> {
+        self.set(query, "touched", Some(&day.to_string()))
+    }
+
+    fn set_value(&self, key: &Key, value: &str) -> String {
+        let value = one_line(value, MAX_VALUE_CHARS);
+        if value == key.value {
+            return self.text.clone();
+        }
+        let after_colon = slice(&self.text, 0..key.value_range.start).ends_with(':');
+        let gap = if after_colon && !value.is_empty() { " " } else { "" };
+        splice(&self.text, key.value_range.clone(), &format!("{gap}{value}"))
+    }
+
+    fn add_key(&self, task: &Task, key: &str, value: &str) -> String {
+        let eol = eol(&self.text);
+        let before = slice(&self.text, 0..task.keys_end);
+        let lead = if before.ends_with(['\n', '\r']) { "" } else { eol };
+        let next_line = lines(slice(&self.text, task.keys_end..self.text.len())).next().unwrap_or_default();
+        let would_be_absorbed = !is_blank(next_line) && next_line.starts_with([' ', '\t']);
+        let tail = if would_be_absorbed { eol } else { "" };
+        let line = format!("{lead}{}{eol}{tail}", key_line(key, value).trim_end());
+        splice(&self.text, task.keys_end..task.keys_end, &line)
+    }
+
+    /// Takes a task out: the text without it, and its bytes for [`TaskList::put`] into the other document.
+    ///
+    /// # Errors
+    /// As [`TaskList::find`].
+    pub fn take(&self, query: &str) -> Result<(String, String), TaskError> {
+        let range = self.find(query)?.range.clone();
+        Ok((splice(&self.text, range.clone(), ""), slice(&self.text, range).to_owned()))
+    }
+
+    /// The text with a task's bytes, from [`TaskList::take`], at its end.
+    ///
+    /// # Errors
+    /// [`TaskError::Exists`] when a task of the same title is there.
+    pub fn put(&self, block: &str) -> Result<String, TaskError> {
+        let document = Document::split(block);
+        let title = document.sections().next().map(|part| part.title.clone()).ok_or(TaskError::NoTitle)?;
+        if self.tasks.iter().any(|task| folded(&task.title) == folded(&title)) {
+            return Err(TaskError::Exists { title });
+        }
+        Ok(Document::split(&self.text).append(block))
+    }
+}
+
+fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec<Problem>) -> Task {
+    let mut keys: Vec<Key> = Vec::new();
+    let mut keys_end = part.body_start;
+    for item in &part.items {
+        let gap = document.slice(&(keys_end..item.start));
+        let Some(key) = is_blank(gap).then(|| read_key(document, item)).flatten() else { break };
+        if keys.iter().any(|other| other.name.eq_ignore_ascii_case(&key.name)) {
+            let what = format!("`{}` is given twice; the first one counts", key.name);
+            problems.push(Problem::new(key.line, what));
+        }
+        keys_end = key.range.end;
+        keys.push(key);
+    }
+    let mut task = Task {
+        title: part.title.clone(),
+        line: part.line,
+        keys,
+        touched: None,
+        body: body_text(document.slice(&(keys_end..part.range.end))),
+        range: part.range.clone(),
+        keys_end,
+    };
+    if let Some(touched) = task.key("touched") {
+        let day = touched.value.split_whitespace().next().and_then(|day| day.parse().ok());
+        if day.is_none() {
+            let what = format!("`touched: {}` is no date; write it as 2026-11-20", touched.value);
+            problems.push(Problem::new(touched.line, what));
+        }
+        task.touched = day;
+    }
+    task
+}
+
+fn body_text(raw: &str) -> String {
+    let end = raw.trim_end().len();
+    let first = raw.len() - raw.trim_start().len();
+    slice(raw, line_start(raw, first.min(end))..end).to_owned()
+}
+
+/// Reads a bullet item as a key, if it has the shape of one.
+fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
+    let raw = document.slice(item);
+    let first = lines(raw).next()?;
+    let marked = first.trim_start();
+    let name_and_value = marked.strip_prefix(['-', '*', '+'])?.trim_start();
+    let (name, value) = name_and_value.split_once(':')?;
+    if !is_key(name) || !(value.is_empty() || value.starts_with(char::is_whitespace)) {
+        return None;
+    }
+    let value_start = first.len() - value.trim_start().len().max(value.len() - value.trim_end_matches(['\n', '\r']).len());
+    let (shown, _) = split_comment(slice(first, value_start..first.len()));
+    let mut value_end = value_start + shown.len();
+    let mut words = vec![shown.to_owned()];
+    let (mut end, mut continues) = (first.len(), split_comment(first).1.is_none());
+    for line in lines(raw).skip(1).take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])) {
+        let text = line.trim();
+        continues &= !is_blank(line) && escape_start(text) == text;
+        if continues {
+            let (shown, comment) = split_comment(line);
+            value_end = end + shown.len();
+            continues = comment.is_none();
+            words.push(shown.trim_start().to_owned());
+        }
+        end += line.len();
+    }
+    let kept = slice(raw, 0..end).trim_end_matches([' ', '\t', '\n', '\r']).len();
+    let end = kept + lines(slice(raw, kept..end)).next().map_or(0, str::len);
+    Some(Key {
+        name: name.to_owned(),
+        value: words.join(" ").trim().to_owned(),
+        line: document.line_of(item.start),
+        range: item.start..item.start + end,
+        value_range: item.start + value_start..item.start + value_end,
+    })
+}
+
+fn is_key(name: &str) -> bool {
+    name.len() <= MAX_KEY_CHARS
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+fn key_line(key: &str, value: &str) -> String {
+    format!("- {key}: {}", one_line(value, MAX_VALUE_CHARS))
+}
+
+/// A title that reads back as itself: one line, and no closing marks that the parser would cut off.
+fn safe_title(title: &str) -> Result<String, TaskError> {
+    let mut title = one_line(title, MAX_TITLE_CHARS);
+    while let Some(read) = hash_title(&format!("## {title}"), 2).filter(|read| *read != title) {
+        title = read;
+    }
+    if title.chars().any(char::is_alphanumeric) { Ok(title) } else { Err(TaskError::NoTitle) }
+}
+
+/// The lines of a new task's free text, with a blank one before them: no line opens a section, the first is no key,
+/// and nothing stays open at the end.
+fn safe_body(body: &str) -> Vec<String> {
+    let body = shorten(body.trim(), MAX_BODY_CHARS).replace('\u{feff}', "").replace("<!--", "<! --");
+    if body.is_empty() {
+        return Vec::new();
+    }
+    let mut safe = vec![String::new()];
+    for line in lines(&body).map(str::trim_end) {
+        let line: String = line.chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect();
+        let first = safe.len() == 1;
+        let heading = line.trim_start().starts_with('#');
+        safe.push(if first || heading { escape_start(line.trim_start()) } else { line });
+    }
+    let joined = format!("## x\n{}\n", safe.join("\n"));
+    let closed = Document::split(&joined).append("## x\n");
+    let bridge = closed.strip_prefix(joined.as_str()).and_then(|rest| rest.strip_suffix("## x\n"));
+    safe.extend(bridge.into_iter().flat_map(lines).map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()));
+    safe
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Small text tools under the documents: lines and their endings, safe cutting, and making a model's words harmless
+//! before they become Markdown.
+
+use std::ops::Range;
+
+/// The lines of a text, each with its ending (`\n`, `\r\n` or a lone `\r`): joined again they are the text.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (line, tail) = rest.split_at_checked(line_length(rest))?;
+        rest = tail;
+        (!line.is_empty()).then_some(line)
+    })
+}
+
+/// The length in bytes of a text's first line, its ending included.
+fn line_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        None => text.len(),
+        Some(at) if bytes.get(at..at + 2) == Some(b"\r\n") => at + 2,
+        Some(at) => at + 1,
+    }
+}
+
+/// Where the line that holds the byte `at` begins.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    slice(text, 0..at).rfind(['\n', '\r']).map_or(0, |newline| newline + 1)
+}
+
+/// Where the line that holds the byte `at` ends, its ending included.
+pub(super) fn line_end(text: &str, at: usize) -> usize {
+    at + line_length(slice(text, at..text.len()))
+}
+
+/// The line ending that a text uses, by its first one; `\n` where there is none.
+pub(super) fn eol(text: &str) -> &'static str {
+    if lines(text).next().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" }
+}
+
+/// The text at a range. Ranges come from the parser and stand on character borders; any other gives nothing.
+pub(super) fn slice(text: &str, range: Range<usize>) -> &str {
+    text.get(range).unwrap_or_default()
+}
+
+/// The text with one range replaced.
+pub(super) fn splice(text: &str, range: Range<usize>, with: &str) -> String {
+    [slice(text, 0..range.start), with, slice(text, range.end..text.len())].concat()
+}
+
+/// Whether a line holds nothing but space.
+pub(super) fn is_blank(line: &str) -> bool {
+    line.trim_ascii().is_empty()
+}
+
+/// One line of at most `max` characters: every run of white space and control characters becomes one space. Comment
+/// marks are broken apart, so that a word of a model can neither open nor close an HTML comment.
+pub(super) fn one_line(text: &str, max: usize) -> String {
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let joined = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    let safe = joined.replace("<!--", "<! --").replace("-->", "-- >").replace("--!>", "--! >");
+    shorten(&safe, max)
+}
+
+/// At most `max` characters, with a `…` as the last where something was cut off.
+pub(super) fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
+    short.truncate(short.trim_end().len());
+    short.push('…');
+    short
+}
+
+/// The inside of an HTML comment, as one line that can't end the comment.
+pub(super) fn comment(text: &str, max: usize) -> String {
+    let mut inner = one_line(text, max).replace(['<', '>'], "");
+    while inner.contains("--") {
+        inner = inner.replace("--", "-");
+    }
+    format!("<!-- {} -->", inner.trim_matches(['-', ' ']))
+}
+
+/// A line that would open a heading, list, quote, fence, rule or HTML block, made plain by a backslash before its mark.
+pub(super) fn escape_start(line: &str) -> String {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = line.split_at_checked(digits).unwrap_or((line, ""));
+    let Some(mark) = rest.chars().next() else { return line.to_owned() };
+    let after = rest.trim_start_matches(mark);
+    let run = (rest.len() - after.len()) / mark.len_utf8();
+    let apart = after.is_empty() || after.starts_with([' ', '\t']);
+    let opens = match mark {
+        '.' | ')' => digits > 0 && apart,
+        _ if digits > 0 => false,
+        '#' | '-' | '+' => apart,
+        '*' | '_' => (run == 1 && apart) || rest.chars().all(|c| c == mark || c == ' '),
+        '=' => after.is_empty(),
+        '`' | '~' => run >= 3,
+        '<' => !rest.starts_with("<http"),
+        '[' => rest.contains("]:"),
+        '>' => true,
+        _ => false,
+    };
+    if opens { format!("{number}\\{rest}") } else { line.to_owned() }
+}
+
+/// Cuts a trailing `<!-- … -->` off a line: the text before it, trimmed at its end, and the comment's inside.
+pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
+    let trimmed = line.trim_end();
+    trimmed
+        .strip_suffix("-->")
+        .and_then(|open| open.rsplit_once("<!--"))
+        .map_or((trimmed, None), |(text, inside)| (text.trim_end(), Some(inside.trim())))
+}
+
+/// A text as it is compared: lower case, single spaces, no final stop, no backslash before a first mark.
+pub(super) fn folded(text: &str) -> String {
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    joined.trim_start_matches('\\').trim_end_matches(['.', '!', ' ']).to_owned()
+}
+
+/// The words of a text: runs of letters and digits in lower case, without a possessive `'s` and a plural `-s`.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase().replace('’', "'");
+    lower
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .map(|word| word.trim_matches('\''))
+        .map(|word| word.strip_suffix("'s").unwrap_or(word).replace('\'', ""))
+        .filter(|word| !word.is_empty())
+        .map(singular)
+        .collect()
+}
+
+/// Trivial plural folding: enough that "tasks" finds "task" and "berries" finds "berry".
+fn singular(word: String) -> String {
+    if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.chars().count() > 2) {
+        return format!("{stem}y");
+    }
+    match word.strip_suffix('s') {
+        Some(stem) if stem.chars().count() > 2 && !stem.ends_with(['s', 'u', 'i']) => stem.to_owned(),
+        _ => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_join_to_the_text_again() {
+        let text = "a\nb\r\nc\rd\n\n\re";
+        assert_eq!(lines(text).collect::<Vec<_>>(), ["a\n", "b\r\n", "c\r", "d\n", "\n", "\r", "e"]);
+        assert_eq!(lines("").count(), 0);
+    }
+
+    #[test]
+    fn a_models_words_stay_on_their_line() {
+        assert_eq!(one_line(" a\r\n## b\u{2028}c\u{85}d\0 ", 99), "a ## b c d");
+        assert_eq!(one_line("x --> <!-- y", 99), "x -- > <! -- y");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+        assert_eq!(comment("wake 1-2 --> # <b>", 99), "<!-- wake 1-2 - # b -->");
+        assert_eq!(escape_start("# x"), "\\# x");
+        assert_eq!(escape_start("12. x"), "12\\. x");
+        for plain in ["12 x", "**Ana** likes tea", "#tag", "-5 °C", "`code` first", "<https://example.org>", ""] {
+            assert_eq!(escape_start(plain), plain);
+        }
+        for opening in ["- x", "***", "---", "```", "<!-- x", "[a]: b", "> x", "1) x", "==="] {
+            assert!(escape_start(opening).contains('\\'), "{opening}");
+        }
+    }
+
+    #[test]
+    fn breaking_comment_marks_leaves_none() {
+        for nasty in ["<!<!----", "---->>", "<!--->", "<!---->", "--<!-->"] {
+            let line = one_line(nasty, 99);
+            assert!(!line.contains("<!--") && !line.contains("-->"), "{line}");
+            let inside = comment(nasty, 99);
+            assert_eq!(inside.matches("-->").count(), 1, "{inside}");
+        }
+    }
+
+    #[test]
+    fn words_are_folded() {
+        assert_eq!(words("Anna’s boxes, berries & tasks: don't!"), ["anna", "boxe", "berry", "task", "dont"]);
+        assert_eq!(words("glass bus is"), ["glass", "bus", "is"]);
+    }
+}

@@ -140,7 +140,7 @@ impl Registry {
     /// The offline mind's: the standard ones, and one to keep what it can't answer.
     pub fn offline() -> Self {
         let mut registry = Self::standard();
-        registry.tools.push(keep::tool());
+        registry.tools.extend([keep::tool(), read::quote()]);
         registry
     }
 

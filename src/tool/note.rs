@@ -1,0 +1,63 @@
+//! `note` and `context_update`: the two small documents that are rewritten as things change: what is going on now, and how
+//! the person is.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use crate::memory::{self, shrinks_too_much};
+
+/// The longest working memory or context, in characters: both are small by design.
+const MAX_CHARS: usize = 12_000;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// The whole new text of the document, in Markdown.
+    text: String,
+    /// Say `true` to shorten the document by more than half on purpose.
+    #[serde(default)]
+    shorten: bool,
+}
+
+pub(super) fn note() -> Tool {
+    Tool::new(
+        "note",
+        "Rewrite your working memory: what is going on now, what you are in the middle of, what to look at next time. Give the whole \
+         text; keep it under a page.",
+        Effect::Idempotent,
+        |args: Args, world| rewrite(&args, world, memory::WORKING_MEMORY, "Noted"),
+    )
+}
+
+pub(super) fn context_update() -> Tool {
+    Tool::new(
+        "context_update",
+        "Rewrite the context: your person's energy, constraints and preferences as they are now. Give the whole text, keeping what still \
+         holds.",
+        Effect::Idempotent,
+        |args: Args, world| rewrite(&args, world, memory::CONTEXT, "Updated the context"),
+    )
+}
+
+fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
+    let text = words(&args.text, "text", MAX_CHARS)?;
+    let old = world.documents.text(path);
+    let new = format!("{text}\n");
+    if !args.shorten && shrinks_too_much(&old, &new) {
+        return Err(Refusal(format!(
+            "This would shrink {path} from {} to {} bytes, by more than half. Nothing was done. Keep what still holds, or say `shorten: true`.",
+            old.len(),
+            new.len()
+        )));
+    }
+    if old == new {
+        return Ok(Done::told(format!("{path} says just that already.")));
+    }
+    let last_line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Ok(Done {
+        content: format!("{path} is rewritten."),
+        receipt: Some(format!("{verb}: {}", brief(last_line.trim_start_matches(['#', '-', ' '])))),
+        changes: vec![world.documents.stage(path, new)],
+    })
+}

@@ -1,0 +1,130 @@
+//! Reminders: set, list and end. They fire by themselves, without a mind, at their civil time.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use crate::{
+    queue::{Change, NewReminder, Reminder},
+    schedule::{self, Slot, when},
+};
+
+/// Active reminders that are kept at most.
+const MAX_REMINDERS: usize = 500;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    /// What to remind of, as your person should read it.
+    text: String,
+    /// When, in your person's zone: `2026-11-23 09:00`, `tomorrow at 9`, `every weekday at 8`, `every month on the 1st`.
+    when: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// The reminder's number from `reminder_list`, or words that only it has.
+    reminder: String,
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "reminder_set",
+            "Set a reminder for the asking chat, once or recurring. It is sent at its time without you being asked.",
+            Effect::Once,
+            set,
+        ),
+        Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),
+        Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, done),
+    ]
+}
+
+fn set(args: Set, world: &World) -> Outcome {
+    let text = words(&args.text, "text", 1_000)?;
+    if world.reminders.len() >= MAX_REMINDERS {
+        return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
+    }
+    let (slot, rule) = match when::parse_when(&args.when, world.local()) {
+        Ok(Some(found)) => match found.when {
+            when::When::At(slot) => (slot, None),
+            when::When::Every(rule) => {
+                let slot = rule
+                    .next_after(world.now, world.tz)
+                    .ok_or_else(|| Refusal(format!("“{rule}” never comes. Nothing was done.")))?;
+                (slot, Some(rule))
+            }
+        },
+        Ok(None) => {
+            return Err(Refusal(format!(
+                "No time was understood in {:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done.",
+                args.when
+            )));
+        }
+        Err(problem) => return Err(Refusal(format!("{problem} Nothing was done."))),
+    };
+    let chat = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
+    let at = spoken(slot, rule.as_ref());
+    Ok(Done {
+        content: format!("Reminder set: {text} — {at}"),
+        receipt: Some(format!("Set a reminder: “{}”, {at}", brief(&text))),
+        changes: vec![Change::AddReminder(NewReminder {
+            chat_id: chat.0,
+            thread_id: chat.1,
+            text,
+            rule,
+            zone: world.tz.name().to_owned(),
+            slot: slot.civil,
+            next_at: slot.at,
+        })],
+    })
+}
+
+fn list(_: Nothing, world: &World) -> Outcome {
+    let lines: Vec<_> = visible(world).map(|reminder| {
+        let slot = Slot { civil: reminder.what.slot, at: reminder.what.next_at };
+        format!("{}. {} — {}", reminder.id, reminder.what.text, spoken(slot, reminder.what.rule.as_ref()))
+    }).collect();
+    Ok(Done::told(if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") }))
+}
+
+fn done(args: Which, world: &World) -> Outcome {
+    let query = words(&args.reminder, "reminder", 1_000)?;
+    let number = query.trim_start_matches('#').parse::<i64>().ok();
+    let wanted = query.to_lowercase();
+    let matching: Vec<&Reminder> = visible(world)
+        .filter(|reminder| match number {
+            Some(number) => reminder.id == number,
+            None => reminder.what.text.to_lowercase().contains(&wanted),
+        })
+        .collect();
+    match matching.as_slice() {
+        [reminder] => Ok(Done {
+            content: format!("Ended: {}", reminder.what.text),
+            receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
+            changes: vec![Change::EndReminder { id: reminder.id, state: "cancelled" }],
+        }),
+        [] => Err(Refusal(format!("No active reminder is {query:?}. `reminder_list` shows them. Nothing was done."))),
+        several => {
+            let lines: Vec<_> = several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
+            Err(Refusal(format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"))))
+        }
+    }
+}
+
+/// A chat sees its own reminders; the owner's chat and a cycle without a chat see all.
+fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
+    let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat_id);
+    world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat_id == chat))
+}
+
+/// A slot as people say it.
+fn spoken(slot: Slot, rule: Option<&schedule::Rule>) -> String {
+    let next = slot.civil.format("%a %-d %b %Y at %H:%M");
+    rule.map_or_else(|| next.to_string(), |rule| format!("{rule}, next {next}"))
+}

@@ -1,0 +1,273 @@
+//! Tasks: add, update, touch, finish, and move between what is active (at most seven) and what waits.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use crate::{
+    cycle::due::task_time,
+    memory::{
+        self,
+        tasks::{TaskDraft, TaskError, TaskList},
+    },
+    queue::Change,
+};
+
+/// Which list a task stands in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum List {
+    /// Live tasks, at most seven.
+    #[default]
+    Active,
+    /// Tasks that wait for the right moment.
+    Backlog,
+}
+
+impl List {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Active => memory::ACTIVE,
+            Self::Backlog => memory::BACKLOG,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Active => "the active tasks",
+            Self::Backlog => "the backlog",
+        }
+    }
+
+    fn read(self, world: &World) -> TaskList {
+        TaskList::parse(&world.documents.text(self.path())).0
+    }
+
+    fn stage(self, world: &World, text: String) -> Change {
+        world.documents.stage(self.path(), text)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Add {
+    /// A short title.
+    title: String,
+    /// Where it goes.
+    #[serde(default)]
+    list: List,
+    /// The next step.
+    #[serde(default)]
+    next: Option<String>,
+    /// When the next step is yours: local time of it, such as `2026-11-23 09:00`. You are woken then.
+    #[serde(default)]
+    at: Option<String>,
+    /// Why it matters.
+    #[serde(default)]
+    why: Option<String>,
+    /// Anything else worth keeping with it.
+    #[serde(default)]
+    notes: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Update {
+    /// The task: its title, or words that only it has.
+    task: String,
+    /// `status`, `next`, `at`, `why`, or a key of its own.
+    key: String,
+    /// The new value; without it the key is removed.
+    #[serde(default)]
+    value: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// The task: its title, or words that only it has.
+    task: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Move {
+    /// The task: its title, or words that only it has.
+    task: String,
+    /// Where it goes.
+    to: List,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Show {
+    /// Which list.
+    #[serde(default)]
+    list: List,
+}
+
+pub(super) fn tools() -> Vec<Tool> {
+    vec![
+        Tool::new("task_add", "Add a task. At most seven are active; others go to the backlog.", Effect::Idempotent, add),
+        Tool::new(
+            "task_update",
+            "Set or remove one key of a task, such as `next`, `at` or `status`. Counts as touching it.",
+            Effect::Idempotent,
+            update,
+        ),
+        Tool::new(
+            "task_touch",
+            "Say that a task was worked on or talked about today, so that it doesn't count as forgotten.",
+            Effect::Idempotent,
+            touch,
+        ),
+        Tool::new("task_done", "Finish a task. It leaves its list; the episodic memory keeps that it was done.", Effect::Idempotent, done),
+        Tool::new("task_move", "Move a task between the active tasks and the backlog, with all that stands in it.", Effect::Idempotent, shift),
+        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show),
+    ]
+}
+
+fn add(args: Add, world: &World) -> Outcome {
+    let title = words(&args.title, "title", 120)?;
+    let list = args.list.read(world);
+    if args.list == List::Active {
+        list.check_room().map_err(Refusal::because)?;
+    }
+    let other = if args.list == List::Active { List::Backlog } else { List::Active };
+    if let Ok(found) = other.read(world).find(&title)
+        && found.title.eq_ignore_ascii_case(&title)
+    {
+        return Err(Refusal(format!("“{title}” is in {} already. Move it with `task_move`.", other.name())));
+    }
+    check_time(args.at.as_deref(), world)?;
+    let draft = TaskDraft {
+        title: title.clone(),
+        status: Some(if args.list == List::Active { "active" } else { "waiting" }.to_owned()),
+        touched: Some(world.local().date_naive()),
+        next: args.next,
+        at: args.at,
+        why: args.why,
+        body: args.notes.unwrap_or_default(),
+    };
+    let text = list.add(&draft).map_err(Refusal::because)?;
+    Ok(Done {
+        content: format!("Added to {}: {title}", args.list.name()),
+        receipt: Some(format!("Added the task “{}” to {}", brief(&title), args.list.name())),
+        changes: vec![args.list.stage(world, text)],
+    })
+}
+
+fn update(args: Update, world: &World) -> Outcome {
+    let (list, tasks, title) = find(&args.task, world)?;
+    if args.key.eq_ignore_ascii_case("at") {
+        check_time(args.value.as_deref(), world)?;
+    }
+    let text = tasks.set(&title, &args.key, args.value.as_deref()).map_err(Refusal::because)?;
+    let text = touched(&text, &title, world)?;
+    let value = args.value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
+    Ok(Done {
+        content: format!("{title}: {} is {value}.", args.key),
+        receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
+        changes: vec![list.stage(world, text)],
+    })
+}
+
+fn touch(args: Which, world: &World) -> Outcome {
+    let (list, tasks, title) = find(&args.task, world)?;
+    let text = touched(tasks.text(), &title, world)?;
+    if text == tasks.text() {
+        return Ok(Done::told(format!("“{title}” was touched today already.")));
+    }
+    Ok(Done {
+        content: format!("“{title}” is touched today."),
+        receipt: Some(format!("Touched the task “{}”", brief(&title))),
+        changes: vec![list.stage(world, text)],
+    })
+}
+
+fn done(args: Which, world: &World) -> Outcome {
+    let (list, tasks, title) = find(&args.task, world)?;
+    let (text, _) = tasks.take(&title).map_err(Refusal::because)?;
+    Ok(Done {
+        content: format!("Done: {title}"),
+        receipt: Some(format!("Finished the task “{}”", brief(&title))),
+        changes: vec![list.stage(world, text)],
+    })
+}
+
+fn shift(args: Move, world: &World) -> Outcome {
+    let (from, tasks, title) = find(&args.task, world)?;
+    if from == args.to {
+        return Ok(Done::told(format!("“{title}” is in {} already.", from.name())));
+    }
+    let target = args.to.read(world);
+    if args.to == List::Active {
+        target.check_room().map_err(Refusal::because)?;
+    }
+    let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
+    let text = target.put(&block).map_err(Refusal::because)?;
+    let status = if args.to == List::Active { "active" } else { "waiting" };
+    let text = TaskList::parse(&text).0.set(&title, "status", Some(status)).map_err(Refusal::because)?;
+    let text = touched(&text, &title, world)?;
+    Ok(Done {
+        content: format!("Moved to {}: {title}", args.to.name()),
+        receipt: Some(format!("Moved the task “{}” to {}", brief(&title), args.to.name())),
+        changes: vec![from.stage(world, rest), args.to.stage(world, text)],
+    })
+}
+
+fn show(args: Show, world: &World) -> Outcome {
+    let list = args.list.read(world);
+    if list.tasks().is_empty() {
+        return Ok(Done::told(format!("Nothing is in {}.", args.list.name())));
+    }
+    let lines: Vec<_> = list
+        .tasks()
+        .iter()
+        .enumerate()
+        .map(|(number, task)| {
+            let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
+            format!("{}. {}{next}", number + 1, task.title)
+        })
+        .collect();
+    Ok(Done::told(lines.join("\n")))
+}
+
+/// The list a task is in, that list, and the task's title. A number means the position among the active tasks.
+fn find(query: &str, world: &World) -> Result<(List, TaskList, String), Refusal> {
+    let active = List::Active.read(world);
+    if let Ok(number) = query.trim().parse::<usize>()
+        && let Some(task) = number.checked_sub(1).and_then(|at| active.tasks().get(at))
+    {
+        let title = task.title.clone();
+        return Ok((List::Active, active, title));
+    }
+    match active.find(query).map(|task| task.title.clone()) {
+        Ok(title) => Ok((List::Active, active, title)),
+        Err(TaskError::NotFound { query: asked, similar }) => {
+            let backlog = List::Backlog.read(world);
+            match backlog.find(query).map(|task| task.title.clone()) {
+                Ok(title) => Ok((List::Backlog, backlog, title)),
+                Err(TaskError::NotFound { similar: more, .. }) => {
+                    let similar = similar.into_iter().chain(more).collect();
+                    Err(Refusal::because(TaskError::NotFound { query: asked, similar }))
+                }
+                Err(error) => Err(Refusal::because(error)),
+            }
+        }
+        Err(error) => Err(Refusal::because(error)),
+    }
+}
+
+fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
+    TaskList::parse(text).0.touch(title, world.local().date_naive()).map_err(Refusal::because)
+}
+
+fn check_time(at: Option<&str>, world: &World) -> Result<(), Refusal> {
+    match at {
+        Some(at) if task_time(at, world.tz).is_none() => {
+            Err(Refusal(format!("`at` is {at:?}; a local time such as `2026-11-23 09:00` was expected. Nothing was done.")))
+        }
+        _ => Ok(()),
+    }
+}

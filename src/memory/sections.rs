@@ -10,7 +10,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag};
 
 use super::{
     Problem,
-    text::{eol, is_blank, line_end, line_start, lines, slice},
+    text::{ends_line, eol, is_blank, line_end, line_start, lines, slice, splice},
 };
 
 /// A text and its parts, in order and without gaps: the first is the preamble, which may be empty.
@@ -50,7 +50,12 @@ impl<'a> Document<'a> {
             line_starts.push(at);
             at += line.len();
         }
-        let mut document = Self { text, parts: Vec::new(), line_starts, underlined: Vec::new() };
+        let mut document = Self {
+            text,
+            parts: Vec::new(),
+            line_starts,
+            underlined: Vec::new(),
+        };
         document.parts.push(Part {
             level: 0,
             title: String::new(),
@@ -105,7 +110,14 @@ impl<'a> Document<'a> {
         }
         previous.range.end = start;
         let range = start..self.text.len();
-        self.parts.push(Part { level, title, line, range, body_start: end, items: Vec::new() });
+        self.parts.push(Part {
+            level,
+            title,
+            line,
+            range,
+            body_start: end,
+            items: Vec::new(),
+        });
     }
 
     fn item(&mut self, range: &Range<usize>) {
@@ -142,16 +154,23 @@ impl<'a> Document<'a> {
     /// never closed and so hides what follows.
     pub fn problems(&self) -> Vec<Problem> {
         let untitled = self.sections().filter(|part| part.title.is_empty());
-        let mut problems: Vec<Problem> =
-            untitled.map(|part| Problem::new(part.line, "this heading has no title")).collect();
+        let mut problems: Vec<Problem> = untitled
+            .map(|part| Problem::new(part.line, "this heading has no title"))
+            .collect();
         problems.extend(self.underlined.iter().map(|line| {
-            Problem::new(*line, "an underlined heading is read as plain text; write it as `## Title` to open a section")
+            Problem::new(
+                *line,
+                "an underlined heading is read as plain text; write it as `## Title` to open a section",
+            )
         }));
         if let Some(last) = self.parts.last()
             && let Some((at, what)) = never_closed(self.slice(&last.range))
         {
             let line = self.line_of(last.range.start + at);
-            problems.push(Problem::new(line, format!("{what} is opened here and never closed; all below it is hidden")));
+            problems.push(Problem::new(
+                line,
+                format!("{what} is opened here and never closed; all below it is hidden"),
+            ));
         }
         problems.sort_by_key(|problem| problem.line);
         problems
@@ -182,6 +201,24 @@ impl<'a> Document<'a> {
         new + after
     }
 
+    /// The text with one range replaced, and everything after it still read as it was: where an indented heading or
+    /// text would slip into a list item that now stands before it, an empty comment is put between.
+    pub fn splice(&self, range: Range<usize>, with: &str) -> String {
+        let new = splice(self.text, range.clone(), with);
+        let end = range.start + with.len();
+        let followers =
+            |document: &Document<'_>, from| document.parts.iter().filter(|part| part.range.start >= from).count();
+        let after = slice(&new, end..new.len());
+        let next = lines(after).find(|line| !is_blank(line)).unwrap_or_default();
+        let slips = (range.is_empty() && next.starts_with([' ', '\t']))
+            || followers(&Document::split(&new), end) < followers(self, range.end);
+        if slips {
+            splice(&new, end..end, &format!("<!-- -->{}", eol(self.text)))
+        } else {
+            new
+        }
+    }
+
     /// The text with a block added at its end, after a blank line.
     pub fn append(&self, block: &str) -> String {
         self.parts.last().map_or_else(
@@ -210,13 +247,21 @@ pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
     let title = rest.trim();
     let unmarked = title.trim_end_matches('#');
     let closed = unmarked.is_empty() || unmarked.ends_with([' ', '\t']);
-    Some(if closed { unmarked.trim_end().to_owned() } else { title.to_owned() })
+    Some(if closed {
+        unmarked.trim_end().to_owned()
+    } else {
+        title.to_owned()
+    })
 }
 
 /// The length of a byte order mark and a `---` front matter at the very start. Lines between two rules are front
 /// matter only while no section stands among them.
 fn front_matter_length(text: &str) -> usize {
-    let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mark = if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    };
     let mut length = mark;
     for (number, line) in lines(slice(text, mark..text.len())).enumerate() {
         length += line.len();
@@ -233,26 +278,32 @@ fn front_matter_length(text: &str) -> usize {
 
 /// The marks that end an HTML block which a blank line doesn't end, with the block's name.
 const HTML_CLOSERS: [(&str, &str); 5] = [
+    (">", "an HTML block"),
     ("-->", "a comment"),
     ("</script>", "an HTML block"),
     ("?>", "an HTML block"),
     ("]]>", "an HTML block"),
-    (">", "an HTML block"),
 ];
 
-/// What to write between `before` (one part's bytes) and a block so that the block is read as Markdown of its own.
+/// What to write between `before` (one part's bytes) and a block so that the block is read as Markdown of its own: the
+/// first of a line ending, blank lines and closing marks after which a heading would be read as one.
 fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
-    let ended = before.is_empty() || before.ends_with(['\n', '\r']);
-    let mut bridge = if ended { String::new() } else { eol.to_owned() };
-    let blank_above = before.is_empty() || (ended && lines(before).last().is_some_and(is_blank));
-    if let Some(closer) = closer(before) {
-        bridge.push_str(&closer);
-        bridge.push_str(eol);
-    }
-    if !blank_above && (spacing == Spacing::BlankLine || !opens_section(before, &bridge)) {
-        bridge.push_str(eol);
-    }
-    bridge
+    let lead = if ends_line(before) { "" } else { eol };
+    let before = slice(before, front_matter_length(before)..before.len());
+    let blank_above = before.is_empty() || (lead.is_empty() && lines(before).last().is_some_and(is_blank));
+    let wanted = if spacing == Spacing::BlankLine && !blank_above {
+        eol
+    } else {
+        ""
+    };
+    let plain = [
+        format!("{lead}{wanted}"),
+        format!("{lead}{eol}"),
+        format!("{lead}{eol}{eol}"),
+    ];
+    let closing = || closer(before).map(|mark| format!("{lead}{mark}{eol}{wanted}"));
+    let found = plain.iter().find(|bridge| opens_section(before, bridge)).cloned();
+    found.or_else(closing).unwrap_or_else(|| plain.concat())
 }
 
 /// The line that closes what is still open at the end of a part, if anything is.
@@ -261,19 +312,30 @@ fn closer(part: &str) -> Option<String> {
         return None;
     }
     let fence = open_fence(part).map(|(_, fence)| fence);
-    let marks = fence.as_deref().into_iter().chain(HTML_CLOSERS.iter().map(|(mark, _)| *mark));
-    marks.into_iter().find(|mark| opens_section(part, &format!("\n{mark}\n\n"))).map(str::to_owned)
+    let marks = fence
+        .as_deref()
+        .into_iter()
+        .chain(HTML_CLOSERS.iter().map(|(mark, _)| *mark));
+    marks
+        .into_iter()
+        .find(|mark| opens_section(part, &format!("\n{mark}\n\n")))
+        .map(str::to_owned)
 }
 
 /// The block that is still open at the end of a part: where it begins and what it is.
 fn never_closed(part: &str) -> Option<(usize, &'static str)> {
+    let skipped = front_matter_length(part);
+    let part = slice(part, skipped..part.len());
     let closer = closer(part)?;
     if let Some((at, fence)) = open_fence(part)
         && fence == closer
     {
-        return Some((at, "a code block"));
+        return Some((skipped + at, "a code block"));
     }
-    let name = HTML_CLOSERS.iter().find(|(mark, _)| *mark == closer).map_or("a block", |(_, name)| *name);
+    let name = HTML_CLOSERS
+        .iter()
+        .find(|(mark, _)| *mark == closer)
+        .map_or("a block", |(_, name)| *name);
     let mut depth = 0_usize;
     let mut start = 0;
     for (event, range) in Parser::new(part).into_offset_iter() {
@@ -284,15 +346,17 @@ fn never_closed(part: &str) -> Option<(usize, &'static str)> {
             _ => {}
         }
     }
-    Some((start, name))
+    Some((skipped + start, name))
 }
 
 /// Where the last fenced code block of a part begins, and its fence.
 fn open_fence(part: &str) -> Option<(usize, String)> {
-    let fences = Parser::new(part).into_offset_iter().filter_map(|(event, range)| match event {
-        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Some(range.start),
-        _ => None,
-    });
+    let fences = Parser::new(part)
+        .into_offset_iter()
+        .filter_map(|(event, range)| match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Some(range.start),
+            _ => None,
+        });
     let at = fences.last()?;
     let rest = slice(part, at..part.len()).trim_start_matches(' ');
     let mark = rest.chars().next()?;
@@ -316,4 +380,97 @@ fn opens_section(before: &str, bridge: &str) -> bool {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::memory::strategies::document;
+
+    fn outline(text: &str) -> String {
+        let document = Document::split(text);
+        let part = |part: &Part| format!("{}|{}|{}|{} items", part.line, part.level, part.title, part.items.len());
+        document.parts.iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn only_real_headings_cut() {
+        let text = "# Top\n\n## One ##\n- a\n- b\n  - c\n\n```\n## no\n```\n1. x\n## C#\nUnder\n---\n### deep\n- d\n";
+        insta::assert_snapshot!(outline(text), @r"
+        1|0||0 items
+        1|1|Top|0 items
+        3|2|One|2 items
+        12|2|C#|1 items
+        ");
+        assert_eq!(outline(""), "1|0||0 items");
+        assert_eq!(outline("\u{feff}## A"), "1|0||0 items\n1|2|A|0 items");
+    }
+
+    #[test]
+    fn front_matter_ends_or_is_none() {
+        assert_eq!(outline("---\nname: x\n# y\n---\n## A\n"), "1|0||0 items\n5|2|A|0 items");
+        assert_eq!(outline("---\n## A\n---\n"), "1|0||0 items\n2|2|A|0 items");
+    }
+
+    #[test]
+    fn what_is_open_is_closed_before_a_block() {
+        for (open, closer) in [
+            ("```\nx", "```"),
+            ("~~~~ rust\nx\n", "~~~~"),
+            ("<!-- x\n", "-->"),
+            ("<?php\n", "?>"),
+            ("<script>\n", "</script>"),
+            ("<![CDATA[\n", "]]>"),
+            ("<!DOCTYPE\n", ">"),
+        ] {
+            let text = Document::split(open).append("## A\n");
+            assert_eq!(text, format!("{}\n{closer}\n\n## A\n", open.trim_end()));
+            assert_eq!(Document::split(&text).sections().count(), 1, "{text}");
+            assert_eq!(Document::split(open).problems().len(), 1);
+            assert_eq!(Document::split(&text).problems(), []);
+        }
+        assert_eq!(Document::split("<div>\n").append("## A\n"), "<div>\n\n## A\n");
+    }
+
+    #[test]
+    fn ten_thousand_lines_are_split() {
+        let text: String = (0..2_500)
+            .map(|n| format!("## Task {n}\n- status: active\n- next: x\n\n"))
+            .collect();
+        let document = Document::split(&text);
+        assert_eq!(document.sections().count(), 2_500);
+        assert_eq!(document.parts.last().map(|part| part.line), Some(9_997));
+        assert_eq!(Document::split(&"- [*`<".repeat(10_000)).parts.len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_tile_the_text(text in document()) {
+            let document = Document::split(&text);
+            let joined: String = document.parts.iter().map(|part| document.slice(&part.range)).collect();
+            prop_assert_eq!(&joined, &text);
+            for part in &document.parts {
+                prop_assert!(part.range.start <= part.body_start && part.body_start <= part.range.end);
+                let mut at = part.body_start;
+                for item in &part.items {
+                    prop_assert!(at <= item.start && item.start < item.end && item.end <= part.range.end);
+                    at = item.end;
+                }
+            }
+            let _problems = document.problems();
+        }
+
+        #[test]
+        fn an_appended_section_is_always_read(text in document()) {
+            let before = Document::split(&text);
+            let new = before.append("## Zulu\n- x\n");
+            prop_assert!(new.starts_with(&text));
+            let after = Document::split(&new);
+            prop_assert_eq!(after.parts.len(), before.parts.len() + 1, "{:?}", new);
+            let last = after.parts.last().unwrap();
+            prop_assert_eq!((last.title.as_str(), last.items.len()), ("Zulu", 1));
+        }
+    }
 }

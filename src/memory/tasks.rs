@@ -11,8 +11,11 @@ use chrono::NaiveDate;
 use super::{
     Problem,
     lookup::{Miss, pick},
-    sections::{Document, Part, Spacing, hash_title},
-    text::{eol, escape_start, folded, is_blank, line_start, lines, one_line, shorten, slice, splice, split_comment},
+    sections::{Document, Part, hash_title},
+    text::{
+        ends_line, eol, escape_start, folded, is_blank, line_start, lines, one_line, shorten, slice, splice,
+        split_comment,
+    },
 };
 
 /// At most this many tasks are active at once; done ones don't count.
@@ -66,7 +69,11 @@ pub enum TaskError {
 }
 
 fn list(lead: &str, names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!("{lead}“{}”", names.join("”, “")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("{lead}“{}”", names.join("”, “"))
+    }
 }
 
 /// The tasks of one document.
@@ -166,7 +173,13 @@ impl TaskList {
             tasks.push(task);
         }
         problems.sort_by_key(|problem| problem.line);
-        (Self { text: text.to_owned(), tasks }, problems)
+        (
+            Self {
+                text: text.to_owned(),
+                tasks,
+            },
+            problems,
+        )
     }
 
     /// The document's text, as it was read.
@@ -188,10 +201,19 @@ impl TaskList {
         let titles: Vec<&str> = self.tasks.iter().map(|task| task.title.as_str()).collect();
         let query_text = || one_line(query, MAX_TITLE_CHARS);
         let at = pick(query, &titles).map_err(|miss| match miss {
-            Miss::NotFound { similar } => TaskError::NotFound { query: query_text(), similar },
-            Miss::Ambiguous { candidates } => TaskError::Ambiguous { query: query_text(), candidates },
+            Miss::NotFound { similar } => TaskError::NotFound {
+                query: query_text(),
+                similar,
+            },
+            Miss::Ambiguous { candidates } => TaskError::Ambiguous {
+                query: query_text(),
+                candidates,
+            },
         })?;
-        self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
+        self.tasks.get(at).ok_or_else(|| TaskError::NotFound {
+            query: query_text(),
+            similar: Vec::new(),
+        })
     }
 
     /// For `active.md`: whether one more task fits under [`MAX_ACTIVE_TASKS`]. Ask before adding or moving one there.
@@ -199,7 +221,11 @@ impl TaskList {
     /// # Errors
     /// [`TaskError::Full`].
     pub fn check_room(&self) -> Result<(), TaskError> {
-        if self.open_count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
+        if self.open_count() < MAX_ACTIVE_TASKS {
+            Ok(())
+        } else {
+            Err(TaskError::Full)
+        }
     }
 
     /// For `active.md`: what is wrong there though it would be fine in the backlog: too many tasks at once, and open
@@ -208,7 +234,10 @@ impl TaskList {
         let mut problems = Vec::new();
         let open = || self.tasks.iter().filter(|task| !task.is_done());
         if let Some(eighth) = open().nth(MAX_ACTIVE_TASKS) {
-            let what = format!("{} tasks are active; at most {MAX_ACTIVE_TASKS} should be", self.open_count());
+            let what = format!(
+                "{} tasks are active; at most {MAX_ACTIVE_TASKS} should be",
+                self.open_count()
+            );
             problems.push(Problem::new(eighth.line, what));
         }
         for task in open().filter(|task| task.get("touched").is_none()) {
@@ -263,11 +292,13 @@ impl TaskList {
     pub fn set(&self, query: &str, key: &str, value: Option<&str>) -> Result<String, TaskError> {
         let task = self.find(query)?;
         if !is_key(key) {
-            return Err(TaskError::BadKey { key: one_line(key, MAX_KEY_CHARS) });
+            return Err(TaskError::BadKey {
+                key: one_line(key, MAX_KEY_CHARS),
+            });
         }
         Ok(match (task.key(key), value) {
             (None, None) => self.text.clone(),
-            (Some(found), None) => splice(&self.text, found.range.clone(), ""),
+            (Some(found), None) => Document::split(&self.text).splice(found.range.clone(), ""),
             (Some(found), Some(value)) => self.set_value(found, value),
             (None, Some(value)) => self.add_key(task, key, value),
         })
@@ -293,13 +324,13 @@ impl TaskList {
 
     fn add_key(&self, task: &Task, key: &str, value: &str) -> String {
         let eol = eol(&self.text);
-        let before = slice(&self.text, 0..task.keys_end);
-        let lead = if before.ends_with(['\n', '\r']) { "" } else { eol };
-        let next_line = lines(slice(&self.text, task.keys_end..self.text.len())).next().unwrap_or_default();
-        let would_be_absorbed = !is_blank(next_line) && next_line.starts_with([' ', '\t']);
-        let tail = if would_be_absorbed { eol } else { "" };
-        let line = format!("{lead}{}{eol}{tail}", key_line(key, value).trim_end());
-        splice(&self.text, task.keys_end..task.keys_end, &line)
+        let lead = if ends_line(slice(&self.text, 0..task.keys_end)) {
+            ""
+        } else {
+            eol
+        };
+        let line = format!("{lead}{}{eol}", key_line(key, value).trim_end());
+        Document::split(&self.text).splice(task.keys_end..task.keys_end, &line)
     }
 
     /// Takes a task out: the text without it, and its bytes for [`TaskList::put`] into the other document.
@@ -308,7 +339,8 @@ impl TaskList {
     /// As [`TaskList::find`].
     pub fn take(&self, query: &str) -> Result<(String, String), TaskError> {
         let range = self.find(query)?.range.clone();
-        Ok((splice(&self.text, range.clone(), ""), slice(&self.text, range).to_owned()))
+        let rest = Document::split(&self.text).splice(range.clone(), "");
+        Ok((rest, slice(&self.text, range).to_owned()))
     }
 
     /// The text with a task's bytes, from [`TaskList::take`], at its end.
@@ -317,11 +349,15 @@ impl TaskList {
     /// [`TaskError::Exists`] when a task of the same title is there.
     pub fn put(&self, block: &str) -> Result<String, TaskError> {
         let document = Document::split(block);
-        let title = document.sections().next().map(|part| part.title.clone()).ok_or(TaskError::NoTitle)?;
+        let title = document
+            .sections()
+            .next()
+            .map(|part| part.title.clone())
+            .ok_or(TaskError::NoTitle)?;
         if self.tasks.iter().any(|task| folded(&task.title) == folded(&title)) {
             return Err(TaskError::Exists { title });
         }
-        Ok(Document::split(&self.text).append(block))
+        Ok(Document::split(&self.text).append(block.trim_start_matches([' ', '\t'])))
     }
 }
 
@@ -330,7 +366,9 @@ fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec<Problem>) 
     let mut keys_end = part.body_start;
     for item in &part.items {
         let gap = document.slice(&(keys_end..item.start));
-        let Some(key) = is_blank(gap).then(|| read_key(document, item)).flatten() else { break };
+        let Some(key) = is_blank(gap).then(|| read_key(document, item)).flatten() else {
+            break;
+        };
         if keys.iter().any(|other| other.name.eq_ignore_ascii_case(&key.name)) {
             let what = format!("`{}` is given twice; the first one counts", key.name);
             problems.push(Problem::new(key.line, what));
@@ -374,12 +412,19 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
     if !is_key(name) || !(value.is_empty() || value.starts_with(char::is_whitespace)) {
         return None;
     }
-    let value_start = first.len() - value.trim_start().len().max(value.len() - value.trim_end_matches(['\n', '\r']).len());
+    let value_start = first.len()
+        - value
+            .trim_start()
+            .len()
+            .max(value.len() - value.trim_end_matches(['\n', '\r']).len());
     let (shown, _) = split_comment(slice(first, value_start..first.len()));
     let mut value_end = value_start + shown.len();
     let mut words = vec![shown.to_owned()];
     let (mut end, mut continues) = (first.len(), split_comment(first).1.is_none());
-    for line in lines(raw).skip(1).take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])) {
+    for line in lines(raw)
+        .skip(1)
+        .take_while(|line| is_blank(line) || line.starts_with([' ', '\t']))
+    {
         let text = line.trim();
         continues &= !is_blank(line) && escape_start(text) == text;
         if continues {
@@ -404,7 +449,9 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
 fn is_key(name: &str) -> bool {
     name.len() <= MAX_KEY_CHARS
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 fn key_line(key: &str, value: &str) -> String {
@@ -417,27 +464,48 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
     while let Some(read) = hash_title(&format!("## {title}"), 2).filter(|read| *read != title) {
         title = read;
     }
-    if title.chars().any(char::is_alphanumeric) { Ok(title) } else { Err(TaskError::NoTitle) }
+    if title.chars().any(char::is_alphanumeric) {
+        Ok(title)
+    } else {
+        Err(TaskError::NoTitle)
+    }
 }
 
 /// The lines of a new task's free text, with a blank one before them: no line opens a section, the first is no key,
 /// and nothing stays open at the end.
 fn safe_body(body: &str) -> Vec<String> {
-    let body = shorten(body.trim(), MAX_BODY_CHARS).replace('\u{feff}', "").replace("<!--", "<! --");
+    let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
+    let body = shorten(body.trim(), MAX_BODY_CHARS);
     if body.is_empty() {
         return Vec::new();
     }
     let mut safe = vec![String::new()];
     for line in lines(&body).map(str::trim_end) {
-        let line: String = line.chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect();
+        let line: String = line
+            .chars()
+            .map(|c| if c.is_control() && c != '\t' { ' ' } else { c })
+            .collect();
         let first = safe.len() == 1;
-        let heading = line.trim_start().starts_with('#');
-        safe.push(if first || heading { escape_start(line.trim_start()) } else { line });
+        let bare = line.trim();
+        let heading = bare.starts_with('#') || bare.chars().all(|c| c == '-') || bare.chars().all(|c| c == '=');
+        safe.push(if first || heading {
+            escape_start(line.trim_start())
+        } else {
+            line
+        });
     }
     let joined = format!("## x\n{}\n", safe.join("\n"));
     let closed = Document::split(&joined).append("## x\n");
-    let bridge = closed.strip_prefix(joined.as_str()).and_then(|rest| rest.strip_suffix("## x\n"));
-    safe.extend(bridge.into_iter().flat_map(lines).map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()));
+    let bridge = closed
+        .strip_prefix(joined.as_str())
+        .and_then(|rest| rest.strip_suffix("## x\n"));
+    safe.extend(
+        bridge
+            .into_iter()
+            .flat_map(lines)
+            .map(|line| line.trim_end().to_owned())
+            .filter(|line| !line.is_empty()),
+    );
     safe
 }
 

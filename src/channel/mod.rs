@@ -4,6 +4,7 @@
 //! says what became of it. Whether and when to try again is decided by whoever keeps the outbox, so that each try is
 //! written down: a channel never waits and never sends twice on its own.
 
+pub mod deliver;
 pub mod render;
 pub mod telegram;
 

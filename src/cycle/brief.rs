@@ -154,13 +154,13 @@ fn situation(brief: &Brief<'_>) -> String {
 
 fn memories(documents: &Documents) -> String {
     let mut text = String::from("<memory>");
-    for path in [memory::CONTEXT, memory::ACTIVE, memory::BACKLOG, memory::WORKING, memory::SEMANTIC, memory::EPISODIC] {
+    for path in [memory::CONTEXT, memory::ACTIVE, memory::BACKLOG, memory::WORKING_MEMORY, memory::SEMANTIC_MEMORY, memory::EPISODIC_MEMORY] {
         let Some(content) = documents.get(path) else {
             text.push_str(&format!("\n<file path=\"{path}\" missing=\"true\"/>"));
             continue;
         };
-        let shown = if path == memory::EPISODIC {
-            episodic::recent(&content, EPISODIC_LINES).to_owned()
+        let shown = if path == memory::EPISODIC_MEMORY {
+            episodic::recent(&content, EPISODIC_LINES)
         } else {
             head(&content, MAX_DOCUMENT_BYTES)
         };

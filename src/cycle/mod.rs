@@ -1,1 +1,191 @@
-//! (to come)
+//! One wake: upkeep, gate, lock, observe, orient, decide and act, verify, commit, deliver, push, unlock, look again.
+//!
+//! [`once`] is the way of one wake from outside; [`wake::Wake`] is what it can do while it holds the lock. What is decided
+//! stands in pure modules: [`orient`] (what is due), [`machine`] (what a conversation needs next), [`brief`] (what the mind
+//! is told), [`verify`] (what is written of it).
+
+pub mod brief;
+mod drive;
+mod finish;
+pub mod lock;
+pub mod machine;
+mod observe;
+pub mod orient;
+pub mod plan_file;
+mod upkeep;
+pub mod verify;
+pub mod wake;
+
+use std::path::PathBuf;
+
+use tokio::sync::watch;
+
+pub use observe::mind_of;
+
+use crate::{
+    channel::Channel,
+    clock::Clock,
+    config::Config,
+    memory::skill::Problem as SkillProblem,
+    model::{Model, Usage},
+    queue::{Store, StoreError},
+    redact::Redactor,
+    repo::RepoError,
+};
+use lock::{LockError, WakeLock};
+use wake::Wake;
+
+/// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what
+/// came in the last moment isn't left.
+const MAX_LOOKS: u32 = 5;
+
+/// What a wake is given from outside.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// The mind.
+    pub model: &'a dyn Model,
+    /// The door that messages leave by; none without a token.
+    pub channel: Option<&'a dyn Channel>,
+    /// Masks the live secrets in whatever is written or sent.
+    pub redactor: &'a Redactor,
+    /// Becomes `true` when the process is asked to end.
+    pub stop: &'a watch::Receiver<bool>,
+}
+
+/// Why a wake failed, by what should be done. What was said stays queued in every case.
+#[derive(Debug, thiserror::Error)]
+pub enum WakeError {
+    /// The workspace can't be made or written.
+    #[error("{}: {source}", path.display())]
+    Workspace {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The repository.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+    /// The wake lock's file.
+    #[error(transparent)]
+    Lock(LockError),
+}
+
+/// How a wake ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WakeOutcome {
+    /// Nothing was due.
+    #[default]
+    Idle,
+    /// At least one cycle or some upkeep was done.
+    Worked,
+    /// Another wake holds the lock.
+    Locked,
+    /// A cycle could not be brought to its end; what it was about is kept.
+    Failed,
+    /// A cycle waits for a person.
+    Parked,
+}
+
+/// What a wake did, for people and for `--json`.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: WakeOutcome,
+    /// Its last cycle.
+    pub cycle_id: Option<String>,
+    /// Why it worked.
+    pub reasons: Vec<String>,
+    /// Messages that were answered.
+    pub answered: usize,
+    /// What was said, to which chat.
+    pub replies: Vec<Reply>,
+    /// Its last commit.
+    pub commit: Option<String>,
+    /// Whether the remote has that commit; `false` without a remote.
+    pub pushed: bool,
+    /// Tokens used.
+    pub tokens: Usage,
+    /// What they cost.
+    pub cost_usd: f64,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// What a person should know and no message tells.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// A message that a wake wrote.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Reply {
+    /// The chat; 0 is the console.
+    pub chat_id: i64,
+    /// Markdown.
+    pub text: String,
+}
+
+/// One wake: does what is due, or finds that nothing is.
+///
+/// # Errors
+/// When the workspace, the database or the repository can't be used. A mind or a remote that can't be reached is no error.
+pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<Report, WakeError> {
+    prepare_workspace(context.config)?;
+    let mut store = Store::open(&context.config.db_path())?;
+    if let Some(text) = say {
+        store.say(crate::config::CONSOLE_CHAT_ID, &context.redactor.redact(text), context.clock.now())?;
+    }
+    let mut report = Report::default();
+    for _ in 0..MAX_LOOKS {
+        if *context.stop.borrow() || !observe::is_anything_due(&store, context)? {
+            break;
+        }
+        let me = crate::process::Identity::current();
+        let lock = match WakeLock::try_acquire(&context.config.lock_path(), &me, context.clock.now()) {
+            Ok(lock) => lock,
+            Err(LockError::Held(holder)) => {
+                if report.outcome == WakeOutcome::Idle {
+                    report.outcome = WakeOutcome::Locked;
+                    report.notes.push(LockError::Held(holder).to_string());
+                }
+                break;
+            }
+            Err(error) => return Err(WakeError::Lock(error)),
+        };
+        let mut wake = Wake::begin(context, &mut store, lock, me, trigger, &mut report)?;
+        let ran = wake.run().await;
+        let ended = wake.end();
+        let did_something = ran?;
+        ended?;
+        if !did_something || report.outcome == WakeOutcome::Failed {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+/// Makes the workspace's directories, readable by their owner alone.
+pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let dir = &config.workspace_dir;
+    if dir.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+}
+
+/// A skill that couldn't be read, for notes.
+fn skill_note(path: &str, problem: &SkillProblem) -> String {
+    format!("The skill {path} is left out: {problem}")
+}

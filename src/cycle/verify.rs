@@ -1,6 +1,6 @@
 //! Verify: the plan against the receipts, and what is written of the wake. Pure; nothing here takes the mind's word for it.
 
-use super::{due::count, machine::Receipt};
+use super::{machine::Receipt, orient::count};
 use crate::tool::Plan;
 
 /// Receipts named in a commit's subject.

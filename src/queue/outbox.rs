@@ -10,7 +10,7 @@ use super::{Fence, Result, Store, json};
 use crate::{
     channel::render,
     clock::{parse_time, rfc3339},
-    process::{self, Identity},
+    process::Identity,
 };
 
 /// A message to be delivered.
@@ -187,7 +187,7 @@ impl Store {
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             for (id, part, sender) in attempting {
                 let owner = sender.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
-                if owner.is_none_or(|owner| !process::is_alive(&owner)) {
+                if owner.is_none_or(|owner| !owner.is_alive()) {
                     tx.execute(
                         "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
                              error = 'the sender died while sending'
@@ -278,10 +278,10 @@ impl Store {
         Ok(n)
     }
 
-    /// Whether this key was told before.
-    pub fn was_told(&self, key: &str) -> Result<bool> {
-        let told = self.conn.query_row("SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key = ?1)", [key], |row| row.get(0))?;
-        Ok(told)
+    /// Keys of what was said unasked, ever.
+    pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
+        let mut statement = self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// The texts a cycle has written for a chat, in order.

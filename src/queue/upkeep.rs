@@ -66,6 +66,11 @@ impl Store {
         })
     }
 
+    /// As [`Store::upkeep_ok`], but writes only when there was a failure to be forgotten.
+    pub fn upkeep_recovered(&mut self, fence: Fence, name: &str, now: DateTime<Utc>) -> Result<()> {
+        if self.upkeep(name)?.failures == 0 { Ok(()) } else { self.upkeep_ok(fence, name, now) }
+    }
+
     /// It failed: wait longer each time. `at_least` is what the other side asked for.
     pub fn upkeep_failed(
         &mut self,

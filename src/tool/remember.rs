@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
-use crate::memory::{self, facts};
+use crate::memory::{
+    self,
+    facts::{self, Added, Forgotten},
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +44,7 @@ fn remember(args: Remember, world: &World) -> Outcome {
     let topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
     let added = facts::add(&text, topic, &fact, &origin(world)).map_err(Refusal::because)?;
-    let Some(new) = added else {
+    let Added::New { text: new, .. } = added else {
         return Ok(Done::told("That is remembered already."));
     };
     Ok(Done {
@@ -54,7 +57,8 @@ fn remember(args: Remember, world: &World) -> Outcome {
 fn forget(args: Forget, world: &World) -> Outcome {
     let query = words(&args.fact, "fact", 1_000)?;
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let (new, fact) = facts::forget(&text, &query).map_err(Refusal::because)?;
+    let Forgotten { text: new, fact } = facts::forget(&text, &query).map_err(Refusal::because)?;
+    let fact = fact.text;
     Ok(Done {
         content: format!("Forgotten: {fact}"),
         receipt: Some(format!("Forgot: {}", brief(&fact))),

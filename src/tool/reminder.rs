@@ -6,7 +6,10 @@ use serde::Deserialize;
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     queue::{Change, NewReminder, Reminder},
-    schedule::{self, Slot, when},
+    schedule::{
+        Rule, Slot,
+        when::{self, When},
+    },
 };
 
 /// Active reminders that are kept at most.
@@ -50,24 +53,7 @@ fn set(args: Set, world: &World) -> Outcome {
     if world.reminders.len() >= MAX_REMINDERS {
         return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
     }
-    let (slot, rule) = match when::parse_when(&args.when, world.local()) {
-        Ok(Some(found)) => match found.when {
-            when::When::At(slot) => (slot, None),
-            when::When::Every(rule) => {
-                let slot = rule
-                    .next_after(world.now, world.tz)
-                    .ok_or_else(|| Refusal(format!("“{rule}” never comes. Nothing was done.")))?;
-                (slot, Some(rule))
-            }
-        },
-        Ok(None) => {
-            return Err(Refusal(format!(
-                "No time was understood in {:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done.",
-                args.when
-            )));
-        }
-        Err(problem) => return Err(Refusal(format!("{problem} Nothing was done."))),
-    };
+    let (slot, rule) = understood(&args.when, world)?;
     let chat = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
     let at = spoken(slot, rule.as_ref());
     Ok(Done {
@@ -83,6 +69,23 @@ fn set(args: Set, world: &World) -> Outcome {
             next_at: slot.at,
         })],
     })
+}
+
+/// The next slot that an expression means, and how it recurs.
+fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), Refusal> {
+    let found = when::parse_when(expression, world.local()).ok_or_else(|| {
+        Refusal(format!(
+            "No time was understood in {expression:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done."
+        ))
+    })?;
+    match found.when {
+        Ok(When::At(slot)) => Ok((slot, None)),
+        Ok(When::Every(rule)) => match rule.next_after(world.now, world.tz) {
+            Some(slot) => Ok((slot, Some(rule))),
+            None => Err(Refusal(format!("“{rule}” never comes. Nothing was done."))),
+        },
+        Err(trouble) => Err(Refusal(format!("“{expression}” {trouble}. Nothing was done."))),
+    }
 }
 
 fn list(_: Nothing, world: &World) -> Outcome {
@@ -124,7 +127,7 @@ fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
 }
 
 /// A slot as people say it.
-fn spoken(slot: Slot, rule: Option<&schedule::Rule>) -> String {
+fn spoken(slot: Slot, rule: Option<&Rule>) -> String {
     let next = slot.civil.format("%a %-d %b %Y at %H:%M");
     rule.map_or_else(|| next.to_string(), |rule| format!("{rule}, next {next}"))
 }

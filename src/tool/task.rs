@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
-    cycle::due::task_time,
+    cycle::orient::task_time,
     memory::{
         self,
         tasks::{TaskDraft, TaskError, TaskList},

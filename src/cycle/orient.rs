@@ -1,4 +1,4 @@
-//! Orient's gate: is anything due, and why? A pure function of what was observed. No reason, no model call.
+//! Orient: is anything due, why, and what is taken up first? Pure functions of what was observed. No reason, no model call.
 
 use std::collections::BTreeSet;
 
@@ -111,7 +111,7 @@ impl Reason {
             Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
             Self::Reminder { id } => format!("reminder {id}"),
             Self::Task { title, .. } => format!("task {title:?} has its next step now"),
-            Self::Decay { title, stage, .. } => format!("task {title:?} untouched for {} days", stage.days()),
+            Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
     }
@@ -144,6 +144,52 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     reasons
 }
 
+/// What a cycle takes up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// An interrupted cycle.
+    Resume {
+        /// The cycle.
+        cycle_id: String,
+        /// Whether it crashed.
+        has_crashed: bool,
+    },
+    /// What needs no mind: these reasons are acted on by rule.
+    Mechanical(Vec<Reason>),
+    /// What the mind is asked for: one chat's messages at most, and other reasons if they are the owner's affair.
+    Think {
+        /// Messages first.
+        reasons: Vec<Reason>,
+    },
+}
+
+/// Chooses the next cycle's work among what is due: interrupted work first, then what needs no mind, then one chat.
+pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<Work> {
+    if let Some(Reason::Resume { cycle_id, has_crashed }) = reasons.first() {
+        return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
+    }
+    let is_mechanical = |reason: &Reason| match reason {
+        Reason::Reminder { .. } => true,
+        Reason::Messages { .. } | Reason::Resume { .. } => false,
+        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
+    };
+    let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.into_iter().partition(is_mechanical);
+    if !mechanical.is_empty() {
+        return Some(Work::Mechanical(mechanical));
+    }
+    let (messages, others): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|reason| matches!(reason, Reason::Messages { .. }));
+    let mut chosen: Vec<Reason> = messages.into_iter().take(1).collect();
+    let is_owners = match chosen.first() {
+        Some(Reason::Messages { chat_id, .. }) => *chat_id == owner_chat_id,
+        _ => true,
+    };
+    if is_owners {
+        chosen.extend(others);
+    }
+    (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
+}
+
 /// Whether the configured mind can be given this message now.
 pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
     message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| at <= now)
@@ -157,7 +203,7 @@ pub fn task_key(title: &str, at: &str) -> String {
 /// The key under which a decay line is handled.
 pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
     let touched = touched.map(|day| day.to_string()).unwrap_or_default();
-    format!("decay/{title}/{touched}/{}", stage.days())
+    format!("decay/{title}/{touched}/{}", stage.name())
 }
 
 /// Reads a task's `at:` as an instant.
@@ -167,7 +213,7 @@ pub fn task_time(at: &str, tz: Tz) -> Option<DateTime<Utc>> {
     }
     let civil = AT_FORMATS.iter().find_map(|format| {
         NaiveDateTime::parse_from_str(at.trim(), format)
-            .or_else(|_| chrono::NaiveDate::parse_from_str(at.trim(), format).map(|day| day.and_time(schedule::MORNING)))
+            .or_else(|_| chrono::NaiveDate::parse_from_str(at.trim(), format).map(|day| day.and_time(schedule::when::DEFAULT_TIME)))
             .ok()
     })?;
     Some(schedule::resolve(civil, tz).at)
@@ -225,15 +271,15 @@ fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
 /// Decay is spoken of in waking hours only, so it becomes due then.
 fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
     let local = observed.now.with_timezone(&observed.tz);
-    if observed.quiet_hours.is_some_and(|hours| hours.contains(&local.time())) {
+    if observed.quiet_hours.is_some_and(|hours| hours.contains(local.time())) {
         return Vec::new();
     }
     observed
         .tasks
         .iter()
         .filter_map(|task| {
-            let stage = decay::stage(task, local.date_naive())?;
-            let key = decay_key(&task.title, task.touched(), stage);
+            let stage = decay::stage_of(task, local.date_naive())?;
+            let key = decay_key(&task.title, task.touched, stage);
             (!observed.handled.contains(&key)).then(|| Reason::Decay { title: task.title.clone(), stage, key })
         })
         .collect()

@@ -1,0 +1,187 @@
+//! The end of a cycle: its entry in the episodic memory, its one commit, then delivery, then push, in this order. A dead
+//! remote never delays an answer, and nothing is said to have happened that isn't committed.
+
+use super::{
+    Reply, WakeError,
+    observe::HEAD_SEEN,
+    plan_file::PlanFile,
+    upkeep::merge_texts,
+    wake::{Ending, Wake},
+};
+use crate::{
+    memory::{self, episodic},
+    queue::{CycleEnd, CycleState, StagedFile},
+    repo::{self, Publish, Published, Repo, RepoError},
+    tool::Documents,
+};
+
+/// From so many lines on, the oldest days of the episodic memory move to the archive.
+const EPISODIC_MAX_LINES: usize = 2_000;
+
+impl Wake<'_> {
+    /// Writes the entry, commits, and concludes.
+    pub(super) async fn finish(&mut self, repo: &Repo, mut ending: Ending<'_>) -> Result<(), WakeError> {
+        let repairs = self.store.unnoted_repairs()?;
+        ending.account.notes.extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
+        let staged = self.with_entry(repo, &ending);
+        let message = self.commit_message(&ending)?;
+        let changes = changes(&staged);
+        let redactor = self.context.redactor;
+        let published = repo.publish(&Publish {
+            changes: &changes,
+            message: &message,
+            now: self.now(),
+            merge: &merge_texts,
+            is_secret: &|text| redactor.contains_secret(text),
+        });
+        let commit = match published {
+            Ok(published) => {
+                self.note_published(&published);
+                published.commit.to_string()
+            }
+            Err(RepoError::Unfinished { commit, source }) => {
+                self.report.notes.push(format!("Commit {commit} is made; its files follow at the next wake: {source}"));
+                commit.to_string()
+            }
+            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. } | RepoError::Moved)) => {
+                self.park(repo, &ending, &changes, &message, &error)?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
+        let end = CycleEnd {
+            state: CycleState::Done,
+            commit_id: Some(&commit),
+            error: None,
+            handled: &ending.handled,
+            repairs: &ids,
+            failed_messages: &[],
+        };
+        self.store.end_cycle(self.fence, ending.cycle_id, &end, self.now())?;
+        self.close(repo, &commit, ending.plan_file).await
+    }
+
+    /// Ends a cycle whose commit was made before it was cut off.
+    pub(super) async fn conclude(
+        &mut self,
+        repo: &Repo,
+        cycle_id: &str,
+        commit: &str,
+        repairs: &[i64],
+        plan_file: &PlanFile,
+    ) -> Result<(), WakeError> {
+        let end = CycleEnd {
+            state: CycleState::Done,
+            commit_id: Some(commit),
+            error: None,
+            handled: &[],
+            repairs,
+            failed_messages: &[],
+        };
+        self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
+        self.close(repo, commit, plan_file).await
+    }
+
+    async fn close(&mut self, repo: &Repo, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
+        self.report.commit = Some(commit.to_owned());
+        if let Some(head) = repo.head()? {
+            let now = self.now();
+            self.store.set_handled(self.fence, HEAD_SEEN, &head.to_string(), now)?;
+        }
+        self.deliver().await?;
+        self.push(repo)?;
+        self.remove_plan_file(plan_file);
+        Ok(())
+    }
+
+    /// The staged files with the wake's entry, and the archive when the log has grown too long.
+    fn with_entry(&self, repo: &Repo, ending: &Ending<'_>) -> Vec<StagedFile> {
+        let mut documents = Documents::new(repo.root(), ending.staged.clone());
+        let local = self.now().with_timezone(&self.context.config.timezone);
+        let redactor = self.context.redactor;
+        let lines: Vec<String> = ending
+            .account
+            .episodic_lines(ending.reasons)
+            .iter()
+            .map(|line| redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" ")))
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let log = documents.text(memory::EPISODIC_MEMORY);
+        let log = episodic::append(&log, local.date_naive(), local.time(), &lines, ending.cycle_id);
+        let (log, archived) = episodic::archive(&log, EPISODIC_MAX_LINES).unwrap_or((log, Vec::new()));
+        let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
+        for (path, days) in archived {
+            let text = episodic::join(&documents.text(&path), &days);
+            files.push((path, text));
+        }
+        for (path, content) in files {
+            if let crate::queue::Change::File(file) = documents.stage(&path, content) {
+                documents.apply(&file);
+            }
+        }
+        documents.staged()
+    }
+
+    fn commit_message(&self, ending: &Ending<'_>) -> Result<String, WakeError> {
+        let spent = self.store.spent_by(ending.cycle_id)?;
+        let row = self.store.cycle(ending.cycle_id)?;
+        let model = row.map_or_else(|| "none".to_owned(), |row| row.cycle.model);
+        let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
+        let tokens = spent.tokens;
+        let tokens = format!(
+            "in={} out={} cache-read={} cache-write={}",
+            tokens.input, tokens.output, tokens.cache_read, tokens.cache_write
+        );
+        let cost = format!("{:.4}", spent.cost_usd);
+        let message = self.context.redactor.redact(&ending.account.commit_message());
+        Ok(repo::trailers(
+            &message,
+            &[
+                ("Wake-Id", ending.cycle_id),
+                ("Trigger", self.trigger),
+                ("Messages", &if messages.is_empty() { "none".to_owned() } else { messages.join(",") }),
+                ("Model", &model),
+                ("Tokens", &tokens),
+                ("Cost-USD", &cost),
+            ],
+        ))
+    }
+
+    fn note_published(&mut self, published: &Published) {
+        for path in &published.merged {
+            self.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
+        }
+        for left in &published.left_alone {
+            self.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
+        }
+    }
+
+    /// The work can't be committed where HEAD is: it goes onto a branch of its own, and the person is told.
+    fn park(
+        &mut self,
+        repo: &Repo,
+        ending: &Ending<'_>,
+        changes: &[repo::Change],
+        message: &str,
+        error: &RepoError,
+    ) -> Result<String, WakeError> {
+        let (branch, commit) = repo.park(&format!("parked/{}", ending.cycle_id), changes, message, self.now())?;
+        let text = format!(
+            "I could not commit to my memory: {error}. What I wrote in this wake is kept on the branch `{branch}`; merge it with \
+             `git merge {branch}` when you are back on `{}`.",
+            repo.branch()
+        );
+        self.report.notes.push(text.clone());
+        self.alarm(&format!("parked/{}", ending.cycle_id), text.clone())?;
+        self.report.replies.push(Reply { chat_id: ending.chat_id.unwrap_or(self.context.config.owner_chat_id), text });
+        Ok(commit.to_string())
+    }
+}
+
+/// Staged files as the repository takes them.
+pub(super) fn changes(staged: &[StagedFile]) -> Vec<repo::Change> {
+    staged
+        .iter()
+        .map(|file| repo::Change { path: file.path.clone(), base: file.base.clone(), content: Some(file.content.clone()) })
+        .collect()
+}

@@ -1,0 +1,166 @@
+//! Observe: looks at the queue, the memory and the clock. Reading only; the same look serves the gate before the lock and
+//! the cycle after it.
+
+use std::{collections::BTreeSet, path::Path};
+
+use chrono::{DateTime, NaiveTime, TimeDelta, TimeZone as _, Utc};
+use chrono_tz::Tz;
+
+use super::{
+    Context, WakeError,
+    orient::{self, Mind, Observed, Reason},
+};
+use crate::{
+    config::OFFLINE_MODEL,
+    memory::{self, tasks::Task, tasks::TaskList},
+    queue::{CycleRow, Incoming, Reminder, Store, StoreError},
+    repo::{Oid, Repo},
+    schedule,
+};
+
+/// A person's commits that are looked at.
+const MAX_PERSON_COMMITS: usize = 20;
+
+/// Keeps when a fetch last ran: it is an occasional thing.
+pub(super) const FETCH: &str = "fetch";
+/// Keeps how pushing has been going.
+pub(super) const PUSH: &str = "push";
+/// Keeps how asking the mind has been going.
+pub(super) const MODEL: &str = "model";
+/// The commit that the last wake has seen.
+pub(super) const HEAD_SEEN: &str = "head";
+
+/// All that was observed.
+pub(super) struct Observation {
+    pub(super) now: DateTime<Utc>,
+    pub(super) mind: Mind,
+    pub(super) messages: Vec<Incoming>,
+    pub(super) open_cycles: Vec<CycleRow>,
+    pub(super) reminders: Vec<Reminder>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) handled: BTreeSet<String>,
+    pub(super) person_commits: Vec<(String, String)>,
+}
+
+impl Observation {
+    /// Looks. `repo` is none before the first run has made it.
+    pub(super) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
+        let now = context.clock.now();
+        let mut handled = store.handled_keys("at/")?;
+        handled.extend(store.handled_keys("decay/")?);
+        Ok(Self {
+            now,
+            mind: mind_of(store, context)?,
+            messages: store.queued()?,
+            open_cycles: store.open_cycles()?,
+            reminders: store.reminders()?,
+            tasks: repo.map(tasks).unwrap_or_default(),
+            handled,
+            person_commits: repo.map_or(Ok(Vec::new()), |repo| person_commits(store, repo))?,
+        })
+    }
+
+    /// What is due, the most urgent first.
+    pub(super) fn due(&self, context: Context<'_>) -> Vec<Reason> {
+        orient::due(&Observed {
+            now: self.now,
+            tz: context.config.timezone,
+            mind: &self.mind,
+            messages: &self.messages,
+            open_cycles: &self.open_cycles,
+            reminders: &self.reminders,
+            tasks: &self.tasks,
+            handled: &self.handled,
+            quiet_hours: context.config.quiet_hours,
+            person_commits: &self.person_commits,
+        })
+    }
+}
+
+/// Whether a wake has anything to do: upkeep, or a reason. Nothing is written.
+pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<bool, WakeError> {
+    let now = context.clock.now();
+    if context.channel.is_some() && store.has_deliverable(now)? {
+        return Ok(true);
+    }
+    let Some(repo) = open(&context.config.repo_dir())? else { return Ok(true) };
+    if is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
+        return Ok(true);
+    }
+    Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
+}
+
+/// The configured mind as the gate knows it.
+pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> {
+    let name = context.model.name().to_owned();
+    let is_thinking = name != OFFLINE_MODEL;
+    let now = context.clock.now();
+    let is_available = !is_thinking
+        || store.upkeep(MODEL)?.may_try(now)
+            && store.spent_since(day_begin(now, context.config.timezone))?.cost_usd < context.config.daily_budget_usd;
+    Ok(Mind { name, is_thinking, is_available })
+}
+
+/// The instant at which the person's day began.
+pub(super) fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
+    let today = now.with_timezone(&tz).date_naive();
+    let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
+    // Where midnight is doubled the first one counts; never later than now.
+    if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
+}
+
+pub(super) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
+    Ok(repo.has_remote() && is_ahead(repo)? && store.upkeep(PUSH)?.may_try(now))
+}
+
+pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> Result<bool, WakeError> {
+    let now = context.clock.now();
+    let upkeep = store.upkeep(FETCH)?;
+    let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
+    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every);
+    Ok(repo.has_remote() && is_time && upkeep.may_try(now))
+}
+
+/// Whether we have commits that the remote lacks, as far as the last fetch saw.
+fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
+    Ok(match repo.ahead_behind()? {
+        Some((ahead, _)) => ahead > 0,
+        None => repo.head()?.is_some(),
+    })
+}
+
+/// The repository, if the first run has made it.
+pub(super) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
+    if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
+}
+
+fn tasks(repo: &Repo) -> Vec<Task> {
+    [memory::ACTIVE, memory::BACKLOG]
+        .iter()
+        .filter_map(|path| repo.read_work_tree(path).ok().flatten().map(|text| (path, text)))
+        .flat_map(|(path, text)| {
+            let tasks = TaskList::parse(&text).0.tasks().to_vec();
+            // What waits in the backlog doesn't decay; it can have a time.
+            tasks.into_iter().map(move |mut task| {
+                if *path == memory::BACKLOG {
+                    task.touched = None;
+                }
+                task
+            })
+        })
+        .collect()
+}
+
+/// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
+fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
+    let Some(seen) = store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()) else { return Ok(Vec::new()) };
+    if repo.head()? == Some(seen) {
+        return Ok(Vec::new());
+    }
+    let commits = repo.commits_since(seen, MAX_PERSON_COMMITS)?;
+    Ok(commits
+        .into_iter()
+        .filter(|commit| !commit.is_ours() && !commit.is_wake())
+        .map(|commit| (commit.id.to_string(), format!("{} ({})", commit.subject, commit.author)))
+        .collect())
+}

@@ -76,7 +76,7 @@ impl From<Commit> for String {
 /// What [`Repo::finish_interrupted`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
-    /// A commit had been made; its files and index entries are in place now.
+    /// A commit had been made; its files and index entries are in place now, or will be when HEAD is on our branch again.
     Completed(Oid),
     /// A commit had been prepared but not made: nothing had happened.
     NeverHappened,
@@ -203,6 +203,7 @@ impl Repo {
     }
 
     fn write_files(&self, planned: &Move) -> Result<(), RepoError> {
+        let tip = self.tip()?;
         // Files go before others come: a file may become a directory.
         let (gone, written): (Vec<&FileMove>, Vec<_>) = planned.files.iter().partition(|file| file.after.is_none());
         for file in gone.into_iter().chain(written) {
@@ -210,7 +211,12 @@ impl Repo {
                 .into_iter()
                 .flatten()
                 .any(|item| item.mode == SUBMODULE);
-            if file.before != file.after && !is_submodule {
+            if file.before == file.after || is_submodule {
+                continue;
+            }
+            // A commit of the person's on top of a killed move has the last word on what it changed.
+            let committed = |commit| tree::item_at(&self.git, commit, &file.path);
+            if tip == Some(planned.to.0) || committed(tip)? == committed(Some(planned.to.0))? {
                 self.write_file(file)?;
             }
         }
@@ -365,7 +371,6 @@ pub(super) fn staged(index: &Index, path: &str) -> Option<Item> {
     clippy::cast_sign_loss,
     reason = "the index format holds the low 32 bits"
 )]
-#[expect(clippy::unnecessary_cast, reason = "the fields' types differ between systems")]
 fn fill_in(entry: &mut git2::IndexEntry, stat: &rustix::fs::Stat) {
     entry.ctime = IndexTime::new(stat.st_ctime as i32, stat.st_ctime_nsec as u32);
     entry.mtime = IndexTime::new(stat.st_mtime as i32, stat.st_mtime_nsec as u32);

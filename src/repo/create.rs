@@ -64,7 +64,8 @@ impl Repo {
         if moved.is_err() {
             clear(&making)?;
         }
-        Ok((Self::open(dir)?, moved?))
+        let created = moved?;
+        Ok((Self::open(dir)?, created))
     }
 
     /// Holds `REPO_URL` against `origin`, and settles once which branch is ours.
@@ -83,13 +84,26 @@ impl Repo {
                     }
                 }
                 // Made without a remote, and now there shall be one.
-                Err(_) => drop(self.git.remote(REMOTE, url)?),
+                Err(_) => self.add_remote(url)?,
             }
         }
         if self.git.config()?.get_string("reveille.branch").is_err() {
             store_branch(&self.git, &self.branch)?;
         }
         Ok(())
+    }
+
+    /// Into the repository's own configuration: libgit2 would take the file that is read above it, which is ours.
+    fn add_remote(&self, url: &str) -> Result<(), RepoError> {
+        let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
+        let branch = &self.branch;
+        config.set_str(
+            &format!("remote.{REMOTE}.fetch"),
+            &format!("+refs/heads/*:refs/remotes/{REMOTE}/*"),
+        )?;
+        config.set_str(&format!("branch.{branch}.remote"), REMOTE)?;
+        config.set_str(&format!("branch.{branch}.merge"), &self.branch_ref())?;
+        Ok(config.set_str(&format!("remote.{REMOTE}.url"), url)?)
     }
 }
 

@@ -119,8 +119,8 @@ impl Repo {
                 continue;
             };
             let path = path_of(first);
-            for side in sides.into_iter().flatten() {
-                index.conflict_remove(std::path::Path::new(&path_of(side)))?;
+            for name in sides.into_iter().flatten().map(path_of).collect::<BTreeSet<_>>() {
+                index.conflict_remove(std::path::Path::new(&name))?;
             }
             let ours = conflict.our.as_ref();
             let joined = match (ours, &conflict.their) {

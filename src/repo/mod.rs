@@ -29,12 +29,13 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
 pub use self::{
     advance::Finished,
-    create::Created,
+    create::{CLONE_TIMEOUT, Created},
     history::{Commit, Shown, trailers},
     integrate::Integrated,
+    locks::STALE_LOCK_AGE,
     person::{LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{Change, Publish, Published},
-    remote::{Pushed, RemoteError},
+    remote::{Pushed, REMOTE_TIMEOUT, RemoteError},
 };
 pub use git2::Oid;
 

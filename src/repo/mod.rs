@@ -1,1 +1,389 @@
-//! (to come)
+//! The memory's git repository: local work through libgit2, the network through the `git` command.
+//!
+//! A person works in the same work tree, so nothing here overwrites a byte that wasn't read, and nothing is left half done:
+//! every move of our branch goes through one step that a kill can't tear ([`advance`]). Work is staged as values and
+//! published once; what isn't published leaves no trace. Remotes are only ever added to: no rebase, no force.
+//!
+//! One writer at a time: callers hold the wake lock.
+
+mod advance;
+mod create;
+mod history;
+mod index_lock;
+mod integrate;
+mod locks;
+mod park;
+mod person;
+mod publish;
+mod remote;
+mod tree;
+mod worktree;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use git2::{ConfigLevel, Repository, RepositoryState, Signature};
+
+pub use self::{
+    advance::Finished,
+    create::{CLONE_TIMEOUT, Created},
+    history::{Commit, Shown, trailers},
+    integrate::Integrated,
+    locks::STALE_LOCK_AGE,
+    person::{LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
+    publish::{Change, Publish, Published},
+    remote::{Pushed, REMOTE_TIMEOUT, RemoteError},
+};
+pub use git2::Oid;
+
+use self::worktree::WorkTree;
+
+/// Whom wakes commit as.
+pub const WAKE_NAME: &str = "Reveille";
+/// The address that wakes commit with.
+pub const WAKE_EMAIL: &str = "reveille@localhost";
+/// Whom a person's edits are committed as, where git has no `user.name` and `user.email`.
+pub const OWNER_NAME: &str = "Owner";
+/// The address that goes with [`OWNER_NAME`].
+pub const OWNER_EMAIL: &str = "owner@localhost";
+/// The branch of a repository that names no other.
+pub const DEFAULT_BRANCH: &str = "main";
+
+/// Joins two texts that grew from one: `(path, base, the person's, ours)`. Missing sides are empty.
+pub type Merge<'a> = dyn Fn(&str, &str, &str, &str) -> String + 'a;
+
+/// Tells whether a text holds something that must not be committed.
+pub type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;
+
+/// A repository with a work tree, and the branch in it that is ours.
+pub struct Repo {
+    git: Repository,
+    tree: WorkTree,
+    root: PathBuf,
+    /// Our own corner of the git directory: what a person never sees and git never packs.
+    private: PathBuf,
+    branch: String,
+}
+
+/// Where HEAD stands. Only [`Condition::Normal`] and [`Condition::Unborn`] can be committed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// On our branch, nothing under way.
+    Normal,
+    /// On our branch, which has no commit yet.
+    Unborn,
+    /// On a commit instead of a branch.
+    Detached,
+    /// On another branch, by name.
+    OtherBranch(String),
+    /// In the middle of a merge, a rebase and the like, by git's name.
+    InProgress(&'static str),
+}
+
+impl std::fmt::Display for Condition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Normal => f.write_str("as it should be"),
+            Self::Unborn => f.write_str("without a commit yet"),
+            Self::Detached => f.write_str("on a single commit instead of a branch (detached HEAD)"),
+            Self::OtherBranch(name) => write!(f, "on the branch {name}"),
+            Self::InProgress(what) => write!(f, "in the middle of a {what}"),
+        }
+    }
+}
+
+/// Why the repository couldn't do it, by what the caller should do. Unless it says so, nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RepoError {
+    /// A setting contradicts what is there: a person must decide.
+    #[error("{0}")]
+    Configuration(String),
+    /// There is something else where the repository should be.
+    #[error(
+        "{} isn't a git repository and isn't empty. Nothing in it was touched: move it away, or choose another REPO_NAME", path.display()
+    )]
+    NotARepository {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The remote can't be cloned, and there is no repository yet. Try again later.
+    #[error("the repository couldn't be cloned: {0}. Nothing was made; the next wake tries again")]
+    Unreachable(#[source] RemoteError),
+    /// HEAD isn't where wakes may commit: park the work and tell the person.
+    #[error("the repository is {condition}; wakes only commit on {branch}. Nothing was changed: git switch {branch}")]
+    NotOnBranch {
+        /// Where HEAD is.
+        condition: Condition,
+        /// Where it should be.
+        branch: String,
+    },
+    /// Another git program is at work, or a dead one left its lock file: try again soon.
+    #[error("another git program is at work here ({} exists). Nothing was changed", path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// Someone committed at the same moment: look again and start over.
+    #[error("the branch moved while a commit was being made. Nothing was changed")]
+    Moved,
+    /// A file of the person's that isn't committed is in the way.
+    #[error(
+        "{path} has changes that aren't committed and is in the way of what came from the remote. Nothing was changed"
+    )]
+    Blocked {
+        /// The file.
+        path: String,
+    },
+    /// The remote holds another history altogether.
+    #[error("the remote's history has nothing in common with this repository's. Nothing was changed: check REPO_URL")]
+    Unrelated,
+    /// A path that leads out of the work tree, into git's own files, or to something that isn't a file.
+    #[error("{path} won't be touched: {why}")]
+    UnsafePath {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The commit is made, but the work tree or the index isn't up to date yet: `finish_interrupted` does the rest.
+    #[error(
+        "commit {commit} is made, but not all of its files could be written yet: {source}. The next wake finishes it"
+    )]
+    Unfinished {
+        /// The commit.
+        commit: Oid,
+        /// What stopped it.
+        source: Box<RepoError>,
+    },
+    /// libgit2 couldn't.
+    #[error("git: {}", .0.message())]
+    Git(#[from] git2::Error),
+    /// The file system couldn't.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried, with the path.
+        what: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl RepoError {
+    /// For `map_err`: names what was tried on which path.
+    fn io<E: Into<std::io::Error>>(what: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
+        move |source| Self::Io {
+            what: format!("{what} {}", path.display()),
+            source: source.into(),
+        }
+    }
+}
+
+impl Repo {
+    /// Opens a repository that is there. Makes none, and looks no further up.
+    pub fn open(dir: &Path) -> Result<Self, RepoError> {
+        let git = Repository::open(dir).map_err(|error| match error.code() {
+            git2::ErrorCode::NotFound => RepoError::NotARepository { path: dir.to_owned() },
+            _ => RepoError::Git(error),
+        })?;
+        let Some(root) = git.workdir().map(Path::to_owned) else {
+            return Err(RepoError::Configuration(format!(
+                "{} is a bare repository, without files",
+                dir.display()
+            )));
+        };
+        let private = git.path().join("reveille");
+        sync_every_object(&git, &private)?;
+        let branch = our_branch(&git)?;
+        let tree = WorkTree::open(&root, &private)?;
+        Ok(Self {
+            git,
+            tree,
+            root,
+            private,
+            branch,
+        })
+    }
+
+    /// The work tree's directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The branch that wakes commit on, such as `main`.
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// Where HEAD stands.
+    pub fn condition(&self) -> Result<Condition, RepoError> {
+        let under_way = match self.git.state() {
+            RepositoryState::Clean => None,
+            RepositoryState::Merge => Some("merge"),
+            RepositoryState::Revert | RepositoryState::RevertSequence => Some("revert"),
+            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("cherry-pick"),
+            RepositoryState::Bisect => Some("bisect"),
+            RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+                Some("rebase")
+            }
+            RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("git am"),
+        };
+        if let Some(what) = under_way {
+            return Ok(Condition::InProgress(what));
+        }
+        let head = self.git.find_reference("HEAD")?;
+        let Some(target) = head.symbolic_target()? else {
+            return Ok(Condition::Detached);
+        };
+        let name = target.strip_prefix("refs/heads/").unwrap_or(target);
+        Ok(if name != self.branch {
+            Condition::OtherBranch(name.to_owned())
+        } else if self.tip()?.is_none() {
+            Condition::Unborn
+        } else {
+            Condition::Normal
+        })
+    }
+
+    /// The commit that our branch is at; none before the first.
+    pub fn head(&self) -> Result<Option<Oid>, RepoError> {
+        self.tip()
+    }
+
+    /// How many commits our branch has that the remote's lacks, and the other way round, as far as the last fetch saw. None
+    /// without a remote branch.
+    pub fn ahead_behind(&self) -> Result<Option<(usize, usize)>, RepoError> {
+        let (Some(ours), Some(theirs)) = (self.tip()?, self.id_of(&self.tracking_ref())?) else {
+            return Ok(None);
+        };
+        Ok(Some(self.git.graph_ahead_behind(ours, theirs)?))
+    }
+
+    /// Whether there is a remote to fetch from and push to.
+    pub fn has_remote(&self) -> bool {
+        self.git.find_remote(REMOTE).is_ok()
+    }
+
+    /// A file as the work tree has it; none if there is no such file. Links are never followed.
+    pub fn read_work_tree(&self, path: &str) -> Result<Option<String>, RepoError> {
+        let file = self.tree.read(path)?;
+        Ok(file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned()))
+    }
+
+    /// The Markdown files of the work tree at and under the given paths, sorted. Links and hidden files are left out.
+    pub fn list_markdown(&self, under: &[&str]) -> Result<Vec<String>, RepoError> {
+        self.tree.list_markdown(under)
+    }
+
+    /// A text file as our branch's last commit has it.
+    pub fn read_head(&self, path: &str) -> Result<Option<String>, RepoError> {
+        let item = tree::item_at(&self.git, self.tip()?, path)?;
+        let bytes = tree::bytes_of(&self.git, item)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn require_branch(&self) -> Result<(), RepoError> {
+        match self.condition()? {
+            Condition::Normal | Condition::Unborn => Ok(()),
+            condition => Err(RepoError::NotOnBranch {
+                condition,
+                branch: self.branch.clone(),
+            }),
+        }
+    }
+
+    fn branch_ref(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    fn tracking_ref(&self) -> String {
+        format!("refs/remotes/{REMOTE}/{}", self.branch)
+    }
+
+    fn tip(&self) -> Result<Option<Oid>, RepoError> {
+        self.id_of(&self.branch_ref())
+    }
+
+    fn id_of(&self, reference: &str) -> Result<Option<Oid>, RepoError> {
+        match self.git.refname_to_id(reference) {
+            Ok(id) => Ok(Some(id)),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether `later` is `earlier` or came after it.
+    fn contains(&self, later: Oid, earlier: Oid) -> Result<bool, RepoError> {
+        Ok(later == earlier || self.git.graph_descendant_of(later, earlier)?)
+    }
+
+    /// Writes a commit object; no reference moves.
+    fn commit_object(
+        &self,
+        author: &Signature<'_>,
+        message: &str,
+        tree: Oid,
+        parents: &[Oid],
+    ) -> Result<Oid, RepoError> {
+        let tree = self.git.find_tree(tree)?;
+        let parents = parents
+            .iter()
+            .map(|id| self.git.find_commit(*id))
+            .collect::<Result<Vec<_>, _>>()?;
+        let parents: Vec<_> = parents.iter().collect();
+        Ok(self.git.commit(None, author, author, message, &tree, &parents)?)
+    }
+}
+
+/// The one remote that is looked at.
+const REMOTE: &str = "origin";
+
+fn wake_signature(now: DateTime<Utc>) -> Result<Signature<'static>, git2::Error> {
+    Signature::new(WAKE_NAME, WAKE_EMAIL, &git2::Time::new(now.timestamp(), 0))
+}
+
+/// Has libgit2 sync objects and references. It ignores `core.fsync`, and its own switch can't be reached from safe code, but
+/// it honours the old `core.fsyncObjectFiles`. That goes into a file of our own, read above the person's configuration:
+/// in theirs, git would complain of it at every command.
+fn sync_every_object(git: &Repository, private: &Path) -> Result<(), RepoError> {
+    const SETTINGS: &str = "[core]\n\tfsyncObjectFiles = true\n";
+    let file = private.join("config");
+    if std::fs::read(&file).is_ok_and(|found| found == SETTINGS.as_bytes()) {
+        return apply_settings(git, &file);
+    }
+    std::fs::create_dir_all(private).map_err(RepoError::io("making", private))?;
+    std::fs::write(&file, SETTINGS).map_err(RepoError::io("writing", &file))?;
+    apply_settings(git, &file)
+}
+
+fn apply_settings(git: &Repository, file: &Path) -> Result<(), RepoError> {
+    let mut config = git.config()?;
+    config.add_file(file, ConfigLevel::App, true)?;
+    // Setting it anew drops what libgit2 has already looked up.
+    git.set_config(&config)?;
+    Ok(())
+}
+
+/// The branch stored when the repository was made or adopted, else the remote's HEAD, else `main`, else where HEAD is.
+fn our_branch(git: &Repository) -> Result<String, RepoError> {
+    if let Ok(stored) = git.config()?.get_string("reveille.branch") {
+        return Ok(stored);
+    }
+    if let Ok(head) = git.find_reference(&format!("refs/remotes/{REMOTE}/HEAD"))
+        && let Some(branch) = head
+            .symbolic_target()?
+            .and_then(|target| target.strip_prefix(&format!("refs/remotes/{REMOTE}/")))
+    {
+        return Ok(branch.to_owned());
+    }
+    if git.find_branch(DEFAULT_BRANCH, git2::BranchType::Local).is_ok() {
+        return Ok(DEFAULT_BRANCH.to_owned());
+    }
+    let head = git.find_reference("HEAD")?;
+    let here = head
+        .symbolic_target()?
+        .and_then(|target| target.strip_prefix("refs/heads/"));
+    Ok(here.unwrap_or(DEFAULT_BRANCH).to_owned())
+}

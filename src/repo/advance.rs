@@ -1,0 +1,382 @@
+//! The one way in which our branch moves, whatever for: a person's edits, a wake's commit, a merge.
+//!
+//! 1. The objects are written and synced: nothing refers to them yet.
+//! 2. The index is locked, and a note of what is about to happen is put on the disk.
+//! 3. The branch moves by compare-and-swap. **This is the moment it happens.**
+//! 4. The work tree's files follow, each only if it still holds what was read.
+//! 5. The index entries follow that still say what the old commit said; what else the person staged stays staged.
+//! 6. The note is removed, the lock freed.
+//!
+//! Killed before 3, nothing happened: the files are as the person left them, and the note is dropped. Killed after 3,
+//! [`Repo::finish_interrupted`] does 4 to 6 again. Files before the branch would be wrong: the wake's bytes, found
+//! uncommitted, would pass for the person's. The index before the branch, too: the person's next commit would hold
+//! our work. The index not at all: it would revert us.
+
+use std::{fs, io::ErrorKind, path::PathBuf, time::Duration};
+
+use git2::{ErrorCode, Index, IndexTime, MergeFileInput, MergeFileOptions};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Condition, Oid, Repo, RepoError,
+    index_lock::{self, IndexLock, sync_directory},
+    tree::{self, FILE, Item, SUBMODULE},
+    worktree::{OnDisk, Replaced, TEMPORARY},
+};
+
+/// How often a file that keeps changing under our hands is tried.
+const WRITE_ATTEMPTS: usize = 5;
+/// How often, and after what pause, a move is tried that someone else's git command got in the way of.
+const ATTEMPTS: usize = 10;
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// A move of our branch, as the note on the disk has it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Move {
+    /// The commit that the branch is at; none before the first.
+    pub(super) from: Option<Commit>,
+    /// The commit that it goes to.
+    pub(super) to: Commit,
+    /// For the reflog.
+    pub(super) why: String,
+    pub(super) files: Vec<FileMove>,
+}
+
+/// What happens to one file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FileMove {
+    pub(super) path: String,
+    /// What the work tree holds.
+    pub(super) before: Option<Item>,
+    /// What it shall hold.
+    pub(super) after: Option<Item>,
+    /// Whether the index follows even where the person has staged something: their file was committed as a whole.
+    pub(super) unstage: bool,
+}
+
+/// A commit's id, written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct Commit(pub(super) Oid);
+
+impl TryFrom<String> for Commit {
+    type Error = git2::Error;
+
+    fn try_from(text: String) -> Result<Self, git2::Error> {
+        Oid::from_str(&text).map(Self)
+    }
+}
+
+impl From<Commit> for String {
+    fn from(commit: Commit) -> Self {
+        commit.0.to_string()
+    }
+}
+
+/// What [`Repo::finish_interrupted`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished {
+    /// A commit had been made; its files and index entries are in place now, or will be when HEAD is on our branch again.
+    Completed(Oid),
+    /// A commit had been prepared but not made: nothing had happened.
+    NeverHappened,
+}
+
+/// Where a test stops a move, as a kill would. Anyone else: `Never`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    Never,
+    AfterNote,
+    AfterBranch,
+    AfterFiles,
+    AfterIndex,
+}
+
+impl Repo {
+    /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it.
+    pub fn finish_interrupted(&self) -> Result<Option<Finished>, RepoError> {
+        index_lock::release_dead(self.git.path(), &self.private);
+        let Some(planned) = self.read_note()? else {
+            return Ok(None);
+        };
+        self.remove_stale_locks();
+        let happened = match self.tip()? {
+            Some(tip) => self.contains(tip, planned.to.0)?,
+            None => false,
+        };
+        // On another branch or in the middle of a merge, the files are the person's affair; the commit stands.
+        let ours_to_touch = self.condition()? == Condition::Normal;
+        if happened && ours_to_touch {
+            let lock = IndexLock::take(self.git.path(), &self.private)?;
+            self.keep_temporary(&planned)?;
+            self.write_files(&planned)?;
+            self.write_index(lock, &planned)?;
+        }
+        self.remove_note()?;
+        Ok(Some(if happened {
+            Finished::Completed(planned.to.0)
+        } else {
+            Finished::NeverHappened
+        }))
+    }
+
+    /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
+    pub(super) fn advance(&self, planned: &Move, stop: Stop) -> Result<(), RepoError> {
+        let lock = IndexLock::take(self.git.path(), &self.private)?;
+        self.write_note(planned)?;
+        if stop == Stop::AfterNote {
+            std::mem::forget(lock);
+            return Ok(());
+        }
+        if let Err(error) = self.require_branch().and_then(|()| self.move_branch(planned)) {
+            self.remove_note()?;
+            return Err(error);
+        }
+        if stop == Stop::AfterBranch {
+            std::mem::forget(lock);
+            return Ok(());
+        }
+        let follow = || {
+            self.write_files(planned)?;
+            if stop == Stop::AfterFiles {
+                std::mem::forget(lock);
+                return Ok(());
+            }
+            self.write_index(lock, planned)?;
+            if stop == Stop::AfterIndex {
+                Ok(())
+            } else {
+                self.remove_note()
+            }
+        };
+        follow().map_err(|source: RepoError| RepoError::Unfinished {
+            commit: planned.to.0,
+            source: Box::new(source),
+        })
+    }
+
+    /// Starts over when someone committed at the same moment, and waits a little for another git program to end.
+    pub(super) fn retrying<T>(&self, attempt: impl Fn() -> Result<T, RepoError>) -> Result<T, RepoError> {
+        for _ in 1..ATTEMPTS {
+            match attempt() {
+                Err(RepoError::Moved) => {}
+                Err(RepoError::Locked { .. }) => {
+                    self.remove_stale_locks();
+                    std::thread::sleep(PAUSE);
+                }
+                done => return done,
+            }
+        }
+        attempt()
+    }
+
+    /// Whether the work tree holds just this.
+    pub(super) fn is_on_disk(&self, item: Option<Item>, file: Option<&OnDisk>) -> Result<bool, RepoError> {
+        Ok(match (item, file) {
+            (None, None) => true,
+            (Some(item), Some(file)) => {
+                item.mode == file.mode && Oid::hash_object(git2::ObjectType::Blob, &file.bytes)? == item.id
+            }
+            _ => false,
+        })
+    }
+
+    fn move_branch(&self, planned: &Move) -> Result<(), RepoError> {
+        let name = self.branch_ref();
+        self.git.reference_ensure_log(&name)?;
+        let moved = match planned.from {
+            Some(from) => self
+                .git
+                .reference_matching(&name, planned.to.0, true, from.0, &planned.why),
+            None => self.git.reference(&name, planned.to.0, false, &planned.why),
+        };
+        match moved {
+            Ok(_) => Ok(()),
+            Err(error) => Err(match error.code() {
+                ErrorCode::Modified | ErrorCode::Exists | ErrorCode::NotFound => RepoError::Moved,
+                ErrorCode::Locked => RepoError::Locked {
+                    path: self.git.path().join(format!("{name}.lock")),
+                },
+                _ => RepoError::Git(error),
+            }),
+        }
+    }
+
+    fn write_files(&self, planned: &Move) -> Result<(), RepoError> {
+        let tip = self.tip()?;
+        // Files go before others come: a file may become a directory.
+        let (gone, written): (Vec<&FileMove>, Vec<_>) = planned.files.iter().partition(|file| file.after.is_none());
+        for file in gone.into_iter().chain(written) {
+            let is_submodule = [file.before, file.after]
+                .into_iter()
+                .flatten()
+                .any(|item| item.mode == SUBMODULE);
+            if file.before == file.after || is_submodule {
+                continue;
+            }
+            // A commit of the person's on top of a killed move has the last word on what it changed.
+            let committed = |commit| tree::item_at(&self.git, commit, &file.path);
+            if tip == Some(planned.to.0) || committed(tip)? == committed(Some(planned.to.0))? {
+                self.write_file(file)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_file(&self, file: &FileMove) -> Result<(), RepoError> {
+        let before = self.on_disk(file.before)?;
+        let after = self.on_disk(file.after)?;
+        for _ in 0..WRITE_ATTEMPTS {
+            let now = self.tree.read(&file.path)?;
+            let next = if now == after {
+                return Ok(());
+            } else if now == before {
+                after.clone()
+            } else if let Some(joined) = join(before.as_ref(), now.as_ref(), after.as_ref()) {
+                Some(joined)
+            } else {
+                // The person's version stays; ours is in the commit, and git shows the difference.
+                return Ok(());
+            };
+            if self.tree.replace(&file.path, now.as_ref(), next.as_ref())? == Replaced::Done {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn on_disk(&self, item: Option<Item>) -> Result<Option<OnDisk>, RepoError> {
+        let bytes = tree::bytes_of(&self.git, item)?;
+        Ok(bytes.zip(item).map(|(bytes, item)| OnDisk { bytes, mode: item.mode }))
+    }
+
+    fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
+        let mut changed = false;
+        for file in &planned.files {
+            let old = tree::item_at(&self.git, planned.from.map(|from| from.0), &file.path)?;
+            let new = tree::item_at(&self.git, Some(planned.to.0), &file.path)?;
+            let staged = staged(&lock.index, &file.path);
+            if staged != new && (staged == old || file.unstage) {
+                self.set_entry(&mut lock.index, &file.path, new)?;
+                changed = true;
+            }
+        }
+        if changed { lock.write() } else { Ok(()) }
+    }
+
+    /// With the file's size and times where it holds just what was committed, so that git needn't read it again.
+    fn set_entry(&self, index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
+        let Some(item) = item else {
+            return tree::set(index, path, None);
+        };
+        let mut entry = tree::entry(path, item);
+        let stat = self.tree.stat(path);
+        if let (Some(stat), Some(now)) = (stat, self.tree.read(path)?)
+            && Oid::hash_object(git2::ObjectType::Blob, &now.bytes)? == item.id
+            && now.mode == item.mode
+        {
+            fill_in(&mut entry, &stat);
+        }
+        Ok(index.add(&entry)?)
+    }
+
+    /// A killed write leaves its temporary file. The bytes of it that nobody else has are kept.
+    fn keep_temporary(&self, planned: &Move) -> Result<(), RepoError> {
+        let temporary = self.private.join(TEMPORARY);
+        let Ok(bytes) = fs::read(&temporary) else { return Ok(()) };
+        for file in &planned.files {
+            let is_old = tree::bytes_of(&self.git, file.before)?.is_some_and(|before| before == bytes);
+            let is_new = tree::bytes_of(&self.git, file.after)?.is_some_and(|after| after.starts_with(&bytes));
+            if is_old || is_new {
+                return Ok(());
+            }
+        }
+        let id = Oid::hash_object(git2::ObjectType::Blob, &bytes)?;
+        fs::rename(&temporary, self.private.join(format!("kept-{id}"))).map_err(RepoError::io("keeping", &temporary))
+    }
+
+    fn note(&self) -> PathBuf {
+        self.private.join("move.json")
+    }
+
+    fn read_note(&self) -> Result<Option<Move>, RepoError> {
+        let path = self.note();
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(RepoError::io("reading", &path)(error)),
+        };
+        if let Ok(planned) = serde_json::from_slice(&bytes) {
+            return Ok(Some(planned));
+        }
+        // It was renamed into place whole, so this is none of our writing. Out of the way, but kept.
+        fs::rename(&path, self.private.join("move.damaged")).map_err(RepoError::io("moving away", &path))?;
+        Ok(None)
+    }
+
+    fn write_note(&self, planned: &Move) -> Result<(), RepoError> {
+        let path = self.note();
+        let write = || {
+            let temporary = path.with_extension("new");
+            fs::write(&temporary, serde_json::to_vec(planned)?)?;
+            fs::File::open(&temporary)?.sync_all()?;
+            fs::rename(&temporary, &path)?;
+            sync_directory(&path)
+        };
+        write().map_err(RepoError::io("writing", &path))
+    }
+
+    fn remove_note(&self) -> Result<(), RepoError> {
+        let path = self.note();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("removing", &path)(error)),
+            _ => sync_directory(&path).map_err(RepoError::io("syncing", &path)),
+        }
+    }
+}
+
+/// Line by line; where both changed the same lines, the person's stay. None where that can't be done.
+fn join(before: Option<&OnDisk>, persons: Option<&OnDisk>, ours: Option<&OnDisk>) -> Option<OnDisk> {
+    let (before, persons, ours) = (before?, persons?, ours?);
+    let is_text = |file: &&OnDisk| file.mode == FILE && !file.bytes.contains(&0);
+    if ![before, persons, ours].iter().all(is_text) {
+        return None;
+    }
+    let (mut base, mut left, mut right) = (MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new());
+    base.content(&before.bytes);
+    left.content(&persons.bytes);
+    right.content(&ours.bytes);
+    let mut options = MergeFileOptions::new();
+    options.favor(git2::FileFavor::Ours);
+    let merged = git2::merge_file(&base, &left, &right, Some(&mut options)).ok()?;
+    Some(OnDisk {
+        bytes: merged.content().to_vec(),
+        mode: persons.mode,
+    })
+}
+
+/// What an index holds at a path; none for nothing, a conflict, or a path that is only meant to be added.
+pub(super) fn staged(index: &Index, path: &str) -> Option<Item> {
+    const INTENT_TO_ADD: u16 = 1 << 13;
+    let entry = index.get_path(std::path::Path::new(path), 0)?;
+    (entry.flags_extended & INTENT_TO_ADD == 0).then_some(Item {
+        id: entry.id,
+        mode: entry.mode,
+    })
+}
+
+/// Git keeps the low 32 bits of everything.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index format holds the low 32 bits"
+)]
+fn fill_in(entry: &mut git2::IndexEntry, stat: &rustix::fs::Stat) {
+    entry.ctime = IndexTime::new(stat.st_ctime as i32, stat.st_ctime_nsec as u32);
+    entry.mtime = IndexTime::new(stat.st_mtime as i32, stat.st_mtime_nsec as u32);
+    entry.dev = stat.st_dev as u32;
+    entry.ino = stat.st_ino as u32;
+    entry.uid = stat.st_uid;
+    entry.gid = stat.st_gid;
+    entry.file_size = stat.st_size as u32;
+}

@@ -1,0 +1,235 @@
+//! The first run: a repository from the remote, or from the templates. Made beside its place and moved there whole, so that
+//! a failed or killed attempt leaves nothing that the next one doesn't clear away.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use git2::{ConfigLevel, Repository, RepositoryInitOptions};
+
+use super::{
+    DEFAULT_BRANCH, REMOTE, RemoteError, Repo, RepoError,
+    index_lock::sync_directory,
+    remote::{self, failure},
+    wake_signature,
+};
+use crate::process;
+
+/// How long the first clone may take; it holds the whole history.
+pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Where a repository came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It was there.
+    Existing,
+    /// There was none, and no remote is set: made from the templates.
+    FromTemplates,
+    /// Cloned from the remote.
+    Cloned,
+    /// Cloned from a remote without a commit: its first is made of the templates, to be pushed.
+    ClonedEmpty,
+}
+
+impl Repo {
+    /// Opens the repository at `dir`, made first if need be: cloned from `repo_url` if that is set, else from `templates`
+    /// (paths and contents). `origin` decides afterwards: a `repo_url` that differs from it is [`RepoError::Configuration`].
+    pub fn open_or_create(
+        dir: &Path,
+        repo_url: Option<&str>,
+        templates: &[(&str, &str)],
+        now: DateTime<Utc>,
+    ) -> Result<(Self, Created), RepoError> {
+        if dir.join(".git").exists() {
+            let repo = Self::open(dir)?;
+            repo.adopt(repo_url)?;
+            return Ok((repo, Created::Existing));
+        }
+        match fs::read_dir(dir).map(|entries| entries.count()) {
+            Ok(1..) => return Err(RepoError::NotARepository { path: dir.to_owned() }),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(RepoError::io("reading", dir)(error)),
+            _ => {}
+        }
+        let making = beside(dir)?;
+        clear(&making)?;
+        let made = match repo_url {
+            Some(url) => make_from_remote(&making, url, templates, now),
+            None => make_from_templates(&making, templates, now).map(|()| Created::FromTemplates),
+        };
+        let moved = made.and_then(|created| put_in_place(&making, dir).map(|()| created));
+        if moved.is_err() {
+            clear(&making)?;
+        }
+        let created = moved?;
+        Ok((Self::open(dir)?, created))
+    }
+
+    /// Holds `REPO_URL` against `origin`, and settles once which branch is ours.
+    fn adopt(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
+        if let Some(url) = repo_url {
+            match self.git.find_remote(REMOTE) {
+                Ok(origin) => {
+                    let origin = String::from_utf8_lossy(origin.url_bytes()).into_owned();
+                    if normal(&origin) != normal(url) {
+                        return Err(RepoError::Configuration(format!(
+                            "REPO_URL is {}, but the repository in {} has the remote {}. Change REPO_URL, or: git remote set-url origin …",
+                            remote::redact_urls(url),
+                            self.root.display(),
+                            remote::redact_urls(&origin),
+                        )));
+                    }
+                }
+                // Made without a remote, and now there shall be one.
+                Err(_) => self.add_remote(url)?,
+            }
+        }
+        if self.git.config()?.get_string("reveille.branch").is_err() {
+            store_branch(&self.git, &self.branch)?;
+        }
+        Ok(())
+    }
+
+    /// Into the repository's own configuration: libgit2 would take the file that is read above it, which is ours.
+    fn add_remote(&self, url: &str) -> Result<(), RepoError> {
+        let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
+        let branch = &self.branch;
+        config.set_str(
+            &format!("remote.{REMOTE}.fetch"),
+            &format!("+refs/heads/*:refs/remotes/{REMOTE}/*"),
+        )?;
+        config.set_str(&format!("branch.{branch}.remote"), REMOTE)?;
+        config.set_str(&format!("branch.{branch}.merge"), &self.branch_ref())?;
+        Ok(config.set_str(&format!("remote.{REMOTE}.url"), url)?)
+    }
+}
+
+fn make_from_templates(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
+    let mut options = RepositoryInitOptions::new();
+    options
+        .initial_head(DEFAULT_BRANCH)
+        .external_template(false)
+        .no_reinit(true)
+        .mkpath(true);
+    drop(Repository::init_opts(dir, &options)?);
+    first_commit(dir, templates, now)
+}
+
+fn make_from_remote(
+    dir: &Path,
+    url: &str,
+    templates: &[(&str, &str)],
+    now: DateTime<Utc>,
+) -> Result<Created, RepoError> {
+    let parent = dir.parent().unwrap_or(Path::new("."));
+    let clone = [
+        "clone",
+        "--quiet",
+        "--template=",
+        "--no-tags",
+        "--origin",
+        REMOTE,
+        "--",
+        url,
+    ];
+    let spec = remote::git(parent).args(clone).args([dir]).timeout(CLONE_TIMEOUT);
+    let output = process::run(&spec).map_err(|error| RepoError::Unreachable(error.into()))?;
+    if !output.status.success() {
+        return Err(RepoError::Unreachable(failure(&output)));
+    }
+    let git = Repository::open(dir)?;
+    if git.head().is_ok() {
+        let branch = Repo::open(dir)?.branch;
+        store_branch(&git, &branch)?;
+        return Ok(Created::Cloned);
+    }
+    match git.references_glob(&format!("refs/remotes/{REMOTE}/*"))?.count() {
+        0 => first_commit(dir, templates, now).map(|()| Created::ClonedEmpty),
+        _ => Err(RepoError::Unreachable(RemoteError::Refused {
+            why: "it has branches, but its default branch isn't one of them: set the default branch there".to_owned(),
+        })),
+    }
+}
+
+/// Commits the templates on the branch that HEAD names.
+fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
+    let repo = Repo::open(dir)?;
+    let head = repo.git.find_reference("HEAD")?;
+    let branch = head
+        .symbolic_target()?
+        .and_then(|name| name.strip_prefix("refs/heads/"))
+        .unwrap_or(DEFAULT_BRANCH);
+    store_branch(&repo.git, branch)?;
+    let repo = Repo::open(dir)?;
+    let mut index = repo.git.index()?;
+    for (path, content) in templates {
+        let file = dir.join(path);
+        let write = || {
+            fs::create_dir_all(file.parent().unwrap_or(dir))?;
+            fs::write(&file, content)
+        };
+        write().map_err(RepoError::io("writing", &file))?;
+        index.add_path(Path::new(path))?;
+    }
+    let tree = index.write_tree()?;
+    index.write()?;
+    let author = wake_signature(now)?;
+    let commit = repo.commit_object(&author, "A fresh memory, from the templates\n", tree, &[])?;
+    repo.git.reference(
+        &repo.branch_ref(),
+        commit,
+        false,
+        "commit (initial): from the templates",
+    )?;
+    Ok(())
+}
+
+/// Onto the disk, then to its place: an empty directory there is replaced.
+fn put_in_place(making: &Path, dir: &Path) -> Result<(), RepoError> {
+    // Once in a repository's life: thousands of files, which git syncs only in part.
+    rustix::fs::sync();
+    fs::rename(making, dir).map_err(RepoError::io("moving the new repository to", dir))?;
+    sync_directory(dir).map_err(RepoError::io("syncing", dir))
+}
+
+/// The place where a repository is made: beside its own, known by its name to the next run.
+fn beside(dir: &Path) -> Result<PathBuf, RepoError> {
+    let name = dir
+        .file_name()
+        .ok_or_else(|| RepoError::Configuration(format!("{} can't be a repository's directory", dir.display())))?;
+    let parent = dir.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(RepoError::io("making", parent))?;
+    let parent = parent.canonicalize().map_err(RepoError::io("opening", parent))?;
+    Ok(parent.join(format!(".{}.reveille-new", name.to_string_lossy())))
+}
+
+fn clear(making: &Path) -> Result<(), RepoError> {
+    match fs::remove_dir_all(making) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("clearing", making)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoError> {
+    Ok(git
+        .config()?
+        .open_level(ConfigLevel::Local)?
+        .set_str("reveille.branch", branch)?)
+}
+
+/// A remote's address without what doesn't matter: a slash or `.git` at the end, credentials, another way to the same directory.
+fn normal(url: &str) -> String {
+    let url = remote::redact_urls(url.trim()).replace("://***@", "://");
+    let url = url.strip_prefix("file://").unwrap_or(&url);
+    let bare = |url: &str| {
+        let url = url.trim_end_matches('/');
+        url.strip_suffix(".git").unwrap_or(url).to_owned()
+    };
+    match Path::new(url).canonicalize() {
+        Ok(path) => bare(&path.to_string_lossy()),
+        Err(_) => bare(url),
+    }
+}

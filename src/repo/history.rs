@@ -1,0 +1,172 @@
+//! What the branch tells: who committed what, and which wake it was. For `wake log`, `wake show`, and for finding what a
+//! person committed since.
+
+use chrono::{DateTime, Utc};
+use git2::{DiffFormat, DiffStatsFormat, Sort};
+
+use super::{Oid, Repo, RepoError, WAKE_EMAIL};
+
+/// How much of a diff is shown.
+const MAX_DIFF_BYTES: usize = 256 << 10;
+/// How many commits back a wake is looked for.
+const MAX_SEARCHED: usize = 10_000;
+/// The shortest beginning of an id that is looked up.
+const MIN_PREFIX: usize = 4;
+
+/// A commit, as `wake log` lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its id.
+    pub id: Oid,
+    /// The author's name.
+    pub author: String,
+    /// The author's address.
+    pub email: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// Its `Wake-Id` trailer, if a wake made it.
+    pub wake_id: Option<String>,
+    /// When it was committed.
+    pub at: DateTime<Utc>,
+}
+
+impl Commit {
+    /// Whether a wake's work is in it, as opposed to a person's.
+    pub fn is_wake(&self) -> bool {
+        self.wake_id.is_some()
+    }
+
+    /// Whether this program committed in its own name: a wake, a merge, the templates.
+    pub fn is_ours(&self) -> bool {
+        self.email == WAKE_EMAIL
+    }
+}
+
+/// A commit in full, for `wake show`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The commit.
+    pub commit: Commit,
+    /// Its whole message, trailers included.
+    pub message: String,
+    /// Files and counts of lines.
+    pub stat: String,
+    /// The changes against its first parent, cut off at 256 KiB.
+    pub diff: String,
+}
+
+impl Repo {
+    /// The last `limit` commits of our branch, newest first.
+    pub fn log(&self, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        self.walk(None, limit)
+    }
+
+    /// The commits of our branch that `since` doesn't have, newest first, at most `limit`. A `since` that is gone hides nothing.
+    pub fn commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        self.walk(Some(since), limit)
+    }
+
+    /// The commit of the wake with this id; so a resumed cycle learns that it was published.
+    pub fn wake_commit(&self, wake_id: &str) -> Result<Option<Oid>, RepoError> {
+        let found = self.find_wake(|id| id == wake_id)?;
+        Ok(found.map(|commit| commit.id))
+    }
+
+    /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least).
+    pub fn show(&self, id: &str) -> Result<Option<Shown>, RepoError> {
+        if id.len() < MIN_PREFIX {
+            return Ok(None);
+        }
+        let id = match self.find_wake(|wake_id| wake_id.starts_with(id))? {
+            Some(commit) => commit.id,
+            None => match self.git.find_commit_by_prefix(id) {
+                Ok(commit) => commit.id(),
+                Err(_) => return Ok(None),
+            },
+        };
+        self.shown(id).map(Some)
+    }
+
+    fn shown(&self, id: Oid) -> Result<Shown, RepoError> {
+        let commit = self.git.find_commit(id)?;
+        let parent = commit.parents().next().map(|parent| parent.tree()).transpose()?;
+        let diff = self
+            .git
+            .diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?;
+        let stat = diff.stats()?.to_buf(DiffStatsFormat::FULL, 80)?;
+        let mut text = Vec::new();
+        let printed = diff.print(DiffFormat::Patch, |_, _, line| {
+            if matches!(line.origin(), '+' | '-' | ' ') {
+                text.extend(line.origin().to_string().bytes());
+            }
+            text.extend_from_slice(line.content());
+            text.len() < MAX_DIFF_BYTES
+        });
+        if text.len() < MAX_DIFF_BYTES {
+            printed?;
+        }
+        text.truncate(MAX_DIFF_BYTES);
+        Ok(Shown {
+            commit: described(&commit),
+            message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
+            stat: String::from_utf8_lossy(&stat).into_owned(),
+            diff: String::from_utf8_lossy(&text).into_owned(),
+        })
+    }
+
+    fn find_wake(&self, matches: impl Fn(&str) -> bool) -> Result<Option<Commit>, RepoError> {
+        let commits = self.walk(None, MAX_SEARCHED)?;
+        Ok(commits
+            .into_iter()
+            .find(|commit| commit.wake_id.as_deref().is_some_and(&matches)))
+    }
+
+    fn walk(&self, hidden: Option<Oid>, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        let Some(tip) = self.tip()? else { return Ok(Vec::new()) };
+        let mut walk = self.git.revwalk()?;
+        walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
+        walk.push(tip)?;
+        if let Some(hidden) = hidden.filter(|hidden| self.git.find_commit(*hidden).is_ok()) {
+            walk.hide(hidden)?;
+        }
+        walk.take(limit)
+            .map(|id| Ok(described(&self.git.find_commit(id?)?)))
+            .collect()
+    }
+}
+
+fn described(commit: &git2::Commit<'_>) -> Commit {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let author = commit.author();
+    Commit {
+        id: commit.id(),
+        author: text(author.name_bytes()),
+        email: text(author.email_bytes()),
+        subject: text(commit.message_bytes())
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        wake_id: trailer(&text(commit.message_bytes()), "Wake-Id"),
+        at: DateTime::from_timestamp(commit.time().seconds(), 0).unwrap_or_default(),
+    }
+}
+
+fn trailer(message: &str, name: &str) -> Option<String> {
+    let trailers = git2::message_trailers_strs(message).ok()?;
+    trailers
+        .iter()
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.to_owned())
+}
+
+/// A message with trailers at its end. A value is put on one line, so that none can pass for another trailer.
+pub fn trailers(message: &str, trailers: &[(&str, &str)]) -> String {
+    let mut whole = message.trim_end().to_owned();
+    whole.push_str("\n\n");
+    for (name, value) in trailers {
+        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        whole.push_str(&format!("{name}: {value}\n"));
+    }
+    whole
+}

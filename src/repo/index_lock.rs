@@ -1,0 +1,147 @@
+//! The person's index, taken the way git takes it: nobody else stages or commits while we hold `index.lock`.
+//!
+//! The lock is a hard link to a file of our own. If we are killed, the next run can tell our lock from a git command's by
+//! comparing the two, and may remove it at once.
+
+use std::{
+    fs::{self, File},
+    io::{ErrorKind, Write as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use git2::Index;
+
+use super::RepoError;
+
+/// A git command holds the index for moments; one that waits for an editor is not waited for.
+const ATTEMPTS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The lock, and a private copy of the index to change. Dropped without [`IndexLock::write`], the index stays as it was.
+pub(super) struct IndexLock {
+    pub(super) index: Index,
+    paths: Paths,
+    written: bool,
+}
+
+struct Paths {
+    /// The person's index, its lock, our own name of the lock, and the private copy.
+    index: PathBuf,
+    lock: PathBuf,
+    own: PathBuf,
+    copy: PathBuf,
+}
+
+impl Paths {
+    fn new(git_dir: &Path, private: &Path) -> Self {
+        Self {
+            index: git_dir.join("index"),
+            lock: git_dir.join("index.lock"),
+            own: private.join("index-lock"),
+            copy: private.join("index"),
+        }
+    }
+}
+
+impl IndexLock {
+    pub(super) fn take(git_dir: &Path, private: &Path) -> Result<Self, RepoError> {
+        let paths = Paths::new(git_dir, private);
+        release_dead(git_dir, private);
+        // The last name of a lock that has become the index is that index: never written through.
+        remove(&paths.own)?;
+        File::create_new(&paths.own).map_err(RepoError::io("making", &paths.own))?;
+        for attempt in 0.. {
+            match fs::hard_link(&paths.own, &paths.lock) {
+                Ok(()) => break,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt < ATTEMPTS => thread::sleep(PAUSE),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    return Err(RepoError::Locked { path: paths.lock });
+                }
+                Err(error) => return Err(RepoError::io("locking", &paths.lock)(error)),
+            }
+        }
+        match private_copy(&paths) {
+            Ok(index) => Ok(Self {
+                index,
+                paths,
+                written: false,
+            }),
+            Err(error) => {
+                release(&paths);
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts the changed copy in the place of the person's index, on the disk, and frees the lock.
+    pub(super) fn write(mut self) -> Result<(), RepoError> {
+        self.index.write()?;
+        let write = || {
+            let mut lock = File::options().write(true).truncate(true).open(&self.paths.lock)?;
+            lock.write_all(&fs::read(&self.paths.copy)?)?;
+            lock.sync_all()?;
+            fs::rename(&self.paths.lock, &self.paths.index)?;
+            sync_directory(&self.paths.index)
+        };
+        write().map_err(RepoError::io("writing", &self.paths.index))?;
+        self.written = true;
+        Ok(())
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        if !self.written {
+            release(&self.paths);
+        }
+        fs::remove_file(&self.paths.own).ok();
+        fs::remove_file(&self.paths.copy).ok();
+    }
+}
+
+/// Frees a lock that a killed run of ours left. `true` if there was one.
+pub(super) fn release_dead(git_dir: &Path, private: &Path) -> bool {
+    let paths = Paths::new(git_dir, private);
+    let same_file = |a: &Path, b: &Path| {
+        let (Ok(a), Ok(b)) = (fs::symlink_metadata(a), fs::symlink_metadata(b)) else {
+            return false;
+        };
+        (a.dev(), a.ino()) == (b.dev(), b.ino())
+    };
+    let ours = same_file(&paths.own, &paths.lock);
+    if ours {
+        release(&paths);
+    }
+    ours
+}
+
+fn release(paths: &Paths) {
+    // The order matters: as long as our own name exists, the lock is known to be ours.
+    fs::remove_file(&paths.lock).ok();
+    fs::remove_file(&paths.own).ok();
+}
+
+fn private_copy(paths: &Paths) -> Result<Index, RepoError> {
+    remove(&paths.copy)?;
+    match fs::read(&paths.index) {
+        Ok(bytes) => fs::write(&paths.copy, bytes).map_err(RepoError::io("copying the index to", &paths.copy))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(RepoError::io("reading", &paths.index)(error)),
+    }
+    Ok(Index::open(&paths.copy)?)
+}
+
+fn remove(path: &Path) -> Result<(), RepoError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("removing", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Syncs the directory that a file is in.
+pub(super) fn sync_directory(file: &Path) -> std::io::Result<()> {
+    File::open(file.parent().unwrap_or(Path::new(".")))?.sync_all()
+}

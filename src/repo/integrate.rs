@@ -1,0 +1,272 @@
+//! What was fetched becomes part of our branch: by fast-forward or by a merge commit, never by a rebase.
+//!
+//! Where both sides changed the same lines of a text, the caller's merge decides; of anything else the remote's version, which
+//! is the person's, stays, and ours is kept beside it. An uncommitted file in the way stops it before anything changes.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use git2::{Index, IndexEntry};
+
+use super::{
+    Merge, Oid, Repo, RepoError,
+    advance::{self, FileMove, Move, Stop},
+    tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
+    wake_signature,
+};
+
+/// How many versions of one file are kept beside it.
+const MAX_KEPT_BESIDE: usize = 100;
+
+/// How our branch and the remote's stand now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Integrated {
+    /// The remote has no such branch, or there is no remote.
+    NoRemote,
+    /// Both are at the same commit.
+    UpToDate,
+    /// We have commits that the remote lacks.
+    Ahead {
+        /// How many.
+        commits: usize,
+    },
+    /// Our branch went forward to the remote's.
+    FastForward {
+        /// Where it was; none if it had no commit.
+        from: Option<Oid>,
+        /// Where it is.
+        to: Oid,
+    },
+    /// The two were merged.
+    Merged {
+        /// The merge commit.
+        commit: Oid,
+        /// Files that both had changed in the same place.
+        conflicts: Vec<String>,
+    },
+    /// The remote went back behind what it once had: nothing was changed, push won't either. To follow it:
+    /// `git reset --hard` to the remote's branch. To undo it: `git push` by hand. A person decides.
+    RewoundRemote {
+        /// Where the lost commits are kept.
+        rescue_ref: String,
+    },
+}
+
+impl Repo {
+    /// Takes in what the last fetch brought.
+    pub fn integrate(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Integrated, RepoError> {
+        self.finish_interrupted()?;
+        self.require_branch()?;
+        self.retrying(|| self.try_integrate(now, merge, Stop::Never))
+    }
+
+    pub(super) fn try_integrate(
+        &self,
+        now: DateTime<Utc>,
+        merge: &Merge<'_>,
+        stop: Stop,
+    ) -> Result<Integrated, RepoError> {
+        let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
+            return Ok(Integrated::NoRemote);
+        };
+        if let Some(rescue_ref) = self.rewound()? {
+            return Ok(Integrated::RewoundRemote { rescue_ref });
+        }
+        let integrated = match self.tip()? {
+            Some(ours) if ours == theirs => Integrated::UpToDate,
+            Some(ours) if self.contains(ours, theirs)? => Integrated::Ahead {
+                commits: self.git.graph_ahead_behind(ours, theirs)?.0,
+            },
+            Some(ours) if !self.contains(theirs, ours)? => self.merge_commit(ours, theirs, now, merge, stop)?,
+            from => {
+                self.go_to(from, theirs, "pull: Fast-forward", stop)?;
+                Integrated::FastForward { from, to: theirs }
+            }
+        };
+        self.saw_remote_at(theirs)?;
+        Ok(integrated)
+    }
+
+    fn merge_commit(
+        &self,
+        ours: Oid,
+        theirs: Oid,
+        now: DateTime<Utc>,
+        merge: &Merge<'_>,
+        stop: Stop,
+    ) -> Result<Integrated, RepoError> {
+        match self.git.merge_base(ours, theirs) {
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Err(RepoError::Unrelated),
+            found => found?,
+        };
+        let (left, right) = (self.git.find_commit(ours)?, self.git.find_commit(theirs)?);
+        let mut index = self.git.merge_commits(&left, &right, None)?;
+        let conflicts = self.settle(&mut index, merge)?;
+        let tree = index.write_tree_to(&self.git)?;
+        let message = format!("Merge the remote's {}\n", self.branch);
+        let commit = self.commit_object(&wake_signature(now)?, &message, tree, &[ours, theirs])?;
+        self.go_to(Some(ours), commit, "pull: Merge", stop)?;
+        Ok(Integrated::Merged { commit, conflicts })
+    }
+
+    /// Settles every conflict in a merged index; returns the files.
+    fn settle(&self, index: &mut Index, merge: &Merge<'_>) -> Result<Vec<String>, RepoError> {
+        let conflicts = index.conflicts()?.collect::<Result<Vec<_>, _>>()?;
+        let mut settled = BTreeSet::new();
+        for conflict in conflicts {
+            let sides = [&conflict.their, &conflict.our, &conflict.ancestor];
+            let Some(first) = sides.into_iter().flatten().next() else {
+                continue;
+            };
+            let path = path_of(first);
+            for name in sides.into_iter().flatten().map(path_of).collect::<BTreeSet<_>>() {
+                index.conflict_remove(std::path::Path::new(&name))?;
+            }
+            let ours = conflict.our.as_ref();
+            let joined = match (ours, &conflict.their) {
+                (Some(ours), Some(theirs)) if path_of(ours) == path => {
+                    self.joined(&path, conflict.ancestor.as_ref(), theirs, ours, merge)?
+                }
+                _ => None,
+            };
+            if joined.is_some() {
+                tree::set(index, &path, joined)?;
+            } else {
+                tree::set(index, &path, conflict.their.as_ref().map(item_of))?;
+                if let Some(ours) = ours.filter(|ours| Some(ours.id) != conflict.their.as_ref().map(|their| their.id)) {
+                    tree::set(index, &beside(index, &path_of(ours)), Some(item_of(ours)))?;
+                }
+            }
+            settled.insert(path);
+        }
+        Ok(settled.into_iter().collect())
+    }
+
+    /// Both texts as one, by the caller's merge; none if they aren't both text.
+    fn joined(
+        &self,
+        path: &str,
+        base: Option<&IndexEntry>,
+        theirs: &IndexEntry,
+        ours: &IndexEntry,
+        merge: &Merge<'_>,
+    ) -> Result<Option<Item>, RepoError> {
+        let base = match base {
+            Some(base) => self.text_of(base)?,
+            None => Some(String::new()),
+        };
+        let (Some(base), Some(persons), Some(own)) = (base, self.text_of(theirs)?, self.text_of(ours)?) else {
+            return Ok(None);
+        };
+        let joined = merge(path, &base, &persons, &own);
+        Ok(Some(Item {
+            id: self.git.blob(joined.as_bytes())?,
+            mode: theirs.mode,
+        }))
+    }
+
+    fn text_of(&self, entry: &IndexEntry) -> Result<Option<String>, RepoError> {
+        if !matches!(entry.mode, FILE | EXECUTABLE) {
+            return Ok(None);
+        }
+        let blob = self.git.find_blob(entry.id)?;
+        let text = std::str::from_utf8(blob.content())
+            .ok()
+            .filter(|text| !text.contains('\0'));
+        Ok(text.map(str::to_owned))
+    }
+
+    /// Moves our branch to a commit that is there, its files with it.
+    fn go_to(&self, from: Option<Oid>, to: Oid, why: &str, stop: Stop) -> Result<(), RepoError> {
+        let files = self.differing(from, to)?;
+        for file in &files {
+            self.require_free(file)?;
+        }
+        let from = from.map(advance::Commit);
+        self.advance(
+            &Move {
+                from,
+                to: advance::Commit(to),
+                why: why.to_owned(),
+                files,
+            },
+            stop,
+        )
+    }
+
+    /// A file that isn't as committed would be overwritten, unless it already is what it shall become.
+    fn require_free(&self, file: &FileMove) -> Result<(), RepoError> {
+        if [file.before, file.after]
+            .into_iter()
+            .flatten()
+            .any(|item| item.mode == SUBMODULE)
+        {
+            return Ok(());
+        }
+        let now = self.tree.read(&file.path).map_err(|error| match error {
+            RepoError::UnsafePath { .. } => RepoError::Blocked {
+                path: file.path.clone(),
+            },
+            other => other,
+        })?;
+        if self.is_on_disk(file.before, now.as_ref())? || self.is_on_disk(file.after, now.as_ref())? {
+            Ok(())
+        } else {
+            Err(RepoError::Blocked {
+                path: file.path.clone(),
+            })
+        }
+    }
+
+    fn differing(&self, from: Option<Oid>, to: Oid) -> Result<Vec<FileMove>, RepoError> {
+        let tree = |commit| self.git.find_commit(commit)?.tree();
+        let old = from.map(tree).transpose()?;
+        let diff = self.git.diff_tree_to_tree(old.as_ref(), Some(&tree(to)?), None)?;
+        let mut files = Vec::new();
+        for delta in diff.deltas() {
+            let Some(path) = delta.new_file().path_bytes().or(delta.old_file().path_bytes()) else {
+                continue;
+            };
+            let Ok(path) = std::str::from_utf8(path) else {
+                let path = String::from_utf8_lossy(path).into_owned();
+                return Err(RepoError::UnsafePath {
+                    path,
+                    why: "its name isn't UTF-8",
+                });
+            };
+            let before = tree::item_at(&self.git, from, path)?;
+            let after = tree::item_at(&self.git, Some(to), path)?;
+            files.push(FileMove {
+                path: path.to_owned(),
+                before,
+                after,
+                unstage: false,
+            });
+        }
+        Ok(files)
+    }
+}
+
+fn path_of(entry: &IndexEntry) -> String {
+    String::from_utf8_lossy(&entry.path).into_owned()
+}
+
+fn item_of(entry: &IndexEntry) -> Item {
+    Item {
+        id: entry.id,
+        mode: entry.mode,
+    }
+}
+
+/// A free name beside a file: `name.ours`, then `name.ours-2` and so on.
+fn beside(index: &Index, path: &str) -> String {
+    let names = (1..MAX_KEPT_BESIDE).map(|count| match count {
+        1 => format!("{path}.ours"),
+        count => format!("{path}.ours-{count}"),
+    });
+    let is_free = |name: &String| index.get_path(std::path::Path::new(name), 0).is_none();
+    names
+        .into_iter()
+        .find(is_free)
+        .unwrap_or_else(|| format!("{path}.ours-{MAX_KEPT_BESIDE}"))
+}

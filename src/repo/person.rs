@@ -1,0 +1,224 @@
+//! What a person changed in the work tree, committed as theirs before the wake adds anything of its own.
+
+use chrono::{DateTime, Utc};
+use git2::{Signature, Status, StatusOptions};
+
+use super::{
+    IsSecret, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
+    advance::{self, FileMove, Move, Stop},
+    tree::{self, FILE, Item},
+    worktree::{self, OnDisk},
+};
+
+/// Larger files of a person's aren't committed for them.
+pub const MAX_PERSON_FILE_BYTES: usize = 1_000_000;
+
+/// What became of a person's uncommitted changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PersonEdits {
+    /// The commit made of them, if there was anything to commit.
+    pub commit: Option<Oid>,
+    /// The files in it.
+    pub files: Vec<String>,
+    /// Changed files that weren't committed; they and what is staged of them are as they were.
+    pub left_alone: Vec<LeftAlone>,
+}
+
+/// A file that isn't committed for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// The file.
+    pub path: String,
+    /// The reason, to follow on "it".
+    pub why: &'static str,
+}
+
+impl Repo {
+    /// Commits uncommitted Markdown as the person's: changed, new, deleted, staged or not, as the work tree has it.
+    pub fn commit_person_edits(&self, now: DateTime<Utc>, is_secret: &IsSecret<'_>) -> Result<PersonEdits, RepoError> {
+        self.finish_interrupted()?;
+        self.require_branch()?;
+        self.retrying(|| self.try_commit_person_edits(now, is_secret, Stop::Never))
+    }
+
+    pub(super) fn try_commit_person_edits(
+        &self,
+        now: DateTime<Utc>,
+        is_secret: &IsSecret<'_>,
+        stop: Stop,
+    ) -> Result<PersonEdits, RepoError> {
+        let from = self.tip()?;
+        let mut edits = PersonEdits::default();
+        let mut files = Vec::new();
+        for (path, status) in self.changed_paths()? {
+            match self.persons_file(from, &path, status, is_secret)? {
+                Judged::Same => {}
+                Judged::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
+                Judged::Take(item) => {
+                    edits.files.push(path.clone());
+                    files.push(FileMove {
+                        path,
+                        before: item,
+                        after: item,
+                        unstage: true,
+                    });
+                }
+            }
+        }
+        if files.is_empty() {
+            return Ok(edits);
+        }
+        let commit = self.persons_commit(from, &files, now)?;
+        let planned = Move {
+            from: from.map(advance::Commit),
+            to: advance::Commit(commit),
+            why: "commit: edited by hand".to_owned(),
+            files,
+        };
+        self.advance(&planned, stop)?;
+        edits.commit = Some(commit);
+        Ok(edits)
+    }
+
+    /// Writes the commit of a person's files on top of `from`; no reference moves.
+    pub(super) fn persons_commit(
+        &self,
+        from: Option<Oid>,
+        files: &[FileMove],
+        now: DateTime<Utc>,
+    ) -> Result<Oid, RepoError> {
+        let tree = tree::with_files(
+            &self.git,
+            from,
+            files.iter().map(|file| (file.path.as_str(), file.before)),
+        )?;
+        let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let message = match names.as_slice() {
+            [name] => format!("Edited by hand: {name}\n"),
+            names => format!("Edited by hand: {} files\n\n{}\n", names.len(), names.join("\n")),
+        };
+        let parents: Vec<Oid> = from.into_iter().collect();
+        self.commit_object(&self.person(now)?, &message, tree, &parents)
+    }
+
+    /// Whether a file as it is on disk can be committed for the person; its blob is written then.
+    pub(super) fn take_persons(
+        &self,
+        path: &str,
+        file: Option<&OnDisk>,
+        is_secret: &IsSecret<'_>,
+    ) -> Result<Judged, RepoError> {
+        if let Some(why) = self.reason_to_leave(path, file, is_secret) {
+            return Ok(Judged::Leave(why));
+        }
+        let item = file.map(|file| {
+            Ok::<_, git2::Error>(Item {
+                id: self.git.blob(&file.bytes)?,
+                mode: file.mode,
+            })
+        });
+        Ok(Judged::Take(item.transpose()?))
+    }
+
+    fn reason_to_leave(&self, path: &str, file: Option<&OnDisk>, is_secret: &IsSecret<'_>) -> Option<&'static str> {
+        if !worktree::is_markdown(path) {
+            return Some("isn't Markdown");
+        }
+        if self.has_filter(path) {
+            return Some("goes through a git filter, which isn't run for you");
+        }
+        let file = file?;
+        if file.mode & !0o111 != FILE & !0o111 {
+            return Some("is a link");
+        }
+        if file.bytes.len() >= MAX_PERSON_FILE_BYTES {
+            return Some("is 1 MB or larger");
+        }
+        if file.bytes.contains(&0) {
+            return Some("isn't text");
+        }
+        is_secret(&String::from_utf8_lossy(&file.bytes)).then_some("seems to hold a secret")
+    }
+
+    /// Filters (encryption, large file storage) change what is committed, and are programs: their files are left to git.
+    pub(super) fn has_filter(&self, path: &str) -> bool {
+        let path = std::path::Path::new(path);
+        let attribute = self
+            .git
+            .get_attr_bytes(path, "filter", git2::AttrCheckFlags::FILE_THEN_INDEX);
+        attribute.is_ok_and(|value| {
+            matches!(
+                git2::AttrValue::from_bytes(value),
+                git2::AttrValue::Bytes(_) | git2::AttrValue::String(_)
+            )
+        })
+    }
+
+    fn persons_file(
+        &self,
+        from: Option<Oid>,
+        path: &str,
+        status: Status,
+        is_secret: &IsSecret<'_>,
+    ) -> Result<Judged, RepoError> {
+        if status.is_conflicted() {
+            return Ok(Judged::Leave("has a conflict that isn't resolved"));
+        }
+        let file = match self.tree.read(path) {
+            Ok(file) => file,
+            Err(RepoError::UnsafePath { why, .. }) => return Ok(Judged::Leave(why)),
+            Err(error) => return Err(error),
+        };
+        if self.same_as_committed(from, path, file.as_ref())? {
+            // Only the index differs: something is staged that the work tree no longer has.
+            return Ok(Judged::Same);
+        }
+        self.take_persons(path, file.as_ref(), is_secret)
+    }
+
+    pub(super) fn same_as_committed(
+        &self,
+        commit: Option<Oid>,
+        path: &str,
+        file: Option<&OnDisk>,
+    ) -> Result<bool, RepoError> {
+        self.is_on_disk(tree::item_at(&self.git, commit, path)?, file)
+    }
+
+    fn changed_paths(&self) -> Result<Vec<(String, Status)>, RepoError> {
+        let mut options = StatusOptions::new();
+        options
+            .include_untracked(true)
+            .recurse_untracked_dirs(true)
+            .include_ignored(false)
+            .exclude_submodules(true);
+        let statuses = self.git.statuses(Some(&mut options))?;
+        let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
+        Ok(changed
+            .map(|entry| (String::from_utf8_lossy(entry.path_bytes()).into_owned(), entry.status()))
+            .collect())
+    }
+
+    /// Git's own identity of the person, else a stated default.
+    fn person(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
+        let config = self.git.config()?;
+        let setting = |name| config.get_string(name).ok().filter(|value| !value.trim().is_empty());
+        let time = git2::Time::new(now.timestamp(), 0);
+        if let (Some(name), Some(email)) = (setting("user.name"), setting("user.email"))
+            && let Ok(person) = Signature::new(&name, &email, &time)
+        {
+            return Ok(person);
+        }
+        Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?)
+    }
+}
+
+/// What to do with a person's file.
+pub(super) enum Judged {
+    /// It is as committed.
+    Same,
+    /// Name it and leave it alone.
+    Leave(&'static str),
+    /// Commit it: its blob, or none for a deletion.
+    Take(Option<Item>),
+}

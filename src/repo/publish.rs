@@ -1,0 +1,226 @@
+//! A wake's one commit. Everything is worked out first, as objects that nothing refers to; then the branch moves once.
+//!
+//! A file that the person changed while the cycle ran is committed as theirs, directly before; on top of it comes the
+//! merge of theirs and ours. What may not be committed for them stays uncommitted in their file, and ours is merged into it.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
+    advance::{self, FileMove, Move, Stop},
+    person::Judged,
+    tree::{self, FILE, Item},
+    wake_signature,
+    worktree::OnDisk,
+};
+
+/// One file of a wake's commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Its path in the work tree, with `/`.
+    pub path: String,
+    /// What the cycle read; none if there was no such file.
+    pub base: Option<String>,
+    /// What it shall be; none to delete it.
+    pub content: Option<String>,
+}
+
+/// All that a commit needs. Nothing happens until [`Repo::publish`] takes it.
+#[must_use]
+pub struct Publish<'a> {
+    /// The files.
+    pub changes: &'a [Change],
+    /// The whole message, trailers included (see [`super::trailers`]).
+    pub message: &'a str,
+    /// The commit's time.
+    pub now: DateTime<Utc>,
+    /// Joins the person's text and ours.
+    pub merge: &'a Merge<'a>,
+    /// Finds what must not be committed.
+    pub is_secret: &'a IsSecret<'a>,
+}
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The wake's commit.
+    pub commit: Oid,
+    /// The commit of what the person changed meanwhile, directly below it.
+    pub persons: Option<Oid>,
+    /// Files in which the person's text and ours were joined.
+    pub merged: Vec<String>,
+    /// Files that were written to the work tree but couldn't be committed.
+    pub left_alone: Vec<LeftAlone>,
+}
+
+impl Repo {
+    /// Makes the commit on our branch and brings the work tree and the index along.
+    pub fn publish(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
+        self.finish_interrupted()?;
+        self.require_branch()?;
+        self.retrying(|| self.try_publish(publish, Stop::Never))
+    }
+
+    pub(super) fn try_publish(&self, publish: &Publish<'_>, stop: Stop) -> Result<Published, RepoError> {
+        let from = self.tip()?;
+        let mut plans = Vec::new();
+        for change in publish.changes {
+            plans.push(self.plan(from, change, publish)?);
+        }
+        let theirs: Vec<FileMove> = plans.iter().filter_map(Plan::persons_file).collect();
+        let persons = if theirs.is_empty() {
+            None
+        } else {
+            Some(self.persons_commit(from, &theirs, publish.now)?)
+        };
+        let parent = persons.or(from);
+        let files = plans.iter().filter(|plan| plan.left_alone.is_none());
+        let tree = tree::with_files(
+            &self.git,
+            parent,
+            files.map(|plan| (plan.path.as_str(), plan.committed)),
+        )?;
+        let parents: Vec<Oid> = parent.into_iter().collect();
+        let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
+
+        let planned = Move {
+            from: from.map(advance::Commit),
+            to: advance::Commit(commit),
+            why: format!("commit: {}", publish.message.lines().next().unwrap_or_default()),
+            files: plans.iter().map(Plan::file_move).collect(),
+        };
+        self.advance(&planned, stop)?;
+        let merged = plans
+            .iter()
+            .filter(|plan| plan.merged)
+            .map(|plan| plan.path.clone())
+            .collect();
+        let left_alone = plans
+            .into_iter()
+            .filter_map(|plan| plan.left_alone.map(|why| LeftAlone { path: plan.path, why }))
+            .collect();
+        Ok(Published {
+            commit,
+            persons,
+            merged,
+            left_alone,
+        })
+    }
+
+    /// Decides what one file becomes, on disk and in the commit.
+    fn plan(&self, from: Option<Oid>, change: &Change, publish: &Publish<'_>) -> Result<Plan, RepoError> {
+        let path = change.path.as_str();
+        let on_disk = self.tree.read(path)?;
+        if on_disk.as_ref().is_some_and(|file| file.mode & !0o111 != FILE & !0o111) {
+            return Err(RepoError::UnsafePath {
+                path: path.to_owned(),
+                why: "it is a link",
+            });
+        }
+        let edited = text(on_disk.as_ref()) != change.base;
+        let join = |theirs: Option<String>| joined(publish.merge, change, theirs);
+        let after = if edited {
+            join(text(on_disk.as_ref()))
+        } else {
+            change.content.clone()
+        };
+
+        let uncommitted = !self.same_as_committed(from, path, on_disk.as_ref())?;
+        let judged = if uncommitted {
+            self.take_persons(path, on_disk.as_ref(), publish.is_secret)?
+        } else {
+            Judged::Same
+        };
+        // Ours without what may not be committed of theirs.
+        let committed = match judged {
+            Judged::Leave(_) => join(self.read_committed(from, path)?),
+            Judged::Same | Judged::Take(_) => after.clone(),
+        };
+        let left_alone = if committed.as_deref().is_some_and(publish.is_secret) {
+            Some("seems to hold a secret")
+        } else if self.has_filter(path) {
+            Some("goes through a git filter, which isn't run for you")
+        } else {
+            None
+        };
+        let mode = on_disk.as_ref().map_or(FILE, |file| file.mode);
+        let blob = |text: Option<&String>| -> Result<Option<Item>, RepoError> {
+            text.map(|text| {
+                Ok(Item {
+                    id: self.git.blob(text.as_bytes())?,
+                    mode,
+                })
+            })
+            .transpose()
+        };
+        Ok(Plan {
+            path: path.to_owned(),
+            before: on_disk
+                .as_ref()
+                .map(|file| {
+                    Ok::<_, git2::Error>(Item {
+                        id: self.git.blob(&file.bytes)?,
+                        mode,
+                    })
+                })
+                .transpose()?,
+            after: blob(after.as_ref())?,
+            committed: blob(committed.as_ref())?,
+            persons: matches!(judged, Judged::Take(_)),
+            merged: edited,
+            left_alone,
+        })
+    }
+
+    fn read_committed(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
+        let bytes = tree::bytes_of(&self.git, tree::item_at(&self.git, from, path)?)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+struct Plan {
+    path: String,
+    before: Option<Item>,
+    after: Option<Item>,
+    committed: Option<Item>,
+    /// Whether `before` is the person's uncommitted work, to be committed as theirs.
+    persons: bool,
+    merged: bool,
+    left_alone: Option<&'static str>,
+}
+
+impl Plan {
+    fn file_move(&self) -> FileMove {
+        FileMove {
+            path: self.path.clone(),
+            before: self.before,
+            after: self.after,
+            unstage: self.persons,
+        }
+    }
+
+    fn persons_file(&self) -> Option<FileMove> {
+        self.persons.then(|| self.file_move())
+    }
+}
+
+fn text(file: Option<&OnDisk>) -> Option<String> {
+    file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
+}
+
+/// The person's text and ours as one. A file that they deleted and we changed comes back as ours; one that we deleted and they
+/// changed stays theirs.
+fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>) -> Option<String> {
+    match (&change.content, theirs) {
+        (content, theirs) if theirs == change.base => content.clone(),
+        (Some(ours), Some(theirs)) if *ours == theirs => Some(theirs),
+        (Some(ours), Some(theirs)) => Some(merge(
+            &change.path,
+            change.base.as_deref().unwrap_or_default(),
+            &theirs,
+            ours,
+        )),
+        (Some(ours), None) => Some(ours.clone()),
+        (None, theirs) => theirs,
+    }
+}

@@ -1,0 +1,337 @@
+//! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there.
+//!
+//! Bounded, without questions, without hooks, and nothing that git says reaches anyone with a password in it. A commit of the
+//! remote's that was once seen is remembered in a reference of our own, so that a remote which goes back is noticed
+//! even if the person's own `git fetch` saw it first.
+
+use std::{path::Path, time::Duration};
+
+use super::{Oid, REMOTE, Repo, RepoError};
+use crate::process::{self, Output, ProcessError, Spec};
+
+/// How long a fetch or a push may take.
+pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How much of git's words is passed on.
+const MAX_WHY_CHARS: usize = 300;
+/// Variables that would lead git to another repository or have it run or print something. By their beginnings.
+const NOT_INHERITED: [&str; 20] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_KEY",
+    "GIT_CONFIG_VALUE",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_QUARANTINE",
+    "GIT_SHALLOW",
+    "GIT_TRACE",
+    "GIT_CURL_VERBOSE",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_TEMPLATE_DIR",
+    "GIT_REDIRECT",
+    "SSH_ASKPASS",
+];
+
+/// What a push did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// The remote had everything already.
+    UpToDate,
+    /// The remote's branch is at this commit now.
+    To(Oid),
+}
+
+/// Why the remote couldn't be used, by what the caller should do. Nothing was changed here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// There is none: nothing to do.
+    #[error("there is no remote")]
+    NoRemote,
+    /// It can't be reached, or isn't a repository: try again later.
+    #[error("the remote can't be reached: {why}")]
+    Unreachable {
+        /// What git said, without secrets.
+        why: String,
+    },
+    /// It took too long: try again later.
+    #[error("the remote didn't answer within {} s", REMOTE_TIMEOUT.as_secs())]
+    TimedOut,
+    /// It has commits that we lack: fetch, integrate and push again.
+    #[error("the remote has newer commits")]
+    Moved,
+    /// It went back, or was replaced by another history: a person must decide.
+    #[error("the remote's branch went back behind what it once had, which is kept as {rescue_ref}")]
+    Rewound {
+        /// Where the commits that it no longer has are kept.
+        rescue_ref: String,
+    },
+    /// It understood and said no: a person must act.
+    #[error("the remote refused: {why}")]
+    Refused {
+        /// What git said, without secrets.
+        why: String,
+    },
+    /// It doesn't know us: a person must set up access.
+    #[error("the remote wants other credentials: {why}")]
+    Auth {
+        /// What git said, without secrets.
+        why: String,
+    },
+    /// Something here, not there.
+    #[error("{why}")]
+    Local {
+        /// What happened, without secrets.
+        why: String,
+    },
+}
+
+impl From<RepoError> for RemoteError {
+    fn from(error: RepoError) -> Self {
+        Self::Local { why: error.to_string() }
+    }
+}
+
+impl From<ProcessError> for RemoteError {
+    fn from(error: ProcessError) -> Self {
+        match error {
+            ProcessError::TimedOut { .. } => Self::TimedOut,
+            other => Self::Local { why: other.to_string() },
+        }
+    }
+}
+
+impl Repo {
+    /// Asks the remote for our branch's commits. No branch there is no error; nothing of ours moves.
+    pub fn fetch(&self, timeout: Duration) -> Result<(), RemoteError> {
+        if !self.has_remote() {
+            return Err(RemoteError::NoRemote);
+        }
+        let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
+        let fetch = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-write-fetch-head",
+            REMOTE,
+        ];
+        let output = process::run(&git(&self.root).args(fetch).args([refspec]).timeout(timeout))?;
+        if output.status.success() || stderr(&output).contains("couldn't find remote ref") {
+            return Ok(());
+        }
+        Err(failure(&output))
+    }
+
+    /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`].
+    pub fn push(&self, timeout: Duration) -> Result<Pushed, RemoteError> {
+        if !self.has_remote() {
+            return Err(RemoteError::NoRemote);
+        }
+        if let Some(rescue_ref) = self.rewound()? {
+            return Err(RemoteError::Rewound { rescue_ref });
+        }
+        let Some(tip) = self.tip()? else {
+            return Ok(Pushed::UpToDate);
+        };
+        if self.id_of(&self.tracking_ref())? == Some(tip) {
+            return Ok(Pushed::UpToDate);
+        }
+        // By id, not by name: what is committed while it runs isn't claimed to be there.
+        let refspec = format!("{tip}:{}", self.branch_ref());
+        let push = [
+            "push",
+            "--porcelain",
+            "--no-verify",
+            "--no-signed",
+            "--recurse-submodules=no",
+            REMOTE,
+        ];
+        let output = process::run(&git(&self.root).args(push).args([refspec]).timeout(timeout))?;
+        if !output.status.success() {
+            return Err(push_failure(&output));
+        }
+        self.saw_remote_at(tip)?;
+        Ok(Pushed::To(tip))
+    }
+
+    /// Remembers where the remote's branch is.
+    pub(super) fn saw_remote_at(&self, commit: Oid) -> Result<(), RepoError> {
+        for reference in [self.tracking_ref(), self.accepted_ref()] {
+            if self.id_of(&reference)? != Some(commit) {
+                self.git.reference(&reference, commit, true, "seen at the remote")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The reference that keeps what the remote has lost, if it has gone back behind what it once had. Not so if a person
+    /// has agreed since: by taking our branch back as well, or by merging the two.
+    pub(super) fn rewound(&self) -> Result<Option<String>, RepoError> {
+        let (Some(theirs), Some(seen)) = (self.id_of(&self.tracking_ref())?, self.id_of(&self.accepted_ref())?) else {
+            return Ok(None);
+        };
+        if self.contains(theirs, seen)? {
+            return Ok(None);
+        }
+        let agreed = match self.tip()? {
+            Some(ours) => {
+                !self.contains(ours, seen)? || (self.contains(ours, theirs)? && !self.contains(seen, theirs)?)
+            }
+            None => true,
+        };
+        if agreed {
+            return Ok(None);
+        }
+        let rescue = format!("refs/reveille/rescue/{seen}");
+        if self.id_of(&rescue)?.is_none() {
+            self.git.reference(&rescue, seen, false, "the remote went back")?;
+        }
+        Ok(Some(rescue))
+    }
+
+    /// The last commit of the remote's that became part of our branch, or came from it.
+    pub(super) fn accepted_ref(&self) -> String {
+        format!("refs/reveille/remote/{}", self.branch)
+    }
+}
+
+/// A git command in a directory: no questions, no hooks or other programs of the repository's, nothing in the background, output
+/// in the words that we know.
+pub(super) fn git(dir: &Path) -> Spec {
+    const SETTINGS: [&str; 8] = [
+        "core.fsmonitor=false",
+        "core.hooksPath=/dev/null",
+        "core.fsync=all",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "http.lowSpeedLimit=1",
+        "http.lowSpeedTime=15",
+        "init.defaultBranch=main",
+    ];
+    let spec = Spec::new("git")
+        .dir(dir)
+        .without(&NOT_INHERITED)
+        .max_output_bytes(64 << 10);
+    let spec = spec.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+    let spec = if has_own_ssh(dir) {
+        spec
+    } else {
+        spec.args(["-c", "core.sshCommand=ssh -o BatchMode=yes -o ConnectTimeout=15"])
+    };
+    spec.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C")
+}
+
+/// Whether the person says how to call ssh. Then it stays as they say; the time-out bounds it.
+fn has_own_ssh(dir: &Path) -> bool {
+    let config = git2::Repository::open(dir)
+        .and_then(|git| git.config())
+        .or_else(|_| git2::Config::open_default());
+    process::inherits("GIT_SSH_COMMAND")
+        || process::inherits("GIT_SSH")
+        || config.is_ok_and(|config| config.get_string("core.sshCommand").is_ok())
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A failed push, by the one line that `--porcelain` gives for our reference, else by what git says.
+fn push_failure(output: &Output) -> RemoteError {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let Some(line) = stdout.lines().find(|line| line.starts_with("!\t")) else {
+        return failure(output);
+    };
+    let summary = line.rsplit('\t').next().unwrap_or_default();
+    // Two pushes at once: the later finds the reference locked or moved.
+    let moved = [
+        "fetch first",
+        "non-fast-forward",
+        "cannot lock ref",
+        "failed to update ref",
+        "incorrect old value",
+    ];
+    if summary.starts_with("[rejected]") || moved.iter().any(|sign| summary.contains(sign)) {
+        return RemoteError::Moved;
+    }
+    let words = stderr(output);
+    let said: Vec<&str> = words
+        .lines()
+        .filter_map(|line| line.strip_prefix("remote:"))
+        .map(str::trim)
+        .collect();
+    RemoteError::Refused {
+        why: passed_on(&format!("{summary} {}", said.join(" "))),
+    }
+}
+
+/// A failed command, by git's own words.
+pub(super) fn failure(output: &Output) -> RemoteError {
+    const AUTH: [&str; 10] = [
+        "Authentication failed",
+        "could not read Username",
+        "could not read Password",
+        "terminal prompts disabled",
+        "Permission denied (",
+        "Host key verification failed",
+        "Invalid username or",
+        "returned error: 401",
+        "returned error: 403",
+        "Too many authentication failures",
+    ];
+    const REFUSED: [&str; 3] = ["dubious ownership", "unpacker error", "[remote rejected]"];
+    let words = stderr(output);
+    let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
+    let telling: Vec<&str> = words
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("warning:"))
+        .collect();
+    let why = if telling.is_empty() {
+        process::describe(output.status)
+    } else {
+        passed_on(&telling.join(" "))
+    };
+    if has(&AUTH) {
+        RemoteError::Auth { why }
+    } else if has(&REFUSED) {
+        RemoteError::Refused { why }
+    } else {
+        RemoteError::Unreachable { why }
+    }
+}
+
+/// Git's words on one line, bounded, without credentials.
+fn passed_on(words: &str) -> String {
+    let words = redact_urls(words.trim());
+    match words.char_indices().nth(MAX_WHY_CHARS) {
+        Some((end, _)) => format!("{}…", words.get(..end).unwrap_or_default()),
+        None => words,
+    }
+}
+
+/// `https://user:password@host` becomes `https://***@host`, wherever it stands in a text.
+pub(super) fn redact_urls(text: &str) -> String {
+    let mut redacted = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        redacted.push_str(before);
+        redacted.push_str("://");
+        let authority = after.find(|c: char| c == '/' || c.is_whitespace() || "'\"".contains(c));
+        let (authority, tail) = after.split_at(authority.unwrap_or(after.len()));
+        match authority.rsplit_once('@') {
+            Some((_, host)) => {
+                redacted.push_str("***@");
+                redacted.push_str(host);
+            }
+            None => redacted.push_str(authority),
+        }
+        rest = tail;
+    }
+    redacted.push_str(rest);
+    redacted
+}

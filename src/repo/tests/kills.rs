@@ -1,0 +1,196 @@
+use super::{
+    super::{advance::Stop, index_lock::IndexLock},
+    *,
+};
+
+const STOPS: [Stop; 4] = [Stop::AfterNote, Stop::AfterBranch, Stop::AfterFiles, Stop::AfterIndex];
+
+fn reopened(world: &World) -> Repo {
+    Repo::open_or_create(&world.brain(), None, &TEMPLATES, now()).unwrap().0
+}
+
+#[test]
+fn a_publish_killed_anywhere_is_finished_or_never_happened() {
+    for stop in STOPS {
+        let world = World::new();
+        let repo = world.local();
+        let base = world.read(ACTIVE);
+        let changes = [
+            change(ACTIVE, Some(&base), Some("ours\n")),
+            change("memory/new.md", None, Some("new\n")),
+            change("claude.md", Some(TEMPLATES[0].1), None),
+        ];
+        world.write("staged.txt", "the person's\n");
+        world.git(&["add", "staged.txt"]);
+        repo.try_publish(&wake(&changes), stop).unwrap();
+        drop(repo);
+
+        let repo = reopened(&world);
+        // The first thing that a wake does: were anything of ours taken for the person's, it would be now.
+        let finished = repo.finish_interrupted().unwrap();
+        assert_eq!(repo.finish_interrupted().unwrap(), None, "{stop:?}");
+        let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+        assert_eq!(edits.commit, None, "{stop:?}");
+        if stop == Stop::AfterNote {
+            assert_eq!(finished, Some(Finished::NeverHappened));
+            assert_eq!((world.read(ACTIVE), repo.wake_commit("w-0001").unwrap()), (base, None));
+            repo.publish(&wake(&changes)).unwrap();
+        } else {
+            assert_eq!(
+                finished,
+                repo.wake_commit("w-0001").unwrap().map(Finished::Completed),
+                "{stop:?}"
+            );
+        }
+        assert_eq!(world.status(), "A  staged.txt\n", "{stop:?}");
+        assert_eq!(
+            (world.read(ACTIVE).as_str(), world.read("memory/new.md").as_str()),
+            ("ours\n", "new\n")
+        );
+        assert_eq!(repo.log(10).unwrap().len(), 2, "{stop:?}");
+        world.git(&["reset", "--quiet", "staged.txt"]);
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn a_persons_commit_killed_anywhere_is_theirs() {
+    for stop in STOPS {
+        let world = World::new();
+        let repo = world.local();
+        world.write(ACTIVE, "theirs\n");
+        world.git(&["add", ACTIVE]);
+        repo.try_commit_person_edits(now(), &never_secret, stop).unwrap();
+        let repo = reopened(&world);
+        repo.commit_person_edits(now(), &never_secret).unwrap();
+        assert_eq!(world.git(&["log", "--format=%an"]), "Ann\nReveille\n", "{stop:?}");
+        assert_eq!(
+            (world.read(ACTIVE).as_str(), world.status().as_str()),
+            ("theirs\n", ""),
+            "{stop:?}"
+        );
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn an_integration_killed_anywhere_is_finished_by_the_next() {
+    for stop in STOPS {
+        let world = World::new();
+        let repo = world.shared();
+        world.other_pushes("memory/theirs.md", b"theirs\n");
+        let base = world.read(ACTIVE);
+        repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
+            .unwrap();
+        repo.fetch(TIMEOUT).unwrap();
+        repo.try_integrate(now(), &both, stop).unwrap();
+        let repo = reopened(&world);
+        repo.integrate(now(), &both).unwrap();
+        assert_eq!(
+            (world.read("memory/theirs.md").as_str(), world.status().as_str()),
+            ("theirs\n", ""),
+            "{stop:?}"
+        );
+        repo.push(TIMEOUT).unwrap();
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn an_edit_after_the_kill_is_kept_and_stays_theirs() {
+    let world = World::new();
+    let repo = world.local();
+    let base = "one\ntwo\nthree\nfour\nfive\n";
+    world.write(ACTIVE, base);
+    repo.commit_person_edits(now(), &never_secret).unwrap();
+    let ours = base.replace("one", "ours");
+    repo.try_publish(&wake(&[change(ACTIVE, Some(base), Some(&ours))]), Stop::AfterBranch)
+        .unwrap();
+    world.write(ACTIVE, &base.replace("five", "theirs"));
+    let repo = reopened(&world);
+    let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+    assert_eq!(edits.files, [ACTIVE]);
+    assert_eq!(world.read(ACTIVE), "ours\ntwo\nthree\nfour\ntheirs\n");
+    assert_eq!(world.git(&["log", "-1", "--format=%an"]), "Ann\n");
+    world.assert_sound();
+}
+
+#[test]
+fn a_commit_on_another_branch_after_the_kill_is_left_alone() {
+    let world = World::new();
+    let repo = world.local();
+    repo.try_publish(
+        &wake(&[change("memory/new.md", None, Some("new\n"))]),
+        Stop::AfterBranch,
+    )
+    .unwrap();
+    fs::remove_file(world.file(".git/index.lock")).unwrap();
+    world.git(&["checkout", "--quiet", "-b", "experiment", "HEAD^"]);
+    let repo = reopened(&world);
+    assert!(matches!(
+        repo.finish_interrupted().unwrap(),
+        Some(Finished::Completed(_))
+    ));
+    assert!(!world.file("memory/new.md").exists());
+    world.git(&["checkout", "--quiet", "main"]);
+    assert_eq!(
+        (world.read("memory/new.md").as_str(), world.status().as_str()),
+        ("new\n", "")
+    );
+}
+
+#[test]
+fn a_dead_wakes_index_lock_is_removed_at_once_and_a_living_programs_is_not() {
+    let world = World::new();
+    let repo = world.local();
+    std::mem::forget(IndexLock::take(repo.git.path(), &repo.private).unwrap());
+    assert!(
+        world
+            .try_git("workspace/brain", &["commit", "--allow-empty", "-m", "x"])
+            .is_err()
+    );
+    assert_eq!(repo.finish_interrupted().unwrap(), None);
+    world.git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
+
+    let lock = world.file(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    assert_eq!(repo.remove_stale_locks(), Vec::<PathBuf>::new());
+    assert!(lock.exists());
+}
+
+#[test]
+fn locks_that_nobody_holds_are_found_and_removed_in_time() {
+    let world = World::new();
+    let repo = world.local();
+    let age = |name: &str| {
+        let lock = world.file(".git").join(name);
+        let file = fs::File::create(&lock).unwrap();
+        let modified = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(modified - Duration::from_secs(60)).unwrap();
+        lock.canonicalize().unwrap()
+    };
+    let locks = [age("index.lock"), age("HEAD.lock"), age("refs/heads/main.lock")];
+    let mut found: Vec<_> = repo
+        .stale_locks()
+        .iter()
+        .map(|lock| lock.canonicalize().unwrap())
+        .collect();
+    found.sort();
+    let mut expected = locks.to_vec();
+    expected.sort();
+    assert_eq!(found, expected);
+    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))]))
+        .unwrap();
+    assert!(locks.iter().all(|lock| !lock.exists()));
+    world.assert_sound();
+}
+
+#[test]
+fn a_young_lock_is_waited_for_and_then_taken_for_dead() {
+    let world = World::new();
+    let repo = world.local();
+    fs::write(world.file(".git/refs/heads/main.lock"), "").unwrap();
+    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))]))
+        .unwrap();
+    world.assert_sound();
+}

@@ -1,0 +1,161 @@
+use super::*;
+
+fn why(edits: &PersonEdits, path: &str) -> &'static str {
+    edits
+        .left_alone
+        .iter()
+        .find(|left| left.path == path)
+        .map_or("not left alone", |left| left.why)
+}
+
+#[test]
+fn nothing_changed_makes_no_commit() {
+    let world = World::new();
+    let repo = world.local();
+    assert_eq!(
+        repo.commit_person_edits(now(), &never_secret).unwrap(),
+        PersonEdits::default()
+    );
+}
+
+#[test]
+fn markdown_is_committed_as_theirs_and_the_rest_is_named_and_left() {
+    let world = World::new();
+    let repo = world.local();
+    world.write(ACTIVE, "# Active\n\n## Call mother\n");
+    world.write("memory/größe and space.md", "new\n");
+    fs::remove_file(world.file("claude.md")).unwrap();
+    world.write("photo.png", "png");
+    world.write("memory/key.md", "sk-secret");
+    world.write("memory/huge.md", &"x".repeat(MAX_PERSON_FILE_BYTES));
+    world.write("memory/binary.md", "a\0b");
+    std::os::unix::fs::symlink("/etc/hostname", world.file("memory/link.md")).unwrap();
+    world.write(".gitignore", "ignored.md\n");
+    world.write("ignored.md", "ignored");
+
+    let edits = repo.commit_person_edits(now(), &|text| text.contains("sk-")).unwrap();
+    assert_eq!(edits.files, ["claude.md", "memory/größe and space.md", ACTIVE]);
+    assert_eq!(world.changed_in("HEAD"), edits.files);
+    assert_eq!(
+        world.git(&["log", "-1", "--format=%an <%ae>, %cn"]),
+        "Ann <ann@example.org>, Ann\n"
+    );
+    assert_eq!(edits.commit, repo.head().unwrap());
+    assert_eq!(why(&edits, "photo.png"), "isn't Markdown");
+    assert_eq!(why(&edits, "memory/key.md"), "seems to hold a secret");
+    assert_eq!(why(&edits, "memory/huge.md"), "is 1 MB or larger");
+    assert_eq!(why(&edits, "memory/binary.md"), "isn't text");
+    assert_eq!(why(&edits, "memory/link.md"), "is a link");
+    assert_eq!(edits.left_alone.len(), 6, "{edits:?}");
+    assert!(
+        world.status().lines().all(|line| line.starts_with("??")),
+        "{}",
+        world.status()
+    );
+    assert!(world.git(&["log", "-p", "--all"]).find("sk-secret").is_none());
+    world.assert_sound();
+}
+
+#[test]
+fn without_an_identity_a_stated_one_is_used() {
+    let world = World::new();
+    let repo = world.local();
+    world.git(&["config", "user.name", ""]);
+    world.write(ACTIVE, "changed\n");
+    repo.commit_person_edits(now(), &never_secret).unwrap();
+    assert_eq!(
+        world.git(&["log", "-1", "--format=%an <%ae>"]),
+        "Owner <owner@localhost>\n"
+    );
+}
+
+#[test]
+fn what_is_staged_of_other_files_stays_staged() {
+    let world = World::new();
+    let repo = world.local();
+    world.write("todo.txt", "staged\n");
+    world.write(ACTIVE, "half\n");
+    world.git(&["add", "todo.txt", ACTIVE]);
+    world.write(ACTIVE, "half and more\n");
+    let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+    assert_eq!(edits.files, [ACTIVE]);
+    assert_eq!(world.git(&["show", &format!("HEAD:{ACTIVE}")]), "half and more\n");
+    assert_eq!(world.status(), "A  todo.txt\n");
+}
+
+#[test]
+fn what_was_staged_and_undone_in_the_file_is_no_edit() {
+    let world = World::new();
+    let repo = world.local();
+    let before = world.read(ACTIVE);
+    world.write(ACTIVE, "staged\n");
+    world.git(&["add", ACTIVE]);
+    world.write(ACTIVE, &before);
+    assert_eq!(
+        repo.commit_person_edits(now(), &never_secret).unwrap(),
+        PersonEdits::default()
+    );
+    assert_eq!(world.status(), format!("MM {ACTIVE}\n"));
+}
+
+#[test]
+fn a_file_with_a_filter_is_left_to_git() {
+    let world = World::new();
+    let repo = world.local();
+    world.write(".gitattributes", "*.md filter=crypt\nplain.md -filter\n");
+    world.write(ACTIVE, "for my eyes only\n");
+    world.write("plain.md", "for all\n");
+    let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+    assert_eq!(edits.files, ["plain.md"]);
+    assert!(why(&edits, ACTIVE).contains("filter"));
+}
+
+#[test]
+fn elsewhere_than_on_our_branch_nothing_is_committed() {
+    let world = World::new();
+    let repo = world.local();
+    let before = world.git(&["rev-list", "--all"]);
+    let refused = |expected: Condition| {
+        assert_eq!(repo.condition().unwrap(), expected);
+        world.write(ACTIVE, "edited\n");
+        let error = repo.commit_person_edits(now(), &never_secret).unwrap_err();
+        assert!(matches!(error, RepoError::NotOnBranch { .. }), "{error}");
+        let error = repo
+            .publish(&wake(&[change("claude.md", None, Some("x"))]))
+            .unwrap_err();
+        assert!(
+            matches!(&error, RepoError::NotOnBranch { condition, .. } if *condition == expected),
+            "{error}"
+        );
+        assert_eq!(world.read(ACTIVE), "edited\n");
+        world.git(&["checkout", "--quiet", ACTIVE]);
+    };
+    world.git(&["checkout", "--quiet", "--detach"]);
+    refused(Condition::Detached);
+    world.git(&["checkout", "--quiet", "-b", "experiment"]);
+    refused(Condition::OtherBranch("experiment".to_owned()));
+    assert_eq!(world.git(&["rev-list", "--all"]), before);
+    world.write(ACTIVE, "one\n");
+    world.git(&["commit", "--quiet", "-am", "one"]);
+    world.git(&["checkout", "--quiet", "main"]);
+    world.write(ACTIVE, "two\n");
+    world.git(&["commit", "--quiet", "-am", "two"]);
+    world.try_git("workspace/brain", &["merge", "experiment"]).unwrap_err();
+    assert_eq!(repo.condition().unwrap(), Condition::InProgress("merge"));
+    assert!(repo.publish(&wake(&[change("claude.md", None, Some("x"))])).is_err());
+    world.git(&["merge", "--abort"]);
+    world.assert_sound();
+}
+
+#[test]
+fn parked_work_goes_to_its_own_branch_wherever_head_is() {
+    let world = World::new();
+    let repo = world.local();
+    world.git(&["checkout", "--quiet", "--detach"]);
+    let changes = [change(ACTIVE, None, Some("parked\n"))];
+    let (first, commit) = repo.park("recovered/c1", &changes, "Parked\n", now()).unwrap();
+    let (second, _) = repo.park("recovered/c1", &changes, "Parked\n", now()).unwrap();
+    assert_eq!((first.as_str(), second.as_str()), ("recovered/c1", "recovered/c1-2"));
+    assert_eq!(world.git(&["show", &format!("{commit}:{ACTIVE}")]), "parked\n");
+    assert_eq!(world.status(), "");
+}

@@ -1,0 +1,304 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+fn pull(repo: &Repo) -> Integrated {
+    repo.fetch(TIMEOUT).unwrap();
+    repo.integrate(now(), &both).unwrap()
+}
+
+fn publish_active(world: &World, repo: &Repo, content: &str) -> Oid {
+    let base = world.read(ACTIVE);
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some(content))]))
+        .unwrap()
+        .commit
+}
+
+fn hook(world: &World, name: &str, script: &str) {
+    let file = world.path("remote.git/hooks").join(name);
+    fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn without_a_remote_there_is_nothing_to_do() {
+    let world = World::new();
+    let repo = world.local();
+    assert_eq!(repo.fetch(TIMEOUT), Err(RemoteError::NoRemote));
+    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::NoRemote));
+    assert_eq!(repo.integrate(now(), &both).unwrap(), Integrated::NoRemote);
+    assert_eq!(repo.ahead_behind().unwrap(), None);
+}
+
+#[test]
+fn ahead_then_pushed_then_up_to_date() {
+    let world = World::new();
+    let repo = world.shared();
+    assert_eq!(pull(&repo), Integrated::UpToDate);
+    let commit = publish_active(&world, &repo, "ours\n");
+    assert_eq!(pull(&repo), Integrated::Ahead { commits: 1 });
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::UpToDate);
+    assert_eq!(pull(&repo), Integrated::UpToDate);
+    assert_eq!(
+        world.git_in("remote.git", &["rev-parse", "main"]).trim(),
+        commit.to_string()
+    );
+    assert_eq!(world.status(), "");
+}
+
+#[test]
+fn a_remote_that_moved_alone_is_followed() {
+    let world = World::new();
+    let repo = world.shared();
+    world.other_pushes("memory/neu und größer.md", "von anderswo\n".as_bytes());
+    fs::remove_file(world.path("other/claude.md")).unwrap();
+    world.other_pushes("run.sh", b"#!/bin/sh\n");
+    let before = repo.head().unwrap();
+    assert!(matches!(pull(&repo), Integrated::FastForward { from, .. } if from == before));
+    assert_eq!(world.read("memory/neu und größer.md"), "von anderswo\n");
+    assert!(!world.file("claude.md").exists());
+    assert_eq!(world.status(), "");
+    world.assert_sound();
+}
+
+#[test]
+fn a_remote_that_moved_is_merged_and_pushed() {
+    let world = World::new();
+    let repo = world.shared();
+    world.other_pushes("memory/theirs.md", b"theirs\n");
+    publish_active(&world, &repo, "ours\n");
+    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+    let Integrated::Merged { commit, conflicts } = pull(&repo) else {
+        panic!("not merged")
+    };
+    assert_eq!(conflicts, Vec::<String>::new());
+    assert_eq!(
+        (world.read(ACTIVE).as_str(), world.read("memory/theirs.md").as_str()),
+        ("ours\n", "theirs\n")
+    );
+    assert_eq!(
+        world
+            .git(&["rev-list", "--parents", "-1", "HEAD"])
+            .split_whitespace()
+            .count(),
+        3
+    );
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert_eq!(world.status(), "");
+    world.assert_sound();
+}
+
+#[test]
+fn a_conflict_in_a_text_goes_to_the_merge_and_in_anything_else_the_person_wins() {
+    let world = World::new();
+    let repo = world.shared();
+    fs::write(world.file("photo.bin"), b"\0base").unwrap();
+    world.git(&["add", "-A"]);
+    world.git(&["commit", "--quiet", "-m", "a photo"]);
+    repo.push(TIMEOUT).unwrap();
+    world.git_in("other", &["pull", "--quiet"]);
+
+    fs::write(world.file("photo.bin"), b"\0ours").unwrap();
+    fs::write(world.file("claude.md"), "ours, which they delete\n").unwrap();
+    world.git(&["commit", "--quiet", "-am", "ours"]);
+    publish_active(&world, &repo, "ours\n");
+    fs::write(world.path("other/photo.bin"), b"\0theirs").unwrap();
+    fs::remove_file(world.path("other/claude.md")).unwrap();
+    world.other_pushes(ACTIVE, b"theirs\n");
+
+    let Integrated::Merged { conflicts, .. } = pull(&repo) else {
+        panic!("not merged")
+    };
+    assert_eq!(conflicts, ["claude.md", ACTIVE, "photo.bin"]);
+    assert_eq!(world.read(ACTIVE), "theirs\n<ours>\nours\n");
+    assert_eq!(fs::read(world.file("photo.bin")).unwrap(), b"\0theirs");
+    assert_eq!(fs::read(world.file("photo.bin.ours")).unwrap(), b"\0ours");
+    assert!(!world.file("claude.md").exists());
+    assert_eq!(world.read("claude.md.ours"), "ours, which they delete\n");
+    assert_eq!(world.status(), "");
+    repo.push(TIMEOUT).unwrap();
+    world.assert_sound();
+}
+
+#[test]
+fn an_uncommitted_file_in_the_way_stops_it_before_anything_changes() {
+    let world = World::new();
+    let repo = world.shared();
+    world.other_pushes("draft.txt", b"theirs\n");
+    world.write("draft.txt", "never committed\n");
+    let head = repo.head().unwrap();
+    repo.fetch(TIMEOUT).unwrap();
+    let error = repo.integrate(now(), &both).unwrap_err();
+    assert!(
+        matches!(&error, RepoError::Blocked { path } if path == "draft.txt"),
+        "{error}"
+    );
+    assert_eq!(
+        (repo.head().unwrap(), world.read("draft.txt").as_str()),
+        (head, "never committed\n")
+    );
+    fs::remove_file(world.file("draft.txt")).unwrap();
+    assert!(matches!(pull(&repo), Integrated::FastForward { .. }));
+}
+
+#[test]
+fn a_remote_that_went_back_is_refused_until_a_person_decides() {
+    let world = World::new();
+    let repo = world.shared();
+    let first = repo.head().unwrap().unwrap();
+    let lost = publish_active(&world, &repo, "published\n");
+    repo.push(TIMEOUT).unwrap();
+    world.git_in("remote.git", &["update-ref", "refs/heads/main", &first.to_string()]);
+    let newest = publish_active(&world, &repo, "newer\n");
+
+    let rescue_ref = format!("refs/reveille/rescue/{lost}");
+    assert_eq!(
+        pull(&repo),
+        Integrated::RewoundRemote {
+            rescue_ref: rescue_ref.clone()
+        }
+    );
+    assert_eq!(
+        repo.push(TIMEOUT),
+        Err(RemoteError::Rewound {
+            rescue_ref: rescue_ref.clone()
+        })
+    );
+    assert_eq!(world.git(&["rev-parse", &rescue_ref]).trim(), lost.to_string());
+    assert_eq!(repo.head().unwrap(), Some(newest));
+    assert_eq!(
+        world.git_in("remote.git", &["rev-parse", "main"]).trim(),
+        first.to_string()
+    );
+
+    // The person follows the remote: the matter is settled.
+    world.git(&["reset", "--quiet", "--hard", "origin/main"]);
+    assert_eq!(pull(&repo), Integrated::UpToDate);
+    publish_active(&world, &repo, "onwards\n");
+    repo.push(TIMEOUT).unwrap();
+    world.assert_sound();
+}
+
+#[test]
+fn a_remote_with_a_replaced_history_is_refused_even_if_the_person_fetched_first() {
+    let world = World::new();
+    let repo = world.shared();
+    publish_active(&world, &repo, "published\n");
+    repo.push(TIMEOUT).unwrap();
+    fs::write(world.path("other/claude.md"), "rewritten\n").unwrap();
+    world.git_in("other", &["commit", "--quiet", "-a", "--amend", "-m", "rewritten"]);
+    world.git_in("other", &["push", "--quiet", "--force", "origin", "HEAD"]);
+    world.git(&["fetch", "--quiet"]);
+    assert!(matches!(pull(&repo), Integrated::RewoundRemote { .. }));
+    // Restored by hand at the remote: all is well again.
+    world.git(&["push", "--quiet", "--force", "origin", "main"]);
+    assert_eq!(pull(&repo), Integrated::UpToDate);
+}
+
+#[test]
+fn an_unrelated_history_is_refused() {
+    let world = World::new();
+    world.local();
+    let url = world.empty_remote();
+    world.git_in("home", &["init", "--quiet", "--initial-branch=main", "../other"]);
+    world.git_in("other", &["remote", "add", "origin", &url]);
+    world.other_pushes("x.md", b"x\n");
+    let (repo, _) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
+    repo.fetch(TIMEOUT).unwrap();
+    assert!(matches!(repo.integrate(now(), &both), Err(RepoError::Unrelated)));
+    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+}
+
+#[test]
+fn a_hook_that_says_no_is_passed_on() {
+    let world = World::new();
+    let repo = world.shared();
+    let commit = publish_active(&world, &repo, "ours\n");
+    hook(&world, "pre-receive", "echo 'no commits on Sundays' >&2; exit 1");
+    let error = repo.push(TIMEOUT).unwrap_err();
+    assert!(
+        matches!(&error, RemoteError::Refused { why } if why.contains("no commits on Sundays")),
+        "{error}"
+    );
+    fs::remove_file(world.path("remote.git/hooks/pre-receive")).unwrap();
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+}
+
+#[test]
+fn a_remote_that_stalls_is_given_up() {
+    let world = World::new();
+    let repo = world.shared();
+    publish_active(&world, &repo, "ours\n");
+    hook(&world, "pre-receive", "sleep 1000");
+    assert_eq!(repo.push(Duration::from_millis(500)), Err(RemoteError::TimedOut));
+    world.assert_sound();
+}
+
+#[test]
+fn a_remote_that_is_gone_is_unreachable_and_the_work_waits() {
+    let world = World::new();
+    let repo = world.shared();
+    let commit = publish_active(&world, &repo, "ours\n");
+    fs::rename(world.path("remote.git"), world.path("away.git")).unwrap();
+    assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Unreachable { .. })));
+    assert!(matches!(repo.push(TIMEOUT), Err(RemoteError::Unreachable { .. })));
+    fs::rename(world.path("away.git"), world.path("remote.git")).unwrap();
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+}
+
+#[test]
+fn the_repositorys_own_programs_are_not_run() {
+    let world = World::new();
+    let repo = world.shared();
+    let ran = world.path("ran");
+    let script = format!("touch '{}'", ran.display());
+    for name in [
+        "pre-push",
+        "post-merge",
+        "reference-transaction",
+        "post-commit",
+        "post-checkout",
+    ] {
+        let file = world.file(".git/hooks").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    world.git(&["config", "core.fsmonitor", &script]);
+    fs::remove_file(&ran).ok();
+    world.other_pushes("memory/theirs.md", b"theirs\n");
+    publish_active(&world, &repo, "ours\n");
+    pull(&repo);
+    world.write(ACTIVE, "edited\n");
+    repo.commit_person_edits(now(), &never_secret).unwrap();
+    repo.push(TIMEOUT).unwrap();
+    assert!(!ran.exists());
+}
+
+#[test]
+fn credentials_are_redacted_wherever_they_stand() {
+    use super::super::remote::redact_urls;
+    for (said, passed_on) in [
+        (
+            "fatal: unable to access 'https://ann:hunter2@example.org/x.git/': no",
+            "fatal: unable to access 'https://***@example.org/x.git/': no",
+        ),
+        (
+            "https://token@a/b and http://u:p@q@b",
+            "https://***@a/b and http://***@b",
+        ),
+        ("ssh://git@example.org:22/x", "ssh://***@example.org:22/x"),
+        ("https://example.org/a@b", "https://example.org/a@b"),
+        ("git@example.org:x.git", "git@example.org:x.git"),
+    ] {
+        assert_eq!(redact_urls(said), passed_on);
+    }
+    let world = World::new();
+    let url = "http://ann:hunter2@127.0.0.1:1/x.git";
+    let error = Repo::open_or_create(&world.brain(), Some(url), &TEMPLATES, now())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("127.0.0.1") && !error.contains("hunter2"), "{error}");
+}

@@ -1,0 +1,110 @@
+//! Trees as values: look a file up in a commit, and build the next tree from it in a private index that touches no file.
+
+use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid, Repository};
+use serde::{Deserialize, Serialize};
+
+use super::RepoError;
+
+/// What git holds of a file: its bytes by id, and its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) id: Oid,
+    pub(super) mode: u32,
+}
+
+/// An ordinary file.
+pub(super) const FILE: u32 = 0o100_644;
+/// A file that can be run.
+pub(super) const EXECUTABLE: u32 = 0o100_755;
+/// A symbolic link; its bytes are where it leads.
+pub(super) const LINK: u32 = 0o120_000;
+/// Another repository's commit: nothing that we read or write.
+pub(super) const SUBMODULE: u32 = 0o160_000;
+
+#[derive(Serialize, Deserialize)]
+struct WrittenItem {
+    id: String,
+    mode: u32,
+}
+
+impl Serialize for Item {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        WrittenItem {
+            id: self.id.to_string(),
+            mode: self.mode,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = WrittenItem::deserialize(deserializer)?;
+        let id = Oid::from_str(&written.id).map_err(serde::de::Error::custom)?;
+        Ok(Self { id, mode: written.mode })
+    }
+}
+
+/// A file of a commit; none if it isn't there, or is a directory.
+pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Result<Option<Item>, RepoError> {
+    let Some(commit) = commit else { return Ok(None) };
+    match git.find_commit(commit)?.tree()?.get_path(std::path::Path::new(path)) {
+        Ok(entry) if entry.kind() != Some(ObjectType::Tree) => Ok(Some(Item {
+            id: entry.id(),
+            mode: u32::try_from(entry.filemode()).unwrap_or(FILE),
+        })),
+        Ok(_) => Ok(None),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An item's bytes.
+pub(super) fn bytes_of(git: &Repository, item: Option<Item>) -> Result<Option<Vec<u8>>, RepoError> {
+    item.map(|item| Ok(git.find_blob(item.id)?.content().to_vec()))
+        .transpose()
+}
+
+/// Writes the tree that a commit has with some files set or removed.
+pub(super) fn with_files<'a>(
+    git: &Repository,
+    commit: Option<Oid>,
+    files: impl IntoIterator<Item = (&'a str, Option<Item>)>,
+) -> Result<Oid, RepoError> {
+    let mut index = Index::new()?;
+    if let Some(commit) = commit {
+        index.read_tree(&git.find_commit(commit)?.tree()?)?;
+    }
+    for (path, item) in files {
+        set(&mut index, path, item)?;
+    }
+    Ok(index.write_tree_to(git)?)
+}
+
+/// Puts a file into an index, or takes it out.
+pub(super) fn set(index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
+    match item {
+        Some(item) => Ok(index.add(&entry(path, item))?),
+        None if index.get_path(std::path::Path::new(path), 0).is_none() => Ok(()),
+        None => Ok(index.remove(std::path::Path::new(path), 0)?),
+    }
+}
+
+/// An index entry that says nothing of the file on disk, so that git looks for itself.
+pub(super) fn entry(path: &str, item: Item) -> IndexEntry {
+    let never = IndexTime::new(0, 0);
+    IndexEntry {
+        ctime: never,
+        mtime: never,
+        dev: 0,
+        ino: 0,
+        mode: item.mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id: item.id,
+        flags: 0,
+        flags_extended: 0,
+        path: path.as_bytes().to_vec(),
+    }
+}

@@ -128,12 +128,47 @@ fn said(media: &MediaKind, caption: Option<&str>) -> Content {
         MediaKind::Story(_) => ("story", "story".to_owned()),
         MediaKind::PaidMedia(_) => ("paid_media", "paid media".to_owned()),
     };
-    let description = description.trim();
-    let text = match caption {
+    Content::Said {
+        kind,
+        text: described(description.trim(), caption),
+    }
+}
+
+/// Content that the library couldn't read, by the name of its field: often a known one that lacks what the library
+/// takes for granted, such as an audio file without a media type.
+pub(super) fn by_name(name: &str, caption: Option<&str>) -> Content {
+    const KINDS: [&str; 17] = [
+        "voice",
+        "video_note",
+        "video",
+        "animation",
+        "audio",
+        "photo",
+        "document",
+        "sticker",
+        "location",
+        "venue",
+        "contact",
+        "poll",
+        "checklist",
+        "game",
+        "story",
+        "paid_media",
+        "dice",
+    ];
+    let kind = KINDS.into_iter().find(|kind| *kind == name);
+    kind.map_or(Content::Unknown, |kind| Content::Said {
+        kind,
+        text: described(&kind.replace('_', " "), caption),
+    })
+}
+
+/// A description in brackets, and the caption below it.
+pub(super) fn described(description: &str, caption: Option<&str>) -> String {
+    match caption {
         Some(caption) if !caption.is_empty() => format!("[{description}]\n{caption}"),
         _ => format!("[{description}]"),
-    };
-    Content::Said { kind, text }
+    }
 }
 
 /// A duration for people.

@@ -176,18 +176,16 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
 /// The content as the library reads it. Where it can't, the words are read from the raw JSON: a new kind of formatting
 /// must not cost a person's message.
 fn content_of(update: &RawUpdate, envelope: Envelope<'_>) -> Content {
-    let read = update
-        .update
-        .as_ref()
-        .ok()
-        .and_then(|update| message_of(&update.kind))
-        .map(content::read);
-    match (read, envelope.text()) {
-        (Some(Content::Unknown) | None, Some(text)) => Content::Said {
-            kind: "text",
-            text: text.to_owned(),
+    let message = update.update.as_ref().ok().and_then(|update| message_of(&update.kind));
+    match message.map_or(Content::Unknown, content::read) {
+        Content::Unknown => match envelope.text() {
+            Some(text) => Content::Said {
+                kind: "text",
+                text: text.to_owned(),
+            },
+            None => content::by_name(envelope.content_name().unwrap_or_default(), envelope.caption()),
         },
-        (read, _) => read.unwrap_or(Content::Unknown),
+        known => known,
     }
 }
 
@@ -201,10 +199,7 @@ fn message_of(kind: &UpdateKind) -> Option<&Message> {
 /// What stands for content that isn't known.
 fn unknown(envelope: Envelope<'_>) -> String {
     let name = envelope.content_name().unwrap_or("empty");
-    match envelope.caption() {
-        Some(caption) => format!("[unsupported message: {name}]\n{caption}"),
-        None => format!("[unsupported message: {name}]"),
-    }
+    content::described(&format!("unsupported message: {name}"), envelope.caption())
 }
 
 /// A text: a command, if it is the sender's own and one of ours.

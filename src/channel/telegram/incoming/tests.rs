@@ -198,7 +198,7 @@ fn media_become_words_for_now() {
             "[voice note, 11 s]",
         ),
         (
-            json!({"audio": file(json!({"duration": 200, "title": "T", "performer": "P"})), "caption": "listen"}),
+            json!({"audio": file(json!({"duration": 200, "title": "T", "performer": "P", "mime_type": "audio/mpeg"})), "caption": "listen"}),
             "audio",
             "[audio file \"P – T\", 3 min 20 s]\nlisten",
         ),
@@ -261,6 +261,13 @@ fn nothing_a_listed_person_sends_is_dropped() {
         said(new_formatting).text,
         "hi",
         "a new kind of formatting doesn't cost the words"
+    );
+    let untyped = json!({"audio": {"file_id": "F", "file_unique_id": "U", "duration": 2}, "caption": "listen"});
+    let got = said(untyped);
+    assert_eq!(
+        (got.kind, got.text.as_str()),
+        ("audio", "[audio]\nlisten"),
+        "which the library can't read"
     );
     let Incoming::Unsupported(got) = read("smell", &message(json!({}))) else {
         panic!("dropped")

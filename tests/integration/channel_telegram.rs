@@ -373,3 +373,40 @@ fn typing_is_shown_in_the_topic() {
         [(ANA, Some(3), "typing".to_owned()), (ANA, None, "typing".to_owned())]
     );
 }
+
+#[test]
+fn the_fake_server_fails_a_test_that_the_real_one_would_refuse() {
+    let post = |method: &str, request: serde_json::Value| {
+        let server = FakeTelegram::start();
+        let url = format!("{}/bot{TOKEN}/{method}", server.url());
+        let status = run(async {
+            reqwest::Client::new()
+                .post(url)
+                .json(&request)
+                .send()
+                .await
+                .unwrap()
+                .status()
+        });
+        let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(server)));
+        (status.as_u16(), verdict.is_ok())
+    };
+    assert_eq!(
+        post("SendMessage", json!({"chat_id": 1, "text": "hi"})),
+        (200, true),
+        "either spelling is taken"
+    );
+    assert_eq!(
+        post(
+            "sendMessage",
+            json!({"chat_id": 1, "text": "hi", "disable_web_page_preview": true})
+        ),
+        (400, false)
+    );
+    assert_eq!(post("sendMessage", json!({"chat_id": 1})), (400, false));
+    assert_eq!(
+        post("sendMessage", json!({"chat_id": true, "text": "hi"})),
+        (400, false)
+    );
+    assert_eq!(post("sendMassage", json!({})), (404, false));
+}

@@ -64,9 +64,14 @@ impl Shared {
                 break;
             };
             let body = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            let length = body.len();
+            let elsewhere = if (300..400).contains(&status) {
+                "Location: /elsewhere\r\n"
+            } else {
+                ""
+            };
             let head = format!(
-                "HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-                body.len()
+                "HTTP/1.1 {status} -\r\n{elsewhere}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
             );
             let mut writer = stream;
             if writer.write_all(format!("{head}{body}").as_bytes()).is_err() {

@@ -99,14 +99,14 @@ impl Reader {
                 self.out.open(Style::Bold);
             }
             Tag::BlockQuote(_) => {
-                self.out.line_break();
+                self.out.need_breaks(1);
                 self.out.open(Style::Quote);
             }
             Tag::CodeBlock(kind) => {
                 self.raw = Some(Raw::Code {
                     language: language(&kind),
                     text: String::new(),
-                })
+                });
             }
             Tag::Table(alignments) => self.raw = Some(Raw::Table(Table::new(alignments))),
             Tag::TableHead | Tag::TableRow => self.table(Table::start_row),

@@ -106,8 +106,7 @@ Text
 
 <pre>code</pre>
 
-•
-<blockquote>q</blockquote>
+• <blockquote>q</blockquote>
 
 •
 "#);
@@ -217,9 +216,9 @@ fn the_repeat_mark_is_the_last_line_and_always_fits() {
 fn visible(html: &str) -> Result<String, String> {
     const TAGS: [&str; 7] = ["b", "i", "s", "a", "code", "pre", "blockquote"];
     let (mut rest, mut seen, mut open) = (html, String::new(), Vec::new());
-    while let Some(c) = rest.chars().next() {
-        if c == '<' {
-            let (tag, after) = rest[1..].split_once('>').ok_or("a tag without an end")?;
+    while !rest.is_empty() {
+        if let Some(tagged) = rest.strip_prefix('<') {
+            let (tag, after) = tagged.split_once('>').ok_or("a tag without an end")?;
             match tag.strip_prefix('/') {
                 Some(name) if open.pop() == Some(name) => {}
                 Some(name) => return Err(format!("</{name}> closes nothing")),
@@ -232,19 +231,19 @@ fn visible(html: &str) -> Result<String, String> {
                 }
             }
             rest = after;
-        } else if c == '&' {
-            let (entity, after) = rest[1..].split_once(';').ok_or("an entity without an end")?;
-            seen.push(match entity {
-                "lt" => '<',
-                "gt" => '>',
-                "amp" => '&',
-                "quot" => '"',
+        } else if let Some(named) = rest.strip_prefix('&') {
+            let (entity, after) = named.split_once(';').ok_or("an entity without an end")?;
+            seen.push_str(match entity {
+                "lt" => "<",
+                "gt" => ">",
+                "amp" => "&",
                 _ => return Err(format!("&{entity};")),
             });
             rest = after;
         } else {
-            seen.push(c);
-            rest = &rest[c.len_utf8()..];
+            let (text, after) = rest.split_at(rest.find(['<', '&']).unwrap_or(rest.len()));
+            seen.push_str(text);
+            rest = after;
         }
     }
     if open.is_empty() {

@@ -1,1 +1,69 @@
-//! (to come)
+//! Telegram: the Bot API's client, what an update means, and the [`Channel`] that answers leave by.
+//!
+//! [`api`] makes one bounded call and sorts its failure by what to do ([`TelegramError`]); [`incoming`] decides without
+//! any call what an update is and whether its sender may speak. Polling, storing and trying again live in [`crate::bot`]
+//! and the outbox's delivery.
+
+mod api;
+mod command;
+mod content;
+mod envelope;
+mod error;
+mod incoming;
+
+pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
+pub use command::{Command, MenuCommand};
+pub use error::TelegramError;
+pub use incoming::{ALLOWED_UPDATES, Access, Incoming, NewMessage, Quoted, read_update};
+
+use super::{Channel, Form, Outgoing, SendError, SendFuture, Sent, TypingFuture};
+
+impl Channel for Telegram {
+    /// With formatting first; when Telegram refuses that, which means that nothing was sent, once more without.
+    fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
+        let message = |form| SendMessage {
+            chat_id: part.chat_id,
+            thread_id: part.thread_id,
+            reply_to: part.reply_to,
+            text: if form == Form::Html { &part.html } else { &part.plain },
+            html: form == Form::Html,
+            silent: part.silent,
+        };
+        Box::pin(async move {
+            let formatted = self.send_message(message(Form::Html)).await;
+            if let Err(TelegramError::BadFormatting(_)) = formatted {
+                let message_id = self.send_message(message(Form::Plain)).await?;
+                return Ok(Sent {
+                    message_id,
+                    form: Form::Plain,
+                });
+            }
+            Ok(Sent {
+                message_id: formatted?,
+                form: Form::Html,
+            })
+        })
+    }
+
+    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> TypingFuture<'a> {
+        Box::pin(async move { Ok(self.send_typing(chat_id, thread_id).await?) })
+    }
+}
+
+impl From<TelegramError> for SendError {
+    fn from(error: TelegramError) -> Self {
+        let why = error.to_string();
+        match error {
+            TelegramError::RetryAfter(after) => Self::Later { after, why },
+            // A token can be replaced, a network can come back: the message waits.
+            TelegramError::NotSent { .. } | TelegramError::Unauthorized(_) | TelegramError::Conflict(_) => {
+                Self::NotSent { why }
+            }
+            TelegramError::Ambiguous { .. } => Self::Ambiguous { why },
+            TelegramError::BadFormatting(_)
+            | TelegramError::MigratedTo(_)
+            | TelegramError::ChatGone(_)
+            | TelegramError::Rejected { .. } => Self::Never { why },
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! A small client of the Bot API: teloxide's types for what comes in, our own transport.
+//!
+//! The transport is ours for three reasons: an update that the library can't parse must neither block nor drop its batch;
+//! the library waits for seconds on a server error, where we bound each call; and no error may show the token, which is
+//! part of every address.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use teloxide_core::types::{Update, UpdateKind};
+
+use super::{
+    command::MenuCommand,
+    error::{Parameters, TelegramError},
+};
+
+/// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call may take in all.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much longer than its own time-out a long poll may take.
+const POLL_GRACE: Duration = Duration::from_secs(10);
+/// How long an idle connection is kept. Short, because a message written to one that died silently is neither sent nor
+/// surely not sent.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest answer that is read, in bytes: a full batch of the longest updates is far below.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A bot's door to Telegram.
+#[derive(Debug)]
+pub struct Telegram {
+    client: reqwest::Client,
+    /// The server's address without a slash at its end.
+    base_url: String,
+    token: Token,
+    bot_id: i64,
+    call_timeout: Duration,
+    poll_grace: Duration,
+}
+
+/// Why there is no client. No text holds the token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetUpError {
+    /// The token hasn't the shape of one.
+    #[error("TELEGRAM_BOT_TOKEN isn't a bot's token: expected digits, a colon and letters, as @BotFather gives it")]
+    Token,
+    /// The server's address can't be used.
+    #[error("TELEGRAM_API_URL can't be used: expected an http or https address without a query")]
+    Url,
+    /// The HTTP client couldn't be made.
+    #[error("the HTTP client couldn't be set up: {0}")]
+    Client(String),
+}
+
+/// The bot's token, which `Debug` doesn't show.
+struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Token {
+    /// The number before the colon: the bot's own id. None if this isn't a token.
+    fn bot_id(&self) -> Option<i64> {
+        let (id, secret) = self.0.split_once(':')?;
+        let well_formed = secret
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        (well_formed && !secret.is_empty()).then(|| id.parse().ok()).flatten()
+    }
+
+    /// `text` with the token and its secret half blotted out, should a server have echoed them.
+    fn scrub(&self, text: &str) -> String {
+        let secret = self.0.split_once(':').map_or("", |(_, secret)| secret);
+        let text = text.replace(&self.0, "***");
+        if secret.len() < 8 {
+            text
+        } else {
+            text.replace(secret, "***")
+        }
+    }
+}
+
+/// What `getMe` says of the bot.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Me {
+    /// The bot's user id.
+    pub id: i64,
+    /// The name that people see.
+    #[serde(default)]
+    pub first_name: String,
+    /// The name after the `@`.
+    #[serde(default)]
+    pub username: String,
+}
+
+/// One update as it came.
+#[derive(Debug, Clone)]
+pub struct RawUpdate {
+    /// Its number. The next offset is the number of a batch's last update + 1.
+    pub update_id: i64,
+    /// The update's JSON, byte for byte.
+    pub raw: Box<RawValue>,
+    /// What the library makes of it, or why it can't.
+    pub update: Result<Box<Update>, String>,
+}
+
+impl RawUpdate {
+    /// Reads one update. Only its number is needed; none if there is none.
+    pub fn parse(raw: Box<RawValue>) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Numbered {
+            update_id: i64,
+        }
+        let Numbered { update_id } = serde_json::from_str(raw.get()).ok()?;
+        let update = match serde_json::from_str::<Box<Update>>(raw.get()) {
+            Ok(update) if matches!(update.kind, UpdateKind::Error(_)) => {
+                Err("of a kind unknown to this program".to_owned())
+            }
+            Ok(update) => Ok(update),
+            Err(error) => Err(error.to_string()),
+        };
+        Some(Self { update_id, raw, update })
+    }
+}
+
+/// A message to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct SendMessage<'a> {
+    /// The chat it goes to.
+    pub chat_id: i64,
+    /// The forum topic; none for the general one.
+    pub thread_id: Option<i64>,
+    /// The message it answers; it is sent all the same if that is gone.
+    pub reply_to: Option<i64>,
+    /// The text.
+    pub text: &'a str,
+    /// Whether the text is Telegram HTML.
+    pub html: bool,
+    /// Delivered without a sound.
+    pub silent: bool,
+}
+
+/// What `getWebhookInfo` says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct WebhookInfo {
+    /// The webhook's address; empty when there is none.
+    pub url: String,
+}
+
+impl Telegram {
+    /// A client for the bot with this token at this server. Makes no call yet.
+    pub fn new(base_url: &str, token: String) -> Result<Self, SetUpError> {
+        let token = Token(token);
+        let bot_id = token.bot_id().ok_or(SetUpError::Token)?;
+        let url = reqwest::Url::parse(base_url).map_err(|_| SetUpError::Url)?;
+        if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {
+            return Err(SetUpError::Url);
+        }
+        let mut client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .http1_only()
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(1);
+        if is_this_machine(&url) {
+            client = client.no_proxy();
+        }
+        let client = client
+            .build()
+            .map_err(|error| SetUpError::Client(error.without_url().to_string()))?;
+        let base_url = base_url.trim_end_matches('/').to_owned();
+        Ok(Self {
+            client,
+            base_url,
+            token,
+            bot_id,
+            call_timeout: CALL_TIMEOUT,
+            poll_grace: POLL_GRACE,
+        })
+    }
+
+    /// The same client with other bounds, for tests of what happens when they are reached.
+    #[must_use]
+    pub fn with_timeouts(mut self, call: Duration, poll_grace: Duration) -> Self {
+        self.call_timeout = call;
+        self.poll_grace = poll_grace;
+        self
+    }
+
+    /// The bot's id, which its token begins with: update numbers of different bots have nothing to do with each other.
+    pub fn bot_id(&self) -> i64 {
+        self.bot_id
+    }
+
+    /// Asks who the bot is.
+    pub async fn get_me(&self) -> Result<Me, TelegramError> {
+        self.call("getMe", &serde_json::json!({}), self.call_timeout).await
+    }
+
+    /// Fetches up to `limit` (1 to 100) updates from `offset` on, waiting up to `timeout_s` seconds for the first. The
+    /// call confirms every update below `offset`: Telegram then forgets them.
+    pub async fn get_updates(
+        &self,
+        offset: Option<i64>,
+        limit: u8,
+        timeout_s: u32,
+        allowed_updates: &[&str],
+    ) -> Result<Vec<RawUpdate>, TelegramError> {
+        #[derive(Serialize)]
+        struct GetUpdates<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            offset: Option<i64>,
+            limit: u8,
+            timeout: u32,
+            allowed_updates: &'a [&'a str],
+        }
+        let request = GetUpdates {
+            offset,
+            limit,
+            timeout: timeout_s,
+            allowed_updates,
+        };
+        let bound = Duration::from_secs(timeout_s.into()) + self.poll_grace;
+        let batch: Vec<Box<RawValue>> = self.call("getUpdates", &request, bound).await?;
+        let unnumbered = || TelegramError::Ambiguous {
+            why: "an update came without its number".to_owned(),
+        };
+        batch
+            .into_iter()
+            .map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered))
+            .collect()
+    }
+
+    /// Sends a message without link previews and gives its id.
+    pub async fn send_message(&self, message: SendMessage<'_>) -> Result<i64, TelegramError> {
+        #[derive(Deserialize)]
+        struct Sent {
+            message_id: i64,
+        }
+        let sent: Sent = self
+            .call("sendMessage", &MessageRequest::from(message), self.call_timeout)
+            .await?;
+        Ok(sent.message_id)
+    }
+
+    /// Shows "typing…" for up to five seconds.
+    pub async fn send_typing(&self, chat_id: i64, thread_id: Option<i64>) -> Result<(), TelegramError> {
+        #[derive(Serialize)]
+        struct SendChatAction {
+            chat_id: i64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            message_thread_id: Option<i64>,
+            action: &'static str,
+        }
+        let request = SendChatAction {
+            chat_id,
+            message_thread_id: thread_id,
+            action: "typing",
+        };
+        self.call("sendChatAction", &request, self.call_timeout)
+            .await
+            .map(|_: bool| ())
+    }
+
+    /// Registers the commands that Telegram offers while people type.
+    pub async fn set_my_commands(&self, commands: &[MenuCommand]) -> Result<(), TelegramError> {
+        let request = serde_json::json!({ "commands": commands });
+        self.call("setMyCommands", &request, self.call_timeout)
+            .await
+            .map(|_: bool| ())
+    }
+
+    /// Asks whether a webhook takes this bot's updates away, for explaining a [`TelegramError::Conflict`].
+    pub async fn get_webhook_info(&self) -> Result<WebhookInfo, TelegramError> {
+        self.call("getWebhookInfo", &serde_json::json!({}), self.call_timeout)
+            .await
+    }
+
+    /// One call within `bound`. The body of the answer counts too: half an answer is none.
+    async fn call<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        request: &impl Serialize,
+        bound: Duration,
+    ) -> Result<R, TelegramError> {
+        let url = format!("{}/bot{}/{method}", self.base_url, self.token.0);
+        let exchange = async {
+            let response = self.client.post(url).json(request).timeout(bound).send().await;
+            let response = response.map_err(TelegramError::from_transport)?;
+            let status = response.status().as_u16();
+            read_answer(status, &read_body(response).await?)
+        };
+        exchange
+            .await
+            .map_err(|error| error.map_text(|text| self.token.scrub(text)))
+    }
+}
+
+/// Reads an answer's body, up to [`ANSWER_BYTES_MAX`]. Failing here is always ambiguous: the call was answered.
+async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(TelegramError::from_transport)? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err(TelegramError::Ambiguous {
+                why: format!("an answer of more than {ANSWER_BYTES_MAX} bytes"),
+            });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Sorts an answer into its result or an error.
+fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Result<R, TelegramError> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        ok: bool,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        error_code: Option<i64>,
+        description: Option<String>,
+        parameters: Option<Parameters>,
+    }
+    let Ok(answer) = serde_json::from_slice::<Answer<'_>>(body) else {
+        return Err(TelegramError::from_foreign_answer(status));
+    };
+    if !answer.ok {
+        let code = answer.error_code.unwrap_or_else(|| status.into());
+        let description = answer.description.unwrap_or_default();
+        return Err(TelegramError::from_answer(
+            code,
+            &description,
+            &answer.parameters.unwrap_or_default(),
+        ));
+    }
+    let result = answer.result.map_or("null", RawValue::get);
+    serde_json::from_str(result).map_err(|error| TelegramError::Ambiguous {
+        why: format!("an answer that isn't understood: {error}"),
+    })
+}
+
+/// `sendMessage` as it goes over the wire.
+#[derive(Serialize)]
+struct MessageRequest<'a> {
+    chat_id: i64,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_thread_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parse_mode: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_parameters: Option<ReplyParameters>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    disable_notification: bool,
+    link_preview_options: LinkPreviewOptions,
+}
+
+#[derive(Serialize)]
+struct ReplyParameters {
+    message_id: i64,
+    allow_sending_without_reply: bool,
+}
+
+#[derive(Serialize)]
+struct LinkPreviewOptions {
+    is_disabled: bool,
+}
+
+impl<'a> From<SendMessage<'a>> for MessageRequest<'a> {
+    fn from(message: SendMessage<'a>) -> Self {
+        Self {
+            chat_id: message.chat_id,
+            text: message.text,
+            message_thread_id: message.thread_id,
+            parse_mode: message.html.then_some("HTML"),
+            reply_parameters: message.reply_to.map(|message_id| ReplyParameters {
+                message_id,
+                allow_sending_without_reply: true,
+            }),
+            disable_notification: message.silent,
+            link_preview_options: LinkPreviewOptions { is_disabled: true },
+        }
+    }
+}
+
+/// Whether an address leads to this machine, which is never asked through a proxy.
+fn is_this_machine(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}

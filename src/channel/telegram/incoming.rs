@@ -1,0 +1,245 @@
+//! What an update means to us, and whether its sender may speak: values in, a value out.
+//!
+//! Nothing that a listed person sends is dropped: what isn't understood becomes a message that says so, its raw JSON kept
+//! beside it ([`RawUpdate::raw`]). Of anyone else nothing is kept but a count.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use teloxide_core::types::{Message, UpdateKind};
+
+use super::{
+    Me, RawUpdate,
+    command::{self, Command, Parsed},
+    content::{self, Content},
+    envelope::{ChatType, Envelope},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The kinds of updates that are asked for with [`super::Telegram::get_updates`].
+pub const ALLOWED_UPDATES: [&str; 2] = ["message", "edited_message"];
+
+/// Senders that stand for someone else: the anonymous administrator of a group, a channel in a group, Telegram itself.
+const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
+
+/// Who may speak to the bot.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// The listed ids: people, and groups. In a group both the group and the sender must be listed.
+    pub allowed: BTreeSet<i64>,
+    /// The bot itself.
+    pub me: Me,
+}
+
+/// What an update is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Incoming {
+    /// Something said to the assistant: to be stored.
+    Message(NewMessage),
+    /// A command that the bot answers itself.
+    Command {
+        /// Which.
+        command: Command,
+        /// What was written after it.
+        args: String,
+        /// The message that it came in.
+        message: NewMessage,
+    },
+    /// A new version of an earlier message, by [`NewMessage::telegram_message_id`]. Never a command.
+    Edited(NewMessage),
+    /// Something from a listed person that this program doesn't know: to be stored, its text says so.
+    Unsupported(NewMessage),
+    /// From someone who isn't listed, or who hides: to be counted, nothing else.
+    Stranger,
+    /// Nothing that was said to the assistant, and why.
+    Ignored(&'static str),
+}
+
+/// A message as it came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMessage {
+    /// The chat it was sent in.
+    pub chat_id: i64,
+    /// The forum topic to answer in; none for the general topic and outside forums.
+    pub thread_id: Option<i64>,
+    /// Telegram's id of the message within its chat; none where an update that isn't known has none.
+    pub telegram_message_id: Option<i64>,
+    /// The person's id.
+    pub sender_id: i64,
+    /// The person's name, which anyone may choose at will.
+    pub sender_name: String,
+    /// The words, or a description of what was sent.
+    pub text: String,
+    /// `text`, `voice`, `photo` and so on as the Bot API names the field; else `unsupported`.
+    pub kind: &'static str,
+    /// What it answers.
+    pub reply_to: Option<Quoted>,
+    /// Whose words these are when they aren't the sender's own.
+    pub forwarded_from: Option<String>,
+    /// What the pictures of one album have in common.
+    pub album: Option<String>,
+    /// When it was sent.
+    pub date: DateTime<Utc>,
+    /// When it was last edited.
+    pub edited_at: Option<DateTime<Utc>>,
+}
+
+/// The message that another one answers, or the words picked from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quoted {
+    /// Its id, if it is of the same chat.
+    pub message_id: Option<i64>,
+    /// Whose it is, if it is of the same chat.
+    pub sender_id: Option<i64>,
+    /// Its words, shortened.
+    pub text: String,
+}
+
+/// Whether one may speak.
+enum Verdict {
+    Admitted {
+        chat_id: i64,
+        sender_id: i64,
+    },
+    Refused,
+    /// The update doesn't say who sent it.
+    Nameless,
+}
+
+impl Access {
+    fn judge(&self, envelope: Envelope<'_>) -> Verdict {
+        let Some(sender_id) = envelope.sender_id() else {
+            return Verdict::Nameless;
+        };
+        // Without a chat (an inline query, say) the sender's own is meant.
+        let chat_id = envelope.chat_id().unwrap_or(sender_id);
+        let listed = |id: i64| self.allowed.contains(&id);
+        let admitted = !envelope.is_in_the_name_of_a_chat()
+            && !STAND_INS.contains(&sender_id)
+            && match envelope.chat_type() {
+                ChatType::Private => chat_id == sender_id && listed(sender_id),
+                ChatType::Group => listed(chat_id) && listed(sender_id),
+                ChatType::Other => envelope.chat_id().is_none() && listed(sender_id),
+            };
+        if admitted {
+            Verdict::Admitted { chat_id, sender_id }
+        } else {
+            Verdict::Refused
+        }
+    }
+}
+
+/// Says what an update is.
+pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
+    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(update.raw.get()) else {
+        return Incoming::Ignored("an update that isn't an object");
+    };
+    // Telegram puts one thing into an update; a message is found even beside fields that are new.
+    let known = ["message", "edited_message"]
+        .into_iter()
+        .find(|kind| fields.contains_key(*kind));
+    let Some(kind) = known.or_else(|| {
+        fields
+            .iter()
+            .find(|(_, value)| value.is_object())
+            .map(|(kind, _)| kind.as_str())
+    }) else {
+        return Incoming::Ignored("an empty update");
+    };
+    let envelope = Envelope(fields.get(kind).unwrap_or(&Value::Null));
+    if envelope.sender_id() == Some(access.me.id) {
+        return Incoming::Ignored("the bot's own message");
+    }
+    let (chat_id, sender_id) = match access.judge(envelope) {
+        Verdict::Admitted { chat_id, sender_id } => (chat_id, sender_id),
+        Verdict::Refused => return Incoming::Stranger,
+        Verdict::Nameless if envelope.is_in_the_name_of_a_chat() => return Incoming::Stranger,
+        Verdict::Nameless => return Incoming::Ignored("an update that names no sender"),
+    };
+    let message = |kind, text| new_message(envelope, chat_id, sender_id, kind, text);
+    match (kind, content_of(update, envelope)) {
+        ("message" | "edited_message", Content::Service) => Incoming::Ignored("a service message"),
+        ("edited_message", Content::Said { kind, text }) => Incoming::Edited(message(kind, text)),
+        ("message", Content::Said { kind: "text", text }) => spoken(message("text", text), envelope, &access.me),
+        ("message", Content::Said { kind, text }) => Incoming::Message(message(kind, text)),
+        ("message" | "edited_message", Content::Unknown) => {
+            Incoming::Unsupported(message("unsupported", unknown(envelope)))
+        }
+        (other, _) if update.update.is_ok() => not_said(other),
+        (other, _) => Incoming::Unsupported(message("unsupported", format!("[unsupported update: {other}]"))),
+    }
+}
+
+/// The content as the library reads it. Where it can't, the words are read from the raw JSON: a new kind of formatting
+/// must not cost a person's message.
+fn content_of(update: &RawUpdate, envelope: Envelope<'_>) -> Content {
+    let message = update.update.as_ref().ok().and_then(|update| message_of(&update.kind));
+    match message.map_or(Content::Unknown, content::read) {
+        Content::Unknown => match envelope.text() {
+            Some(text) => Content::Said {
+                kind: "text",
+                text: text.to_owned(),
+            },
+            None => content::by_name(envelope.content_name().unwrap_or_default(), envelope.caption()),
+        },
+        known => known,
+    }
+}
+
+fn message_of(kind: &UpdateKind) -> Option<&Message> {
+    match kind {
+        UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => Some(message),
+        _ => None,
+    }
+}
+
+/// What stands for content that isn't known.
+fn unknown(envelope: Envelope<'_>) -> String {
+    let name = envelope.content_name().unwrap_or("empty");
+    content::described(&format!("unsupported message: {name}"), envelope.caption())
+}
+
+/// A text: a command, if it is the sender's own and one of ours.
+fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> Incoming {
+    if message.forwarded_from.is_some() {
+        return Incoming::Message(message);
+    }
+    match command::parse(&message.text, &me.username) {
+        Parsed::Ours(command, args) => Incoming::Command {
+            command,
+            args: args.to_owned(),
+            message,
+        },
+        Parsed::ForAnother if envelope.chat_type() == ChatType::Group => Incoming::Ignored("a command for another bot"),
+        Parsed::ForAnother | Parsed::NotACommand => Incoming::Message(message),
+    }
+}
+
+/// A known kind of update that isn't a message, from a listed person.
+fn not_said(kind: &str) -> Incoming {
+    match kind {
+        "my_chat_member" | "chat_member" | "chat_join_request" => Incoming::Ignored("a change of members"),
+        "message_reaction" => Incoming::Ignored("a reaction"),
+        _ => Incoming::Ignored("an update of a kind that isn't used"),
+    }
+}
+
+fn new_message(envelope: Envelope<'_>, chat_id: i64, sender_id: i64, kind: &'static str, text: String) -> NewMessage {
+    NewMessage {
+        chat_id,
+        thread_id: envelope.thread_id(),
+        telegram_message_id: envelope.message_id(),
+        sender_id,
+        sender_name: envelope.sender_name(),
+        text,
+        kind,
+        reply_to: envelope.reply_to(),
+        forwarded_from: envelope.forwarded_from(),
+        album: envelope.album(),
+        date: envelope.date(),
+        edited_at: envelope.edited_at(),
+    }
+}

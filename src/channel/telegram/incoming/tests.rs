@@ -1,0 +1,343 @@
+use serde_json::{json, value::RawValue};
+
+use super::*;
+
+const ANA: i64 = 4_242;
+const GROUP: i64 = -1_001_234;
+const BOT: i64 = 99;
+
+fn access() -> Access {
+    let me = Me {
+        id: BOT,
+        first_name: "Reveille".to_owned(),
+        username: "reveille_bot".to_owned(),
+    };
+    Access {
+        allowed: BTreeSet::from([ANA, GROUP]),
+        me,
+    }
+}
+
+fn person(id: i64) -> Value {
+    json!({"id": id, "is_bot": false, "first_name": "Ana", "last_name": "Lima", "username": "ana", "language_code": "en"})
+}
+
+fn private(id: i64) -> Value {
+    json!({"id": id, "type": "private", "first_name": "Ana", "last_name": "Lima", "username": "ana"})
+}
+
+fn group(id: i64) -> Value {
+    json!({"id": id, "type": "supergroup", "title": "Home", "is_forum": true})
+}
+
+/// A message of Ana's in her private chat, with more fields or other ones.
+fn message(with: Value) -> Value {
+    let mut message = json!({"message_id": 7, "from": person(ANA), "chat": private(ANA), "date": 1_795_000_000});
+    let Value::Object(with) = with else { panic!("fields") };
+    for (field, value) in with {
+        message[field] = value;
+    }
+    message
+}
+
+fn update(kind: &str, body: &Value) -> RawUpdate {
+    let json = json!({"update_id": 10_000_000_000_i64, kind: body});
+    RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
+}
+
+/// As [`update`], with a number that the library takes.
+fn small(kind: &str, body: &Value) -> RawUpdate {
+    let json = json!({"update_id": 5, kind: body});
+    RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
+}
+
+fn read(kind: &str, body: &Value) -> Incoming {
+    read_update(&small(kind, body), &access())
+}
+
+fn said(with: Value) -> NewMessage {
+    match read("message", &message(with)) {
+        Incoming::Message(message) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_text_is_read_whole() {
+    let got = said(json!({"text": "Buy milk\nand tea"}));
+    assert_eq!(
+        got,
+        NewMessage {
+            chat_id: ANA,
+            thread_id: None,
+            telegram_message_id: Some(7),
+            sender_id: ANA,
+            sender_name: "Ana Lima".to_owned(),
+            text: "Buy milk\nand tea".to_owned(),
+            kind: "text",
+            reply_to: None,
+            forwarded_from: None,
+            album: None,
+            date: DateTime::from_timestamp(1_795_000_000, 0).unwrap(),
+            edited_at: None,
+        }
+    );
+}
+
+#[test]
+fn only_listed_people_are_heard() {
+    let text = |with: Value| {
+        let mut body = message(json!({"text": "hi"}));
+        let Value::Object(with) = with else { panic!("fields") };
+        for (field, value) in with {
+            body[field] = value;
+        }
+        body
+    };
+    let refused = [
+        json!({"from": person(1), "chat": private(1)}),
+        json!({"from": person(ANA), "chat": private(1)}),
+        json!({"from": person(1), "chat": private(ANA)}),
+        json!({"from": person(ANA), "chat": group(-5)}),
+        json!({"from": person(1), "chat": group(GROUP)}),
+        json!({"from": person(1_087_968_824), "chat": group(GROUP), "sender_chat": group(GROUP)}),
+        json!({"from": person(ANA), "chat": group(GROUP), "sender_chat": group(GROUP)}),
+        json!({"from": null, "chat": group(GROUP), "sender_chat": group(GROUP)}),
+        json!({"from": person(ANA), "chat": {"id": GROUP, "type": "channel", "title": "News"}}),
+        json!({"from": person(ANA), "chat": {"id": ANA, "type": "something new"}}),
+    ];
+    for with in refused {
+        for kind in [
+            "message",
+            "edited_message",
+            "business_message",
+            "callback_query",
+            "something_new",
+        ] {
+            assert_eq!(read(kind, &text(with.clone())), Incoming::Stranger, "{kind} {with}");
+        }
+    }
+    let mut all = access();
+    all.allowed.insert(1_087_968_824);
+    let hidden = text(json!({"from": person(1_087_968_824), "chat": group(GROUP)}));
+    assert_eq!(
+        read_update(&small("message", &hidden), &all),
+        Incoming::Stranger,
+        "even if someone lists it"
+    );
+    assert!(matches!(
+        read("message", &text(json!({"chat": group(GROUP)}))),
+        Incoming::Message(_)
+    ));
+}
+
+#[test]
+fn the_same_rule_holds_for_what_the_library_cannot_read() {
+    let body = message(json!({"text": "hi", "from": person(1), "chat": private(1)}));
+    let unread = update("message", &body);
+    assert!(unread.update.is_err());
+    assert_eq!(read_update(&unread, &access()), Incoming::Stranger);
+    let known = update("message", &message(json!({"text": "/help"})));
+    assert!(matches!(
+        read_update(&known, &access()),
+        Incoming::Command {
+            command: Command::Help,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn commands_run_only_for_the_senders_own_new_words() {
+    let Incoming::Command {
+        command,
+        args,
+        message: from,
+    } = read("message", &message(json!({"text": "/start now"})))
+    else {
+        panic!("no command")
+    };
+    assert_eq!((command, args.as_str(), from.sender_id), (Command::Start, "now", ANA));
+    assert!(matches!(
+        read("edited_message", &message(json!({"text": "/start"}))),
+        Incoming::Edited(_)
+    ));
+    let forwarded =
+        json!({"text": "/start", "forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Bo"}});
+    assert_eq!(said(forwarded).forwarded_from.as_deref(), Some("Bo"));
+    assert_eq!(said(json!({"text": "/remind me"})).text, "/remind me");
+    let elsewhere = json!({"text": "/status@other_bot", "chat": group(GROUP)});
+    assert!(matches!(read("message", &message(elsewhere)), Incoming::Ignored(_)));
+}
+
+#[test]
+fn an_edit_keeps_the_message_it_belongs_to() {
+    let Incoming::Edited(edit) = read(
+        "edited_message",
+        &message(json!({"text": "tea", "edit_date": 1_795_000_060})),
+    ) else {
+        panic!("no edit")
+    };
+    assert_eq!((edit.telegram_message_id, edit.text.as_str()), (Some(7), "tea"));
+    assert_eq!(edit.edited_at, DateTime::from_timestamp(1_795_000_060, 0));
+}
+
+#[test]
+fn media_become_words_for_now() {
+    let file = |mut fields: Value| {
+        fields["file_id"] = json!("F");
+        fields["file_unique_id"] = json!("U");
+        fields["file_size"] = json!(1234);
+        fields
+    };
+    let photo = json!([file(json!({"width": 90, "height": 60}))]);
+    let cases = [
+        (
+            json!({"voice": file(json!({"duration": 11, "mime_type": "audio/ogg"}))}),
+            "voice",
+            "[voice note, 11 s]",
+        ),
+        (
+            json!({"audio": file(json!({"duration": 200, "title": "T", "performer": "P", "mime_type": "audio/mpeg"})), "caption": "listen"}),
+            "audio",
+            "[audio file \"P – T\", 3 min 20 s]\nlisten",
+        ),
+        (
+            json!({"video_note": file(json!({"duration": 60, "length": 240}))}),
+            "video_note",
+            "[video note, 1 min]",
+        ),
+        (
+            json!({"photo": photo, "caption": "the leak", "media_group_id": "A1"}),
+            "photo",
+            "[photo]\nthe leak",
+        ),
+        (
+            json!({"document": file(json!({"file_name": "a.pdf", "mime_type": "application/pdf"}))}),
+            "document",
+            "[file \"a.pdf\", application/pdf, 1234 bytes]",
+        ),
+        (
+            json!({"location": {"latitude": 52.5, "longitude": 13.4}}),
+            "location",
+            "[location 52.50000, 13.40000]",
+        ),
+        (
+            json!({"contact": {"phone_number": "+491234", "first_name": "Bo"}}),
+            "contact",
+            "[contact Bo, +491234]",
+        ),
+        (json!({"dice": {"emoji": "🎲", "value": 4}}), "dice", "[dice 🎲: 4]"),
+        (
+            json!({"sticker": file(json!({"type": "regular", "width": 512, "height": 512, "is_animated": false, "is_video": false, "emoji": "👍"}))}),
+            "sticker",
+            "[sticker 👍]",
+        ),
+        (
+            json!({"poll": {"id": "1", "question": "When?", "options": [{"text": "Mon", "voter_count": 0, "persistent_id": "0"}, {"text": "Tue", "voter_count": 0}],
+                "total_voter_count": 0, "is_closed": false, "is_anonymous": true, "type": "regular", "allows_multiple_answers": false}}),
+            "poll",
+            "[poll: When? (Mon / Tue)]",
+        ),
+    ];
+    for (content, kind, text) in cases {
+        let got = said(content.clone());
+        assert_eq!((got.kind, got.text.as_str()), (kind, text), "{content}");
+        assert_eq!(got.album.as_deref(), content["media_group_id"].as_str());
+    }
+}
+
+#[test]
+fn nothing_a_listed_person_sends_is_dropped() {
+    let Incoming::Unsupported(got) = read("message", &message(json!({"hologram": {"x": 1}, "caption": "look"}))) else {
+        panic!("dropped")
+    };
+    assert_eq!(
+        (got.kind, got.text.as_str()),
+        ("unsupported", "[unsupported message: hologram]\nlook")
+    );
+    let new_formatting = json!({"text": "hi", "entities": [{"type": "sparkle", "offset": 0, "length": 2}]});
+    assert_eq!(
+        said(new_formatting).text,
+        "hi",
+        "a new kind of formatting doesn't cost the words"
+    );
+    let untyped = json!({"audio": {"file_id": "F", "file_unique_id": "U", "duration": 2}, "caption": "listen"});
+    let got = said(untyped);
+    assert_eq!(
+        (got.kind, got.text.as_str()),
+        ("audio", "[audio]\nlisten"),
+        "which the library can't read"
+    );
+    let Incoming::Unsupported(got) = read("smell", &message(json!({}))) else {
+        panic!("dropped")
+    };
+    assert_eq!((got.text.as_str(), got.sender_id), ("[unsupported update: smell]", ANA));
+    let external = json!({"text": "and this?", "external_reply": {"origin": {"type": "user", "date": 1, "sender_user": person(8)}, "photo": []}});
+    let got = said(external);
+    assert_eq!(
+        (got.text.as_str(), got.reply_to.unwrap().text.as_str()),
+        ("and this?", "[photo]")
+    );
+}
+
+#[test]
+fn what_nobody_said_is_ignored() {
+    for (kind, body) in [
+        (
+            "message",
+            message(json!({"pinned_message": message(json!({"text": "x"}))})),
+        ),
+        ("message", message(json!({"new_chat_title": "x"}))),
+        ("message", message(json!({"text": "x", "from": person(BOT)}))),
+        (
+            "channel_post",
+            json!({"message_id": 1, "date": 1, "chat": {"id": -7, "type": "channel", "title": "N"}, "text": "x"}),
+        ),
+        ("poll", json!({"id": "1"})),
+        (
+            "message_reaction",
+            json!({"chat": private(ANA), "message_id": 1, "user": person(ANA), "date": 1, "old_reaction": [], "new_reaction": []}),
+        ),
+    ] {
+        assert!(matches!(read(kind, &body), Incoming::Ignored(_)), "{kind} {body}");
+    }
+}
+
+#[test]
+fn topics_and_quotes() {
+    let topic = json!({"message_id": 3, "date": 1, "chat": group(GROUP), "forum_topic_created": {"name": "T", "icon_color": 7322096}});
+    let in_topic = json!({"text": "hi", "chat": group(GROUP), "is_topic_message": true, "message_thread_id": 3, "reply_to_message": topic});
+    let got = said(in_topic);
+    assert_eq!((got.thread_id, got.reply_to), (Some(3), None));
+    assert_eq!(
+        said(json!({"text": "hi", "chat": group(GROUP), "message_thread_id": 3})).thread_id,
+        None,
+        "a chain of replies"
+    );
+    let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": "one\ntwo"});
+    let got = said(json!({"text": "why?", "reply_to_message": original, "quote": {"text": "two", "position": 4}}));
+    assert_eq!(
+        got.reply_to,
+        Some(Quoted {
+            message_id: Some(2),
+            sender_id: Some(BOT),
+            text: "two".to_owned()
+        })
+    );
+    let got = said(json!({"text": "why?", "reply_to_message": original}));
+    assert_eq!(got.reply_to.unwrap().text, "one\ntwo");
+}
+
+#[test]
+fn damaged_updates_never_panic() {
+    for raw in [
+        "{\"update_id\":1}",
+        "{\"update_id\":1,\"message\":null}",
+        "{\"update_id\":1,\"message\":{\"from\":{\"id\":\"x\"}}}",
+    ] {
+        let update = RawUpdate::parse(RawValue::from_string(raw.to_owned()).unwrap()).unwrap();
+        assert!(matches!(read_update(&update, &access()), Incoming::Ignored(_)), "{raw}");
+    }
+    assert!(RawUpdate::parse(RawValue::from_string("{\"id\":1}".to_owned()).unwrap()).is_none());
+}

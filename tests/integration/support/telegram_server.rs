@@ -1,0 +1,249 @@
+//! The serving side of the fake: reads requests off a connection, checks them, does what they ask or the fault ordered.
+
+use std::{
+    collections::VecDeque,
+    io::{BufRead, BufReader, Read, Write},
+    net::{Shutdown, TcpStream},
+    sync::{Condvar, Mutex, MutexGuard},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    telegram::{Fault, SentMessage, TOKEN},
+    telegram_spec::{Spec, visible_text},
+};
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) updates: VecDeque<Value>,
+    pub(super) next_update_id: i64,
+    pub(super) sent: Vec<SentMessage>,
+    pub(super) actions: Vec<(i64, Option<i64>, String)>,
+    pub(super) calls: Vec<(String, Value)>,
+    pub(super) faults: Vec<(String, Fault)>,
+    pub(super) violations: Vec<String>,
+    /// Counts getUpdates calls: an older one that still waits is ended by a newer one.
+    polls: u64,
+    pub(super) streams: Vec<TcpStream>,
+    pub(super) stopping: bool,
+}
+
+pub(super) struct Shared {
+    state: Mutex<State>,
+    pub(super) changed: Condvar,
+    spec: Spec,
+}
+
+/// The answer to a call, or none if the connection is to be closed.
+type Answer = Option<(u16, Value)>;
+
+impl Shared {
+    pub(super) fn new() -> Self {
+        let state = Mutex::new(State {
+            next_update_id: 1000,
+            ..State::default()
+        });
+        Self {
+            state,
+            changed: Condvar::new(),
+            spec: Spec::load(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Answers the requests of one connection.
+    pub(super) fn serve(&self, stream: &TcpStream) {
+        let mut reader = BufReader::new(stream);
+        while let Some((path, content_type, body)) = read_request(&mut reader) {
+            let Some((status, answer)) = self.answer(&path, &content_type, &body) else {
+                break;
+            };
+            let body = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            let length = body.len();
+            let elsewhere = if (300..400).contains(&status) {
+                "Location: /elsewhere\r\n"
+            } else {
+                ""
+            };
+            let head = format!(
+                "HTTP/1.1 {status} -\r\n{elsewhere}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+            );
+            let mut writer = stream;
+            if writer.write_all(format!("{head}{body}").as_bytes()).is_err() {
+                break;
+            }
+        }
+        let _closed_already = stream.shutdown(Shutdown::Both);
+    }
+
+    fn answer(&self, path: &str, content_type: &str, body: &[u8]) -> Answer {
+        let Some(name) = path.strip_prefix(&format!("/bot{TOKEN}/")) else {
+            return refusal(401, "Unauthorized", &Value::Null);
+        };
+        let Some(method) = self.spec.method(name) else {
+            self.lock().violations.push(format!("no method {name}"));
+            return refusal(404, "Not Found: method not found", &Value::Null);
+        };
+        let request: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let mut problem = self.spec.check(&method, &request).err();
+        if !content_type.starts_with("application/json") {
+            problem = Some(format!("content type {content_type}"));
+        }
+        let mut state = self.lock();
+        if let Some(problem) = problem {
+            state.violations.push(format!("{method}: {problem}: {request}"));
+            return refusal(400, &format!("Bad Request: {problem}"), &Value::Null);
+        }
+        state.calls.push((method.clone(), request.clone()));
+        self.changed.notify_all();
+        let fault = state
+            .faults
+            .iter()
+            .position(|(at, _)| *at == method)
+            .map(|at| state.faults.remove(at).1);
+        match fault {
+            None => self.perform(state, &method, &request),
+            Some(Fault::Status(code, wait)) => refusal(code, "as ordered", &json!({ "retry_after": wait })),
+            Some(Fault::Refuse(code, description, parameters)) => refusal(code, description, &parameters),
+            Some(Fault::RefuseFormatting) => {
+                refusal(400, "Bad Request: can't parse entities: as ordered", &Value::Null)
+            }
+            Some(Fault::Foreign(status)) => Some((status, json!("<html>not Telegram</html>"))),
+            Some(Fault::CloseBefore) => None,
+            Some(Fault::CloseAfterTaking) => self.perform(state, &method, &request).and(None),
+            Some(Fault::Malformed) => self
+                .perform(state, &method, &request)
+                .map(|_| (200, json!("{\"ok\":true,\"resu"))),
+            Some(Fault::Stall) => {
+                drop(self.changed.wait_while(state, |state| !state.stopping).unwrap());
+                None
+            }
+        }
+    }
+
+    fn perform(&self, mut state: MutexGuard<'_, State>, method: &str, request: &Value) -> Answer {
+        let result = match method {
+            "getMe" => json!({"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot",
+                "can_join_groups": true, "can_read_all_group_messages": false, "supports_inline_queries": false,
+                "can_connect_to_business": false, "has_main_web_app": false}),
+            "getWebhookInfo" => json!({"url": "", "has_custom_certificate": false, "pending_update_count": 0}),
+            "getUpdates" => return self.get_updates(state, request),
+            "sendMessage" => match send_message(&mut state, request) {
+                Ok(message) => message,
+                Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
+            },
+            "sendChatAction" => {
+                let thread_id = request["message_thread_id"].as_i64();
+                let action = request["action"].as_str().unwrap().to_owned();
+                state
+                    .actions
+                    .push((request["chat_id"].as_i64().unwrap(), thread_id, action));
+                json!(true)
+            }
+            _ => json!(true),
+        };
+        self.changed.notify_all();
+        Some((200, json!({"ok": true, "result": result})))
+    }
+
+    /// Drops what the offset confirms, then waits for something to give, for the time asked, or for a rival.
+    fn get_updates<'a>(&'a self, mut state: MutexGuard<'a, State>, request: &Value) -> Answer {
+        state.polls += 1;
+        let this = state.polls;
+        self.changed.notify_all();
+        let offset = request["offset"].as_i64().unwrap_or(0);
+        state
+            .updates
+            .retain(|update| update["update_id"].as_i64().unwrap() >= offset);
+        let until = Instant::now() + Duration::from_secs(request["timeout"].as_u64().unwrap_or(0));
+        while state.updates.is_empty() && state.polls == this && !state.stopping {
+            let Some(left) = until
+                .checked_duration_since(Instant::now())
+                .filter(|left| !left.is_zero())
+            else {
+                break;
+            };
+            state = self.changed.wait_timeout(state, left).unwrap().0;
+        }
+        if state.polls != this {
+            let description =
+                "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running";
+            return refusal(409, description, &Value::Null);
+        }
+        let limit = usize::try_from(request["limit"].as_u64().unwrap_or(100)).unwrap();
+        let batch: Vec<Value> = state.updates.iter().take(limit).cloned().collect();
+        Some((200, json!({"ok": true, "result": batch})))
+    }
+}
+
+fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
+    let text = request["text"].as_str().unwrap();
+    let html = request["parse_mode"] == "HTML";
+    let visible = if html {
+        visible_text(text).map_err(|error| format!("can't parse entities: {error}"))?
+    } else {
+        text.to_owned()
+    };
+    match visible.encode_utf16().count() {
+        _ if visible.trim().is_empty() => return Err("message text is empty".to_owned()),
+        4097.. => return Err("message is too long".to_owned()),
+        _ => {}
+    }
+    let message = SentMessage {
+        message_id: 5000 + i64::try_from(state.sent.len()).unwrap(),
+        chat_id: request["chat_id"].as_i64().unwrap(),
+        thread_id: request["message_thread_id"].as_i64(),
+        reply_to: request["reply_parameters"]["message_id"].as_i64(),
+        text: text.to_owned(),
+        visible: visible.clone(),
+        html,
+        silent: request["disable_notification"] == true,
+        preview: request["link_preview_options"]["is_disabled"] != true,
+    };
+    state.sent.push(message.clone());
+    Ok(
+        json!({"message_id": message.message_id, "date": 1_795_000_001, "text": visible,
+        "chat": {"id": message.chat_id, "type": "private", "first_name": "Ana"},
+        "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}),
+    )
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "an answer, as the others are")]
+fn refusal(code: u16, description: &str, parameters: &Value) -> Answer {
+    let mut answer = json!({"ok": false, "error_code": code, "description": description});
+    if parameters
+        .as_object()
+        .is_some_and(|fields| fields.values().any(|value| !value.is_null()))
+    {
+        answer["parameters"] = parameters.clone();
+    }
+    Some((code, answer))
+}
+
+/// Reads one request: its path, content type and body. None at the connection's end.
+fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String, Vec<u8>)> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let (mut content_type, mut length) = (String::new(), 0);
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok().filter(|read| *read > 0)?;
+        let Some((name, value)) = header.trim_end().split_once(": ") else {
+            break;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "content-type" => content_type = value.to_owned(),
+            "content-length" => length = value.parse().ok()?,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((path, content_type, body))
+}

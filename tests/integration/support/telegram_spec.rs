@@ -1,0 +1,156 @@
+//! What the real Bot API would say of a request: are its parameters known, present and of the right type, does its HTML
+//! parse. From the machine-readable API where `TELEGRAM_API_SPEC` names one, else from a small table of the same shape.
+
+use serde_json::{Value, json};
+
+/// The methods and types of the Bot API.
+pub(crate) struct Spec(Value);
+
+impl Spec {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the specification is an input of the test run, not of the program"
+    )]
+    pub(crate) fn load() -> Self {
+        if let Ok(path) = std::env::var("TELEGRAM_API_SPEC") {
+            let text =
+                std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("TELEGRAM_API_SPEC {path}: {error}"));
+            eprintln!("requests are checked against {path}");
+            return Self(serde_json::from_str(&text).unwrap());
+        }
+        eprintln!("requests are checked against the built-in table: TELEGRAM_API_SPEC isn't set");
+        Self(built_in())
+    }
+
+    /// The name of a method as the documentation spells it: `SendMessage` means `sendMessage`.
+    pub(crate) fn method(&self, name: &str) -> Option<String> {
+        let methods = self.0["methods"].as_object().unwrap();
+        methods.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned()
+    }
+
+    /// What is wrong with a call, if anything.
+    pub(crate) fn check(&self, method: &str, request: &Value) -> Result<(), String> {
+        self.check_fields(method, &self.0["methods"][method]["fields"], request)
+    }
+
+    fn check_fields(&self, what: &str, fields: &Value, given: &Value) -> Result<(), String> {
+        let none = Vec::new();
+        let fields = fields.as_array().unwrap_or(&none);
+        let given = given
+            .as_object()
+            .ok_or_else(|| format!("{what}: {given} isn't an object"))?;
+        for (name, value) in given {
+            let field = fields.iter().find(|field| field["name"] == name.as_str());
+            let field = field.ok_or_else(|| format!("{what} has no {name}"))?;
+            let types: Vec<&str> = field["types"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter_map(Value::as_str)
+                .collect();
+            let problems: Vec<String> = types
+                .iter()
+                .filter_map(|kind| self.check_type(name, kind, value).err())
+                .collect();
+            if problems.len() == types.len() {
+                return Err(format!("{what}.{name}: {}", problems.join(", or ")));
+            }
+        }
+        let missing = fields
+            .iter()
+            .find(|field| field["required"] == true && !given.contains_key(field["name"].as_str().unwrap()));
+        missing.map_or(Ok(()), |field| Err(format!("{what} lacks {}", field["name"])))
+    }
+
+    fn check_type(&self, name: &str, kind: &str, value: &Value) -> Result<(), String> {
+        let fits = match kind {
+            "Integer" => value.is_i64(),
+            "String" => value.is_string(),
+            "Boolean" => value.is_boolean(),
+            "Float" => value.is_number(),
+            _ => match kind.strip_prefix("Array of ") {
+                Some(kind) => {
+                    let items = value.as_array().ok_or_else(|| format!("{name} isn't an array"))?;
+                    return items.iter().try_for_each(|item| self.check_type(name, kind, item));
+                }
+                None => return self.check_fields(kind, &self.0["types"][kind]["fields"], value),
+            },
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("{name} isn't {kind}: {value}"))
+        }
+    }
+}
+
+/// The methods that the program uses, as Bot API 9.2 has them.
+fn built_in() -> Value {
+    let field = |name: &str, kind: &str, required: bool| json!({"name": name, "types": [kind], "required": required});
+    json!({
+        "methods": {
+            "getMe": {}, "getWebhookInfo": {},
+            "getUpdates": {"fields": [field("offset", "Integer", false), field("limit", "Integer", false),
+                field("timeout", "Integer", false), field("allowed_updates", "Array of String", false)]},
+            "sendMessage": {"fields": [field("chat_id", "Integer", true), field("message_thread_id", "Integer", false),
+                field("text", "String", true), field("parse_mode", "String", false),
+                field("link_preview_options", "LinkPreviewOptions", false), field("disable_notification", "Boolean", false),
+                field("reply_parameters", "ReplyParameters", false)]},
+            "sendChatAction": {"fields": [field("chat_id", "Integer", true), field("message_thread_id", "Integer", false),
+                field("action", "String", true)]},
+            "setMyCommands": {"fields": [field("commands", "Array of BotCommand", true)]},
+        },
+        "types": {
+            "LinkPreviewOptions": {"fields": [field("is_disabled", "Boolean", false)]},
+            "ReplyParameters": {"fields": [field("message_id", "Integer", true),
+                field("allow_sending_without_reply", "Boolean", false)]},
+            "BotCommand": {"fields": [field("command", "String", true), field("description", "String", true)]},
+        },
+    })
+}
+
+/// What a reader sees of Telegram HTML, or the server's complaint.
+pub(crate) fn visible_text(html: &str) -> Result<String, String> {
+    let (mut rest, mut seen, mut open) = (html, String::new(), Vec::<&str>::new());
+    while let Some(at) = rest.find(['<', '&']) {
+        let (text, marked) = rest.split_at(at);
+        seen.push_str(text);
+        let end = if marked.starts_with('<') { '>' } else { ';' };
+        let (mark, after) = marked.split_once(end).ok_or_else(|| format!("Unclosed {marked:?}"))?;
+        rest = after;
+        match mark {
+            "&lt" => seen.push('<'),
+            "&gt" => seen.push('>'),
+            "&amp" => seen.push('&'),
+            "&quot" => seen.push('"'),
+            _ => match mark.strip_prefix("</") {
+                Some(name) if open.last() == Some(&name) => drop(open.pop()),
+                Some(name) => return Err(format!("Unmatched end tag {name:?}")),
+                None => open.push(start_tag(mark, &open)?),
+            },
+        }
+    }
+    seen.push_str(rest);
+    open.last().map_or(Ok(seen), |name| {
+        Err(format!("Can't find end tag corresponding to start tag {name:?}"))
+    })
+}
+
+fn start_tag<'a>(mark: &'a str, open: &[&str]) -> Result<&'a str, String> {
+    let tag = mark
+        .strip_prefix('<')
+        .ok_or_else(|| format!("Unsupported entity {mark:?}"))?;
+    let (name, attribute) = tag.split_once(' ').unwrap_or((tag, ""));
+    let fits = match name {
+        "b" | "i" | "u" | "s" | "pre" | "blockquote" => attribute.is_empty(),
+        "code" if open.last() == Some(&"pre") => attribute.starts_with("class=\"language-") && attribute.ends_with('"'),
+        "code" => attribute.is_empty(),
+        "a" => attribute.starts_with("href=\"") && attribute.matches('"').count() == 2 && attribute.ends_with('"'),
+        _ => false,
+    };
+    if fits {
+        Ok(name)
+    } else {
+        Err(format!("Unsupported start tag {tag:?}"))
+    }
+}

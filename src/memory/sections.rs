@@ -95,7 +95,7 @@ impl<'a> Document<'a> {
             HeadingLevel::H2 => 2,
             _ => return,
         };
-        let start = line_start(self.text, at);
+        let start = self.line_start(at);
         let end = line_end(self.text, at);
         let line = self.line_of(start);
         let Some(title) = hash_title(slice(self.text, start..end), level) else {
@@ -121,7 +121,7 @@ impl<'a> Document<'a> {
     }
 
     fn item(&mut self, range: &Range<usize>) {
-        let start = line_start(self.text, range.start);
+        let start = self.line_start(range.start);
         let raw = slice(self.text, start..range.end);
         let content = raw.trim_end_matches([' ', '\t', '\n', '\r']);
         if !content.trim_start_matches([' ', '\t']).starts_with(['-', '*', '+']) {
@@ -133,6 +133,11 @@ impl<'a> Document<'a> {
         if start >= previous_end {
             part.items.push(start..end);
         }
+    }
+
+    /// Where the line of a byte begins; a byte order mark is no part of the first line.
+    fn line_start(&self, at: usize) -> usize {
+        line_start(self.text, at).max(mark_length(self.text))
     }
 
     /// The `## ` sections.
@@ -190,15 +195,13 @@ impl<'a> Document<'a> {
     /// first: [`Document::problems`] has reported it.
     pub fn insert(&self, part: &Part, at: usize, block: &str, spacing: Spacing) -> String {
         let before = slice(self.text, part.range.start..at);
-        let mut new = slice(self.text, 0..at).to_owned();
-        new.push_str(&bridge(before, eol(self.text), spacing));
-        new.push_str(block);
-        let after = slice(self.text, at..self.text.len());
-        let wants_blank_line = spacing == Spacing::BlankLine && !after.is_empty();
-        if wants_blank_line && !lines(after).next().is_some_and(is_blank) {
-            new.push_str(eol(self.text));
+        let mut with = bridge(before, eol(self.text), spacing);
+        with.push_str(block);
+        let next_line = lines(slice(self.text, at..self.text.len())).next();
+        if spacing == Spacing::BlankLine && next_line.is_some_and(|line| !is_blank(line)) {
+            with.push_str(eol(self.text));
         }
-        new + after
+        self.splice(at..at, &with)
     }
 
     /// The text with one range replaced, and everything after it still read as it was: where an indented heading or
@@ -206,8 +209,13 @@ impl<'a> Document<'a> {
     pub fn splice(&self, range: Range<usize>, with: &str) -> String {
         let new = splice(self.text, range.clone(), with);
         let end = range.start + with.len();
-        let followers =
-            |document: &Document<'_>, from| document.parts.iter().filter(|part| part.range.start >= from).count();
+        let followers = |document: &Document<'_>, from| {
+            document
+                .parts
+                .iter()
+                .filter(|part| part.level > 0 && part.range.start >= from)
+                .count()
+        };
         let after = slice(&new, end..new.len());
         let next = lines(after).find(|line| !is_blank(line)).unwrap_or_default();
         let slips = (range.is_empty() && next.starts_with([' ', '\t']))
@@ -239,7 +247,7 @@ pub enum Spacing {
 
 /// The title of a heading line with `level` hash marks; nothing if the line isn't one.
 pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
-    let line = line.trim_start_matches('\u{feff}').trim();
+    let line = line.trim();
     let rest = line.trim_start_matches('#');
     if line.len() - rest.len() != usize::from(level) || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
         return None;
@@ -252,6 +260,15 @@ pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
     } else {
         title.to_owned()
     })
+}
+
+/// The length of the byte order mark at the very start of a text, if it has one.
+fn mark_length(text: &str) -> usize {
+    if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    }
 }
 
 /// The length of a byte order mark and a `---` front matter at the very start. Lines between two rules are front
@@ -288,6 +305,7 @@ const HTML_CLOSERS: [(&str, &str); 5] = [
 /// What to write between `before` (one part's bytes) and a block so that the block is read as Markdown of its own: the
 /// first of a line ending, blank lines and closing marks after which a heading would be read as one.
 fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
+    let before = slice(before, mark_length(before)..before.len());
     let lead = if ends_line(before) { "" } else { eol };
     let before = slice(before, front_matter_length(before)..before.len());
     let blank_above = before.is_empty() || (lead.is_empty() && lines(before).last().is_some_and(is_blank));

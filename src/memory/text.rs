@@ -106,6 +106,7 @@ pub(super) fn escape_start(line: &str) -> String {
     let run = (rest.len() - after.len()) / mark.len_utf8();
     let apart = after.is_empty() || after.starts_with([' ', '\t']);
     let opens = match mark {
+        '\\' => rest.chars().nth(1).is_some_and(|c| c.is_ascii_punctuation()),
         '.' | ')' => digits > 0 && apart,
         _ if digits > 0 => false,
         '#' | '-' | '+' => apart,

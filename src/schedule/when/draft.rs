@@ -5,7 +5,7 @@ use chrono::{NaiveTime, Weekday, WeekdaySet};
 use super::{super::rule::Nth, Trouble};
 
 /// Each field is what one piece said. Pieces that say different things merge.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Draft {
     pub(super) day: Option<Day>,
     pub(super) clock: Option<Clock>,

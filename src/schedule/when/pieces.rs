@@ -16,7 +16,7 @@ const PIECES: [for<'t> fn(Cursor<'t>) -> Read<'t>; 6] = [every::every, date, day
 pub(super) fn expression(start: Cursor<'_>) -> Read<'_> {
     let (mut draft, mut end) = piece(start)?;
     while let Some((more, after)) = piece(end.skip("?,")) {
-        match draft.clone().merge(more) {
+        match draft.merge(more) {
             Some(merged) => (draft, end) = (merged, after),
             None => break,
         }

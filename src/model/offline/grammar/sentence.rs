@@ -1,0 +1,254 @@
+//! One sentence of a message: a run of its tokens, with what all readers ask of it.
+
+use super::Which;
+use crate::schedule::words::{Cursor, Token};
+
+/// Copies are cheap; parts of a sentence are sentences too.
+#[derive(Clone, Copy)]
+pub(super) struct Sentence<'t> {
+    /// The whole message, which the tokens' spans refer to.
+    message: &'t str,
+    tokens: &'t [Token],
+    /// "Could you …": then a question mark at the end asks for nothing else.
+    is_request: bool,
+}
+
+/// Cuts a message at line ends and at full stops, question and exclamation marks.
+pub(super) fn split<'t>(message: &'t str, tokens: &'t [Token]) -> Vec<Sentence<'t>> {
+    let ends = |index: usize| match (tokens.get(index), tokens.get(index + 1)) {
+        (Some(token), Some(next)) => ends_sentence(message, tokens, index, token, next),
+        _ => true,
+    };
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for index in 0..tokens.len() {
+        if ends(index) {
+            let tokens = tokens.get(start..=index).unwrap_or_default();
+            sentences.push(Sentence { message, tokens, is_request: false });
+            start = index + 1;
+        }
+    }
+    sentences
+}
+
+/// A full stop after these, or after a single letter ("p.m."), ends no sentence.
+const ABBREVIATIONS: &[&str] = &["mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "etc", "approx", "ca", "e.g", "i.e"];
+
+fn ends_sentence(message: &str, tokens: &[Token], index: usize, token: &Token, next: &Token) -> bool {
+    let between = message.get(token.span.end..next.span.start).unwrap_or_default();
+    if between.contains('\n') {
+        return true;
+    }
+    let before = index.checked_sub(1).and_then(|index| tokens.get(index)).map_or("", |token| token.text.as_str());
+    let next_is_upper = message.get(next.span.clone()).is_some_and(|text| text.starts_with(char::is_uppercase));
+    let next_is_word = next.text.starts_with(char::is_alphabetic);
+    !next.glued
+        && match token.text.as_str() {
+            "!" | "?" | "…" => true,
+            "." if before.starts_with(char::is_numeric) => next_is_upper,
+            "." => before.chars().count() > 1 && !ABBREVIATIONS.contains(&before) && next_is_word,
+            _ => false,
+        }
+}
+
+const COURTESY: &[(&str, bool)] = &[
+    ("can|could|would|will you", true),
+    ("can|could|would|will u", true),
+    ("i'd|id like you to", true),
+    ("i want|need you to", true),
+    ("i would like you to", true),
+    ("would you mind", true),
+    ("hey|hi|hello|hiya ?there ?reveille", false),
+    ("good morning|afternoon|evening", false),
+    ("ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw", false),
+    ("please|pls|plz|kindly|just|quickly", false),
+    ("and", false),
+];
+
+const CLOSING_COURTESY: &[&str] = &["please", "pls", "plz", "thanks", "thx", "thank you", "ok", "okay", "would you", "will you"];
+
+const QUESTION_WORDS: &str = "what|what's|whats|who|who's|whose|whom|where|where's|when|when's|why|how|how's|which|do|does|did|is|are|was|were|\
+     am|can|could|should|would|will|shall|have|has|had|may|might|isn't|aren't|don't|doesn't|didn't|won't|any|anything";
+
+/// What keeps a body from being one: "remind me is a phrase", "add a task and see".
+const NO_BODY: &str = "is|was|are|were|means|mean|does|doesn't|did|isn't|wasn't|would|should|could|can|can't|cannot|will|won't|has|had|\
+     and|or|but|if|unless|because|then|so|never|not|again|more|yet";
+
+/// With one of these, words are a statement and not just a name.
+const VERBS: &str = "is|are|was|were|am|isn't|aren't|i'm|it's|he's|she's|has|have|had|hasn't|likes|like|loves|love|hates|hate|wants|want|needs|need|\
+     lives|live|works|work|prefers|prefer|plays|drinks|eats|speaks|means|costs|costs|starts|ends|opens|closes|belongs|must|can|can't|cannot|\
+     will|won't|doesn't|don't|should|shouldn't|moved|got|bought|got|changed|=|:";
+
+impl<'t> Sentence<'t> {
+    pub(super) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(super) fn cursor(&self) -> Cursor<'t> {
+        Cursor::at(self.tokens, 0)
+    }
+
+    /// The part from a token on.
+    pub(super) fn from(&self, index: usize) -> Self {
+        Self { tokens: self.tokens.get(index..).unwrap_or_default(), ..*self }
+    }
+
+    pub(super) fn from_cursor(&self, cursor: Cursor<'t>) -> Self {
+        self.from(cursor.index)
+    }
+
+    /// Without a phrase that may stand at the beginning.
+    pub(super) fn from_cursor_skipping(&self, pattern: &str) -> Self {
+        self.from_cursor(self.cursor().skip(pattern))
+    }
+
+    /// The part before a token.
+    pub(super) fn until(&self, index: usize) -> Self {
+        Self { tokens: self.tokens.get(..index).unwrap_or(self.tokens), ..*self }
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.tokens.iter().all(Token::is_mark)
+    }
+
+    /// The person's own words.
+    pub(super) fn text(&self) -> &'t str {
+        match self.tokens {
+            [] => "",
+            [first, ..] => {
+                let end = self.tokens.last().map_or(first.span.end, |last| last.span.end);
+                self.message.get(first.span.start..end).unwrap_or_default()
+            }
+        }
+    }
+
+    fn has(&self, words: &str) -> bool {
+        self.tokens.iter().any(|token| words.split('|').any(|word| word == token.text))
+    }
+
+    /// It is the phrase and nothing else but marks.
+    pub(super) fn is_all_of(&self, pattern: &str) -> bool {
+        let begin = self.without_opening_marks();
+        let rest = begin.cursor().phrase(pattern).map(|end| begin.from_cursor(end));
+        rest.is_some_and(|rest| rest.is_blank() && !rest.has(":"))
+    }
+
+    /// What follows "and", "then", a comma or a semicolon.
+    pub(super) fn after_conjunction(&self) -> Option<Self> {
+        let end = self.cursor().phrase("and|then|also|,|;")?;
+        Some(self.from_cursor(end.skip("?and ?then ?also ?please ?can|could ?you")))
+    }
+
+    /// Without what is said for politeness before and after. Opening quotation marks stay: what they open is quoted.
+    pub(super) fn without_courtesy(&self) -> Self {
+        let mut rest = self.without_opening_marks();
+        while let Some((is_request, end)) = rest.cursor().lookup(COURTESY) {
+            let is_request = rest.is_request || is_request;
+            rest = Self { is_request, ..rest.from_cursor(end) }.without_opening_marks();
+        }
+        rest.without_closing_courtesy()
+    }
+
+    fn without_closing_courtesy(&self) -> Self {
+        let asks = self.tokens.last().is_some_and(|last| last.text == "?");
+        let body = self.body();
+        let closing = CLOSING_COURTESY.iter().find_map(|words| {
+            let start = body.len().checked_sub(words.split(' ').count()).filter(|start| *start > 0)?;
+            let found = body.from(start).cursor().phrase(words).is_some();
+            found.then(|| body.until(start).body())
+        });
+        // "… will you?" asks for the thing itself, so that its mark may go with it.
+        closing.map_or(*self, |rest| Self { is_request: self.is_request || asks, ..rest })
+    }
+
+    fn without_opening_marks(&self) -> Self {
+        let is_quote = |token: &Token| matches!(token.text.as_str(), "'" | "\"" | "“" | "”" | "„" | "«" | "»" | "‘" | "`" | "/" | "#");
+        let start = self.tokens.iter().position(|token| !token.is_mark() || is_quote(token));
+        self.from(start.unwrap_or(self.len()))
+    }
+
+    /// Without the marks that end a sentence and those that join it to what came before.
+    pub(super) fn body(&self) -> Self {
+        let joins = |token: &Token| matches!(token.text.as_str(), "," | ":" | ";" | "-" | "–" | "—" | "." | "!" | "?" | "…");
+        let start = self.tokens.iter().position(|token| !joins(token)).unwrap_or(self.len());
+        let end = self.tokens.iter().rposition(|token| !joins(token)).map_or(0, |last| last + 1);
+        self.until(end).from(start)
+    }
+
+    /// It asks something, by its mark or by its first word.
+    pub(super) fn is_question(&self) -> bool {
+        self.is_bare_question() || (!self.is_request && self.cursor().phrase(QUESTION_WORDS).is_some())
+    }
+
+    /// It ends in a question mark without being a request: "add a task?".
+    pub(super) fn is_bare_question(&self) -> bool {
+        !self.is_request && self.tokens.last().is_some_and(|last| last.text == "?")
+    }
+
+    /// It asks for something else as well: "… and what is the weather?".
+    pub(super) fn asks_more(&self) -> bool {
+        let asks = self.tokens.last().is_some_and(|last| last.text == "?");
+        let more = |index: &usize| self.from(*index).after_conjunction().is_some_and(|rest| rest.cursor().phrase(QUESTION_WORDS).is_some());
+        asks && (0..self.len()).any(|index| more(&index))
+    }
+
+    /// A plain statement about what was said before.
+    pub(super) fn goes_on(&self) -> bool {
+        self.cursor().phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those").is_some() && self.has(VERBS)
+    }
+
+    /// Somebody else's words: "remind me tomorrow, he said", or a sentence that begins with a quotation.
+    pub(super) fn is_reported_speech(&self) -> bool {
+        let begins = self.without_opening_marks();
+        let quoted = begins.cursor().token().is_some_and(|first| first.is_mark() && first.text != "/" && first.text != "#");
+        let body = self.body();
+        let verb = "said|says|asked|asks|told|wrote|writes|shouted|replied";
+        let said_last = (1..body.len()).rev().take(4).any(|index| {
+            let part = body.from(index);
+            let speaker = part.cursor().phrase(",|'|\"|”|’").map(Cursor::next);
+            speaker.is_some_and(|after| after.phrase(verb).is_some())
+        });
+        quoted || said_last
+    }
+
+    /// Words that can be a fact, a title or a thing to be reminded of.
+    pub(super) fn is_body(&self) -> bool {
+        !self.is_blank() && self.cursor().phrase(NO_BODY).is_none()
+    }
+
+    /// Just "it" or "that": what it means stands elsewhere.
+    pub(super) fn is_pronoun(&self) -> bool {
+        self.is_all_of("it|this|that|them|these|those|him|her|one|some|everything|all")
+    }
+
+    pub(super) fn is_statement(&self) -> bool {
+        self.is_body() && self.len() >= 3 && self.has(VERBS)
+    }
+
+    pub(super) fn is_negated(&self) -> bool {
+        self.has("not|never|isn't|wasn't|hasn't|almost|nearly|half|partly|soon|no|nothing|if|when|unless|until")
+    }
+
+    /// The body as a number ("2", "#2", "number two") or as words; `None` when it names nothing, or several.
+    pub(super) fn which(&self) -> Option<Which> {
+        let body = self.body();
+        let numbered = body.cursor().skip("task|reminder").skip("#|number|no|nr ?.");
+        if let Some((number, end)) = numbered.number() {
+            let alone = body.from_cursor(end).is_blank();
+            if alone || body.from_cursor(end).cursor().phrase("and|,|or|to|-|&").is_some() {
+                return alone.then_some(Which::Number(number));
+            }
+        }
+        let text = body.unquoted().text();
+        (body.is_body() && !body.is_pronoun()).then(|| Which::Text(text.to_owned()))
+    }
+
+    fn unquoted(&self) -> Self {
+        let quote = |token: Option<&Token>| token.is_some_and(|token| matches!(token.text.as_str(), "'" | "\"" | "“" | "”" | "’" | "‘"));
+        if self.len() > 2 && quote(self.tokens.first()) && quote(self.tokens.last()) {
+            self.until(self.len() - 1).from(1)
+        } else {
+            *self
+        }
+    }
+}

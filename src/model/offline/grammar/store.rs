@@ -1,0 +1,90 @@
+//! Facts: remembered, forgotten, asked for.
+
+use chrono::DateTime;
+use chrono_tz::Tz;
+
+use super::{Command, Reading, sentence::Sentence};
+
+pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+    know(sentence).or_else(|| {
+        let command = forget(sentence).or_else(|| remember(sentence))?;
+        Some(if sentence.is_bare_question() { Reading::Question } else { command })
+    })
+}
+
+/// What surely begins a fact.
+const REMEMBER: &[(&str, ())] = &[
+    ("remember|note ?also this :|,", ()),
+    ("remember|note ?also ?down that", ()),
+    ("remember|note :|,", ()),
+    ("take note that|:", ()),
+    ("make a|another note that|:", ()),
+    ("make a|another note of this :", ()),
+    ("keep|bear in mind that|:", ()),
+    ("write down that|:", ()),
+    ("note to self :", ()),
+    ("don't|dont|never forget that|:", ()),
+    ("do not forget that|:", ()),
+];
+
+/// "Remember that time we got lost" speaks of a time, and says nothing.
+const THAT_ONE: &str = "time|day|night|evening|morning|summer|winter|year|week|weekend|trip|guy|girl|man|woman|place|one|thing|song|movie|film|feeling|moment";
+
+/// What a fact doesn't begin with, when "that" is missing: "remember when we …", "remember me".
+const NO_FACT: &str = "when|how|what|who|where|why|which|if|whether|me|us|you|him|her|it|this|that|those|these|to|last|back|the time|the day|the good";
+
+fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
+    if let Some(reading) = remember_about(sentence) {
+        return Some(reading);
+    }
+    if let Some(((), end)) = sentence.cursor().lookup(REMEMBER) {
+        let body = sentence.from_cursor(end).body();
+        let after_that = end.previous().is_some_and(|word| word.text == "that");
+        let speaks_of_it = after_that && body.cursor().phrase(THAT_ONE).is_some();
+        return (body.is_body() && !body.is_pronoun() && !speaks_of_it).then(|| fact(&body, None));
+    }
+    let body = sentence.from_cursor(sentence.cursor().phrase("remember|note")?).body();
+    let is_fact = body.is_statement() && body.cursor().phrase(NO_FACT).is_none();
+    is_fact.then(|| fact(&body, None))
+}
+
+/// "Remember about Anna that she likes tea", "note on the car: the tyres are new".
+fn remember_about(sentence: &Sentence<'_>) -> Option<Reading> {
+    let about = sentence.from_cursor(sentence.cursor().phrase("remember|note|remember this about|on|under|for")?);
+    /// Words in a topic.
+    const MAX_TOPIC: usize = 5;
+    let end = (1..about.len()).take(MAX_TOPIC).find(|index| about.from(*index).cursor().phrase(":|that").is_some())?;
+    let (topic, body) = (about.until(end), about.from(end + 1).body());
+    (topic.is_body() && body.is_body()).then(|| fact(&body, Some(&topic)))
+}
+
+fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
+    let topic = topic.map(|topic| topic.text().to_owned());
+    Reading::Command(Command::Remember { fact: body.text().to_owned(), topic })
+}
+
+/// Only a fact that is said in full: "forget it" and "forget what I said" are too little to remove something.
+fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
+    let body = sentence.from_cursor(sentence.cursor().phrase("forget ?the ?fact that")?).body();
+    let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
+    let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
+    is_fact.then(|| Reading::Command(Command::Forget { query: body.text().to_owned() }))
+}
+
+const KNOW: &[(&str, ())] = &[
+    ("what do|did you know|remember|recall about", ()),
+    ("what else do you know|remember about", ()),
+    ("what have i told you about", ()),
+    ("what did i tell you about", ()),
+    ("do you know|remember anything|something about", ()),
+    ("tell me ?everything|all ?that you know|remember about", ()),
+    ("tell me what you know|remember about", ()),
+    ("show me ?what|everything ?that you know|remember about", ()),
+];
+
+fn know(sentence: &Sentence<'_>) -> Option<Reading> {
+    let ((), end) = sentence.cursor().lookup(KNOW)?;
+    let topic = sentence.from_cursor(end).body();
+    let is_topic = topic.is_body() && !topic.is_pronoun() && !sentence.asks_more();
+    Some(if is_topic { Reading::Command(Command::Know { topic: topic.text().to_owned() }) } else { Reading::Question })
+}

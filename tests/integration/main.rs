@@ -1,0 +1,3 @@
+//! Reveille through its front door: one binary, a file for each story.
+
+mod units;

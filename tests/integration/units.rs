@@ -143,7 +143,7 @@ fn systemd_accepts_the_units_and_would_say_if_not() {
     .unwrap();
     let said = String::from_utf8_lossy(&misspelt.stderr);
     assert!(
-        said.contains("KillMode") && said.contains("reveille-wake.timer"),
+        said.contains("mxied") && said.contains("reveille-wake.timer"),
         "{said}"
     );
 }

@@ -1,8 +1,9 @@
-//! The files that start Reveille on other people's machines: launchd agents and systemd user units. Wrong ones fail
-//! silently there, so they are read here by the formats' own readers.
+//! What starts Reveille on other people's machines: launchd agents, systemd user units, the scripts for cron. Wrong ones
+//! fail silently there, so they are read here by the formats' own readers, and run as cron would.
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -142,8 +143,66 @@ fn systemd_accepts_the_units_and_would_say_if_not() {
     })
     .unwrap();
     let said = String::from_utf8_lossy(&misspelt.stderr);
-    assert!(
-        said.contains("mxied") && said.contains("reveille-wake.timer"),
-        "{said}"
-    );
+    assert!(said.contains("mxied") && said.contains("reveille-wake.timer"), "{said}");
+}
+
+/// Runs one of the scripts as cron does, almost without an environment.
+#[expect(clippy::disallowed_methods, reason = "cron starts them as programs of their own")]
+fn cron(script: &str, home: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(project("scripts").join(script));
+    command.args(args).env_clear().current_dir(home);
+    command
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .env("CARGO_TARGET_DIR", home.join("target"));
+    command.output().unwrap()
+}
+
+#[test]
+fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
+    let home = tempfile::tempdir().unwrap();
+    for (script, program, args) in [
+        ("wake-up.sh", "wake", "--once --json"),
+        ("health-check.sh", "health", "check --json"),
+    ] {
+        let missing = cron(script, home.path(), &["--json"]);
+        let said = String::from_utf8_lossy(&missing.stderr);
+        assert_eq!(missing.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains(&format!("{program} isn't built yet")) && said.contains("scripts/run"),
+            "{said}"
+        );
+
+        // Of several builds this clone's own counts first; an exit code comes through.
+        for (dir, code) in [
+            (".local/bin", 3),
+            (".cargo/bin", 4),
+            ("target/quick", 5),
+            ("target/release", 6),
+        ] {
+            let path = home.path().join(dir).join(program);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, format!("#!/bin/sh\necho \"$PWD|$PATH|$*\"\nexit {code}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            let ran = cron(script, home.path(), &["--json"]);
+            assert_eq!(
+                ran.status.code(),
+                Some(code),
+                "{}",
+                String::from_utf8_lossy(&ran.stderr)
+            );
+            let said = String::from_utf8(ran.stdout).unwrap();
+            let [cwd, path, given] = said.trim_end().split('|').collect::<Vec<_>>()[..] else {
+                panic!("{said}")
+            };
+            assert_eq!(
+                (Path::new(cwd), given),
+                (project("").as_path().components().as_path(), args)
+            );
+            assert!(
+                path.split(':').any(|dir| dir == "/usr/bin") && path.contains("/opt/homebrew/bin"),
+                "{path}"
+            );
+        }
+    }
 }

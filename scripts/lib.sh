@@ -39,9 +39,15 @@ apt_install() {
 then run this again."
     fi
     say "Installing $* with apt-get, for: $why."
+    log=$(mktemp "${TMPDIR:-/tmp}/reveille-apt.XXXXXX")
     # An outdated list can still be good enough: only the installation decides.
-    as_root apt-get update -qq >&2 || say "apt-get update failed; trying with the lists at hand."
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2 || fail "apt-get could not install $*. What it said is above; nothing else was changed."
+    as_root apt-get update -qq >>"$log" 2>&1 || say "apt-get update failed; trying with the lists at hand."
+    if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >>"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        fail "apt-get could not install $*. What it said is above."
+    fi
+    rm -f "$log"
 }
 
 ensure_compiler() {
@@ -80,6 +86,20 @@ rust_is_good() {
         END { exit good ? 0 : 1 }'
 }
 
+install_rustup() {
+    installer=$(mktemp "${TMPDIR:-/tmp}/rustup-init.XXXXXX")
+    # Fetched whole before any of it runs. The person's shell profile is left as it is.
+    if ! fetch https://sh.rustup.rs "$installer"; then
+        rm -f "$installer"
+        fail "rustup could not be fetched from https://sh.rustup.rs. Is the network there? Nothing was installed by it."
+    fi
+    if ! sh "$installer" -y --quiet --profile minimal --default-toolchain stable --no-modify-path >&2; then
+        rm -f "$installer"
+        fail "rustup could not install Rust; what it said is above."
+    fi
+    rm -f "$installer"
+}
+
 ensure_rust() {
     PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
     export PATH
@@ -93,11 +113,7 @@ ensure_rust() {
     else
         say "Rust $(wanted_rust) or newer is missing: getting it through rustup (https://rustup.rs) into ~/.cargo and ~/.rustup."
         have curl || have wget || apt_install "curl (it fetches rustup)" curl ca-certificates
-        installer=$(mktemp "${TMPDIR:-/tmp}/rustup-init.XXXXXX")
-        fetch https://sh.rustup.rs "$installer" || fail "rustup could not be fetched from https://sh.rustup.rs; is the network there?"
-        sh "$installer" -y --quiet --profile minimal --default-toolchain stable --no-modify-path >&2 \
-            || fail "rustup could not install Rust; what it said is above."
-        rm -f "$installer"
+        install_rustup
     fi
     hash -r 2>/dev/null || true
     rust_is_good || fail "Rust $(wanted_rust) or newer is needed; $(rustc --version 2>/dev/null || echo 'no rustc') was found."

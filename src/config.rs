@@ -1,7 +1,7 @@
 //! The only place that reads the environment.
 //!
-//! Settings are read in two stages: [`raw`] gathers what was said, and where (the environment, `.env`, a secret's own
-//! file); [`resolve`] turns it into the typed [`Config`] that the rest of the program is handed. Every problem is
+//! Settings are read in two stages: `raw` gathers what was said, and where (the environment, `.env`, a secret's own
+//! file); `resolve` turns it into the typed [`Config`] that the rest of the program is handed. Every problem is
 //! collected, so that a person corrects all of them at once. Nothing here changes while the program runs: state lives
 //! in the workspace.
 
@@ -192,7 +192,7 @@ impl Config {
     }
 }
 
-/// The whole environment as text. What isn't UTF-8 becomes replacement characters, which [`raw`] refuses in a setting.
+/// The whole environment as text. What isn't UTF-8 becomes replacement characters, which `raw` refuses in a setting.
 #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
 fn environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();

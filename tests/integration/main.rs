@@ -1,6 +1,10 @@
-//! The integration tests: stories told through real sockets, files and processes. One binary, one file a story.
+//! The integration tests: stories told through real sockets, files, repositories and processes. One binary, one file a
+//! story.
 
+// `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
-mod channel_telegram;
+mod model_anthropic;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod units;

@@ -1,0 +1,208 @@
+//! What starts Reveille on other people's machines: launchd agents, systemd user units, the scripts for cron. Wrong ones
+//! fail silently there, so they are read here by the formats' own readers, and run as cron would.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::{Value, json};
+
+const PROGRAMS: [(&str, &[&str]); 3] = [("bot", &[]), ("wake", &["--once"]), ("health", &["check"])];
+
+fn project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Runs one of the readers in a home of its own; `None`, said aloud, on a machine that lacks it.
+#[expect(clippy::disallowed_methods, reason = "the checkers are the system's own programs")]
+fn run(program: &str, args: &[&str]) -> Option<Output> {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env("HOME", home.path())
+        .env("XDG_RUNTIME_DIR", home.path());
+    match command.output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("NOT CHECKED: {program} isn't installed on this machine");
+            None
+        }
+        Err(error) => panic!("{program}: {error}"),
+    }
+}
+
+/// A property list as JSON, read by Python's `plistlib`.
+fn plist(path: &Path) -> Option<Value> {
+    let read = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
+    let output = run("python3", &["-c", read, path.to_str().unwrap()])?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
+    for (name, args) in PROGRAMS {
+        let Some(agent) = plist(&project(&format!("launchd/org.reveille.{name}.plist"))) else {
+            return;
+        };
+        assert_eq!(agent["Label"], format!("org.reveille.{name}"));
+        let mut command = vec![format!("__HOME__/.cargo/bin/{name}")];
+        command.extend(args.iter().map(|arg| (*arg).to_owned()));
+        assert_eq!(agent["ProgramArguments"], json!(command));
+        let path = agent["EnvironmentVariables"]["PATH"].as_str().unwrap();
+        for dir in ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin"] {
+            assert!(path.split(':').any(|part| part == dir), "{name}: {path}");
+        }
+        assert_eq!(agent["WorkingDirectory"], "__HOME__/.local/share/reveille");
+        assert_eq!(
+            agent["EnvironmentVariables"]["WORKSPACE_DIR"],
+            agent["WorkingDirectory"]
+        );
+        assert_eq!(agent["RunAtLoad"], true);
+        // launchd makes the log's file and not its directory: this one is on every Mac.
+        assert_eq!(
+            agent["StandardErrorPath"],
+            format!("__HOME__/Library/Logs/reveille-{name}.log")
+        );
+        match name {
+            "bot" => assert_eq!(agent["KeepAlive"], json!({ "SuccessfulExit": false })),
+            "wake" => assert_eq!(agent["StartInterval"], 5 * 60),
+            _ => assert_eq!(agent["StartInterval"], 15 * 60),
+        }
+    }
+}
+
+/// The values of a key in a unit, in order.
+fn values<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
+    unit.lines()
+        .filter_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+        .collect()
+}
+
+#[test]
+fn systemd_units_start_our_programs_with_a_path_and_a_directory() {
+    for (name, args) in PROGRAMS {
+        let unit = fs::read_to_string(project(&format!("systemd/reveille-{name}.service"))).unwrap();
+        let command = [&[format!("%h/.cargo/bin/{name}").as_str()], args].concat().join(" ");
+        assert_eq!(values(&unit, "ExecStart"), [command]);
+        assert_eq!(values(&unit, "WorkingDirectory"), ["%h/.local/share/reveille"]);
+        assert!(
+            unit.contains("\nEnvironment=PATH=%h/.cargo/bin:") && unit.contains(":/usr/bin:/bin\n"),
+            "{unit}"
+        );
+        assert!(
+            unit.contains("\nEnvironment=WORKSPACE_DIR=%h/.local/share/reveille\n"),
+            "{unit}"
+        );
+        assert_eq!(values(&unit, "NoNewPrivileges"), ["yes"]);
+    }
+    let read = |name: &str| fs::read_to_string(project(&format!("systemd/{name}"))).unwrap();
+    assert_eq!(
+        values(&read("reveille-bot.service"), "RestartPreventExitStatus"),
+        ["2 78"]
+    );
+    assert_eq!(values(&read("reveille-wake.service"), "KillMode"), ["mixed"]);
+    assert_eq!(values(&read("reveille-wake.timer"), "OnCalendar"), ["*:0/5"]);
+    assert_eq!(values(&read("reveille-health.timer"), "OnCalendar"), ["*:2/15"]);
+}
+
+/// Copies the units to where systemd reads them, with a program that exists in place of ours, and has them verified.
+fn verify(change: impl Fn(&str) -> String) -> Option<Output> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
+    for entry in fs::read_dir(project("systemd")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut text = change(&fs::read_to_string(&path).unwrap());
+        for (name, _) in PROGRAMS {
+            text = text.replace(&format!("ExecStart=%h/.cargo/bin/{name}"), "ExecStart=/bin/true");
+        }
+        let copy = dir.path().join(path.file_name().unwrap());
+        fs::write(&copy, text).unwrap();
+        files.push(copy.display().to_string());
+    }
+    assert_eq!(files.len(), 5);
+    let mut args = vec!["--user", "--man=no", "verify"];
+    args.extend(files.iter().map(String::as_str));
+    run("systemd-analyze", &args)
+}
+
+#[test]
+fn systemd_accepts_the_units_and_would_say_if_not() {
+    let Some(output) = verify(str::to_owned) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("reveille-"), "{said}");
+
+    // The same check must be able to fail, or it shows nothing.
+    let misspelt = verify(|unit| {
+        unit.replace("KillMode=mixed", "KillMode=mxied")
+            .replace("*:0/5", "*:0/x")
+    })
+    .unwrap();
+    let said = String::from_utf8_lossy(&misspelt.stderr);
+    assert!(said.contains("mxied") && said.contains("reveille-wake.timer"), "{said}");
+}
+
+/// Runs one of the scripts as cron does, almost without an environment.
+#[expect(clippy::disallowed_methods, reason = "cron starts them as programs of their own")]
+fn cron(script: &str, home: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(project("scripts").join(script));
+    command.args(args).env_clear().current_dir(home);
+    command
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .env("CARGO_TARGET_DIR", home.join("target"));
+    command.output().unwrap()
+}
+
+#[test]
+fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
+    let home = tempfile::tempdir().unwrap();
+    for (script, program, args) in [
+        ("wake-up.sh", "wake", "--once --json"),
+        ("health-check.sh", "health", "check --json"),
+    ] {
+        let missing = cron(script, home.path(), &["--json"]);
+        let said = String::from_utf8_lossy(&missing.stderr);
+        assert_eq!(missing.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains(&format!("{program} isn't built yet")) && said.contains("scripts/run"),
+            "{said}"
+        );
+
+        // Of several builds this clone's own counts first; an exit code comes through.
+        for (dir, code) in [
+            (".local/bin", 3),
+            (".cargo/bin", 4),
+            ("target/quick", 5),
+            ("target/release", 6),
+        ] {
+            let path = home.path().join(dir).join(program);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, format!("#!/bin/sh\necho \"$PWD|$PATH|$*\"\nexit {code}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            let ran = cron(script, home.path(), &["--json"]);
+            assert_eq!(
+                ran.status.code(),
+                Some(code),
+                "{}",
+                String::from_utf8_lossy(&ran.stderr)
+            );
+            let said = String::from_utf8(ran.stdout).unwrap();
+            let [cwd, path, given] = said.trim_end().split('|').collect::<Vec<_>>()[..] else {
+                panic!("{said}")
+            };
+            assert_eq!(
+                (Path::new(cwd), given),
+                (project("").as_path().components().as_path(), args)
+            );
+            assert!(
+                path.split(':').any(|dir| dir == "/usr/bin") && path.contains("/opt/homebrew/bin"),
+                "{path}"
+            );
+        }
+    }
+}

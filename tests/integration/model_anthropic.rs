@@ -38,13 +38,16 @@ fn hello() -> Conversation {
     }
 }
 
-fn ask_with(options: AnthropicOptions, conversation: &Conversation) -> Result<Turn, ModelError> {
-    let model = Anthropic::new(options).expect("options that work");
-    let runtime = tokio::runtime::Builder::new_current_thread()
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .expect("a runtime");
-    let answer = runtime.block_on(model.turn(conversation));
+        .expect("a runtime")
+}
+
+fn ask_with(options: AnthropicOptions, conversation: &Conversation) -> Result<Turn, ModelError> {
+    let model = Anthropic::new(options).expect("options that work");
+    let answer = runtime().block_on(model.turn(conversation));
     if let Err(error) = &answer {
         let shown = format!("{error} {error:?}");
         assert!(
@@ -109,6 +112,18 @@ fn a_text_answer_comes_with_its_usage_and_request_id() {
         }
     );
     assert_eq!(turn.request_id.as_deref(), Some("req_fake"));
+}
+
+#[test]
+fn turns_share_one_connection() {
+    let fake = FakeClaude::start();
+    let model = Anthropic::new(options(&fake.url())).unwrap();
+    let runtime = runtime();
+    for _ in 0..3 {
+        fake.expect(Reply::text("ok"));
+        runtime.block_on(model.turn(&hello())).unwrap();
+    }
+    assert_eq!(fake.connections(), 1);
 }
 
 #[test]

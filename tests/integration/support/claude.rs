@@ -117,6 +117,11 @@ impl FakeClaude {
         self.server.url()
     }
 
+    /// How many connections were made so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.server.connections()
+    }
+
     /// Adds a reply to the end of the script.
     pub(crate) fn expect(&self, reply: Reply) -> &Self {
         lock(&self.state).script.push_back(reply);

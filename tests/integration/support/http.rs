@@ -200,6 +200,11 @@ impl HttpServer {
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
+
+    /// How many connections were made so far.
+    pub(crate) fn connections(&self) -> usize {
+        lock(&self.shared.live).connections.len()
+    }
 }
 
 impl Drop for HttpServer {

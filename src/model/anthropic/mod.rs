@@ -29,7 +29,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait, after a complete turn, for the end of the HTTP body: only a body read to its end leaves the
 /// connection free for the next turn.
-const END_OF_BODY_TIMEOUT: Duration = Duration::from_millis(250);
+const END_OF_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How hard the model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

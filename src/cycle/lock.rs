@@ -79,7 +79,7 @@ impl WakeLock {
             .mode(0o600)
             .open(path)
             .map_err(io)?;
-        match file.try_lock_exclusive() {
+        match FileExt::try_lock_exclusive(&file) {
             Ok(()) => {}
             Err(error) if error.kind() == fs2::lock_contended_error().kind() => return Err(LockError::Held(read(path))),
             Err(error) => return Err(io(error)),
@@ -131,7 +131,7 @@ impl Drop for WakeLock {
 /// Whether some process holds the lock now. Takes it for an instant to find out.
 pub fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
-    match file.try_lock_shared() {
+    match FileExt::try_lock_shared(&file) {
         Ok(()) => false,
         Err(error) => error.kind() == fs2::lock_contended_error().kind(),
     }

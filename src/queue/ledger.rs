@@ -34,10 +34,10 @@ impl Store {
                     cycle_id,
                     rfc3339(now),
                     model,
-                    usage.input,
-                    usage.output,
-                    usage.cache_read,
-                    usage.cache_write,
+                    tokens(usage.input),
+                    tokens(usage.output),
+                    tokens(usage.cache_read),
+                    tokens(usage.cache_write),
                     cost_usd,
                     discarded
                 ],
@@ -63,10 +63,24 @@ impl Store {
         );
         let spent = self.conn.query_row(&sql, [value], |row| {
             Ok(Spent {
-                tokens: Usage { input: row.get(0)?, output: row.get(1)?, cache_read: row.get(2)?, cache_write: row.get(3)? },
+                tokens: Usage {
+                    input: count(row.get(0)?),
+                    output: count(row.get(1)?),
+                    cache_read: count(row.get(2)?),
+                    cache_write: count(row.get(3)?),
+                },
                 cost_usd: row.get(4)?,
             })
         })?;
         Ok(spent)
     }
+}
+
+/// SQLite's integers are signed.
+fn tokens(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn count(tokens: i64) -> u64 {
+    u64::try_from(tokens).unwrap_or(0)
 }

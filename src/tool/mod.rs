@@ -16,6 +16,7 @@ mod tell;
 mod world;
 
 pub use plan::{Complexity, Plan, Step};
+pub(crate) use reply::answer;
 pub use world::{Chat, Documents, World};
 
 use schemars::JsonSchema;

@@ -10,7 +10,7 @@ pub mod price;
 pub mod retry;
 pub mod stream;
 
-use std::{error::Error as _, fmt, sync::OnceLock, time::Duration};
+use std::{error::Error as _, fmt, ops::Deref, sync::OnceLock, time::Duration};
 
 use reqwest::{
     Client, Response, Url,
@@ -26,6 +26,10 @@ const API_VERSION: &str = "2023-06-01";
 
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long to wait, after a complete turn, for the end of the HTTP body: only a body read to its end leaves the
+/// connection free for the next turn.
+const END_OF_BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How hard the model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,19 +180,26 @@ impl Anthropic {
     async fn read(&self, mut response: Response) -> Result<Turn, ModelError> {
         let request_id = header(&response, "request-id").map(str::to_owned);
         let mut stream = stream::TurnStream::default();
-        loop {
-            let chunk = self.unless_silent(response.chunk()).await;
-            let chunk = chunk.map_err(|error| match error {
-                ModelError::Transient { why, .. } => stream.broken(&why),
-                other => other,
-            })?;
-            match chunk {
-                Some(bytes) if stream.push(&bytes).map_err(|error| self.redacted(error))? => break,
-                Some(_) => {}
-                None => break,
+        while let Some(bytes) = self.next_piece(&mut response, &stream).await? {
+            if stream.push(&bytes).map_err(|error| self.redacted(error))? {
+                let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+                // Whether the body ended in time makes no difference to the turn.
+                drop(tokio::time::timeout(END_OF_BODY_TIMEOUT, rest).await);
+                break;
             }
         }
         stream.finish(request_id)
+    }
+
+    /// The next bytes of the answer; a fault counts what the turn has cost so far.
+    async fn next_piece(
+        &self,
+        response: &mut Response,
+        stream: &stream::TurnStream,
+    ) -> Result<Option<impl Deref<Target = [u8]> + use<>>, ModelError> {
+        self.unless_silent(response.chunk())
+            .await
+            .map_err(|fault| stream.broken(&fault.to_string()))
     }
 
     /// The error of an answer other than 200, from as much of its body as can be had.
@@ -215,7 +226,7 @@ impl Anthropic {
     async fn unless_silent<T>(&self, answer: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
         match tokio::time::timeout(self.idle_timeout, answer).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.redacted(transient(connection_fault(error)))),
+            Ok(Err(error)) => Err(self.redacted(transient(connection_fault(&error)))),
             Err(_) => Err(transient(format!("Claude was silent for {:?}", self.idle_timeout))),
         }
     }
@@ -229,7 +240,7 @@ impl Anthropic {
             .redirect(redirect::Policy::none())
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| self.redacted(transient(connection_fault(error))))?;
+            .map_err(|error| self.redacted(transient(connection_fault(&error))))?;
         Ok(self.client.get_or_init(|| client))
     }
 
@@ -281,9 +292,8 @@ fn transient(why: String) -> ModelError {
     }
 }
 
-/// What went wrong with the connection, without its URL.
-fn connection_fault(error: reqwest::Error) -> String {
-    let error = error.without_url();
+/// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
+fn connection_fault(error: &reqwest::Error) -> String {
     let what = match (error.is_connect(), error.is_timeout()) {
         (true, _) => "The Claude API can't be reached",
         (false, true) => "Claude took longer than a turn may take",

@@ -1,5 +1,8 @@
-//! What the stories stand on.
+//! What the stories stand on: real servers on loopback that check every request and fail a test on anything unexpected
+//! or left over.
 
+pub(crate) mod claude;
+pub(crate) mod http;
 pub(crate) mod telegram;
 mod telegram_server;
 mod telegram_spec;

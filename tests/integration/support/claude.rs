@@ -1,0 +1,209 @@
+//! A fake Claude Messages API: scripted replies over a real socket, and a strict eye on every request.
+//!
+//! A request that the real API would refuse, or that breaks what a conversation must keep (see [`check`] and
+//! [`history`]), is answered with 400 and remembered; so is one that the script doesn't expect. When the server is
+//! dropped, remembered violations and replies left over fail the test.
+
+mod check;
+mod history;
+mod reply;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+pub(crate) use self::reply::{Block, Reply};
+use self::{history::Histories, reply::Answer};
+use super::http::{HttpServer, Request, Response, lock};
+
+/// The key that the server accepts.
+pub(crate) const API_KEY: &str = "sk-ant-api03-fake-key-for-the-tests-0123456789";
+
+/// The running server.
+pub(crate) struct FakeClaude {
+    server: HttpServer,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    script: VecDeque<Reply>,
+    requests: Vec<ClaudeRequest>,
+    violations: Vec<String>,
+    histories: Histories,
+}
+
+/// A request that the server has read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ClaudeRequest {
+    /// The body as it came.
+    pub(crate) raw: String,
+    /// The body, parsed.
+    pub(crate) json: serde_json::Value,
+    /// Raw JSON, empty if it wasn't sent.
+    pub(crate) system: String,
+    /// Raw JSON, empty if it wasn't sent.
+    pub(crate) tools: String,
+    /// Raw JSON, one object a message.
+    pub(crate) messages: Vec<String>,
+}
+
+impl ClaudeRequest {
+    fn parse(raw: String) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Body<'a> {
+            #[serde(default, borrow)]
+            system: Option<&'a RawValue>,
+            #[serde(default, borrow)]
+            tools: Option<&'a RawValue>,
+            #[serde(borrow)]
+            messages: Vec<&'a RawValue>,
+        }
+        let owned = |value: &RawValue| value.get().to_owned();
+        let body: Body<'_> = serde_json::from_str(&raw).map_err(|error| format!("body: {error}"))?;
+        let json = serde_json::from_str(&raw).map_err(|error| format!("body: {error}"))?;
+        let system = body.system.map(owned).unwrap_or_default();
+        let tools = body.tools.map(owned).unwrap_or_default();
+        let messages = body.messages.into_iter().map(owned).collect();
+        Ok(Self {
+            json,
+            system,
+            tools,
+            messages,
+            raw,
+        })
+    }
+
+    /// All that the last message says: its text blocks and the text of its tool results, one a line.
+    pub(crate) fn last_text(&self) -> String {
+        fn texts(value: &serde_json::Value, found: &mut Vec<String>) {
+            match value {
+                serde_json::Value::String(text) => found.push(text.clone()),
+                serde_json::Value::Array(blocks) => blocks.iter().for_each(|block| texts(block, found)),
+                serde_json::Value::Object(block) => {
+                    ["text", "content"]
+                        .iter()
+                        .filter_map(|key| block.get(*key))
+                        .for_each(|inner| texts(inner, found));
+                }
+                _ => {}
+            }
+        }
+        let mut found = Vec::new();
+        if let Some(last) = self.json["messages"].as_array().and_then(|messages| messages.last()) {
+            texts(last, &mut found);
+        }
+        found.join("\n")
+    }
+}
+
+impl FakeClaude {
+    /// Starts with an empty script: any request is a violation until a reply is expected.
+    pub(crate) fn start() -> Self {
+        let state = Arc::new(Mutex::new(State::default()));
+        let answering = Arc::clone(&state);
+        let server = HttpServer::start(move |request| lock(&answering).answer(request));
+        Self { server, state }
+    }
+
+    /// The base URL for the client.
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// How many connections were made so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.server.connections()
+    }
+
+    /// Adds a reply to the end of the script.
+    pub(crate) fn expect(&self, reply: Reply) -> &Self {
+        lock(&self.state).script.push_back(reply);
+        self
+    }
+
+    /// Every request that could be read, oldest first, refused ones included.
+    pub(crate) fn requests(&self) -> Vec<ClaudeRequest> {
+        lock(&self.state).requests.clone()
+    }
+
+    /// Takes the violations seen so far, so that they don't fail the test: for tests of the fake itself.
+    pub(crate) fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.state).violations)
+    }
+
+    /// Takes the replies that nobody asked for and says how many they were: for stories that end early on purpose.
+    pub(crate) fn take_leftovers(&self) -> usize {
+        std::mem::take(&mut lock(&self.state).script).len()
+    }
+}
+
+impl Drop for FakeClaude {
+    fn drop(&mut self) {
+        let state = lock(&self.state);
+        if std::thread::panicking() {
+            return;
+        }
+        let (violations, leftover) = (state.violations.clone(), state.script.len());
+        drop(state);
+        assert!(
+            violations.is_empty(),
+            "the fake Claude saw what the real one refuses: {violations:#?}"
+        );
+        assert!(
+            leftover == 0,
+            "{leftover} scripted replies of the fake Claude were never asked for"
+        );
+    }
+}
+
+impl State {
+    fn answer(&mut self, http: &Request) -> Response {
+        let request = match ClaudeRequest::parse(http.text()) {
+            Ok(request) => request,
+            Err(fault) => return self.refuse(&[fault]),
+        };
+        self.requests.push(request.clone());
+        let mut faults = check::request(http, &request);
+        let broken_prefix = self.histories.check(&request);
+        let is_prefix_broken = !broken_prefix.is_empty();
+        faults.extend(broken_prefix);
+        if is_prefix_broken {
+            faults.insert(0, SIGNATURE_FAULT.to_owned());
+        }
+        if !faults.is_empty() {
+            return self.refuse(&faults);
+        }
+        let Some(reply) = self.script.pop_front() else {
+            self.violations.push(format!(
+                "a request that the script doesn't expect: {}",
+                request.last_text()
+            ));
+            return reply::error_response(500, "api_error", "the script is empty");
+        };
+        let Answer { response, delivered } = reply.answer(&request);
+        self.histories.record(request, delivered);
+        response
+    }
+
+    fn refuse(&mut self, faults: &[String]) -> Response {
+        self.violations.extend_from_slice(faults);
+        let is_auth = faults.iter().any(|fault| fault.starts_with("x-api-key"));
+        let (status, kind) = if is_auth {
+            (401, "authentication_error")
+        } else {
+            (400, "invalid_request_error")
+        };
+        reply::error_response(status, kind, &faults.join("; "))
+    }
+}
+
+/// What the real API says when anything before a signed thinking block changed.
+const SIGNATURE_FAULT: &str =
+    "Invalid `signature` in `thinking` block. The block is bound to a different conversation.";

@@ -1,7 +1,7 @@
 //! Markdown, as minds write it, made into messages that Telegram takes: values in, values out.
 //!
-//! The Markdown is read once into plain text with spans of formatting over it ([`styled`]), the text is cut into parts
-//! where a reader would pause ([`split`]), and each part's HTML is written from the spans that reach into it. A part carries
+//! The Markdown is read once into plain text with spans of formatting over it (`styled`), the text is cut into parts
+//! where a reader would pause (`split`), and each part's HTML is written from the spans that reach into it. A part carries
 //! its text without formatting too, so that an answer arrives even when Telegram refuses the formatting.
 
 mod blocks;
@@ -18,7 +18,7 @@ pub const MESSAGE_UNITS_MAX: usize = 4096;
 /// What [`with_repeat_mark`] adds below a part.
 const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confirmed.";
 
-/// The longest part in UTF-16 code units: every part keeps room for two line breaks and [`REPEAT_MARK`].
+/// The longest part in UTF-16 code units: every part keeps room for two line breaks and the repeat mark.
 const PART_UNITS_MAX: usize = MESSAGE_UNITS_MAX - 96;
 
 /// One message's worth of rendered text.

@@ -119,10 +119,10 @@ impl Cuts {
     }
 }
 
-/// Whether the byte at `at` is inside a code block, where blank lines separate nothing.
+/// Whether the byte at `at` is inside a code block, where blank lines separate nothing. Nothing begins within a code
+/// block, so it can only be the last span that begins before.
 fn in_pre(styled: &Styled, at: usize) -> bool {
-    styled
-        .spans
-        .iter()
-        .any(|span| matches!(span.style, Style::Pre { .. }) && span.range.contains(&at))
+    let begun = styled.spans.partition_point(|span| span.range.start <= at);
+    let last = begun.checked_sub(1).and_then(|last| styled.spans.get(last));
+    last.is_some_and(|span| matches!(span.style, Style::Pre { .. }) && span.range.contains(&at))
 }

@@ -82,10 +82,13 @@ impl Style {
 impl Styled {
     /// The spans that reach into `cut`, shortened to it.
     fn spans_within(&self, cut: &Range<usize>) -> impl Iterator<Item = (Range<usize>, &Style)> {
-        self.spans.iter().filter_map(move |span| {
-            let clipped = span.range.start.max(cut.start)..span.range.end.min(cut.end);
-            (!clipped.is_empty()).then_some((clipped, &span.style))
-        })
+        self.spans
+            .iter()
+            .take_while(|span| span.range.start < cut.end)
+            .filter_map(move |span| {
+                let clipped = span.range.start.max(cut.start)..span.range.end.min(cut.end);
+                (!clipped.is_empty()).then_some((clipped, &span.style))
+            })
     }
 
     /// What a reader sees of `cut`.

@@ -1,6 +1,6 @@
 //! Telegram: the Bot API's client, what an update means, and the [`Channel`] that answers leave by.
 //!
-//! [`api`] makes one bounded call and sorts its failure by what to do ([`TelegramError`]); [`incoming`] decides without
+//! `api` makes one bounded call and sorts its failure by what to do ([`TelegramError`]); `incoming` decides without
 //! any call what an update is and whether its sender may speak. Polling, storing and trying again live in [`crate::bot`]
 //! and the outbox's delivery.
 

@@ -1,1 +1,207 @@
-//! (to come)
+//! Plain-text search over the documents, and the offline mind's rule for answering a question by quoting a fact.
+//!
+//! Words are compared in lower case and with plurals folded; the commonest English words don't count. It is meant for
+//! a few thousand lines, read anew each time: there is no index to go stale.
+
+use std::collections::{BTreeSet, HashSet};
+
+use chrono::NaiveDate;
+
+use super::{
+    DocKind,
+    episodic::part_date,
+    facts::origin_date,
+    sections::{Document, Part},
+    text::{is_blank, lines, split_comment, words},
+};
+
+/// How many facts are quoted at most as one answer.
+pub const MAX_QUOTES: usize = 5;
+
+/// Words that say nothing of what a text is about, in the folded form of [`words`].
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "am", "an", "and", "any", "anything", "are", "as", "at", "be", "been", "but", "by", "can", "could",
+    "did", "do", "doe", "does", "ever", "for", "from", "had", "has", "have", "her", "him", "his", "how", "i", "if", "in",
+    "is", "it", "its", "know", "me", "my", "of", "on", "or", "our", "please", "say", "she", "he", "should", "so",
+    "tell", "that", "the", "their", "them", "there", "they", "thi", "this", "to", "us", "was", "we", "were", "what",
+    "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
+];
+
+/// A line that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The document's path, as given.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The line without list mark, indent and trailing HTML comment.
+    pub text: String,
+    /// The heading that it stands under: a task's title, a topic, a day; empty above the first.
+    pub heading: String,
+    /// The day it was written: of the log, the day it stands under; of a fact, the day of its origin.
+    pub date: Option<NaiveDate>,
+}
+
+/// The words of a query that carry its meaning, without repetition.
+pub fn content_words(query: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
+    words(query).into_iter().filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone())).collect()
+}
+
+/// The lines of `(path, text)` documents that share the most distinct words with the query, at most `limit`. Between
+/// equals the documents' order counts, and in the log the newest day and line come first. A query of stop words alone
+/// is searched by them.
+pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<Hit> {
+    let mut wanted = content_words(query);
+    if wanted.is_empty() {
+        wanted = words(query);
+    }
+    let mut found: Vec<(usize, Hit)> = Vec::new();
+    for (path, text) in docs {
+        let from = found.len();
+        each_line(path, text, |hit, _| {
+            let own: HashSet<String> = words(&hit.text).into_iter().collect();
+            let matched = wanted.iter().filter(|word| own.contains(*word)).count();
+            found.extend((matched > 0).then_some((matched, hit)));
+        });
+        if DocKind::of(path) == DocKind::Log
+            && let Some(here) = found.get_mut(from..)
+        {
+            here.sort_by_key(|(_, hit)| std::cmp::Reverse((hit.date, hit.line)));
+        }
+    }
+    found.sort_by_key(|(matched, _)| std::cmp::Reverse(*matched));
+    found.into_iter().take(limit).map(|(_, hit)| hit).collect()
+}
+
+/// The facts that answer a question without a mind, or `None` when none does: those that have all its content words
+/// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
+/// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`].
+pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
+    let wanted = content_words(question);
+    if wanted.is_empty() {
+        return None;
+    }
+    let needed = if wanted.len() <= 2 { wanted.len() } else { wanted.len() - 1 };
+    let mut found: Vec<(usize, Hit)> = Vec::new();
+    for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
+        each_line(path, text, |hit, is_item| {
+            let own: BTreeSet<String> = words(&hit.text).into_iter().collect();
+            let topic: BTreeSet<String> = words(&hit.heading).into_iter().collect();
+            let matched = wanted.iter().filter(|word| own.contains(*word) || topic.contains(*word)).count();
+            let by_itself = wanted.iter().any(|word| own.contains(word));
+            found.extend((is_item && by_itself && matched >= needed).then_some((matched, hit)));
+        });
+    }
+    let best = found.iter().map(|(matched, _)| *matched).max()?;
+    Some(found.into_iter().filter(|(matched, _)| *matched == best).map(|(_, hit)| hit).take(MAX_QUOTES).collect())
+}
+
+/// Hands over each line that isn't blank or a heading of a part, and whether it belongs to a bullet item. In
+/// documents of facts and logs an item is one "line" however often it is wrapped.
+fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
+    let document = Document::split(text);
+    let whole_items = matches!(DocKind::of(path), DocKind::Facts | DocKind::Log);
+    for part in &document.parts {
+        let mut at = part.body_start;
+        let mut plain = |from: usize, to: usize, is_item: bool| {
+            let mut at = from;
+            for line in lines(document.slice(&(from..to))) {
+                let hit = hit(path, part, document.line_of(at), line);
+                at += line.len();
+                if !is_blank(&hit.text) {
+                    take(hit, is_item);
+                }
+            }
+        };
+        for item in &part.items {
+            plain(at, item.start, false);
+            if !whole_items {
+                plain(item.start, item.end, true);
+            }
+            at = item.end;
+        }
+        plain(at, part.range.end, false);
+        for item in part.items.iter().filter(|_| whole_items) {
+            take(hit(path, part, document.line_of(item.start), document.slice(item)), true);
+        }
+    }
+}
+
+fn hit(path: &str, part: &Part, line: usize, raw: &str) -> Hit {
+    let mut date = part_date(part);
+    let mut shown: Vec<&str> = Vec::new();
+    for line in lines(raw) {
+        let (text, comment) = split_comment(line);
+        date = date.or_else(|| comment.and_then(origin_date));
+        shown.push(text.trim());
+    }
+    let joined = shown.join(" ");
+    let text = joined.trim().trim_start_matches(['-', '*', '+']).trim();
+    Hit { path: path.to_owned(), line, text: text.to_owned(), heading: part.title.clone(), date }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::memory::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY, strategies::document};
+
+    const FACTS: &str = "## People\n- Anna’s birthday is 3 May <!-- wake 20261121T140302Z-812 message 41 -->\n- Bob likes\n  green tea\n\n## Car\n- plate is B-XY 12\n\nThe birthday of nobody.\n";
+    const LOG: &str = "## 2026-11-20\n- 09:00 told Anna of tea\n\n## 2026-11-21\n- 10:00 told Bob of tea\n- 11:00 told Anna of tea\n";
+
+    fn docs() -> [(&'static str, &'static str); 3] {
+        [(SEMANTIC_MEMORY, FACTS), (EPISODIC_MEMORY, LOG), (ACTIVE, "## Buy teas\n- why: Bob\n\ngreen ones\n")]
+    }
+
+    fn quoted(question: &str) -> Vec<String> {
+        quote(&docs(), question).unwrap_or_default().into_iter().map(|hit| hit.text).collect()
+    }
+
+    #[test]
+    fn the_most_words_win_and_the_log_is_newest_first() {
+        let hits = search(&docs(), "What teas does Bob like?", 9);
+        let shown: Vec<String> = hits.iter().map(|hit| format!("{}:{} [{}] {}", hit.path, hit.line, hit.heading, hit.text)).collect();
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        memory/agent-memory/semantic-memory.md:3 [People] Bob likes green tea
+        memory/agent-memory/episodic-memory.md:5 [2026-11-21] 10:00 told Bob of tea
+        memory/agent-memory/episodic-memory.md:6 [2026-11-21] 11:00 told Anna of tea
+        memory/agent-memory/episodic-memory.md:2 [2026-11-20] 09:00 told Anna of tea
+        memory/project-memory/active.md:2 [Buy teas] why: Bob
+        ");
+        assert_eq!(search(&docs(), "tea", 1).len(), 1);
+        assert_eq!(search(&docs(), "zebra", 9), []);
+        assert_eq!(search(&docs(), "", 9), []);
+    }
+
+    #[test]
+    fn a_question_is_answered_by_a_fact_or_not_at_all() {
+        assert_eq!(quoted("When is Anna's birthday?"), ["Anna’s birthday is 3 May"]);
+        assert_eq!(quoted("what is the plate of my car"), ["plate is B-XY 12"]);
+        assert_eq!(quoted("which green tea does Bob prefer"), ["Bob likes green tea"]);
+        for no_answer in ["What is it?", "Who is Bob's boss?", "birthday", "what about Anna and her car?", "?", "people"] {
+            if no_answer == "birthday" {
+                assert_eq!(quoted(no_answer).len(), 1);
+            } else {
+                assert_eq!(quoted(no_answer), Vec::<String>::new(), "{no_answer}");
+            }
+        }
+        let hits = quote(&docs(), "Anna's birthday").unwrap();
+        assert_eq!(hits[0].date, NaiveDate::from_ymd_opt(2026, 11, 21));
+        assert_eq!((hits[0].line, hits[0].heading.as_str()), (2, "People"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_searched_is_found_in_the_text(text in document(), query in "[a-z ]{0,20}|fact|hello code") {
+            for path in [SEMANTIC_MEMORY, EPISODIC_MEMORY, ACTIVE] {
+                for hit in search(&[(path, &text)], &query, 5) {
+                    let first = hit.text.split_whitespace().next().unwrap_or_default().to_owned();
+                    prop_assert!(text.contains(&first));
+                }
+                let _quote = quote(&[(path, &text)], &query);
+            }
+        }
+    }
+}

@@ -304,7 +304,7 @@ const HTML_CLOSERS: [(&str, &str); 5] = [
 
 /// What to write between `before` (one part's bytes) and a block so that the block is read as Markdown of its own: the
 /// first of a line ending, blank lines and closing marks after which a heading would be read as one.
-fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
+pub(super) fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
     let before = slice(before, mark_length(before)..before.len());
     let lead = if ends_line(before) { "" } else { eol };
     let before = slice(before, front_matter_length(before)..before.len());

@@ -361,6 +361,43 @@ impl TaskList {
     }
 }
 
+/// One task's bytes, cut into what a merge works on: joined they are the task.
+pub(super) struct RawTask<'a> {
+    pub(super) heading: &'a str,
+    pub(super) keys: Vec<RawKey<'a>>,
+    pub(super) rest: &'a str,
+}
+
+/// A key's lines, with the blank ones before them.
+pub(super) struct RawKey<'a> {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) raw: &'a str,
+}
+
+/// Cuts the bytes of one task.
+pub(super) fn raw_task(text: &str) -> Option<RawTask<'_>> {
+    let document = Document::split(text);
+    let part = document.sections().next()?;
+    let task = read_task(&document, part, &mut Vec::new());
+    let mut at = part.body_start;
+    let mut keys = Vec::new();
+    for key in task.keys {
+        let raw = slice(text, at..key.range.end);
+        at = key.range.end;
+        keys.push(RawKey {
+            name: key.name.to_lowercase(),
+            value: key.value,
+            raw,
+        });
+    }
+    Some(RawTask {
+        heading: slice(text, 0..part.body_start),
+        keys,
+        rest: slice(text, at..text.len()),
+    })
+}
+
 fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec<Problem>) -> Task {
     let mut keys: Vec<Key> = Vec::new();
     let mut keys_end = part.body_start;

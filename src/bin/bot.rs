@@ -1,1 +1,5 @@
-fn main() {}
+//! The `bot` binary; see [`reveille::cli::bot`].
+
+fn main() -> std::process::ExitCode {
+    reveille::cli::bot::main()
+}

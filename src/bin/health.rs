@@ -1,1 +1,5 @@
-fn main() {}
+//! The `health` binary; see [`reveille::cli::health`].
+
+fn main() -> std::process::ExitCode {
+    reveille::cli::health::main()
+}

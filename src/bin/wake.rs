@@ -1,1 +1,5 @@
-fn main() {}
+//! The `wake` binary; see [`reveille::cli::wake`].
+
+fn main() -> std::process::ExitCode {
+    reveille::cli::wake::main()
+}

@@ -40,7 +40,9 @@ pub async fn deliver(
     let mut delivered = Delivered::default();
     let begun = std::time::Instant::now();
     while begun.elapsed() < BOUND {
-        let Some(claimed) = store.claim_part(only, me, clock.now())? else { break };
+        let Some(claimed) = store.claim_part(only, me, clock.now())? else {
+            break;
+        };
         let outcome = send(channel, &claimed, clock).await;
         match &outcome {
             PartOutcome::Sent(_) => delivered.sent += 1,
@@ -55,8 +57,15 @@ pub async fn deliver(
 }
 
 async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock) -> PartOutcome {
-    let part = render::Part { html: claimed.html.clone(), plain: claimed.plain.clone() };
-    let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
+    let part = render::Part {
+        html: claimed.html.clone(),
+        plain: claimed.plain.clone(),
+    };
+    let part = if claimed.is_repeat {
+        render::with_repeat_mark(&part)
+    } else {
+        part
+    };
     let outgoing = Outgoing {
         chat_id: claimed.chat_id,
         thread_id: claimed.thread_id,
@@ -65,7 +74,10 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock) -> Pa
         plain: part.plain,
         silent: false,
     };
-    let later = |wait: TimeDelta, why: String| PartOutcome::Later { not_before: clock.now() + wait, why };
+    let later = |wait: TimeDelta, why: String| PartOutcome::Later {
+        not_before: clock.now() + wait,
+        why,
+    };
     match channel.send(&outgoing).await {
         Ok(sent) => PartOutcome::Sent(sent.message_id),
         Err(SendError::Later { after, why }) => later(TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX), why),

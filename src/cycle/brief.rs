@@ -83,7 +83,10 @@ pub fn opening(brief: &Brief<'_>) -> String {
 /// A user message for messages that came during the cycle, raw JSON.
 pub fn joined(new: &[&Incoming], now: DateTime<Utc>, tz: Tz) -> String {
     let now = now.with_timezone(&tz);
-    let blocks = [format!("It is {} now. More has come in while you worked.", now.format("%H:%M")), messages(new, tz)];
+    let blocks = [
+        format!("It is {} now. More has come in while you worked.", now.format("%H:%M")),
+        messages(new, tz),
+    ];
     user_blocks(&blocks)
 }
 
@@ -104,10 +107,19 @@ pub struct Shown {
 
 /// Reads the messages back that a user message shows, for the offline mind.
 pub fn shown(raw: &str) -> Vec<Shown> {
-    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else { return Vec::new() };
-    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
+    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
+        return Vec::new();
+    };
+    let blocks = message
+        .get("content")
+        .and_then(|content| content.as_array())
+        .cloned()
+        .unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-    texts.filter(|text| text.starts_with("<messages>")).flat_map(shown_in).collect()
+    texts
+        .filter(|text| text.starts_with("<messages>"))
+        .flat_map(shown_in)
+        .collect()
 }
 
 fn shown_in(block: &str) -> Vec<Shown> {
@@ -146,7 +158,11 @@ fn situation(brief: &Brief<'_>) -> String {
         text.push_str(&format!("\nAlready done in this wake, without you: {}", escape(done)));
     }
     for (id, subject) in brief.person_commits {
-        text.push_str(&format!("\nA person committed {}: {}", id.chars().take(8).collect::<String>(), escape(subject)));
+        text.push_str(&format!(
+            "\nA person committed {}: {}",
+            id.chars().take(8).collect::<String>(),
+            escape(subject)
+        ));
     }
     text.push_str("\n</situation>");
     text
@@ -154,7 +170,14 @@ fn situation(brief: &Brief<'_>) -> String {
 
 fn memories(documents: &Documents) -> String {
     let mut text = String::from("<memory>");
-    for path in [memory::CONTEXT, memory::ACTIVE, memory::BACKLOG, memory::WORKING_MEMORY, memory::SEMANTIC_MEMORY, memory::EPISODIC_MEMORY] {
+    for path in [
+        memory::CONTEXT,
+        memory::ACTIVE,
+        memory::BACKLOG,
+        memory::WORKING_MEMORY,
+        memory::SEMANTIC_MEMORY,
+        memory::EPISODIC_MEMORY,
+    ] {
         let Some(content) = documents.get(path) else {
             text.push_str(&format!("\n<file path=\"{path}\" missing=\"true\"/>"));
             continue;
@@ -164,8 +187,15 @@ fn memories(documents: &Documents) -> String {
         } else {
             head(&content, MAX_DOCUMENT_BYTES)
         };
-        let cut = if shown.len() < content.len() { " cut=\"memory_read and memory_search show the rest\"" } else { "" };
-        text.push_str(&format!("\n<file path=\"{path}\"{cut}>\n{}\n</file>", escape(shown.trim_end())));
+        let cut = if shown.len() < content.len() {
+            " cut=\"memory_read and memory_search show the rest\""
+        } else {
+            ""
+        };
+        text.push_str(&format!(
+            "\n<file path=\"{path}\"{cut}>\n{}\n</file>",
+            escape(shown.trim_end())
+        ));
     }
     text.push_str("\n</memory>");
     text
@@ -174,10 +204,16 @@ fn memories(documents: &Documents) -> String {
 fn recent(exchanges: &[Exchange], tz: Tz) -> String {
     let mut text = String::from("<recent_exchange>");
     for exchange in exchanges {
-        let at = exchange.at.map_or_else(String::new, |at| at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string());
+        let at = exchange.at.map_or_else(String::new, |at| {
+            at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
+        });
         let who = exchange.from.as_deref().unwrap_or("you");
         let words = clip(&exchange.text, MAX_EXCHANGE_CHARS);
-        text.push_str(&format!("\n<said by=\"{}\" at=\"{at}\">\n{}\n</said>", escape(who), escape(&words)));
+        text.push_str(&format!(
+            "\n<said by=\"{}\" at=\"{at}\">\n{}\n</said>",
+            escape(who),
+            escape(&words)
+        ));
     }
     text.push_str("\n</recent_exchange>");
     text
@@ -186,8 +222,14 @@ fn recent(exchanges: &[Exchange], tz: Tz) -> String {
 fn messages(messages: &[&Incoming], tz: Tz) -> String {
     let mut text = String::from("<messages>");
     for message in messages {
-        let at = message.received_at.map_or_else(String::new, |at| at.with_timezone(&tz).to_rfc3339());
-        text.push_str(&format!("\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"", message.id, escape(&message.kind)));
+        let at = message
+            .received_at
+            .map_or_else(String::new, |at| at.with_timezone(&tz).to_rfc3339());
+        text.push_str(&format!(
+            "\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"",
+            message.id,
+            escape(&message.kind)
+        ));
         if let Some(name) = &message.sender_name {
             text.push_str(&format!(" from=\"{}\"", escape(name)));
         }
@@ -196,16 +238,25 @@ fn messages(messages: &[&Incoming], tz: Tz) -> String {
         }
         text.push_str(">\n");
         if let Some(quoted) = &message.quoted {
-            text.push_str(&format!("<quoted>{}</quoted>\n", escape(&clip(quoted, MAX_EXCHANGE_CHARS))));
+            text.push_str(&format!(
+                "<quoted>{}</quoted>\n",
+                escape(&clip(quoted, MAX_EXCHANGE_CHARS))
+            ));
         }
-        text.push_str(&format!("{}\n</message>", escape(&clip(&message.text, MAX_MESSAGE_CHARS))));
+        text.push_str(&format!(
+            "{}\n</message>",
+            escape(&clip(&message.text, MAX_MESSAGE_CHARS))
+        ));
     }
     text.push_str("\n</messages>");
     text
 }
 
 fn user_blocks(blocks: &[String]) -> String {
-    let blocks: Vec<_> = blocks.iter().map(|text| serde_json::json!({"type": "text", "text": text})).collect();
+    let blocks: Vec<_> = blocks
+        .iter()
+        .map(|text| serde_json::json!({"type": "text", "text": text}))
+        .collect();
     serde_json::json!({"role": "user", "content": blocks}).to_string()
 }
 

@@ -25,8 +25,6 @@ use crate::{
 
 /// Requests that one cycle makes at most.
 const MAX_ROUNDS: u32 = 30;
-/// The longest answer, in tokens, thinking included.
-pub const MAX_TOKENS: u64 = 16_000;
 
 /// How driving a cycle ended.
 pub(super) enum Driven {
@@ -100,7 +98,11 @@ impl Wake<'_> {
             mind: self.context.model.name().to_owned(),
             now,
             tz: config.timezone,
-            chat: chat_id.map(|id| Chat { id, thread_id, reply_to: last_channel_id(messages, open) }),
+            chat: chat_id.map(|id| Chat {
+                id,
+                thread_id,
+                reply_to: last_channel_id(messages, open),
+            }),
             open_messages: open.to_vec(),
             replies: 0,
             owner_chat_id: config.owner_chat_id,
@@ -130,8 +132,11 @@ impl Wake<'_> {
             Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
             None => Vec::new(),
         };
-        let messages: Vec<&Incoming> =
-            observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
+        let messages: Vec<&Incoming> = observation
+            .messages
+            .iter()
+            .filter(|message| ids.contains(&message.id))
+            .collect();
         let raw = brief::opening(&brief::Brief {
             wake_id: &cycle.id,
             now: world.now,
@@ -143,7 +148,10 @@ impl Wake<'_> {
             messages: &messages,
             documents: &world.documents,
         });
-        Ok(Entry::Said { raw: redactor.redact(&raw), messages: ids.to_vec() })
+        Ok(Entry::Said {
+            raw: redactor.redact(&raw),
+            messages: ids.to_vec(),
+        })
     }
 
     /// Runs the machine until it is finished or interrupted.
@@ -168,7 +176,15 @@ impl Wake<'_> {
                 }
                 Step::Call(request) => self.call(cycle, state, world, &registry, &request, plan_file)?,
                 Step::Reject { call, why } => self.settle(cycle, state, &call, why.to_owned(), true, None, &[])?,
-                Step::Say(raw) => self.record(&cycle.id, state, Entry::Said { raw, messages: Vec::new() }, &[])?,
+                Step::Say(raw) => self.record(
+                    &cycle.id,
+                    state,
+                    Entry::Said {
+                        raw,
+                        messages: Vec::new(),
+                    },
+                    &[],
+                )?,
                 Step::Answer { text, outcome } => self.answer(cycle, state, world, text, outcome)?,
                 Step::Join => {
                     if !self.join(cycle, state, world)? {
@@ -194,7 +210,9 @@ impl Wake<'_> {
                         tracing::info!(attempt, "the mind answered after a retry");
                     }
                     self.store.upkeep_recovered(self.fence, observe::MODEL, self.now())?;
-                    let Turn { content, stop, usage, .. } = turn;
+                    let Turn {
+                        content, stop, usage, ..
+                    } = turn;
                     self.record(&cycle.id, state, Entry::Turn { content, stop, usage }, &[])?;
                     return Ok(Ok(()));
                 }
@@ -205,7 +223,15 @@ impl Wake<'_> {
             tracing::warn!(attempt, %why, "the mind did not answer");
             if let ModelError::Transient { spent, .. } = &error {
                 self.book(cycle, spent, true)?;
-                self.record(&cycle.id, state, Entry::Discarded { why: why.clone(), usage: *spent }, &[])?;
+                self.record(
+                    &cycle.id,
+                    state,
+                    Entry::Discarded {
+                        why: why.clone(),
+                        usage: *spent,
+                    },
+                    &[],
+                )?;
             }
             match retry::backoff(&error, attempt, fastrand::f64()) {
                 Some(wait) => {
@@ -251,11 +277,17 @@ impl Wake<'_> {
         if *usage == crate::model::Usage::default() {
             return Ok(());
         }
-        let cost_usd = if cycle.model == OFFLINE_MODEL { 0.0 } else { price::cost_usd(&cycle.model, usage) };
+        let cost_usd = if cycle.model == OFFLINE_MODEL {
+            0.0
+        } else {
+            price::cost_usd(&cycle.model, usage)
+        };
         self.report.tokens += *usage;
         self.report.cost_usd += cost_usd;
         let now = self.now();
-        Ok(self.store.book(self.fence, &cycle.id, &cycle.model, *usage, cost_usd, is_discarded, now)?)
+        Ok(self
+            .store
+            .book(self.fence, &cycle.id, &cycle.model, *usage, cost_usd, is_discarded, now)?)
     }
 
     /// Runs one call: journalled before, its outcome and changes in one transaction after.
@@ -281,7 +313,15 @@ impl Wake<'_> {
         match registry.call(&request.name, &request.input, world) {
             Ok(done) => {
                 let changes = self.redacted(done.changes);
-                self.settle(cycle, state, request, done.content, false, done.receipt.clone(), &changes)?;
+                self.settle(
+                    cycle,
+                    state,
+                    request,
+                    done.content,
+                    false,
+                    done.receipt.clone(),
+                    &changes,
+                )?;
                 self.take_note(world, &changes)?;
                 let recorded = match (&state.plan, request.name.as_str()) {
                     (Some(plan), "plan") => plan_file.plan(plan),
@@ -325,9 +365,10 @@ impl Wake<'_> {
         changes
             .into_iter()
             .map(|change| match change {
-                Change::Send(message) => {
-                    Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message })
-                }
+                Change::Send(message) => Change::Send(NewOutgoing {
+                    text: redactor.redact(&message.text),
+                    ..message
+                }),
                 other => other,
             })
             .collect()
@@ -341,7 +382,10 @@ impl Wake<'_> {
                 Change::Send(message) => {
                     world.told_keys.extend(message.key.clone());
                     world.told_today += u32::from(message.kind == "tell");
-                    self.report.replies.push(super::Reply { chat_id: message.chat_id, text: message.text.clone() });
+                    self.report.replies.push(super::Reply {
+                        chat_id: message.chat_id,
+                        text: message.text.clone(),
+                    });
                 }
                 Change::AddReminder(_) | Change::EndReminder { .. } => world.reminders = self.store.reminders()?,
                 Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } => {}
@@ -362,7 +406,11 @@ impl Wake<'_> {
         world.open_messages.clone_from(&state.open);
         let changes = self.redacted(answer(world, text, outcome));
         let messages = closed(&changes);
-        let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
+        let verb = if outcome == "refused" {
+            "Declined to answer"
+        } else {
+            "Answered"
+        };
         let receipt = format!("{verb} {}", super::orient::count(messages.len(), "message"));
         self.record(&cycle.id, state, Entry::Answered { messages, receipt }, &changes)?;
         self.take_note(world, &changes)
@@ -377,7 +425,9 @@ impl Wake<'_> {
         let new: Vec<&Incoming> = queued
             .iter()
             .filter(|message| (message.chat_id, message.thread_id) == (chat, cycle.thread_id))
-            .filter(|message| !state.messages.contains(&message.id) && super::orient::is_answerable(message, &mind, now))
+            .filter(|message| {
+                !state.messages.contains(&message.id) && super::orient::is_answerable(message, &mind, now)
+            })
             .collect();
         if new.is_empty() {
             return Ok(false);
@@ -402,7 +452,9 @@ impl Wake<'_> {
         let not_done = verify::not_done(plan, &state.receipts);
         let mut changes = Vec::new();
         if let Some(text) = verify::notice(&not_done) {
-            let (chat_id, thread_id) = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
+            let (chat_id, thread_id) = world
+                .chat
+                .map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
             changes.push(Change::Send(NewOutgoing {
                 chat_id,
                 text,
@@ -413,7 +465,14 @@ impl Wake<'_> {
             }));
         }
         let changes = self.redacted(changes);
-        self.record(&cycle.id, state, Entry::Verified { not_done: not_done.clone() }, &changes)?;
+        self.record(
+            &cycle.id,
+            state,
+            Entry::Verified {
+                not_done: not_done.clone(),
+            },
+            &changes,
+        )?;
         self.take_note(world, &changes)?;
         Ok(not_done)
     }
@@ -421,7 +480,11 @@ impl Wake<'_> {
 
 /// The tools of a mind.
 fn registry(mind: &str) -> Registry {
-    if mind == OFFLINE_MODEL { Registry::offline() } else { Registry::standard() }
+    if mind == OFFLINE_MODEL {
+        Registry::offline()
+    } else {
+        Registry::standard()
+    }
 }
 
 /// Messages that changes answer or put aside.
@@ -437,27 +500,56 @@ fn closed(changes: &[Change]) -> Vec<i64> {
 
 fn interrupt_of(error: ModelError, why: String) -> Interrupt {
     match error {
-        ModelError::Transient { retry_after, .. } => Interrupt::Unavailable { why, retry_after, needs_person: false },
-        ModelError::Account { .. } => Interrupt::Unavailable { why, retry_after: None, needs_person: true },
+        ModelError::Transient { retry_after, .. } => Interrupt::Unavailable {
+            why,
+            retry_after,
+            needs_person: false,
+        },
+        ModelError::Account { .. } => Interrupt::Unavailable {
+            why,
+            retry_after: None,
+            needs_person: true,
+        },
         // An unknown model is a setting to be mended, not a fault of the conversation.
-        ModelError::Rejected { status: 404, .. } => Interrupt::Unavailable { why, retry_after: None, needs_person: true },
+        ModelError::Rejected { status: 404, .. } => Interrupt::Unavailable {
+            why,
+            retry_after: None,
+            needs_person: true,
+        },
         ModelError::Rejected { .. } => Interrupt::Rejected(why),
     }
 }
 
 /// The channel's id of the last of these messages, to reply to.
 fn last_channel_id(messages: &[Incoming], ids: &[i64]) -> Option<i64> {
-    messages.iter().rev().find(|message| ids.contains(&message.id)).and_then(|message| message.channel_message_id)
+    messages
+        .iter()
+        .rev()
+        .find(|message| ids.contains(&message.id))
+        .and_then(|message| message.channel_message_id)
 }
 
 /// The skills that can be read, and notes on those that can't.
 fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
     let (mut skills, mut notes, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in documents.list() {
-        let Some(name) = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md")) else { continue };
-        match skill::parse(name, &documents.text(&path)) {
-            Ok(skill) if seen.insert(skill.name.clone()) => skills.push(skill),
-            Ok(_) => {}
+        let Some(folder) = path
+            .strip_prefix("skills/")
+            .and_then(|rest| rest.strip_suffix("/SKILL.md"))
+        else {
+            continue;
+        };
+        match skill::Skill::parse(&documents.text(&path)) {
+            Ok(skill) => {
+                notes.extend(
+                    skill
+                        .check_folder(folder)
+                        .map(|problem| super::skill_note(&path, &problem)),
+                );
+                if seen.insert(skill.name.clone()) {
+                    skills.push(skill);
+                }
+            }
             Err(problem) => notes.push(super::skill_note(&path, &problem)),
         }
     }

@@ -22,7 +22,10 @@ impl Wake<'_> {
     /// Writes the entry, commits, and concludes.
     pub(super) async fn finish(&mut self, repo: &Repo, mut ending: Ending<'_>) -> Result<(), WakeError> {
         let repairs = self.store.unnoted_repairs()?;
-        ending.account.notes.extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
+        ending
+            .account
+            .notes
+            .extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
         let staged = self.with_entry(repo, &ending);
         let message = self.commit_message(&ending)?;
         let changes = changes(&staged);
@@ -40,7 +43,9 @@ impl Wake<'_> {
                 published.commit.to_string()
             }
             Err(RepoError::Unfinished { commit, source }) => {
-                self.report.notes.push(format!("Commit {commit} is made; its files follow at the next wake: {source}"));
+                self.report.notes.push(format!(
+                    "Commit {commit} is made; its files follow at the next wake: {source}"
+                ));
                 commit.to_string()
             }
             Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. } | RepoError::Moved)) => {
@@ -139,7 +144,14 @@ impl Wake<'_> {
             &[
                 ("Wake-Id", ending.cycle_id),
                 ("Trigger", self.trigger),
-                ("Messages", &if messages.is_empty() { "none".to_owned() } else { messages.join(",") }),
+                (
+                    "Messages",
+                    &if messages.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        messages.join(",")
+                    },
+                ),
                 ("Model", &model),
                 ("Tokens", &tokens),
                 ("Cost-USD", &cost),
@@ -149,10 +161,14 @@ impl Wake<'_> {
 
     fn note_published(&mut self, published: &Published) {
         for path in &published.merged {
-            self.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
+            self.report
+                .notes
+                .push(format!("{path} was edited while I worked; both sides are in it."));
         }
         for left in &published.left_alone {
-            self.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
+            self.report
+                .notes
+                .push(format!("{} was written but not committed: it {}", left.path, left.why));
         }
     }
 
@@ -173,7 +189,10 @@ impl Wake<'_> {
         );
         self.report.notes.push(text.clone());
         self.alarm(&format!("parked/{}", ending.cycle_id), text.clone())?;
-        self.report.replies.push(Reply { chat_id: ending.chat_id.unwrap_or(self.context.config.owner_chat_id), text });
+        self.report.replies.push(Reply {
+            chat_id: ending.chat_id.unwrap_or(self.context.config.owner_chat_id),
+            text,
+        });
         Ok(commit.to_string())
     }
 }
@@ -182,6 +201,10 @@ impl Wake<'_> {
 pub(super) fn changes(staged: &[StagedFile]) -> Vec<repo::Change> {
     staged
         .iter()
-        .map(|file| repo::Change { path: file.path.clone(), base: file.base.clone(), content: Some(file.content.clone()) })
+        .map(|file| repo::Change {
+            path: file.path.clone(),
+            base: file.base.clone(),
+            content: Some(file.content.clone()),
+        })
         .collect()
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use fs2::FileExt as _;
+use fs2::FileExt;
 
 use crate::{clock::rfc3339, process::Identity};
 
@@ -63,14 +63,21 @@ pub struct Holder {
 impl Holder {
     /// The process that this says holds the lock.
     pub fn identity(&self) -> Identity {
-        Identity { pid: self.pid, boot_id: self.boot_id.clone(), started: self.process_started.clone() }
+        Identity {
+            pid: self.pid,
+            boot_id: self.boot_id.clone(),
+            started: self.process_started.clone(),
+        }
     }
 }
 
 impl WakeLock {
     /// Takes the lock without waiting.
     pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
-        let io = |source| LockError::Io { path: path.to_owned(), source };
+        let io = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
         let file = std::fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -81,10 +88,15 @@ impl WakeLock {
             .map_err(io)?;
         match FileExt::try_lock_exclusive(&file) {
             Ok(()) => {}
-            Err(error) if error.kind() == fs2::lock_contended_error().kind() => return Err(LockError::Held(read(path))),
+            Err(error) if error.kind() == fs2::lock_contended_error().kind() => {
+                return Err(LockError::Held(read(path)));
+            }
             Err(error) => return Err(io(error)),
         }
-        let mut lock = Self { file, path: path.to_owned() };
+        let mut lock = Self {
+            file,
+            path: path.to_owned(),
+        };
         lock.describe(me, now, None, None, None)?;
         Ok(lock)
     }
@@ -108,7 +120,10 @@ impl WakeLock {
             thread_id,
         };
         let line = serde_json::to_string(&holder).unwrap_or_default();
-        self.rewrite(&line).map_err(|source| LockError::Io { path: self.path.clone(), source })
+        self.rewrite(&line).map_err(|source| LockError::Io {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     fn rewrite(&mut self, line: &str) -> std::io::Result<()> {

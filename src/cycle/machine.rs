@@ -119,7 +119,11 @@ impl Cycle {
     /// A cycle before its first entry, with the fixed parts of its conversation.
     pub fn new(system: String, tools: String) -> Self {
         Self {
-            conversation: Conversation { system, tools, messages: Vec::new() },
+            conversation: Conversation {
+                system,
+                tools,
+                messages: Vec::new(),
+            },
             open: Vec::new(),
             messages: Vec::new(),
             replies: 0,
@@ -166,16 +170,29 @@ impl Cycle {
             Entry::Discarded { usage, .. } => self.usage += *usage,
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
             Entry::Called { .. } | Entry::Verified { .. } => {}
-            Entry::Outcome { call, name, content, is_error, receipt, closed } => {
+            Entry::Outcome {
+                call,
+                name,
+                content,
+                is_error,
+                receipt,
+                closed,
+            } => {
                 self.outcome(call, name, content, *is_error);
                 if !is_error {
-                    self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
+                    self.receipts.push(Receipt {
+                        tool: name.clone(),
+                        what: receipt.clone(),
+                    });
                     self.replies += usize::from(name == "reply");
                 }
                 self.open.retain(|id| !closed.contains(id));
             }
             Entry::Answered { messages, receipt } => {
-                self.receipts.push(Receipt { tool: "reply".to_owned(), what: Some(receipt.clone()) });
+                self.receipts.push(Receipt {
+                    tool: "reply".to_owned(),
+                    what: Some(receipt.clone()),
+                });
                 self.replies += 1;
                 self.open.retain(|id| !messages.contains(id));
             }
@@ -200,14 +217,31 @@ impl Cycle {
         if self.open.is_empty() {
             return Step::Finish;
         }
-        let done: Vec<_> = self.receipts.iter().filter_map(|receipt| receipt.what.as_deref()).collect();
+        let done: Vec<_> = self
+            .receipts
+            .iter()
+            .filter_map(|receipt| receipt.what.as_deref())
+            .collect();
         let done = if done.is_empty() {
             "Nothing was changed.".to_owned()
         } else {
-            format!("Done so far:\n{}", done.iter().map(|what| format!("- {what}")).collect::<Vec<_>>().join("\n"))
+            format!(
+                "Done so far:\n{}",
+                done.iter()
+                    .map(|what| format!("- {what}"))
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            )
         };
-        let said = if self.text.trim().is_empty() { String::new() } else { format!("{}\n\n", self.text.trim()) };
-        Step::Answer { text: format!("{said}{why} {done}"), outcome: "answered" }
+        let said = if self.text.trim().is_empty() {
+            String::new()
+        } else {
+            format!("{}\n\n", self.text.trim())
+        };
+        Step::Answer {
+            text: format!("{said}{why} {done}"),
+            outcome: "answered",
+        }
     }
 
     fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
@@ -218,7 +252,11 @@ impl Cycle {
             .into_iter()
             .map(|call| Pending {
                 is_complete: call.complete,
-                request: Request { id: call.id, name: call.name, input: call.input.get().to_owned() },
+                request: Request {
+                    id: call.id,
+                    name: call.name,
+                    input: call.input.get().to_owned(),
+                },
                 outcome: None,
             })
             .collect();
@@ -240,7 +278,10 @@ impl Cycle {
 
     fn outcome(&mut self, call: &str, name: &str, content: &str, is_error: bool) {
         let Phase::Acting(calls) = &mut self.phase else { return };
-        let Some(pending) = calls.iter_mut().find(|pending| pending.request.id == call && pending.outcome.is_none()) else {
+        let Some(pending) = calls
+            .iter_mut()
+            .find(|pending| pending.request.id == call && pending.outcome.is_none())
+        else {
             return;
         };
         if name == "plan" && !is_error {
@@ -254,19 +295,28 @@ impl Cycle {
         match stop {
             Stop::Refusal(_) if self.open.is_empty() => Step::Finish,
             Stop::Refusal(why) => {
-                let why = if why.trim().is_empty() { String::new() } else { format!(" It said: {}", why.trim()) };
+                let why = if why.trim().is_empty() {
+                    String::new()
+                } else {
+                    format!(" It said: {}", why.trim())
+                };
                 Step::Answer {
-                    text: format!("The model declined to work on this, so it is left as it is.{why} You can put it differently and send it again."),
+                    text: format!(
+                        "The model declined to work on this, so it is left as it is.{why} You can put it differently and send it again."
+                    ),
                     outcome: "refused",
                 }
             }
-            Stop::MaxTokens if self.continuations < MAX_CONTINUATIONS => {
-                Step::Say(user_text("(Your last turn was cut off at the output limit. Go on exactly where it stopped.)"))
-            }
+            Stop::MaxTokens if self.continuations < MAX_CONTINUATIONS => Step::Say(user_text(
+                "(Your last turn was cut off at the output limit. Go on exactly where it stopped.)",
+            )),
             Stop::MaxTokens => self.end_with("(My answer was cut off here: it was too long.)"),
             Stop::ContextExceeded => self.end_with("This conversation became too long for me to go on."),
             _ if self.open.is_empty() => Step::Join,
-            _ if !text.is_empty() => Step::Answer { text: text.to_owned(), outcome: "answered" },
+            _ if !text.is_empty() => Step::Answer {
+                text: text.to_owned(),
+                outcome: "answered",
+            },
             _ if !self.was_asked_for_answer => Step::Say(user_text(
                 "(Your person has had no answer yet. Answer with `reply`, or with plain text; if you can't, say why.)",
             )),
@@ -283,7 +333,10 @@ fn next_call(calls: &[Pending]) -> Step {
     if pending.is_complete {
         Step::Call(call)
     } else {
-        Step::Reject { call, why: "This call was cut off before its arguments were complete. It was not run; call again." }
+        Step::Reject {
+            call,
+            why: "This call was cut off before its arguments were complete. It was not run; call again.",
+        }
     }
 }
 
@@ -293,7 +346,8 @@ fn results(calls: &[Pending]) -> String {
         .iter()
         .map(|pending| {
             let (content, is_error) = pending.outcome.clone().unwrap_or_default();
-            let mut block = serde_json::json!({"type": "tool_result", "tool_use_id": pending.request.id, "content": content});
+            let mut block =
+                serde_json::json!({"type": "tool_result", "tool_use_id": pending.request.id, "content": content});
             if is_error && let Some(block) = block.as_object_mut() {
                 block.insert("is_error".to_owned(), true.into());
             }

@@ -26,7 +26,7 @@ use crate::{
     channel::Channel,
     clock::Clock,
     config::Config,
-    memory::skill::Problem as SkillProblem,
+    memory,
     model::{Model, Usage},
     queue::{Store, StoreError},
     redact::Redactor,
@@ -38,6 +38,9 @@ use wake::Wake;
 /// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what
 /// came in the last moment isn't left.
 const MAX_LOOKS: u32 = 5;
+
+/// How often `wake` that stays looks for something due.
+pub const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What a wake is given from outside.
 #[derive(Clone, Copy)]
@@ -140,7 +143,11 @@ pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Res
     prepare_workspace(context.config)?;
     let mut store = Store::open(&context.config.db_path())?;
     if let Some(text) = say {
-        store.say(crate::config::CONSOLE_CHAT_ID, &context.redactor.redact(text), context.clock.now())?;
+        store.say(
+            crate::config::CONSOLE_CHAT_ID,
+            &context.redactor.redact(text),
+            context.clock.now(),
+        )?;
     }
     let mut report = Report::default();
     for _ in 0..MAX_LOOKS {
@@ -182,10 +189,13 @@ pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+        .map_err(|source| WakeError::Workspace {
+            path: dir.clone(),
+            source,
+        })
 }
 
 /// A skill that couldn't be read, for notes.
-fn skill_note(path: &str, problem: &SkillProblem) -> String {
+fn skill_note(path: &str, problem: &memory::Problem) -> String {
     format!("The skill {path} is left out: {problem}")
 }

@@ -83,7 +83,9 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if context.channel.is_some() && store.has_deliverable(now)? {
         return Ok(true);
     }
-    let Some(repo) = open(&context.config.repo_dir())? else { return Ok(true) };
+    let Some(repo) = open(&context.config.repo_dir())? else {
+        return Ok(true);
+    };
     if is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
         return Ok(true);
     }
@@ -98,7 +100,11 @@ pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> 
     let is_available = !is_thinking
         || store.upkeep(MODEL)?.may_try(now)
             && store.spent_since(day_begin(now, context.config.timezone))?.cost_usd < context.config.daily_budget_usd;
-    Ok(Mind { name, is_thinking, is_available })
+    Ok(Mind {
+        name,
+        is_thinking,
+        is_available,
+    })
 }
 
 /// The instant at which the person's day began.
@@ -106,7 +112,12 @@ pub(super) fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     let today = now.with_timezone(&tz).date_naive();
     let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
     // Where midnight is doubled the first one counts; never later than now.
-    if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
+    if begin > now {
+        tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc())
+            .with_timezone(&Utc)
+    } else {
+        begin
+    }
 }
 
 pub(super) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
@@ -117,7 +128,9 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
     let now = context.clock.now();
     let upkeep = store.upkeep(FETCH)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
-    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every);
+    let is_time = upkeep
+        .last_ok_at
+        .is_none_or(|at| now.signed_duration_since(at) >= every);
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
 }
 
@@ -131,7 +144,11 @@ fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
 
 /// The repository, if the first run has made it.
 pub(super) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
-    if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
+    if dir.join(".git").exists() {
+        Ok(Some(Repo::open(dir)?))
+    } else {
+        Ok(None)
+    }
 }
 
 fn tasks(repo: &Repo) -> Vec<Task> {
@@ -153,7 +170,9 @@ fn tasks(repo: &Repo) -> Vec<Task> {
 
 /// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
 fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
-    let Some(seen) = store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()) else { return Ok(Vec::new()) };
+    let Some(seen) = store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()) else {
+        return Ok(Vec::new());
+    };
     if repo.head()? == Some(seen) {
         return Ok(Vec::new());
     }

@@ -23,20 +23,31 @@ pub struct PlanFile {
 impl PlanFile {
     /// Begins the record of a cycle.
     pub fn create(workspace: &Path, cycle_id: &str, reasons: &[String], now: DateTime<Utc>) -> std::io::Result<Self> {
-        let recorder = Self { path: path_of(workspace, cycle_id) };
-        let mut text = format!("# Wake {cycle_id}\n\nBegun {}.\n\n## Reasons\n\n", now.format("%Y-%m-%d %H:%M:%S UTC"));
+        let recorder = Self {
+            path: path_of(workspace, cycle_id),
+        };
+        let mut text = format!(
+            "# Wake {cycle_id}\n\nBegun {}.\n\n## Reasons\n\n",
+            now.format("%Y-%m-%d %H:%M:%S UTC")
+        );
         for reason in reasons {
             text.push_str(&format!("- {reason}\n"));
         }
-        let mut file =
-            std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&recorder.path)?;
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&recorder.path)?;
         file.write_all(text.as_bytes())?;
         Ok(recorder)
     }
 
     /// The record of a cycle that is resumed.
     pub fn reopen(workspace: &Path, cycle_id: &str) -> Self {
-        Self { path: path_of(workspace, cycle_id) }
+        Self {
+            path: path_of(workspace, cycle_id),
+        }
     }
 
     /// Writes the mind's plan down before it acts.
@@ -65,7 +76,12 @@ impl PlanFile {
     }
 
     fn append(&self, text: &str) -> std::io::Result<()> {
-        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?.write_all(text.as_bytes())
+        std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&self.path)?
+            .write_all(text.as_bytes())
     }
 }
 

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
-
 use super::{
     WakeError,
     observe::{self, FETCH, PUSH},
@@ -50,10 +48,17 @@ impl Wake<'_> {
     }
 
     /// Takes in what the remote has, once a wake, before the memory is read.
-    #[expect(clippy::unused_async, reason = "the network is behind it; it becomes a wait when git leaves this thread")]
+    #[expect(
+        clippy::unused_async,
+        reason = "the network is behind it; it becomes a wait when git leaves this thread"
+    )]
     pub(super) async fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         let may_try = self.store.upkeep(FETCH)?.may_try(self.now());
-        if repo.has_remote() && !self.has_fetched && may_try { self.fetch(repo, account) } else { Ok(()) }
+        if repo.has_remote() && !self.has_fetched && may_try {
+            self.fetch(repo, account)
+        } else {
+            Ok(())
+        }
     }
 
     fn fetch(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
@@ -73,7 +78,11 @@ impl Wake<'_> {
         match repo.integrate(self.now(), &merge_texts) {
             Ok(Integrated::Merged { conflicts, .. }) => {
                 account.notes.push("Merged with the remote.".to_owned());
-                account.notes.extend(conflicts.iter().map(|path| format!("Both sides had changed {path}; both are kept in it.")));
+                account.notes.extend(
+                    conflicts
+                        .iter()
+                        .map(|path| format!("Both sides had changed {path}; both are kept in it.")),
+                );
             }
             Ok(Integrated::RewoundRemote { rescue_ref }) => {
                 let text = format!(
@@ -84,8 +93,15 @@ impl Wake<'_> {
                 self.alarm(&format!("rewound/{rescue_ref}"), text)?;
             }
             Ok(_) => {}
-            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Blocked { .. } | RepoError::Locked { .. } | RepoError::Unrelated)) => {
-                account.notes.push(format!("Could not take in the remote's commits: {error}"));
+            Err(
+                error @ (RepoError::NotOnBranch { .. }
+                | RepoError::Blocked { .. }
+                | RepoError::Locked { .. }
+                | RepoError::Unrelated),
+            ) => {
+                account
+                    .notes
+                    .push(format!("Could not take in the remote's commits: {error}"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -119,10 +135,15 @@ impl Wake<'_> {
         self.report.notes.push(format!("{name}: {why}"));
         let now = self.now();
         let upkeep = self.store.upkeep_failed(self.fence, name, &why, None, now)?;
-        let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. } | RemoteError::Rewound { .. });
+        let needs_person = matches!(
+            error,
+            RemoteError::Refused { .. } | RemoteError::Auth { .. } | RemoteError::Rewound { .. }
+        );
         if needs_person && upkeep.failures == 1 {
             let today = now.date_naive();
-            let text = format!("My memory could not be sent to its remote: {why}. Everything is committed here and is sent as soon as that is mended.");
+            let text = format!(
+                "My memory could not be sent to its remote: {why}. Everything is committed here and is sent as soon as that is mended."
+            );
             self.alarm(&format!("{name}/{today}"), text)?;
         }
         Ok(())
@@ -147,7 +168,9 @@ impl Wake<'_> {
         match repo.commit_person_edits(self.now(), &|text| redactor.contains_secret(text)) {
             Ok(edits) => {
                 for left in edits.left_alone {
-                    account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
+                    account
+                        .notes
+                        .push(format!("Left alone, not committed: {} ({})", left.path, left.why));
                 }
                 Ok(())
             }
@@ -157,11 +180,6 @@ impl Wake<'_> {
             }
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// When the remote is next looked at, for `wake` that stays.
-    pub(super) fn pull_every(&self) -> TimeDelta {
-        TimeDelta::from_std(self.context.config.pull_every).unwrap_or(TimeDelta::MAX)
     }
 }
 

@@ -28,7 +28,10 @@ pub fn notice(not_done: &[String]) -> Option<String> {
         return None;
     }
     let lines: Vec<_> = not_done.iter().map(|what| format!("- {what}")).collect();
-    Some(format!("I had planned this too, but it was **not done**:\n{}", lines.join("\n")))
+    Some(format!(
+        "I had planned this too, but it was **not done**:\n{}",
+        lines.join("\n")
+    ))
 }
 
 /// What really happened in a wake, for its one entry and its one commit.
@@ -45,7 +48,14 @@ pub struct Account {
 impl Account {
     /// The lines of the episodic entry: the first is its head.
     pub fn episodic_lines(&self, reasons: &[String]) -> Vec<String> {
-        let mut lines = vec![format!("Woke for {}.", if reasons.is_empty() { "upkeep".to_owned() } else { reasons.join("; ") })];
+        let mut lines = vec![format!(
+            "Woke for {}.",
+            if reasons.is_empty() {
+                "upkeep".to_owned()
+            } else {
+                reasons.join("; ")
+            }
+        )];
         lines.extend(self.receipts.iter().cloned());
         lines.extend(self.not_done.iter().map(|what| format!("Not done: {what}")));
         lines.extend(self.notes.iter().cloned());
@@ -64,11 +74,19 @@ impl Account {
         body.extend(self.not_done.iter().map(|what| format!("- not done: {what}")));
         body.extend(self.notes.iter().map(|what| format!("- {what}")));
         let subject = one_line(&subject, 100);
-        if body.is_empty() { format!("{subject}\n") } else { format!("{subject}\n\n{}\n", body.join("\n")) }
+        if body.is_empty() {
+            format!("{subject}\n")
+        } else {
+            format!("{subject}\n\n{}\n", body.join("\n"))
+        }
     }
 }
 
 fn one_line(text: &str, max_chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= max_chars { line } else { format!("{}…", line.chars().take(max_chars).collect::<String>()) }
+    if line.chars().count() <= max_chars {
+        line
+    } else {
+        format!("{}…", line.chars().take(max_chars).collect::<String>())
+    }
 }

@@ -15,9 +15,7 @@ use super::{
 use crate::{
     memory::{decay, templates::templates},
     process::Identity,
-    queue::{
-        Change, CycleEnd, CycleState, Entry, Fence, Firing, NewCycle, NewOutgoing, Reminder, StagedFile, Store,
-    },
+    queue::{Change, CycleEnd, CycleState, Entry, Fence, Firing, NewCycle, NewOutgoing, Reminder, StagedFile, Store},
     repo::{Created, Repo},
     schedule::Slot,
 };
@@ -68,7 +66,18 @@ impl<'a> Wake<'a> {
     ) -> Result<Self, WakeError> {
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
-        Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched: false, deadline, cycles: 0 })
+        Ok(Self {
+            context,
+            store,
+            lock,
+            me,
+            fence,
+            trigger,
+            report,
+            has_fetched: false,
+            deadline,
+            cycles: 0,
+        })
     }
 
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
@@ -120,7 +129,9 @@ impl<'a> Wake<'a> {
             Created::Cloned => "cloned from REPO_URL",
             Created::ClonedEmpty => "made from the templates for the empty remote",
         };
-        self.report.notes.push(format!("The memory at {} was {how}.", config.repo_dir().display()));
+        self.report
+            .notes
+            .push(format!("The memory at {} was {how}.", config.repo_dir().display()));
         self.report.outcome = WakeOutcome::Worked;
         Ok(repo)
     }
@@ -168,8 +179,10 @@ impl<'a> Wake<'a> {
         let dir = &self.context.config.workspace_dir;
         self.report.cycle_id = Some(cycle.id.clone());
         self.report.reasons.extend(cycle.reasons.iter().cloned());
-        PlanFile::create(dir, &cycle.id, &cycle.reasons, now)
-            .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+        PlanFile::create(dir, &cycle.id, &cycle.reasons, now).map_err(|source| WakeError::Workspace {
+            path: dir.clone(),
+            source,
+        })
     }
 
     /// A cycle without a mind: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
@@ -192,18 +205,31 @@ impl<'a> Wake<'a> {
                 }
                 Reason::Task { title, next, key } => {
                     let next = next.as_deref().unwrap_or("no next step is written down");
-                    self.tell_by_rule(&cycle.id, key, &format!("It is time for “{title}”: {next}."), &mut account)?;
+                    self.tell_by_rule(
+                        &cycle.id,
+                        key,
+                        &format!("It is time for “{title}”: {next}."),
+                        &mut account,
+                    )?;
                     handled.push((key.clone(), String::new()));
                 }
                 Reason::Decay { title, stage, key } => {
-                    let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);
+                    let touched = observation
+                        .tasks
+                        .iter()
+                        .find(|task| task.title == *title)
+                        .and_then(|task| task.touched);
                     let today = now.with_timezone(&self.context.config.timezone).date_naive();
                     let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
                     self.tell_by_rule(&cycle.id, key, &stage.wording(title, days), &mut account)?;
                     handled.push((key.clone(), String::new()));
                 }
                 Reason::PersonCommits { subjects } => {
-                    account.receipts.extend(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")));
+                    account.receipts.extend(
+                        subjects
+                            .iter()
+                            .map(|subject| format!("Noted a person's commit: {subject}")),
+                    );
                 }
                 Reason::Messages { .. } | Reason::Resume { .. } => {}
             }
@@ -234,7 +260,8 @@ impl<'a> Wake<'a> {
             key: Some(format!("tell/{key}")),
             ..NewOutgoing::default()
         };
-        self.store.change(self.fence, cycle_id, &[Change::Send(message)], self.now())?;
+        self.store
+            .change(self.fence, cycle_id, &[Change::Send(message)], self.now())?;
         account.receipts.push(format!("Told: {text}"));
         Ok(())
     }
@@ -244,15 +271,29 @@ impl<'a> Wake<'a> {
         let now = self.now();
         let what = &reminder.what;
         let tz = what.zone.parse().unwrap_or(self.context.config.timezone);
-        let missed = what.rule.as_ref().map(|rule| rule.missed(what.next_at, now, tz, MAX_MISSED)).unwrap_or_default();
+        let missed = what
+            .rule
+            .as_ref()
+            .map(|rule| rule.missed(what.next_at, now, tz, MAX_MISSED))
+            .unwrap_or_default();
         let late = now.signed_duration_since(what.next_at).num_minutes();
         let mut text = format!("⏰ {}", what.text);
         if !missed.is_empty() {
-            text.push_str(&format!("\n\n(It was due {} more times while I was not running.)", missed.len()));
+            text.push_str(&format!(
+                "\n\n(It was due {} more times while I was not running.)",
+                missed.len()
+            ));
         } else if late >= 10 {
-            text.push_str(&format!("\n\n(It was due at {}; I was not running then.)", what.slot.format("%a %H:%M")));
+            text.push_str(&format!(
+                "\n\n(It was due at {}; I was not running then.)",
+                what.slot.format("%a %H:%M")
+            ));
         }
-        let next = what.rule.as_ref().and_then(|rule| rule.next_after(now, tz)).map(|Slot { civil, at }| (civil, at));
+        let next = what
+            .rule
+            .as_ref()
+            .and_then(|rule| rule.next_after(now, tz))
+            .map(|Slot { civil, at }| (civil, at));
         let firing = Firing {
             id: reminder.id,
             slot: what.slot,
@@ -278,56 +319,112 @@ impl<'a> Wake<'a> {
         self.take_in_person_edits(repo, &mut account)?;
         let ids: Vec<i64> = reasons
             .iter()
-            .flat_map(|reason| if let Reason::Messages { ids, .. } = reason { ids.clone() } else { Vec::new() })
+            .flat_map(|reason| {
+                if let Reason::Messages { ids, .. } = reason {
+                    ids.clone()
+                } else {
+                    Vec::new()
+                }
+            })
             .collect();
-        let mut world = self.world(repo, &cycle.id, cycle.chat_id, cycle.thread_id, &observation.messages, &ids, &mut account)?;
+        let mut world = self.world(
+            repo,
+            &cycle.id,
+            cycle.chat_id,
+            cycle.thread_id,
+            &observation.messages,
+            &ids,
+            &mut account,
+        )?;
         let opening = self.opening(&mut cycle, &world, observation, &ids)?;
-        self.store.begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
+        self.store
+            .begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
         let handled = reasons.iter().filter_map(handled_key).collect();
-        self.carry_on(repo, &cycle, &mut state, &mut world, account, handled, &plan_file).await
+        self.carry_on(repo, &cycle, &mut state, &mut world, account, handled, &plan_file)
+            .await
     }
 
     /// Takes an interrupted cycle up from its journal.
     async fn resume(&mut self, repo: &Repo, cycle_id: &str, has_crashed: bool) -> Result<(), WakeError> {
-        let Some(row) = self.store.cycle(cycle_id)? else { return Ok(()) };
+        let Some(row) = self.store.cycle(cycle_id)? else {
+            return Ok(());
+        };
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
         self.report.cycle_id = Some(cycle_id.to_owned());
         self.report.reasons.push(format!("resume {cycle_id}"));
         if let Some(commit) = repo.wake_commit(cycle_id)? {
             // It was cut off after its commit: only its end has to be written down.
-            return self.conclude(repo, cycle_id, &commit.to_string(), &[], &plan_file).await;
+            return self
+                .conclude(repo, cycle_id, &commit.to_string(), &[], &plan_file)
+                .await;
         }
         let journal = self.store.journal(cycle_id)?;
         let mut account = Account::default();
-        account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
+        account
+            .notes
+            .push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         if journal.is_empty() || row.cycle.model == "none" {
             // Nothing of a conversation: what it did is in the database, what it was about is due again.
-            return self.give_up(repo, cycle_id, &Cycle::new(String::new(), String::new()), &plan_file, None).await;
+            return self
+                .give_up(
+                    repo,
+                    cycle_id,
+                    &Cycle::new(String::new(), String::new()),
+                    &plan_file,
+                    None,
+                )
+                .await;
         }
         let mut state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         if row.cycle.model != self.context.model.name() {
             let why = format!("it was begun by {}, which is not the mind any more", row.cycle.model);
-            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, false))).await;
+            return self
+                .give_up(repo, cycle_id, &state, &plan_file, Some((&why, false)))
+                .await;
         }
         if has_crashed && row.tries >= MAX_TRIES {
             let why = format!("it was cut off {} times", row.tries + 1);
-            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, true))).await;
+            return self
+                .give_up(repo, cycle_id, &state, &plan_file, Some((&why, true)))
+                .await;
         }
         self.store.resume_cycle(self.fence, cycle_id, has_crashed)?;
         let (me, now) = (self.me.clone(), self.now());
-        self.lock.describe(&me, now, Some(cycle_id), row.cycle.chat_id, row.cycle.thread_id).map_err(WakeError::Lock)?;
+        self.lock
+            .describe(&me, now, Some(cycle_id), row.cycle.chat_id, row.cycle.thread_id)
+            .map_err(WakeError::Lock)?;
         self.take_in_person_edits(repo, &mut account)?;
         let messages = self.store.queued()?;
         let open = state.open.clone();
-        let mut world = self.world(repo, cycle_id, row.cycle.chat_id, row.cycle.thread_id, &messages, &open, &mut account)?;
+        let mut world = self.world(
+            repo,
+            cycle_id,
+            row.cycle.chat_id,
+            row.cycle.thread_id,
+            &messages,
+            &open,
+            &mut account,
+        )?;
         world.replies = state.replies;
-        self.carry_on(repo, &row.cycle, &mut state, &mut world, account, Vec::new(), &plan_file).await
+        self.carry_on(
+            repo,
+            &row.cycle,
+            &mut state,
+            &mut world,
+            account,
+            Vec::new(),
+            &plan_file,
+        )
+        .await
     }
 
     /// Drives a cycle to its end, or writes down why it stopped.
-    #[expect(clippy::too_many_arguments, reason = "the whole of a cycle under way, handed on once")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the whole of a cycle under way, handed on once"
+    )]
     async fn carry_on(
         &mut self,
         repo: &Repo,
@@ -341,7 +438,9 @@ impl<'a> Wake<'a> {
         match self.drive(cycle, state, world, plan_file).await? {
             Driven::Complete => {
                 let not_done = self.verify(cycle, state, world)?;
-                account.receipts.extend(state.receipts.iter().filter_map(|receipt| receipt.what.clone()));
+                account
+                    .receipts
+                    .extend(state.receipts.iter().filter_map(|receipt| receipt.what.clone()));
                 account.not_done = not_done;
                 let messages = state.messages.clone();
                 self.report.answered += messages.iter().filter(|id| !state.open.contains(id)).count();
@@ -382,10 +481,15 @@ impl<'a> Wake<'a> {
             Interrupt::Stopped => return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?),
             // Left as running: the next wake takes it up as one that was cut off, which is counted.
             Interrupt::OutOfTime => return Ok(()),
-            Interrupt::Rejected(_) => return self.give_up(repo, &cycle.id, state, plan_file, Some((&why, true))).await,
+            Interrupt::Rejected(_) => {
+                return self
+                    .give_up(repo, &cycle.id, state, plan_file, Some((&why, true)))
+                    .await;
+            }
             Interrupt::Unavailable { retry_after, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-                self.store.upkeep_failed(self.fence, observe::MODEL, &why, at_least, now)?;
+                self.store
+                    .upkeep_failed(self.fence, observe::MODEL, &why, at_least, now)?;
             }
             Interrupt::OverBudget => {}
         }
@@ -408,8 +512,15 @@ impl<'a> Wake<'a> {
     }
 
     /// Tells the asking chat, once for each stretch of trouble, that its message is kept.
-    fn say_once_that_it_waits(&mut self, cycle: &NewCycle, state: &Cycle, interrupt: &Interrupt) -> Result<(), WakeError> {
-        let (Some(chat_id), Some(first)) = (cycle.chat_id, state.open.first()) else { return Ok(()) };
+    fn say_once_that_it_waits(
+        &mut self,
+        cycle: &NewCycle,
+        state: &Cycle,
+        interrupt: &Interrupt,
+    ) -> Result<(), WakeError> {
+        let (Some(chat_id), Some(first)) = (cycle.chat_id, state.open.first()) else {
+            return Ok(());
+        };
         let notice = NewOutgoing {
             chat_id,
             text: interrupt.notice(),
@@ -424,7 +535,9 @@ impl<'a> Wake<'a> {
             thread_id: cycle.thread_id,
             ..NewOutgoing::default()
         };
-        Ok(self.store.change(self.fence, &cycle.id, &[Change::Send(notice)], self.now())?)
+        Ok(self
+            .store
+            .change(self.fence, &cycle.id, &[Change::Send(notice)], self.now())?)
     }
 
     /// Ends a cycle that can't be resumed: its messages go back to the queue, its unpublished work onto a branch of its own.
@@ -442,13 +555,17 @@ impl<'a> Wake<'a> {
             let branch = format!("recovered/{cycle_id}");
             let message = format!("Unfinished work of the wake {cycle_id}\n");
             let (branch, _) = repo.park(&branch, &super::finish::changes(&staged), &message, now)?;
-            self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
+            self.report
+                .notes
+                .push(format!("Its unfinished work is on the branch {branch}."));
         }
         let (why, counts) = why.unwrap_or(("it was cut off before it began", false));
         if counts && let Some(row) = self.store.cycle(cycle_id)?.filter(|_| !state.open.is_empty()) {
             let notice = NewOutgoing {
                 chat_id: row.cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
-                text: format!("I gave up a piece of work because {why}. Your message is kept, and I start over with it."),
+                text: format!(
+                    "I gave up a piece of work because {why}. Your message is kept, and I start over with it."
+                ),
                 kind: "notice".to_owned(),
                 key: Some(format!("gave-up/{cycle_id}")),
                 thread_id: row.cycle.thread_id,

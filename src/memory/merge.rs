@@ -154,7 +154,11 @@ fn content<'a, 'b>(units: &'b [&'a str]) -> &'b [&'a str] {
 
 /// The blank lines that separate a part from the next.
 fn blank_end(piece: &Piece<'_>) -> String {
-    piece.units.get(content(&piece.units).len()..).unwrap_or_default().concat()
+    piece
+        .units
+        .get(content(&piece.units).len()..)
+        .unwrap_or_default()
+        .concat()
 }
 
 /// What came of merging one section: its text, and units of our side that didn't prevail.

@@ -116,7 +116,12 @@ impl Incoming {
 impl Store {
     /// Queues a message that was said on this machine; returns its row.
     pub fn say(&mut self, chat_id: i64, text: &str, now: DateTime<Utc>) -> Result<i64> {
-        let message = NewIncoming { chat_id, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
+        let message = NewIncoming {
+            chat_id,
+            text: text.to_owned(),
+            kind: "text".to_owned(),
+            ..NewIncoming::default()
+        };
         self.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
     }
 
@@ -159,7 +164,11 @@ impl Store {
     pub fn next_offset(&self, bot_id: i64) -> Result<Option<i64>> {
         let offset = self
             .conn
-            .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
+            .query_row(
+                "SELECT next_offset FROM poll_state WHERE bot_id = ?1",
+                [bot_id],
+                |row| row.get(0),
+            )
             .optional()?;
         Ok(offset)
     }
@@ -171,7 +180,9 @@ impl Store {
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement
+            .query_map([], Incoming::read)?
+            .collect::<rusqlite::Result<_>>()?)
     }
 
     /// How many messages wait, and since when the oldest does.
@@ -241,7 +252,8 @@ fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now:
 
 /// Writes down which cycle has taken messages up.
 pub(super) fn take_up(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
-    let mut statement = tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
+    let mut statement =
+        tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
     for id in ids {
         statement.execute((id, cycle))?;
     }

@@ -5,16 +5,16 @@
 
 mod inbox;
 mod journal;
-mod ledger;
 mod lease;
+mod ledger;
 mod outbox;
 mod reminders;
 mod upkeep;
 
 pub use inbox::{Accepted, Exchange, Incoming, NewIncoming};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
-pub use ledger::Spent;
 pub use lease::{Fence, Holder};
+pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use reminders::{Firing, NewReminder, Reminder};
 pub use upkeep::{Upkeep, wait_after};
@@ -103,7 +103,10 @@ impl Store {
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "foreign_keys", true)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
-        let mut store = Self { conn, path: path.to_owned() };
+        let mut store = Self {
+            conn,
+            path: path.to_owned(),
+        };
         store.migrate()?;
         Ok(store)
     }
@@ -113,9 +116,13 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let conn =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
-        Ok(Some(Self { conn, path: path.to_owned() }))
+        Ok(Some(Self {
+            conn,
+            path: path.to_owned(),
+        }))
     }
 
     /// The file this store lives in.
@@ -126,13 +133,22 @@ impl Store {
     /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
     pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
         let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
-        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-        Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
+        let lines = statement
+            .query_map([], |row| row.get::<_, String>(0))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(if lines.iter().all(|line| line == "ok") {
+            Ok(())
+        } else {
+            Err(lines)
+        })
     }
 
     /// Adds to a counter that nobody's words are kept under, such as messages from strangers.
     pub fn count(&self, name: &str) -> Result<i64> {
-        let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+        let n = self
+            .conn
+            .query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0))
+            .optional()?;
         Ok(n.unwrap_or(0))
     }
 
@@ -144,7 +160,11 @@ impl Store {
             return Ok(());
         }
         if found > known {
-            return Err(StoreError::Newer { path: self.path.clone(), found, known });
+            return Err(StoreError::Newer {
+                path: self.path.clone(),
+                found,
+                known,
+            });
         }
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = version(&tx)?;
@@ -176,13 +196,18 @@ impl Store {
 /// The database holds conversations: nobody else on the machine may read it. Best effort, `open` reports real trouble.
 fn create_private(path: &Path) {
     use std::os::unix::fs::OpenOptionsExt as _;
-    if let Err(error) = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    if let Err(error) = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+    {
         tracing::debug!(%error, "database file not made ahead");
     }
 }
 
 /// A JSON column's text; a value that can't be written as JSON is a bug of ours and becomes `null`.
-fn json<T: serde::Serialize>(value: &T) -> String {
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 

@@ -183,7 +183,13 @@ impl Store {
             let mut statement =
                 tx.prepare("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
             let attempting = statement
-                .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Option<String>>(2)?)))?
+                .query_map([], |row| {
+                    Ok((
+                        row.get::<_, i64>(0)?,
+                        row.get::<_, i64>(1)?,
+                        row.get::<_, Option<String>>(2)?,
+                    ))
+                })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             for (id, part, sender) in attempting {
                 let owner = sender.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
@@ -214,7 +220,10 @@ impl Store {
                    AND (p.part IS NULL OR p.state = 'attempting' OR p.state = 'unknown' AND p.repeats = 0
                         OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1)))"
         );
-        Ok(self.conn.prepare_cached(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?)
+        Ok(self
+            .conn
+            .prepare_cached(&sql)?
+            .query_row([rfc3339(now)], |row| row.get(0))?)
     }
 
     /// When the next waiting part may be tried, if one waits.
@@ -256,13 +265,18 @@ impl Store {
              WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} ORDER BY o.id"
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?)
     }
 
     /// Marks a console reply as shown.
     pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
-            tx.execute("UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL", (id, rfc3339(now)))?;
+            tx.execute(
+                "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL",
+                (id, rfc3339(now)),
+            )?;
             tx.execute("UPDATE outgoing_parts SET state = 'sent' WHERE outgoing_id = ?1", [id])?;
             Ok(())
         })
@@ -280,15 +294,22 @@ impl Store {
 
     /// Keys of what was said unasked, ever.
     pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
-        let mut statement = self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        let mut statement = self
+            .conn
+            .prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
+        Ok(statement
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?)
     }
 
     /// The texts a cycle has written for a chat, in order.
     pub fn written_by(&self, cycle_id: &str) -> Result<Vec<(i64, String)>> {
-        let mut statement =
-            self.conn.prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
-        Ok(statement.query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+        let mut statement = self
+            .conn
+            .prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
+        Ok(statement
+            .query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?)
     }
 }
 

@@ -17,7 +17,12 @@ struct Args {
 }
 
 pub(super) fn tool() -> Tool {
-    Tool::new("keep", "Keep messages for a mind that can answer them.", Effect::Idempotent, run)
+    Tool::new(
+        "keep",
+        "Keep messages for a mind that can answer them.",
+        Effect::Idempotent,
+        run,
+    )
 }
 
 fn run(args: Args, world: &World) -> Outcome {
@@ -26,7 +31,9 @@ fn run(args: Args, world: &World) -> Outcome {
         return Err(Refusal::because("No message is being answered in this cycle."));
     };
     if let Some(unknown) = args.messages.iter().find(|id| !world.open_messages.contains(id)) {
-        return Err(Refusal(format!("Message {unknown} is not an open message of this cycle. Nothing was done.")));
+        return Err(Refusal(format!(
+            "Message {unknown} is not an open message of this cycle. Nothing was done."
+        )));
     }
     let Some(first) = args.messages.first() else {
         return Err(Refusal::because("messages is empty. Nothing was done."));
@@ -34,7 +41,10 @@ fn run(args: Args, world: &World) -> Outcome {
     let count = args.messages.len();
     Ok(Done {
         content: "Kept.".to_owned(),
-        receipt: Some(format!("Kept {count} {} for a mind that can answer", if count == 1 { "message" } else { "messages" })),
+        receipt: Some(format!(
+            "Kept {count} {} for a mind that can answer",
+            if count == 1 { "message" } else { "messages" }
+        )),
         changes: vec![
             Change::Send(NewOutgoing {
                 chat_id: chat.id,
@@ -45,7 +55,10 @@ fn run(args: Args, world: &World) -> Outcome {
                 reply_to: chat.reply_to,
                 ..NewOutgoing::default()
             }),
-            Change::Hold { messages: args.messages, mind: world.mind.clone() },
+            Change::Hold {
+                messages: args.messages,
+                mind: world.mind.clone(),
+            },
         ],
     })
 }

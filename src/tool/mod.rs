@@ -65,7 +65,10 @@ pub struct Done {
 impl Done {
     /// Something was found out and nothing changed.
     fn told(content: impl Into<String>) -> Self {
-        Self { content: content.into(), ..Self::default() }
+        Self {
+            content: content.into(),
+            ..Self::default()
+        }
     }
 }
 
@@ -118,7 +121,14 @@ impl Tool {
                 .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))?;
             run(arguments, world)
         });
-        Self { name, description, schema, effect, risk: Risk::Safe, run }
+        Self {
+            name,
+            description,
+            schema,
+            effect,
+            risk: Risk::Safe,
+            run,
+        }
     }
 }
 
@@ -130,7 +140,13 @@ pub struct Registry {
 impl Registry {
     /// The tools that every mind has.
     pub fn standard() -> Self {
-        let mut tools = vec![plan::tool(), reply::tool(), tell::tool(), note::note(), note::context_update()];
+        let mut tools = vec![
+            plan::tool(),
+            reply::tool(),
+            tell::tool(),
+            note::note(),
+            note::context_update(),
+        ];
         tools.extend(remember::tools());
         tools.extend(task::tools());
         tools.extend(reminder::tools());
@@ -164,7 +180,10 @@ impl Registry {
     pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
         let Some(tool) = self.get(name) else {
             let names: Vec<_> = self.tools.iter().map(|tool| tool.name).collect();
-            return Err(Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", "))));
+            return Err(Refusal(format!(
+                "There is no tool named {name:?}. There are: {}.",
+                names.join(", ")
+            )));
         };
         let input = if input.trim().is_empty() { "{}" } else { input };
         (tool.run)(input, world).map(|mut done| {
@@ -186,7 +205,11 @@ fn bounded(content: String) -> String {
             (*bytes <= MAX_OUTCOME_BYTES).then_some(line)
         })
         .collect();
-    format!("{kept}\n(Cut here: {} of {} bytes shown. Ask for a part of it.)", kept.len(), content.len())
+    format!(
+        "{kept}\n(Cut here: {} of {} bytes shown. Ask for a part of it.)",
+        kept.len(),
+        content.len()
+    )
 }
 
 /// A text argument that has to say something, within a bound, on one line if it must be.
@@ -197,7 +220,9 @@ fn words(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal
     }
     let length = text.chars().count();
     if length > max_chars {
-        return Err(Refusal(format!("{name} has {length} characters, at most {max_chars} are taken. Nothing was done.")));
+        return Err(Refusal(format!(
+            "{name} has {length} characters, at most {max_chars} are taken. Nothing was done."
+        )));
     }
     Ok(text.to_owned())
 }

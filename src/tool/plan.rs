@@ -65,7 +65,10 @@ pub(super) fn tool() -> Tool {
 fn run(plan: Plan, _: &World) -> Outcome {
     words(&plan.understood, "understood", 2_000)?;
     if plan.steps.len() > MAX_STEPS {
-        return Err(Refusal(format!("{} steps are too many for one wake; plan at most {MAX_STEPS} and defer the rest.", plan.steps.len())));
+        return Err(Refusal(format!(
+            "{} steps are too many for one wake; plan at most {MAX_STEPS} and defer the rest.",
+            plan.steps.len()
+        )));
     }
     for step in &plan.steps {
         words(&step.what, "a step's what", 500)?;

@@ -38,21 +38,43 @@ struct Skill {
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("memory_read", "Read a memory file, archived ones too, or list them.", Effect::Read, read),
-        Tool::new("memory_search", "Search all memory files for words; gives file, line and text.", Effect::Read, find),
-        Tool::new("read_skill", "Read a skill's instructions before doing what it describes.", Effect::Read, skill),
+        Tool::new(
+            "memory_read",
+            "Read a memory file, archived ones too, or list them.",
+            Effect::Read,
+            read,
+        ),
+        Tool::new(
+            "memory_search",
+            "Search all memory files for words; gives file, line and text.",
+            Effect::Read,
+            find,
+        ),
+        Tool::new(
+            "read_skill",
+            "Read a skill's instructions before doing what it describes.",
+            Effect::Read,
+            skill,
+        ),
     ]
 }
 
 /// The offline mind's way to answer a question: by quoting.
 pub(super) fn quote() -> Tool {
-    Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: Search, world| {
-        let documents = documents(world);
-        match search::quote(&documents, &args.query) {
-            Some(hits) if !hits.is_empty() => Ok(Done::told(hits.iter().map(quoted).collect::<Vec<_>>().join("\n"))),
-            _ => Err(Refusal::because("Nothing that is stored answers this.")),
-        }
-    })
+    Tool::new(
+        "quote",
+        "Quote stored facts that answer a question.",
+        Effect::Read,
+        |args: Search, world| {
+            let documents = documents(world);
+            match search::quote(&borrowed(&documents), &args.query) {
+                Some(hits) if !hits.is_empty() => {
+                    Ok(Done::told(hits.iter().map(quoted).collect::<Vec<_>>().join("\n")))
+                }
+                _ => Err(Refusal::because("Nothing that is stored answers this.")),
+            }
+        },
+    )
 }
 
 fn read(args: Read, world: &World) -> Outcome {
@@ -60,7 +82,9 @@ fn read(args: Read, world: &World) -> Outcome {
         return Ok(Done::told(world.documents.list().join("\n")));
     };
     let Some(text) = world.documents.get(&path) else {
-        return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
+        return Err(Refusal(format!(
+            "There is no memory file {path:?}. Without a path the files are listed."
+        )));
     };
     let total = text.lines().count();
     let from = args.from_line.unwrap_or(1).max(1);
@@ -69,17 +93,28 @@ fn read(args: Read, world: &World) -> Outcome {
     }
     let shown: Vec<_> = text.lines().skip(from - 1).take(MAX_LINES).collect();
     let end = from - 1 + shown.len();
-    let more = if end < total { format!("\n(Lines {from} to {end} of {total}; go on with from_line {}.)", end + 1) } else { String::new() };
+    let more = if end < total {
+        format!(
+            "\n(Lines {from} to {end} of {total}; go on with from_line {}.)",
+            end + 1
+        )
+    } else {
+        String::new()
+    };
     Ok(Done::told(format!("{}{more}", shown.join("\n"))))
 }
 
 fn find(args: Search, world: &World) -> Outcome {
     let query = words(&args.query, "query", 500)?;
-    let hits = search::search(&documents(world), &query, MAX_HITS);
+    let documents = documents(world);
+    let hits = search::search(&borrowed(&documents), &query, MAX_HITS);
     if hits.is_empty() {
         return Ok(Done::told("Nothing was found."));
     }
-    let lines: Vec<_> = hits.iter().map(|hit| format!("{}:{}: {}", hit.path, hit.line, hit.text)).collect();
+    let lines: Vec<_> = hits
+        .iter()
+        .map(|hit| format!("{}:{}: {}", hit.path, hit.line, hit.text))
+        .collect();
     Ok(Done::told(lines.join("\n")))
 }
 
@@ -88,15 +123,32 @@ fn skill(args: Skill, world: &World) -> Outcome {
         Some(skill) => Ok(Done::told(skill.body.clone())),
         None => {
             let names: Vec<_> = world.skills.iter().map(|skill| skill.name.as_str()).collect();
-            Err(Refusal(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))))
+            Err(Refusal(format!(
+                "There is no skill {:?}. There are: {}.",
+                args.name,
+                names.join(", ")
+            )))
         }
     }
 }
 
 /// What is searched: memory, not the standing orders or skills.
 fn documents(world: &World) -> Vec<(String, String)> {
-    let paths = world.documents.list().into_iter().filter(|path| path.starts_with("memory/"));
-    paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
+    let paths = world
+        .documents
+        .list()
+        .into_iter()
+        .filter(|path| path.starts_with("memory/"));
+    paths
+        .filter_map(|path| world.documents.get(&path).map(|text| (path, text)))
+        .collect()
+}
+
+fn borrowed(documents: &[(String, String)]) -> Vec<(&str, &str)> {
+    documents
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect()
 }
 
 fn quoted(hit: &Hit) -> String {

@@ -35,7 +35,12 @@ pub(super) fn tools() -> Vec<Tool> {
             Effect::Idempotent,
             remember,
         ),
-        Tool::new("forget", "Remove one fact that is wrong or was asked to be forgotten. Git keeps the history.", Effect::Idempotent, forget),
+        Tool::new(
+            "forget",
+            "Remove one fact that is wrong or was asked to be forgotten. Git keeps the history.",
+            Effect::Idempotent,
+            forget,
+        ),
     ]
 }
 

@@ -108,7 +108,12 @@ struct Show {
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("task_add", "Add a task. At most seven are active; others go to the backlog.", Effect::Idempotent, add),
+        Tool::new(
+            "task_add",
+            "Add a task. At most seven are active; others go to the backlog.",
+            Effect::Idempotent,
+            add,
+        ),
         Tool::new(
             "task_update",
             "Set or remove one key of a task, such as `next`, `at` or `status`. Counts as touching it.",
@@ -121,9 +126,24 @@ pub(super) fn tools() -> Vec<Tool> {
             Effect::Idempotent,
             touch,
         ),
-        Tool::new("task_done", "Finish a task. It leaves its list; the episodic memory keeps that it was done.", Effect::Idempotent, done),
-        Tool::new("task_move", "Move a task between the active tasks and the backlog, with all that stands in it.", Effect::Idempotent, shift),
-        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show),
+        Tool::new(
+            "task_done",
+            "Finish a task. It leaves its list; the episodic memory keeps that it was done.",
+            Effect::Idempotent,
+            done,
+        ),
+        Tool::new(
+            "task_move",
+            "Move a task between the active tasks and the backlog, with all that stands in it.",
+            Effect::Idempotent,
+            shift,
+        ),
+        Tool::new(
+            "task_list",
+            "List the tasks of one list, as they are now.",
+            Effect::Read,
+            show,
+        ),
     ]
 }
 
@@ -133,11 +153,18 @@ fn add(args: Add, world: &World) -> Outcome {
     if args.list == List::Active {
         list.check_room().map_err(Refusal::because)?;
     }
-    let other = if args.list == List::Active { List::Backlog } else { List::Active };
+    let other = if args.list == List::Active {
+        List::Backlog
+    } else {
+        List::Active
+    };
     if let Ok(found) = other.read(world).find(&title)
         && found.title.eq_ignore_ascii_case(&title)
     {
-        return Err(Refusal(format!("“{title}” is in {} already. Move it with `task_move`.", other.name())));
+        return Err(Refusal(format!(
+            "“{title}” is in {} already. Move it with `task_move`.",
+            other.name()
+        )));
     }
     check_time(args.at.as_deref(), world)?;
     let draft = TaskDraft {
@@ -162,9 +189,14 @@ fn update(args: Update, world: &World) -> Outcome {
     if args.key.eq_ignore_ascii_case("at") {
         check_time(args.value.as_deref(), world)?;
     }
-    let text = tasks.set(&title, &args.key, args.value.as_deref()).map_err(Refusal::because)?;
+    let text = tasks
+        .set(&title, &args.key, args.value.as_deref())
+        .map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
-    let value = args.value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
+    let value = args
+        .value
+        .as_deref()
+        .map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
     Ok(Done {
         content: format!("{title}: {} is {value}.", args.key),
         receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
@@ -207,7 +239,10 @@ fn shift(args: Move, world: &World) -> Outcome {
     let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
     let text = target.put(&block).map_err(Refusal::because)?;
     let status = if args.to == List::Active { "active" } else { "waiting" };
-    let text = TaskList::parse(&text).0.set(&title, "status", Some(status)).map_err(Refusal::because)?;
+    let text = TaskList::parse(&text)
+        .0
+        .set(&title, "status", Some(status))
+        .map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
     Ok(Done {
         content: format!("Moved to {}: {title}", args.to.name()),
@@ -226,7 +261,10 @@ fn show(args: Show, world: &World) -> Outcome {
         .iter()
         .enumerate()
         .map(|(number, task)| {
-            let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
+            let next = task
+                .get("next")
+                .map(|next| format!(" — next: {next}"))
+                .unwrap_or_default();
             format!("{}. {}{next}", number + 1, task.title)
         })
         .collect();
@@ -260,14 +298,17 @@ fn find(query: &str, world: &World) -> Result<(List, TaskList, String), Refusal>
 }
 
 fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
-    TaskList::parse(text).0.touch(title, world.local().date_naive()).map_err(Refusal::because)
+    TaskList::parse(text)
+        .0
+        .touch(title, world.local().date_naive())
+        .map_err(Refusal::because)
 }
 
 fn check_time(at: Option<&str>, world: &World) -> Result<(), Refusal> {
     match at {
-        Some(at) if task_time(at, world.tz).is_none() => {
-            Err(Refusal(format!("`at` is {at:?}; a local time such as `2026-11-23 09:00` was expected. Nothing was done.")))
-        }
+        Some(at) if task_time(at, world.tz).is_none() => Err(Refusal(format!(
+            "`at` is {at:?}; a local time such as `2026-11-23 09:00` was expected. Nothing was done."
+        ))),
         _ => Ok(()),
     }
 }

@@ -71,7 +71,8 @@ impl World {
 
     /// Whether nothing may be said unasked now.
     pub fn is_quiet(&self) -> bool {
-        self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))
+        self.quiet_hours
+            .is_some_and(|hours| hours.contains(self.local().time()))
     }
 }
 
@@ -107,8 +108,15 @@ impl Documents {
 
     /// The change that makes a document say `content`.
     pub fn stage(&self, path: &str, content: String) -> Change {
-        let base = self.staged.get(path).map_or_else(|| self.base(path), |file| file.base.clone());
-        Change::File(StagedFile { path: path.to_owned(), base, content })
+        let base = self
+            .staged
+            .get(path)
+            .map_or_else(|| self.base(path), |file| file.base.clone());
+        Change::File(StagedFile {
+            path: path.to_owned(),
+            base,
+            content,
+        })
     }
 
     /// Takes note of a change that was recorded.
@@ -129,7 +137,9 @@ impl Documents {
         }
         let mut folders = vec![PathBuf::from("memory"), PathBuf::from("skills")];
         while let Some(folder) = folders.pop() {
-            let Ok(entries) = std::fs::read_dir(self.dir.join(&folder)) else { continue };
+            let Ok(entries) = std::fs::read_dir(self.dir.join(&folder)) else {
+                continue;
+            };
             for entry in entries.flatten() {
                 let path = folder.join(entry.file_name());
                 match entry.file_type() {
@@ -171,7 +181,9 @@ impl Documents {
     fn is_plain(&self, relative: &Path) -> bool {
         let mut full = self.dir.clone();
         for component in relative.components() {
-            let std::path::Component::Normal(name) = component else { return false };
+            let std::path::Component::Normal(name) = component else {
+                return false;
+            };
             full.push(name);
             match std::fs::symlink_metadata(&full) {
                 Ok(metadata) if !metadata.file_type().is_symlink() => {}

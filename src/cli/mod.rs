@@ -1,0 +1,148 @@
+//! The three binaries as functions: arguments in, wiring, an exit code out. What they do is elsewhere.
+//!
+//! stdout is data, stderr is for people and logs; with `--json` stdout is exactly one document.
+
+pub mod bot;
+pub mod health;
+pub mod wake;
+
+use std::{
+    io::{IsTerminal as _, Write as _},
+    process::ExitCode,
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    channel::telegram::Telegram,
+    config::{Config, ConfigError},
+    model::{
+        Model,
+        anthropic::{Anthropic, AnthropicOptions},
+        offline::Offline,
+    },
+    redact::{Redactor, Secret},
+};
+
+/// Done, nothing due, or another wake holds the lock.
+pub const EXIT_OK: u8 = 0;
+/// It failed and says what was kept, or `health check` still finds something critical.
+pub const EXIT_FAILED: u8 = 1;
+/// Wrong arguments; clap's own code.
+pub const EXIT_USAGE: u8 = 2;
+/// A setting is wrong or missing (`EX_CONFIG` of sysexits.h).
+pub const EXIT_CONFIG: u8 = 78;
+
+/// The longest answer that is asked for, in tokens, thinking included.
+const MAX_TOKENS: u64 = 16_000;
+/// How long the model's server may be silent.
+const MODEL_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long one turn may take.
+const MODEL_TURN_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Loads the settings and starts the log on stderr; prints every problem and gives the exit code when that fails.
+fn set_up() -> Result<Config, ExitCode> {
+    match Config::load() {
+        Ok(config) => {
+            start_log(&config);
+            for note in &config.notes {
+                tracing::warn!("{note}");
+            }
+            Ok(config)
+        }
+        Err(error) => Err(config_failure(&error)),
+    }
+}
+
+fn config_failure(error: &ConfigError) -> ExitCode {
+    complain(&error.to_string());
+    ExitCode::from(EXIT_CONFIG)
+}
+
+fn start_log(config: &Config) {
+    let is_plain = config.no_color || !std::io::stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_max_level(config.log_level)
+        .with_writer(std::io::stderr)
+        .with_ansi(!is_plain)
+        .with_target(false)
+        .init();
+}
+
+/// Masks every secret of the settings.
+pub fn redactor(config: &Config) -> Redactor {
+    Redactor::new(config.telegram_token.iter().chain(config.anthropic_key.iter()))
+}
+
+/// The configured mind.
+fn model(config: &Config) -> Result<Box<dyn Model>, String> {
+    match (&config.anthropic_key, config.effective_model()) {
+        (Some(key), name) if name != crate::config::OFFLINE_MODEL => {
+            let options = AnthropicOptions {
+                base_url: config.anthropic_base_url.clone(),
+                api_key: key.clone(),
+                model: name.to_owned(),
+                max_tokens: MAX_TOKENS,
+                idle_timeout: MODEL_IDLE_TIMEOUT,
+                total_timeout: MODEL_TURN_TIMEOUT,
+                effort: None,
+            };
+            Anthropic::new(options)
+                .map(|model| Box::new(model) as Box<dyn Model>)
+                .map_err(|error| error.to_string())
+        }
+        _ => Ok(Box::new(Offline::new(config.timezone))),
+    }
+}
+
+/// The Telegram door, when there is a token.
+fn telegram(config: &Config) -> Result<Option<Telegram>, String> {
+    let open = |token: &Secret| Telegram::new(&config.telegram_api_url, token.expose().to_owned());
+    config
+        .telegram_token
+        .as_ref()
+        .map(open)
+        .transpose()
+        .map_err(|error| error.to_string())
+}
+
+/// One thread is all it takes: the bot and the wake wait for others most of their time.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+/// Becomes `true` when the process is asked to end, by SIGTERM or SIGINT.
+fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (sender, receiver) = watch::channel(false);
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        // Nobody listens any more when the work is over.
+        sender.send(true).ok();
+        // Keeps the channel open: a dropped sender would read as an end, too.
+        std::future::pending::<()>().await;
+    });
+    Ok(receiver)
+}
+
+/// Writes data to stdout. A closed pipe is no error of ours.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+}
+
+/// Writes a line for people to stderr.
+fn complain(text: &str) {
+    writeln!(std::io::stderr().lock(), "{}", text.trim_end()).ok();
+}
+
+/// Says what failed and gives the exit code for it.
+fn failed(error: &impl std::fmt::Display) -> ExitCode {
+    complain(&format!("failed: {error}"));
+    ExitCode::from(EXIT_FAILED)
+}

@@ -1,0 +1,288 @@
+//! `wake`: one cycle, staying and waking by itself, or looking at what wakes did.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use super::{complain, failed, print};
+use crate::{
+    channel::Channel,
+    config::{CONSOLE_CHAT_ID, Config},
+    cycle::{self, Context, Report, WakeOutcome},
+    queue::Store,
+    repo::Repo,
+};
+
+/// Commits that `wake log` lists.
+const LOG_LINES: usize = 20;
+
+/// Wakes, does what is due, writes down what it did, and goes back to sleep.
+///
+/// Without a command and without --once it stays and wakes whenever something is due, until SIGTERM.
+#[derive(Debug, Parser)]
+#[command(
+    name = "wake",
+    version,
+    after_help = "\
+Exit codes: 0 done, nothing due, or another wake runs · 1 it failed, and says what was kept · 2 usage · 78 configuration.
+Settings come from the environment and from .env in the workspace; see .env.example.
+
+Examples:
+  wake --once                        do what is due and end: what cron calls
+  wake --once --say 'remember that the wifi code is 1234'
+  wake say 'remind me to stretch tomorrow at 9'
+  wake log                           what the wakes did, newest first
+  wake show 20261121T0903            one of them in full"
+)]
+struct Arguments {
+    /// Run once: do what is due, or find that nothing is, and end.
+    #[arg(long)]
+    once: bool,
+    /// Queue this text from the console first.
+    #[arg(long, value_name = "TEXT", requires = "once")]
+    say: Option<String>,
+    /// What starts this wake, for the commit's trailer: cron, nudge, …
+    #[arg(long, value_name = "REASON", default_value = "cli")]
+    reason: String,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Queue a message from the console and run a wake for it.
+    Say {
+        /// The message.
+        #[arg(required = true)]
+        text: Vec<String>,
+    },
+    /// List what the last wakes and people committed to the memory.
+    Log {
+        /// How many commits.
+        #[arg(short = 'n', long, default_value_t = LOG_LINES)]
+        lines: usize,
+    },
+    /// Show one wake in full: message, trailers, changes.
+    Show {
+        /// The wake's id or commit, or the beginning of either.
+        id: String,
+    },
+}
+
+/// Runs the binary.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let config = match super::set_up() {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    match &arguments.command {
+        Some(Command::Say { text }) => once(&config, &arguments, Some(&text.join(" "))),
+        Some(Command::Log { lines }) => log(&config, *lines),
+        Some(Command::Show { id }) => show(&config, id),
+        None if arguments.once => once(&config, &arguments, arguments.say.as_deref()),
+        None => stay(&config, &arguments),
+    }
+}
+
+fn once(config: &Config, arguments: &Arguments, say: Option<&str>) -> ExitCode {
+    if say.is_some_and(|text| text.trim().is_empty()) {
+        complain("There is nothing to say: the text is empty. Nothing was queued.");
+        return ExitCode::from(super::EXIT_USAGE);
+    }
+    let trigger = if say.is_some() { "say" } else { &arguments.reason };
+    let trigger: String = trigger
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c))
+        .take(40)
+        .collect();
+    with_context(config, async |context| {
+        let result = cycle::once(context, &trigger, say).await;
+        match result {
+            Ok(report) => show_report(context, &report, arguments.json),
+            Err(error) => {
+                let why = context.redactor.redact(&error.to_string());
+                if arguments.json {
+                    let report = Report {
+                        outcome: WakeOutcome::Failed,
+                        error: Some(why.clone()),
+                        ..Report::default()
+                    };
+                    print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
+                }
+                complain(&format!(
+                    "failed: {why}\nWhat was said stays queued; the next wake goes on from here."
+                ));
+                match error {
+                    cycle::WakeError::Repo(crate::repo::RepoError::Configuration(_)) => {
+                        ExitCode::from(super::EXIT_CONFIG)
+                    }
+                    _ => ExitCode::from(super::EXIT_FAILED),
+                }
+            }
+        }
+    })
+}
+
+/// Wakes whenever something is due, until it is asked to end.
+fn stay(config: &Config, arguments: &Arguments) -> ExitCode {
+    with_context(config, async |context| {
+        let mut stop = context.stop.clone();
+        tracing::info!("staying; SIGTERM ends it");
+        loop {
+            match cycle::once(context, "stay", None).await {
+                Ok(report) if report.outcome == WakeOutcome::Idle => {}
+                Ok(report) => {
+                    show_report(context, &report, arguments.json);
+                }
+                Err(error) => complain(&format!("failed: {}", context.redactor.redact(&error.to_string()))),
+            }
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return ExitCode::SUCCESS,
+                () = tokio::time::sleep(cycle::LOOK_EVERY) => {}
+            }
+        }
+    })
+}
+
+/// Wires the parts together and runs `work` on one thread.
+fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode) -> ExitCode {
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    let (model, telegram) = match (super::model(config), super::telegram(config)) {
+        (Ok(model), Ok(telegram)) => (model, telegram),
+        (Err(error), _) | (_, Err(error)) => {
+            complain(&error);
+            return ExitCode::from(super::EXIT_CONFIG);
+        }
+    };
+    let (clock, redactor) = (config.clock(), super::redactor(config));
+    runtime.block_on(async {
+        let stop = match super::stop_signal() {
+            Ok(stop) => stop,
+            Err(error) => return failed(&error),
+        };
+        work(Context {
+            config,
+            clock: clock.as_ref(),
+            model: model.as_ref(),
+            channel: telegram.as_ref().map(|telegram| telegram as &dyn Channel),
+            redactor: &redactor,
+            stop: &stop,
+        })
+        .await
+    })
+}
+
+/// Prints what a wake did, and the replies to the console that weren't shown yet.
+fn show_report(context: Context<'_>, report: &Report, as_json: bool) -> ExitCode {
+    for note in &report.notes {
+        complain(note);
+    }
+    let shown = show_console(context, as_json);
+    if as_json {
+        let mut report = report.clone();
+        if let Ok(shown) = &shown {
+            // Replies of earlier wakes that nobody saw belong to what is shown now.
+            let is_new = |text: &String| {
+                !report
+                    .replies
+                    .iter()
+                    .any(|reply| reply.chat_id == CONSOLE_CHAT_ID && reply.text == *text)
+            };
+            let earlier: Vec<_> = shown
+                .iter()
+                .filter(|text| is_new(text))
+                .map(|text| cycle::Reply {
+                    chat_id: CONSOLE_CHAT_ID,
+                    text: text.clone(),
+                })
+                .collect();
+            report.replies.extend(earlier);
+        }
+        print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
+    }
+    if let Err(error) = shown {
+        return failed(&error);
+    }
+    match (&report.error, report.outcome) {
+        (Some(error), _) => {
+            complain(&format!(
+                "failed: {error}\nWhat was said stays queued; the next wake goes on from here."
+            ));
+            ExitCode::from(super::EXIT_FAILED)
+        }
+        (None, WakeOutcome::Failed) => ExitCode::from(super::EXIT_FAILED),
+        (None, _) => ExitCode::SUCCESS,
+    }
+}
+
+/// Shows console replies: printed first, then marked, so that one is rather shown twice than never.
+fn show_console(context: Context<'_>, as_json: bool) -> Result<Vec<String>, crate::queue::StoreError> {
+    let mut store = Store::open(&context.config.db_path())?;
+    let mut shown = Vec::new();
+    for (id, text) in store.console_unshown()? {
+        if !as_json {
+            print(&format!("{}\n", text.trim_end()));
+        }
+        store.mark_shown(id, context.clock.now())?;
+        shown.push(text);
+    }
+    Ok(shown)
+}
+
+fn log(config: &Config, lines: usize) -> ExitCode {
+    let commits = match open_repo(config).map(|repo| repo.log(lines)) {
+        Ok(Ok(commits)) => commits,
+        Ok(Err(error)) => return failed(&error),
+        Err(code) => return code,
+    };
+    for commit in commits {
+        let at = commit.at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M");
+        let who = commit.wake_id.unwrap_or(commit.author);
+        print(&format!(
+            "{}  {at}  {who}  {}\n",
+            commit.id.to_string().chars().take(8).collect::<String>(),
+            commit.subject
+        ));
+    }
+    ExitCode::SUCCESS
+}
+
+fn show(config: &Config, id: &str) -> ExitCode {
+    match open_repo(config).map(|repo| repo.show(id)) {
+        Ok(Ok(Some(shown))) => {
+            print(&format!(
+                "commit {}\n\n{}\n{}\n{}",
+                shown.commit.id,
+                shown.message.trim_end(),
+                shown.stat,
+                shown.diff
+            ));
+            ExitCode::SUCCESS
+        }
+        Ok(Ok(None)) => {
+            complain(&format!("There is no wake or commit {id:?}. `wake log` lists them."));
+            ExitCode::from(super::EXIT_FAILED)
+        }
+        Ok(Err(error)) => failed(&error),
+        Err(code) => code,
+    }
+}
+
+fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
+    if !config.repo_dir().join(".git").exists() {
+        complain(&format!(
+            "There is no memory at {} yet. `wake --once` makes it.",
+            config.repo_dir().display()
+        ));
+        return Err(ExitCode::from(super::EXIT_FAILED));
+    }
+    Repo::open(&config.repo_dir()).map_err(|error| failed(&error))
+}

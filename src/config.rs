@@ -89,7 +89,6 @@ pub struct Config {
     pub env_file: Option<PathBuf>,
     /// What a person may want to know although it isn't wrong, a sentence each.
     pub notes: Vec<String>,
-    child_env: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -100,7 +99,7 @@ impl Config {
     pub fn load() -> Result<Self, ConfigError> {
         let cwd = std::env::current_dir().ok();
         let zone = iana_time_zone::get_timezone().ok();
-        Self::from_sources(environment(), cwd.as_deref(), zone.as_deref())
+        Self::from_sources(&environment(), cwd.as_deref(), zone.as_deref())
     }
 
     /// Reads the settings from a given environment, the current directory (whose `.env` counts when the workspace has
@@ -109,12 +108,11 @@ impl Config {
     /// # Errors
     /// Every setting that is wrong, by name.
     pub fn from_sources(
-        env: BTreeMap<String, String>,
+        env: &BTreeMap<String, String>,
         cwd: Option<&Path>,
         system_zone: Option<&str>,
     ) -> Result<Self, ConfigError> {
-        let raw = raw::Raw::gather(&env, cwd);
-        resolve::resolve(raw, raw::child_env(env), system_zone)
+        resolve::resolve(raw::Raw::gather(env, cwd), system_zone)
     }
 
     /// What the bot can't do without: a token, and somebody to listen to.
@@ -161,9 +159,15 @@ impl Config {
         }
     }
 
-    /// The environment that children get: enough to find programs, homes, keys' agents and proxies, and nothing secret.
-    pub fn child_env(&self) -> &BTreeMap<String, String> {
-        &self.child_env
+    /// Everything that must not reach a log, a message, a prompt or a commit.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let password = self.repo_url.as_ref().and_then(RepoUrl::password);
+        self.telegram_token
+            .iter()
+            .chain(&self.anthropic_key)
+            .cloned()
+            .chain(password)
+            .collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file.
@@ -193,7 +197,6 @@ impl Config {
 }
 
 /// The whole environment as text. What isn't UTF-8 becomes replacement characters, which `raw` refuses in a setting.
-#[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
 fn environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
     std::env::vars_os()

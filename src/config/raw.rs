@@ -320,37 +320,3 @@ fn unreadable_line(path: &Path, text: &str, error: &dotenvy::Error) -> Problem {
     let what = format!("{place} can't be read; expected NAME=value, with quotes around a value that has spaces");
     Problem::new(path.display().to_string(), what)
 }
-
-/// What children may inherit. A list of what is known to be needed: whatever else is in our environment may be secret
-/// or, like `GIT_DIR`, send git to another repository.
-pub(super) fn child_env(mut env: BTreeMap<String, String>) -> BTreeMap<String, String> {
-    const NAMES: [&str; 24] = [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "TMPDIR",
-        "SSH_AUTH_SOCK",
-        "SSH_AGENT_PID",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_CONFIG_NOSYSTEM",
-        "GIT_SSL_CAINFO",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-    ];
-    const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
-    env.retain(|name, _| NAMES.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
-    env
-}

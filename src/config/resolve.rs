@@ -1,7 +1,7 @@
 //! The second stage: what was said becomes values, defaults fill the rest, and what depends on several settings is
 //! looked at. No setting is read before all are: the errors come together.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use chrono::NaiveTime;
 use chrono_tz::Tz;
@@ -19,11 +19,7 @@ const DEFAULT_STALE_LOCK: Duration = Duration::from_secs(15 * 60);
 const DEFAULT_PULL_EVERY: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_TELL_PER_DAY: u32 = 5;
 
-pub(super) fn resolve(
-    raw: Raw,
-    child_env: BTreeMap<String, String>,
-    system_zone: Option<&str>,
-) -> Result<Config, ConfigError> {
+pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, ConfigError> {
     let home = raw.home.clone();
     let mut settings = Settings(raw);
 
@@ -114,7 +110,6 @@ pub(super) fn resolve(
         no_color,
         env_file,
         notes,
-        child_env,
     })
 }
 

@@ -40,7 +40,7 @@ impl Place {
             env.iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
         );
-        Config::from_sources(all, Some(&self.path("cwd")), Some("Europe/Berlin"))
+        Config::from_sources(&all, Some(&self.path("cwd")), Some("Europe/Berlin"))
     }
 
     /// With the workspace `work`.
@@ -182,7 +182,7 @@ fn a_workspace_is_absolute() {
         place.path("home/.local/share/reveille")
     );
 
-    let homeless = Config::from_sources(BTreeMap::new(), None, None).unwrap_err();
+    let homeless = Config::from_sources(&BTreeMap::new(), None, None).unwrap_err();
     assert_eq!(subjects(&homeless), ["WORKSPACE_DIR"]);
     assert!(homeless.to_string().contains("HOME isn't set"));
 }
@@ -548,18 +548,23 @@ fn secrets_come_from_files_too() {
 }
 
 #[test]
-fn children_inherit_what_they_need_and_no_secret() {
-    let env = [
-        ("PATH", "/bin"),
-        ("LC_ALL", "C"),
-        ("SSH_AUTH_SOCK", "/s"),
-        ("ANTHROPIC_API_KEY", KEY),
-        ("GIT_DIR", "/x"),
-        ("AWS_SECRET", "x"),
-    ];
-    let config = config(&env);
-    let names: Vec<_> = config.child_env().keys().map(String::as_str).collect();
-    assert_eq!(names, ["HOME", "LC_ALL", "PATH", "SSH_AUTH_SOCK"]);
+fn all_secrets_are_known_for_redaction() {
+    let secrets = |url: &str| {
+        let env = [
+            ("TELEGRAM_BOT_TOKEN", TOKEN),
+            ("ANTHROPIC_API_KEY", KEY),
+            ("REPO_URL", url),
+        ];
+        config(&env)
+            .secrets()
+            .iter()
+            .map(|secret| secret.expose().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(secrets("https://me:pass@example.org/b"), [TOKEN, KEY, "pass"]);
+    assert_eq!(secrets("https://token@example.org/b@c"), [TOKEN, KEY, "token"]);
+    assert_eq!(secrets("ssh://git@example.org/b"), [TOKEN, KEY]);
+    assert!(config(&[]).secrets().is_empty());
 }
 
 proptest::proptest! {

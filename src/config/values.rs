@@ -11,6 +11,8 @@ use std::{
 use chrono::NaiveTime;
 use chrono_tz::Tz;
 
+use crate::redact::Secret;
+
 /// At most so many chats can be listed.
 const MAX_CHATS: usize = 256;
 /// The longest name of a model or repository, in bytes.
@@ -60,6 +62,17 @@ impl RepoUrl {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// The password or token in it. The user name of ssh, such as `git`, is none.
+    pub(super) fn password(&self) -> Option<Secret> {
+        let (scheme, user) = userinfo(&self.0)?;
+        let password = user.split_once(':').map(|(_, password)| password);
+        let token = Some(user).filter(|_| scheme.starts_with("http"));
+        password
+            .or(token)
+            .filter(|secret| !secret.is_empty())
+            .map(|secret| Secret::new(secret.to_owned()))
+    }
 }
 
 impl fmt::Display for RepoUrl {
@@ -74,15 +87,19 @@ impl fmt::Debug for RepoUrl {
     }
 }
 
+/// A URL's scheme and what stands before the `@`.
+fn userinfo(url: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    Some((scheme, authority.rsplit_once('@')?.0))
+}
+
 /// A URL with `***` in place of its user name and password.
 pub(super) fn without_userinfo(url: &str) -> String {
-    let parts = url.split_once("://").and_then(|(scheme, rest)| {
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at_checked(end)?;
-        let (_, host) = authority.rsplit_once('@')?;
-        Some(format!("{scheme}://***@{host}{path}"))
-    });
-    parts.unwrap_or_else(|| url.to_owned())
+    match userinfo(url) {
+        Some((scheme, user)) => url.replacen(&format!("{scheme}://{user}@"), &format!("{scheme}://***@"), 1),
+        None => url.to_owned(),
+    }
 }
 
 /// Whether a value has the shape of a key that was perhaps put in the wrong place.

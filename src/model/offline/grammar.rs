@@ -146,9 +146,19 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> Parsed {
         }
     }
     match said {
-        Said { commands, small_talk: None, questions: 0 } if commands.is_empty() => unclear(NO_COMMAND),
-        Said { commands, small_talk: Some(small), questions: 0 } if commands.is_empty() => Parsed::Commands(vec![small]),
-        Said { commands, questions: 0, .. } => Parsed::Commands(commands),
+        Said {
+            commands,
+            small_talk: None,
+            questions: 0,
+        } if commands.is_empty() => unclear(NO_COMMAND),
+        Said {
+            commands,
+            small_talk: Some(small),
+            questions: 0,
+        } if commands.is_empty() => Parsed::Commands(vec![small]),
+        Said {
+            commands, questions: 0, ..
+        } => Parsed::Commands(commands),
         Said { commands, .. } if commands.is_empty() => Parsed::Question(text.trim().to_owned()),
         Said { .. } => unclear(IN_PART),
     }
@@ -176,7 +186,12 @@ impl Said {
             Reading::Command(small @ (Command::Greeting | Command::Thanks)) => self.small_talk = Some(small),
             Reading::Command(command) => self.commands.push(command),
             Reading::Question => self.questions += 1,
-            Reading::GoesOn => return self.commands.last_mut().is_some_and(|command| append(command, sentence.text())),
+            Reading::GoesOn => {
+                return self
+                    .commands
+                    .last_mut()
+                    .is_some_and(|command| append(command, sentence.text()));
+            }
             Reading::Unclear => return false,
         }
         true
@@ -187,8 +202,10 @@ impl Said {
 fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(Command, Sentence<'_>)> {
     (1..sentence.len()).find_map(|index| {
         let rest = sentence.from(index).after_conjunction()?;
-        let opens = rest.cursor().lookup(SECOND_COMMANDS).is_some();
-        match (read(sentence.until(index), now), opens.then(|| read(rest, now))?) {
+        rest.cursor().lookup(SECOND_COMMANDS)?;
+        match (read(sentence.until(index), now), read(rest, now)) {
+            // "Hey, remind me" is one command after a greeting.
+            (Reading::Command(Command::Greeting | Command::Thanks), _) => None,
             (Reading::Command(left), Reading::Command(_)) => Some((left, rest)),
             _ => None,
         }
@@ -217,7 +234,16 @@ fn append(command: &mut Command, more: &str) -> bool {
 
 /// Code, quotations and forwarded letters are someone else's words.
 fn is_foreign(text: &str) -> bool {
-    const HEADERS: &[&str] = &["fwd:", "fw:", "re:", "from:", "subject:", "forwarded", "begin forwarded", "-----"];
+    const HEADERS: &[&str] = &[
+        "fwd:",
+        "fw:",
+        "re:",
+        "from:",
+        "subject:",
+        "forwarded",
+        "begin forwarded",
+        "-----",
+    ];
     let begins_foreign = |line: &str| {
         let line = line.trim_start().to_lowercase();
         line.starts_with(['>', '|']) || HEADERS.iter().any(|header| line.starts_with(header))
@@ -233,6 +259,13 @@ const READERS: [Reader; 5] = [whole, remind::read, tasks::read, store::read, rem
 fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_reported_speech() {
         return Reading::Unclear;
+    }
+    if sentence.is_hypothetical() {
+        return if sentence.is_question() {
+            Reading::Question
+        } else {
+            Reading::Unclear
+        };
     }
     let request = sentence.without_courtesy();
     if request.is_blank() {
@@ -269,8 +302,10 @@ enum Whole {
 
 const WHOLE: &[(&str, Whole)] = &[
     ("?/ status ?report", Whole::Status),
-    ("what's|what is|show|give ?me ?us ?your|the ?current status", Whole::Status),
-    ("show ?me ?the|your status", Whole::Status),
+    (
+        "what|what's|show|give ?is ?me ?us ?your|the ?current status",
+        Whole::Status,
+    ),
     ("?/ help ?me", Whole::Help),
     ("?/ start", Whole::Help),
     ("show ?me ?the help|commands", Whole::Help),
@@ -279,8 +314,14 @@ const WHOLE: &[(&str, Whole)] = &[
     ("what do you understand", Whole::Help),
     ("what commands do you know|understand", Whole::Help),
     ("?my|the ?/ reminders ?list", Whole::Reminders),
-    ("list|show ?me ?all ?of ?my|the|your ?open|active|current|set reminders", Whole::Reminders),
-    ("what|which ?are ?all ?my|the ?open|active|current reminders", Whole::Reminders),
+    (
+        "list|show ?me ?all ?of ?my|the|your ?open|active|current|set reminders",
+        Whole::Reminders,
+    ),
+    (
+        "what|which ?are ?all ?my|the ?open|active|current reminders",
+        Whole::Reminders,
+    ),
     ("what|which reminders do i have ?set", Whole::Reminders),
     ("what|which reminders are there|set|active|open", Whole::Reminders),
     ("do i have ?any reminders ?set", Whole::Reminders),
@@ -288,27 +329,48 @@ const WHOLE: &[(&str, Whole)] = &[
     ("what will|do you remind me of|about", Whole::Reminders),
     ("?my|the ?/ tasks|todos|to-dos", Whole::Tasks),
     ("?my|the task|todo|to-do list", Whole::Tasks),
-    ("list|show|give ?me ?all ?of ?my|the ?open|active|current tasks|todos|to-dos", Whole::Tasks),
-    ("list|show|give ?me ?my|the ?open|active|current task|todo|to-do list", Whole::Tasks),
-    ("what are ?all ?my|the ?open|active|current tasks|todos|to-dos", Whole::Tasks),
+    (
+        "list|show|give ?me ?all ?of ?my|the ?open|active|current tasks|todos|to-dos",
+        Whole::Tasks,
+    ),
+    (
+        "list|show|give ?me ?my|the ?open|active|current task|todo|to-do list",
+        Whole::Tasks,
+    ),
+    (
+        "what are ?all ?my|the ?open|active|current tasks|todos|to-dos",
+        Whole::Tasks,
+    ),
     ("what|which tasks|todos|to-dos do i have", Whole::Tasks),
     ("what|which tasks|todos|to-dos are open|active|there", Whole::Tasks),
     ("do i have ?any ?open tasks|todos|to-dos", Whole::Tasks),
-    ("what's|what is on my list|plate", Whole::Tasks),
-    ("what's|what is on my ?task|todo|to-do list", Whole::Tasks),
+    ("what|what's|whats ?is on my list|plate", Whole::Tasks),
+    ("what|what's|whats ?is on my ?task|todo|to-do list", Whole::Tasks),
     ("?my|the backlog", Whole::Backlog),
     ("list|show ?me ?my|the backlog ?tasks", Whole::Backlog),
-    ("what's|what is in|on ?my|the backlog", Whole::Backlog),
+    ("what|what's|whats ?is in|on ?my|the backlog", Whole::Backlog),
     ("list|show ?me ?my|the|all tasks in ?my|the backlog", Whole::Backlog),
-    ("hi|hello|hey|hiya|howdy|moin|greetings ?there|again|you ?, ?reveille", Whole::Greeting),
+    (
+        "hi|hello|hey|hiya|howdy|moin|greetings ?there|again|you ?, ?reveille",
+        Whole::Greeting,
+    ),
     ("good morning|afternoon|evening|day|night ?, ?reveille", Whole::Greeting),
     ("how are you ?doing ?today", Whole::Greeting),
-    ("?ok|okay|great|perfect|cool|nice|super|many|no ?, thanks|thx|cheers|ty ?a ?lot|so ?much", Whole::Thanks),
-    ("?ok|okay|great|perfect|cool|nice|super ?, thank you ?so|very ?much ?, ?reveille", Whole::Thanks),
+    (
+        "?ok|okay|great|perfect|cool|nice|super|many|no ?, thanks|thx|cheers|ty ?a ?lot|so ?much",
+        Whole::Thanks,
+    ),
+    (
+        "?ok|okay|great|perfect|cool|nice|super ?, thank you ?so|very ?much ?, ?reveille",
+        Whole::Thanks,
+    ),
 ];
 
 fn whole(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
-    let known = WHOLE.iter().find(|(pattern, _)| sentence.is_all_of(pattern)).map(|(_, known)| *known)?;
+    let known = WHOLE
+        .iter()
+        .find(|(pattern, _)| sentence.is_all_of(pattern))
+        .map(|(_, known)| *known)?;
     Some(Reading::Command(match known {
         Whole::Status => Command::Status,
         Whole::Help => Command::Help,
@@ -323,7 +385,9 @@ fn whole(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
 // --- taking reminders back ----------------------------------------------------------------------------------------------
 
 fn ask(question: impl Into<String>) -> Reading {
-    Reading::Command(Command::AskBack { question: question.into() })
+    Reading::Command(Command::AskBack {
+        question: question.into(),
+    })
 }
 
 fn reminders(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {

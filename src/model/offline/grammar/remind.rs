@@ -14,12 +14,16 @@ const OPENERS: &[(&str, Opener)] = &[
     ("remind me|us", Opener::Remind),
     ("reminding me|us", Opener::Remind),
     ("ping|nudge me", Opener::Remind),
-    ("set|create|make|add|schedule ?me ?up a|another|the|one ?new reminder", Opener::Reminder),
+    (
+        "set|create|make|add|schedule ?me ?up a|another|the|one ?new reminder",
+        Opener::Reminder,
+    ),
     ("set|create|add|new reminder", Opener::Reminder),
     ("give|send me a reminder", Opener::Reminder),
     ("i need|want a reminder", Opener::Reminder),
     ("i'd like a reminder", Opener::Reminder),
     ("reminder :", Opener::Label),
+    ("remember|don't|dont ?forget to remind me|us", Opener::Remind),
     ("remember to", Opener::Duty),
     ("don't|dont forget to", Opener::Duty),
     ("do not forget to", Opener::Duty),
@@ -65,13 +69,20 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
         _ => body,
     };
     // "Tomorrow remind me at 9 to …": both halves of the time are read together.
-    let said = if time_said_first.is_empty() { body.text().to_owned() } else { format!("{time_said_first} {}", body.text()) };
+    let said = if time_said_first.is_empty() {
+        body.text().to_owned()
+    } else {
+        format!("{time_said_first} {}", body.text())
+    };
     Some(reminder(&said, now))
 }
 
 /// "Remind me what …" is a question; "remind me when I'm home" needs more than a clock.
 fn fact_or_condition(body: &Sentence<'_>) -> Reading {
-    match body.cursor().phrase("if|once|unless|whenever|as|after|before|while|until|when") {
+    match body
+        .cursor()
+        .phrase("if|once|unless|whenever|as|after|before|while|until|when")
+    {
         Some(_) => Reading::Unclear,
         None => Reading::Question,
     }
@@ -79,32 +90,52 @@ fn fact_or_condition(body: &Sentence<'_>) -> Reading {
 
 /// "Tomorrow at 9, please remind me …": the time that stands before, and the rest.
 fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sentence<'t>) {
-    let opens = |index: usize| sentence.from(index).without_courtesy().cursor().lookup(OPENERS).is_some();
-    let Some(index) = (1..sentence.len()).find(|index| opens(*index)) else { return ("", *sentence) };
+    let opens = |index: usize| {
+        sentence
+            .from(index)
+            .without_courtesy()
+            .cursor()
+            .lookup(OPENERS)
+            .is_some()
+    };
+    let Some(index) = (1..sentence.len()).find(|index| opens(*index)) else {
+        return ("", *sentence);
+    };
     let before = sentence.until(index).body();
     // All of what stands before must be a time: "she said tomorrow, remind me" is no request.
-    let is_time = parse_when(before.text(), now)
-        .is_some_and(|found| found.span.start == 0 && is_courtesy(before.text().get(found.span.end..).unwrap_or_default()));
-    if is_time { (before.text(), sentence.from(index).without_courtesy()) } else { ("", *sentence) }
+    let is_time = parse_when(before.text(), now).is_some_and(|found| {
+        found.span.start == 0 && is_courtesy(before.text().get(found.span.end..).unwrap_or_default())
+    });
+    if is_time {
+        (before.text(), sentence.from(index).without_courtesy())
+    } else {
+        ("", *sentence)
+    }
 }
 
 fn is_courtesy(text: &str) -> bool {
     let tokens = tokenize(text);
-    Cursor::at(&tokens, 0).skip("?, ?please ?can|could|would|will ?you ?please").is_end()
+    Cursor::at(&tokens, 0)
+        .skip("?, ?please ?can|could|would|will ?you ?please")
+        .is_end()
 }
 
 /// What was said after the opener, split into when and what.
 fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
-    let Some(found) = parse_when(said, now) else { return ask(when_shall_i(said)) };
+    let Some(found) = parse_when(said, now) else {
+        return ask(when_shall_i(said));
+    };
     let before = said.get(..found.span.start).unwrap_or_default();
     let time = said.get(found.span.clone()).unwrap_or_default();
     let after = said.get(found.span.end..).unwrap_or_default();
     let what = thing(before, after);
     match found.when {
-        Err(trouble) => ask(format!("“{time}” {trouble}. I haven't set a reminder yet: please send it again with another time.")),
-        Ok(_) if what.is_empty() => {
-            ask(format!("What shall I remind you of {time}? I haven't set a reminder yet: please send it again with what to do."))
-        }
+        Err(trouble) => ask(format!(
+            "“{time}” {trouble}. I haven't set a reminder yet: please send it again with another time."
+        )),
+        Ok(_) if what.is_empty() => ask(format!(
+            "What shall I remind you of {time}? I haven't set a reminder yet: please send it again with what to do."
+        )),
         Ok(_) if is_condition(&what) => Reading::Unclear,
         Ok(when) => Reading::Command(Command::Remind { what, when }),
     }
@@ -113,7 +144,11 @@ fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
 /// The words around the time, without those that only join them to it.
 fn thing(before: &str, after: &str) -> String {
     let before = without_lead(before);
-    let after = if before.is_empty() { without_lead(after) } else { trim(after) };
+    let after = if before.is_empty() {
+        without_lead(after)
+    } else {
+        trim(after)
+    };
     match (before, after) {
         ("", one) | (one, "") => one.to_owned(),
         (before, after) if after.starts_with([',', '.', ';', ':']) => format!("{before}{after}"),
@@ -124,7 +159,9 @@ fn thing(before: &str, after: &str) -> String {
 fn without_lead(text: &str) -> &str {
     let text = trim(text);
     let tokens = tokenize(text);
-    let end = Cursor::at(&tokens, 0).skip("to|that|about|of|for|and|:|please").skip("to|that|about|:");
+    let end = Cursor::at(&tokens, 0)
+        .skip("to|that|about|of|for|and|:|please")
+        .skip("to|that|about|:");
     let start = end.token().map_or(text.len(), |token| token.span.start);
     trim(text.get(start..).unwrap_or_default())
 }
@@ -135,13 +172,16 @@ fn trim(text: &str) -> &str {
 
 fn is_condition(what: &str) -> bool {
     let tokens = tokenize(what);
-    Cursor::at(&tokens, 0).phrase("if|unless|when|once|whenever|as|and|or|but").is_some()
+    Cursor::at(&tokens, 0)
+        .phrase("if|unless|when|once|whenever|as|and|or|but")
+        .is_some()
 }
 
 fn when_shall_i(said: &str) -> String {
     let tokens = tokenize(said);
     let what = without_lead(said);
-    let example = "I haven't set a reminder yet: please send it again with a time, such as “tomorrow at 9” or “in 20 minutes”.";
+    let example =
+        "I haven't set a reminder yet: please send it again with a time, such as “tomorrow at 9” or “in 20 minutes”.";
     match Cursor::at(&tokens, 0).text() {
         "" => format!("What shall I remind you of, and when? {example}"),
         lead @ ("about" | "of" | "that") => format!("When shall I remind you {lead} {what}? {example}"),

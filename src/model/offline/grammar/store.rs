@@ -8,7 +8,11 @@ use super::{Command, Reading, sentence::Sentence};
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     know(sentence).or_else(|| {
         let command = forget(sentence).or_else(|| remember(sentence))?;
-        Some(if sentence.is_bare_question() { Reading::Question } else { command })
+        Some(if sentence.is_bare_question() {
+            Reading::Question
+        } else {
+            command
+        })
     })
 }
 
@@ -31,7 +35,8 @@ const REMEMBER: &[(&str, ())] = &[
 const THAT_ONE: &str = "time|day|night|evening|morning|summer|winter|year|week|weekend|trip|guy|girl|man|woman|place|one|thing|song|movie|film|feeling|moment";
 
 /// What a fact doesn't begin with, when "that" is missing: "remember when we …", "remember me".
-const NO_FACT: &str = "when|how|what|who|where|why|which|if|whether|me|us|you|him|her|it|this|that|those|these|to|last|back|the time|the day|the good";
+const NO_FACT: &str =
+    "when|how|what|who|where|why|which|if|whether|me|us|you|him|her|it|this|that|those|these|to|last|back";
 
 fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
     if let Some(reading) = remember_about(sentence) {
@@ -44,31 +49,47 @@ fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
         return (body.is_body() && !body.is_pronoun() && !speaks_of_it).then(|| fact(&body, None));
     }
     let body = sentence.from_cursor(sentence.cursor().phrase("remember|note")?).body();
-    let is_fact = body.is_statement() && body.cursor().phrase(NO_FACT).is_none();
+    let speaks_of_it = body
+        .from_cursor_skipping("the|all ?those")
+        .cursor()
+        .phrase(THAT_ONE)
+        .is_some();
+    let is_fact = body.is_statement() && !speaks_of_it && body.cursor().phrase(NO_FACT).is_none();
     is_fact.then(|| fact(&body, None))
 }
 
 /// "Remember about Anna that she likes tea", "note on the car: the tyres are new".
 fn remember_about(sentence: &Sentence<'_>) -> Option<Reading> {
-    let about = sentence.from_cursor(sentence.cursor().phrase("remember|note|remember this about|on|under|for")?);
+    let about = sentence.from_cursor(sentence.cursor().phrase("remember|note ?this about|on|under")?);
     /// Words in a topic.
     const MAX_TOPIC: usize = 5;
-    let end = (1..about.len()).take(MAX_TOPIC).find(|index| about.from(*index).cursor().phrase(":|that").is_some())?;
+    let end = (1..about.len())
+        .take(MAX_TOPIC)
+        .find(|index| about.from(*index).cursor().phrase(":|that").is_some())?;
     let (topic, body) = (about.until(end), about.from(end + 1).body());
     (topic.is_body() && body.is_body()).then(|| fact(&body, Some(&topic)))
 }
 
 fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
     let topic = topic.map(|topic| topic.text().to_owned());
-    Reading::Command(Command::Remember { fact: body.text().to_owned(), topic })
+    Reading::Command(Command::Remember {
+        fact: body.text().to_owned(),
+        topic,
+    })
 }
 
 /// Only a fact that is said in full: "forget it" and "forget what I said" are too little to remove something.
 fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
-    let body = sentence.from_cursor(sentence.cursor().phrase("forget ?the ?fact that")?).body();
+    let body = sentence
+        .from_cursor(sentence.cursor().phrase("forget ?the ?fact that")?)
+        .body();
     let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
     let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
-    is_fact.then(|| Reading::Command(Command::Forget { query: body.text().to_owned() }))
+    is_fact.then(|| {
+        Reading::Command(Command::Forget {
+            query: body.text().to_owned(),
+        })
+    })
 }
 
 const KNOW: &[(&str, ())] = &[
@@ -86,5 +107,11 @@ fn know(sentence: &Sentence<'_>) -> Option<Reading> {
     let ((), end) = sentence.cursor().lookup(KNOW)?;
     let topic = sentence.from_cursor(end).body();
     let is_topic = topic.is_body() && !topic.is_pronoun() && !sentence.asks_more();
-    Some(if is_topic { Reading::Command(Command::Know { topic: topic.text().to_owned() }) } else { Reading::Question })
+    Some(if is_topic {
+        Reading::Command(Command::Know {
+            topic: topic.text().to_owned(),
+        })
+    } else {
+        Reading::Question
+    })
 }

@@ -8,8 +8,11 @@ use super::{
         words::Cursor,
     },
     Trouble,
+    clock::PARTS,
+    date::{day_and_month, month_and_day, with_part},
+    distance::{Unit, unit_of_time},
     draft::{Day, Draft, Every, Month, Part},
-    pieces::{PARTS, Read, Unit, day_and_month, month_and_day, unit_of_time, with_part},
+    pieces::Read,
 };
 
 /// The largest step ("every 400 days").

@@ -1,4 +1,4 @@
-//! "Remind me": who asks for a reminder says when and what of, in any order.
+//! Reminders: who asks for one says when and what of, in any order; or takes one back.
 
 use chrono::DateTime;
 use chrono_tz::Tz;
@@ -47,7 +47,7 @@ const NO_REMINDER: &str = "what|what's|who|who's|where|when|why|how|which|whose|
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let (time_said_first, rest) = time_first(sentence, now);
     let (opener, end) = rest.cursor().lookup(OPENERS)?;
-    let again = rest.from_cursor(end).body().from_cursor_skipping("?please ?again");
+    let again = rest.rest_at(end).body().skipping("?please ?again");
     let body = again.body();
     let labelled_statement = opener == Opener::Label && body.is_statement();
     let asks_duty = opener == Opener::Duty && sentence.is_bare_question();
@@ -65,7 +65,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
         }
     }
     let body = match opener {
-        Opener::Reminder => body.from_cursor_skipping("?for|on|:").body(),
+        Opener::Reminder => body.skipping("?for|on|:").body(),
         _ => body,
     };
     // "Tomorrow remind me at 9 to …": both halves of the time are read together.
@@ -92,7 +92,7 @@ fn fact_or_condition(body: &Sentence<'_>) -> Reading {
 fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sentence<'t>) {
     let opens = |index: usize| {
         sentence
-            .from(index)
+            .part_from(index)
             .without_courtesy()
             .cursor()
             .lookup(OPENERS)
@@ -101,13 +101,13 @@ fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sente
     let Some(index) = (1..sentence.len()).find(|index| opens(*index)) else {
         return ("", *sentence);
     };
-    let before = sentence.until(index).body();
+    let before = sentence.part_until(index).body();
     // All of what stands before must be a time: "she said tomorrow, remind me" is no request.
     let is_time = parse_when(before.text(), now).is_some_and(|found| {
         found.span.start == 0 && is_courtesy(before.text().get(found.span.end..).unwrap_or_default())
     });
     if is_time {
-        (before.text(), sentence.from(index).without_courtesy())
+        (before.text(), sentence.part_from(index).without_courtesy())
     } else {
         ("", *sentence)
     }
@@ -187,4 +187,30 @@ fn when_shall_i(said: &str) -> String {
         lead @ ("about" | "of" | "that") => format!("When shall I remind you {lead} {what}? {example}"),
         _ => format!("When shall I remind you to {what}? {example}"),
     }
+}
+
+/// "Cancel reminder 2", "delete the dentist reminder".
+pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+    const WHICH: &str = "Which reminder shall I cancel? I haven't changed anything. Send “list reminders” to see them with their \
+                         numbers, then “cancel reminder 2”, say.";
+    if sentence.cursor().phrase("stop reminding me").is_some() && !sentence.is_question() {
+        return Some(ask(WHICH));
+    }
+    let verb = sentence.cursor().phrase("cancel|delete|remove|drop|clear")?;
+    if sentence.is_bare_question() {
+        return Some(Reading::Question);
+    }
+    let which = match verb.phrase("?the|my|that|this reminder") {
+        Some(reminder) => sentence.rest_at(reminder.skip(":|for|about|to|of|with|called")),
+        None if verb.phrase("?all ?of ?my|the reminders").is_some() => return Some(ask(WHICH)),
+        None => {
+            let named = sentence.rest_at(verb.skip("the|my|that")).body();
+            let last = named.len().checked_sub(1)?;
+            (named.part_from(last).cursor().text() == "reminder").then(|| named.part_until(last))?
+        }
+    };
+    Some(match which.which() {
+        Some(which) => Reading::Command(Command::CancelReminder { which }),
+        None => ask(WHICH),
+    })
 }

@@ -675,40 +675,33 @@ fn what_is_asked_back_says_what_is_missing() {
         },
         other => panic!("{other:?}"),
     };
-    println!("Q {} => {}", "remind me to call Bob", question("remind me to call Bob"));
-    println!(
-        "Q {} => {}",
-        "remind me about the dentist",
-        question("remind me about the dentist")
-    );
-    println!("Q {} => {}", "remind me", question("remind me"));
-    println!(
-        "Q {} => {}",
-        "remind me tomorrow at 9",
-        question("remind me tomorrow at 9")
-    );
-    println!(
-        "Q {} => {}",
-        "remind me on 30 February to skate",
-        question("remind me on 30 February to skate")
-    );
-    println!(
-        "Q {} => {}",
-        "remind me on 2026-01-01 to skate",
-        question("remind me on 2026-01-01 to skate")
-    );
-    println!(
-        "Q {} => {}",
-        "remind me on 5/12 at 10 to skate",
-        question("remind me on 5/12 at 10 to skate")
-    );
-    println!(
-        "Q {} => {}",
-        "remind me today to skate",
-        question("remind me today to skate")
-    );
-    println!("Q {} => {}", "add a task", question("add a task"));
-    println!("Q {} => {}", "stop reminding me", question("stop reminding me"));
+    let with_a_time =
+        "I haven't set a reminder yet: please send it again with a time, such as “tomorrow at 9” or “in 20 minutes”.";
+    let with_another = "I haven't set a reminder yet: please send it again with another time.";
+    let table = [
+        ("remind me to call Bob", format!("When shall I remind you to call Bob? {with_a_time}")),
+        ("remind me about the dentist", format!("When shall I remind you about the dentist? {with_a_time}")),
+        ("remind me", format!("What shall I remind you of, and when? {with_a_time}")),
+        (
+            "remind me tomorrow at 9",
+            "What shall I remind you of tomorrow at 9? I haven't set a reminder yet: please send it again with what to do."
+                .to_owned(),
+        ),
+        ("remind me on 30 February to skate", format!("“on 30 February” is not a day of the calendar. {with_another}")),
+        ("remind me on 2026-01-01 to skate", format!("“on 2026-01-01” has already passed. {with_another}")),
+        (
+            "remind me on 5/12 at 10 to skate",
+            format!(
+                "“on 5/12 at 10” could mean two days; write the month's name, or a date like 2026-12-05. {with_another}"
+            ),
+        ),
+        ("remind me today to skate", format!("“today” needs a time of day. {with_another}")),
+    ];
+    for (text, asked) in table {
+        assert_eq!(question(text), asked);
+    }
+    assert!(question("add a task").starts_with("What is the task? I haven't written one down yet"));
+    assert!(question("stop reminding me").starts_with("Which reminder shall I cancel? I haven't changed anything."));
 }
 
 #[test]

@@ -12,6 +12,7 @@ const DAY_WORDS: &[(&str, Day)] = &[
     ("?on ?the day after tomorrow", Day::FromToday(2)),
     ("?the day before yesterday", Day::FromToday(-2)),
     ("tomorrow|tomorow|tommorow|tommorrow|tmrw|tmr", Day::FromToday(1)),
+    ("first thing tomorrow", Day::FromToday(1)),
     ("later today", Day::FromToday(0)),
     ("today", Day::FromToday(0)),
     ("yesterday", Day::FromToday(-1)),
@@ -19,6 +20,8 @@ const DAY_WORDS: &[(&str, Day)] = &[
     ("next month", Day::NextMonth),
     ("next year", Day::NextYear),
     ("?at|by ?the end of ?the|this month", Day::EndOfMonth(Which::Coming)),
+    ("?on the last day of the|this month", Day::EndOfMonth(Which::Coming)),
+    ("?on the last day of next month", Day::EndOfMonth(Which::Next)),
     ("?at|by ?the end of next month", Day::EndOfMonth(Which::Next)),
     ("?at|on next weekend", Day::Weekend(Which::Next)),
     ("at|on|over the weekend", Day::Weekend(Which::Coming)),
@@ -113,21 +116,12 @@ pub(super) fn date(start: Cursor<'_>) -> Read<'_> {
     let named = on
         .weekday_or_short()
         .map(|(weekday, after)| (weekday, after.skip("?,")));
-    let (draft, end) = [named.map(|(_, after)| after), Some(on)]
-        .into_iter()
-        .flatten()
-        .find_map(calendar_date)?;
+    let (draft, end) = match named {
+        Some((_, after)) => calendar_date(after).or_else(|| day_of_month(after))?,
+        None => calendar_date(on)?,
+    };
     let weekday = named.map(|(weekday, _)| weekday);
-    let day = draft.day.map(|day| match day {
-        Day::Date { year, month, day, .. } => Day::Date {
-            year,
-            month,
-            day,
-            weekday,
-        },
-        other => other,
-    });
-    Some(with_part(Draft { day, ..draft }, end))
+    Some(with_part(Draft { weekday, ..draft }, end))
 }
 
 fn calendar_date(start: Cursor<'_>) -> Read<'_> {
@@ -143,15 +137,7 @@ pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
     let after = if after.glued_text() == "." { after.next() } else { after };
     let (month, after) = after.skip("?of").month()?;
     let (year, end) = year(after);
-    Some((
-        Draft::day(Day::Date {
-            year,
-            month,
-            day,
-            weekday: None,
-        }),
-        end,
-    ))
+    Some((Draft::day(Day::Date { year, month, day }), end))
 }
 
 /// "December 5", "December 5th, 2027".
@@ -164,15 +150,7 @@ pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
         return None;
     }
     let (year, end) = year(after);
-    Some((
-        Draft::day(Day::Date {
-            year,
-            month,
-            day,
-            weekday: None,
-        }),
-        end,
-    ))
+    Some((Draft::day(Day::Date { year, month, day }), end))
 }
 
 fn year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
@@ -193,14 +171,7 @@ fn numeric_date(start: Cursor<'_>) -> Read<'_> {
         .then(|| digits(after.next()))
         .flatten()
         .filter(|_| after.next().glued_text() != "");
-    let date = |year, month, day| {
-        Draft::day(Day::Date {
-            year,
-            month,
-            day,
-            weekday: None,
-        })
-    };
+    let date = |year, month, day| Draft::day(Day::Date { year, month, day });
     match (separator, three) {
         ("-", Some((day, end))) if one >= 1900 => {
             let end = if end.glued_text() == "t" { end.next() } else { end };

@@ -59,5 +59,6 @@ fn too_much<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
 /// `8` after "at 7 and".
 fn bare_clock(start: Cursor<'_>) -> Read<'_> {
     let (hour, end) = start.number()?;
-    (hour < 24 && end.is_end()).then(|| (Draft::default(), end))
+    let ends = end.is_end() || end.phrase("to|,|.|!|?").is_some();
+    (hour < 24 && ends).then(|| (Draft::default(), end))
 }

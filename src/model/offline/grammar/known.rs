@@ -23,7 +23,7 @@ const WHOLE: &[(&str, Whole)] = &[
         Whole::Status,
     ),
     ("?/ help ?me", Whole::Help),
-    ("?/ start", Whole::Help),
+    ("?/ start|commands", Whole::Help),
     ("show ?me ?the help|commands", Whole::Help),
     ("what can you do ?for ?me", Whole::Help),
     ("what can i say|ask ?you", Whole::Help),

@@ -24,6 +24,7 @@ const OPENERS: &[(&str, Opener)] = &[
     ("i'd like a reminder", Opener::Reminder),
     ("reminder :", Opener::Label),
     ("remember|don't|dont ?forget to remind me|us", Opener::Remind),
+    ("don't|dont let me forget to", Opener::Duty),
     ("remember to", Opener::Duty),
     ("don't|dont forget to", Opener::Duty),
     ("do not forget to", Opener::Duty),
@@ -120,6 +121,9 @@ fn is_courtesy(text: &str) -> bool {
         .is_end()
 }
 
+const TWO_TIMES: &str = "I read more than one time in that, and haven't set a reminder yet: please send one reminder a line, such as \
+                         “remind me tomorrow at 9 to call Anna”.";
+
 /// What was said after the opener, split into when and what.
 fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
     let Some(found) = parse_when(said, now) else {
@@ -136,6 +140,8 @@ fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
         Ok(_) if what.is_empty() => ask(format!(
             "What shall I remind you of {time}? I haven't set a reminder yet: please send it again with what to do."
         )),
+        // "Call Anna tomorrow at 9 and Bob at 10". A time said right after "remind me" is the one that is meant.
+        Ok(_) if found.span.start > 0 && parse_when(&what, now).is_some() => ask(TWO_TIMES),
         Ok(_) if is_condition(&what) => Reading::Unclear,
         Ok(when) => Reading::Command(Command::Remind { what, when }),
     }
@@ -173,7 +179,7 @@ fn trim(text: &str) -> &str {
 fn is_condition(what: &str) -> bool {
     let tokens = tokenize(what);
     Cursor::at(&tokens, 0)
-        .phrase("if|unless|when|once|whenever|as|and|or|but")
+        .phrase("if|unless|when|once|whenever|as|and|or|but|maybe|perhaps")
         .is_some()
 }
 

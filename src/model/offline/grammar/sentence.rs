@@ -72,7 +72,7 @@ const COURTESY: &[(&str, bool)] = &[
     ("hey|hi|hello|hiya ?there ?reveille", false),
     ("good morning|afternoon|evening", false),
     (
-        "ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw",
+        "ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|actually",
         false,
     ),
     ("please|pls|plz|kindly|just|quickly", false),
@@ -317,7 +317,8 @@ impl<'t> Sentence<'t> {
             }
         }
         let text = body.unquoted().text();
-        (body.is_body() && !body.is_pronoun()).then(|| Which::Text(text.to_owned()))
+        let several = body.cursor().phrase("all|both|every|everything|any").is_some();
+        (body.is_body() && !body.is_pronoun() && !several).then(|| Which::Text(text.to_owned()))
     }
 
     fn unquoted(&self) -> Self {

@@ -45,7 +45,7 @@ fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
     if let Some(((), end)) = sentence.cursor().lookup(REMEMBER) {
         let body = sentence.rest_at(end).body();
         let after_that = end.previous().is_some_and(|word| word.text == "that");
-        let speaks_of_it = after_that && body.cursor().phrase(THAT_ONE).is_some();
+        let speaks_of_it = after_that && (body.len() < 2 || body.cursor().phrase(THAT_ONE).is_some());
         return (body.is_body() && !body.is_pronoun() && !speaks_of_it).then(|| fact(&body, None));
     }
     let body = sentence.rest_at(sentence.cursor().phrase("remember|note")?).body();

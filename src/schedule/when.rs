@@ -13,6 +13,9 @@
 //! - "In 20 minutes" counts elapsed time; "in 2 days" keeps the wall time of now. A lone "today" needs a time.
 //! - `5.12.` is 5 December; `5/12` could be two days and is asked back; `5.12` is no date.
 
+mod clock;
+mod date;
+mod distance;
 mod draft;
 mod every;
 mod pieces;

@@ -4,6 +4,7 @@
 //! greeting, a "please", a time), never inside: "she reminded me", "if I say remind me" and "don't remind me" are no
 //! commands by construction. A message is carried out only if every sentence of it is understood.
 
+mod known;
 mod remind;
 mod sentence;
 mod store;
@@ -201,9 +202,11 @@ impl Said {
 /// "Remember that I like tea and remind me tomorrow to buy some": the first command, and the rest.
 fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(Command, Sentence<'_>)> {
     (1..sentence.len()).find_map(|index| {
-        let rest = sentence.from(index).after_conjunction()?;
-        let opens = rest.cursor().lookup(SECOND_COMMANDS).is_some();
-        match (read(sentence.until(index), now), opens.then(|| read(rest, now))?) {
+        let rest = sentence.part_from(index).after_conjunction()?;
+        rest.cursor().lookup(SECOND_COMMANDS)?;
+        match (read(sentence.part_until(index), now), read(rest, now)) {
+            // "Hey, remind me" is one command after a greeting.
+            (Reading::Command(Command::Greeting | Command::Thanks), _) => None,
             (Reading::Command(left), Reading::Command(_)) => Some((left, rest)),
             _ => None,
         }
@@ -252,21 +255,28 @@ fn is_foreign(text: &str) -> bool {
 type Reader = fn(&Sentence<'_>, DateTime<Tz>) -> Option<Reading>;
 
 /// Tried in this order; the first that knows the sentence's beginning decides.
-const READERS: [Reader; 5] = [whole, remind::read, tasks::read, store::read, reminders];
+const READERS: [Reader; 5] = [known::read, remind::read, tasks::read, store::read, remind::cancel];
 
 fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_reported_speech() {
         return Reading::Unclear;
     }
+    if sentence.is_hypothetical() {
+        return if sentence.is_question() {
+            Reading::Question
+        } else {
+            Reading::Unclear
+        };
+    }
     let request = sentence.without_courtesy();
     if request.is_blank() {
-        return whole(&sentence, now).unwrap_or(Reading::Unclear);
+        return known::read(&sentence, now).unwrap_or(Reading::Unclear);
     }
     if let Some(reading) = READERS.iter().find_map(|reader| reader(&request, now)) {
         return reading;
     }
     // The small words that courtesy takes off can be all of the message: "hi there", "thank you!".
-    if let Some(reading) = whole(&sentence, now) {
+    if let Some(reading) = known::read(&sentence, now) {
         return reading;
     }
     if request.is_question() {
@@ -278,131 +288,8 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     }
 }
 
-// --- sentences that are known as a whole --------------------------------------------------------------------------------
-
-#[derive(Clone, Copy)]
-enum Whole {
-    Status,
-    Help,
-    Reminders,
-    Tasks,
-    Backlog,
-    Greeting,
-    Thanks,
-}
-
-const WHOLE: &[(&str, Whole)] = &[
-    ("?/ status ?report", Whole::Status),
-    (
-        "what's|what is|show|give ?me ?us ?your|the ?current status",
-        Whole::Status,
-    ),
-    ("show ?me ?the|your status", Whole::Status),
-    ("?/ help ?me", Whole::Help),
-    ("?/ start", Whole::Help),
-    ("show ?me ?the help|commands", Whole::Help),
-    ("what can you do ?for ?me", Whole::Help),
-    ("what can i say|ask ?you", Whole::Help),
-    ("what do you understand", Whole::Help),
-    ("what commands do you know|understand", Whole::Help),
-    ("?my|the ?/ reminders ?list", Whole::Reminders),
-    (
-        "list|show ?me ?all ?of ?my|the|your ?open|active|current|set reminders",
-        Whole::Reminders,
-    ),
-    (
-        "what|which ?are ?all ?my|the ?open|active|current reminders",
-        Whole::Reminders,
-    ),
-    ("what|which reminders do i have ?set", Whole::Reminders),
-    ("what|which reminders are there|set|active|open", Whole::Reminders),
-    ("do i have ?any reminders ?set", Whole::Reminders),
-    ("are there ?any reminders ?set", Whole::Reminders),
-    ("what will|do you remind me of|about", Whole::Reminders),
-    ("?my|the ?/ tasks|todos|to-dos", Whole::Tasks),
-    ("?my|the task|todo|to-do list", Whole::Tasks),
-    (
-        "list|show|give ?me ?all ?of ?my|the ?open|active|current tasks|todos|to-dos",
-        Whole::Tasks,
-    ),
-    (
-        "list|show|give ?me ?my|the ?open|active|current task|todo|to-do list",
-        Whole::Tasks,
-    ),
-    (
-        "what are ?all ?my|the ?open|active|current tasks|todos|to-dos",
-        Whole::Tasks,
-    ),
-    ("what|which tasks|todos|to-dos do i have", Whole::Tasks),
-    ("what|which tasks|todos|to-dos are open|active|there", Whole::Tasks),
-    ("do i have ?any ?open tasks|todos|to-dos", Whole::Tasks),
-    ("what's|what is on my list|plate", Whole::Tasks),
-    ("what's|what is on my ?task|todo|to-do list", Whole::Tasks),
-    ("?my|the backlog", Whole::Backlog),
-    ("list|show ?me ?my|the backlog ?tasks", Whole::Backlog),
-    ("what's|what is in|on ?my|the backlog", Whole::Backlog),
-    ("list|show ?me ?my|the|all tasks in ?my|the backlog", Whole::Backlog),
-    (
-        "hi|hello|hey|hiya|howdy|moin|greetings ?there|again|you ?, ?reveille",
-        Whole::Greeting,
-    ),
-    ("good morning|afternoon|evening|day|night ?, ?reveille", Whole::Greeting),
-    ("how are you ?doing ?today", Whole::Greeting),
-    (
-        "?ok|okay|great|perfect|cool|nice|super|many|no ?, thanks|thx|cheers|ty ?a ?lot|so ?much",
-        Whole::Thanks,
-    ),
-    (
-        "?ok|okay|great|perfect|cool|nice|super ?, thank you ?so|very ?much ?, ?reveille",
-        Whole::Thanks,
-    ),
-];
-
-fn whole(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
-    let known = WHOLE
-        .iter()
-        .find(|(pattern, _)| sentence.is_all_of(pattern))
-        .map(|(_, known)| *known)?;
-    Some(Reading::Command(match known {
-        Whole::Status => Command::Status,
-        Whole::Help => Command::Help,
-        Whole::Reminders => Command::ListReminders,
-        Whole::Tasks => Command::TaskList { backlog: false },
-        Whole::Backlog => Command::TaskList { backlog: true },
-        Whole::Greeting => Command::Greeting,
-        Whole::Thanks => Command::Thanks,
-    }))
-}
-
-// --- taking reminders back ----------------------------------------------------------------------------------------------
-
 fn ask(question: impl Into<String>) -> Reading {
     Reading::Command(Command::AskBack {
         question: question.into(),
-    })
-}
-
-fn reminders(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
-    const WHICH: &str = "Which reminder shall I cancel? I haven't changed anything. Send “list reminders” to see them with their \
-                         numbers, then “cancel reminder 2”, say.";
-    if sentence.cursor().phrase("stop reminding me").is_some() && !sentence.is_question() {
-        return Some(ask(WHICH));
-    }
-    let verb = sentence.cursor().phrase("cancel|delete|remove|drop|clear")?;
-    if sentence.is_bare_question() {
-        return Some(Reading::Question);
-    }
-    let which = match verb.phrase("?the|my|that|this reminder") {
-        Some(reminder) => sentence.from_cursor(reminder.skip(":|for|about|to|of|with|called")),
-        None if verb.phrase("?all ?of ?my|the reminders").is_some() => return Some(ask(WHICH)),
-        None => {
-            let named = sentence.from_cursor(verb.skip("the|my|that")).body();
-            let last = named.len().checked_sub(1)?;
-            (named.from(last).cursor().text() == "reminder").then(|| named.until(last))?
-        }
-    };
-    Some(match which.which() {
-        Some(which) => Reading::Command(Command::CancelReminder { which }),
-        None => ask(WHICH),
     })
 }

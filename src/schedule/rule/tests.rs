@@ -329,6 +329,24 @@ const DST_ZONES: [Tz; 8] = [
     Tz::Pacific__Apia,
 ];
 
+/// Every zone there is, ten years, at hours where clocks like to change.
+#[test]
+fn no_zone_doubles_or_skips_a_day() {
+    let last = date("2036-01-01");
+    for tz in chrono_tz::TZ_VARIANTS {
+        for time in [at(0, 15), at(2, 30), at(23, 45)] {
+            let rule = Rule::Daily { at: time };
+            let mut slot = rule.next_after(utc("2026-01-01 00:00"), tz).unwrap();
+            while slot.civil.date() < last {
+                let next = rule.next_after(slot.at, tz).unwrap();
+                assert_eq!(next.civil, slot.civil + TimeDelta::days(1), "{tz}");
+                assert!(next.at > slot.at, "{tz}");
+                slot = next;
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

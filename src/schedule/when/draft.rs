@@ -8,6 +8,8 @@ use super::{super::rule::Nth, Trouble};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Draft {
     pub(super) day: Option<Day>,
+    /// The weekday that was named beside a date, with which it must agree.
+    pub(super) weekday: Option<Weekday>,
     pub(super) clock: Option<Clock>,
     pub(super) part: Option<Part>,
     pub(super) distance: Option<Distance>,
@@ -22,12 +24,10 @@ pub(super) enum Day {
     Weekday(Weekday, Which),
     /// Saturday, or what is left of the weekend.
     Weekend(Which),
-    /// A date, with the weekday that was named beside it.
     Date {
         year: Option<i32>,
         month: u32,
         day: u32,
-        weekday: Option<Weekday>,
     },
     OfMonth(u32, Month),
     NextWeek,
@@ -136,6 +136,7 @@ impl Draft {
                 (Some(one), Some(two)) => Some(day_of_next_week(one, two)?),
                 (one, two) => one.or(two),
             },
+            weekday: one_of(self.weekday, other.weekday)?,
             clock: one_of(self.clock, other.clock)?,
             part: one_of(self.part, other.part)?,
             distance: one_of(self.distance, other.distance)?,

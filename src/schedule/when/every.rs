@@ -8,8 +8,11 @@ use super::{
         words::Cursor,
     },
     Trouble,
+    clock::PARTS,
+    date::{day_and_month, month_and_day, with_part},
+    distance::{Unit, unit_of_time},
     draft::{Day, Draft, Every, Month, Part},
-    pieces::{PARTS, Read, Unit, day_and_month, month_and_day, unit_of_time, with_part},
+    pieces::Read,
 };
 
 /// The largest step ("every 400 days").
@@ -82,14 +85,14 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
         return Some((Draft::every(Every::Minutes(30)), end));
     }
     let (n, after) = step(after)?;
+    if n > MAX_STEP {
+        return Some((Draft::trouble(Trouble::TooFar), after.next()));
+    }
     if let Some((on, end)) = after
         .lookup(SETS)
         .or_else(|| weekday_list(after, Cursor::weekday_or_short))
     {
         return Some(with_part(Draft::every(Every::Weeks(n, on)), end));
-    }
-    if n > MAX_STEP {
-        return Some((Draft::trouble(Trouble::TooFar), after.next()));
     }
     if let Some(end) = after.phrase("quarter") {
         return Some((Draft::every(Every::Months(n * 3)), end));
@@ -108,9 +111,9 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
 
 fn step(after: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     let counted = after
-        .number()
-        .filter(|(n, _)| *n > 0)
-        .or_else(|| after.ordinal().filter(|(n, _)| *n > 1));
+        .ordinal()
+        .filter(|(n, _)| *n > 1)
+        .or_else(|| after.number().filter(|(n, _)| *n > 0));
     Some(match (after.phrase("other"), counted) {
         (Some(end), _) => (2, end),
         (None, Some(counted)) => counted,

@@ -24,7 +24,7 @@ pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, Trouble> 
     }
     let slot = match (draft.distance, draft.day) {
         (Some(distance), _) => present.after(distance, draft)?,
-        (None, Some(day)) => present.on(day, draft)?,
+        (None, Some(day)) => present.on_named_day(day, draft)?,
         (None, None) => present.next_at(draft)?,
     };
     if slot.at <= now {
@@ -125,6 +125,21 @@ impl Present {
         }
     }
 
+    /// "Monday, 5 December" must be a Monday.
+    fn on_named_day(&self, day: Day, draft: &Draft) -> Result<Slot, Trouble> {
+        let slot = self.on(day, draft)?;
+        let days_later = time_of_day(draft).map_or(0, |at| at.days_later);
+        let date = slot
+            .civil
+            .date()
+            .checked_sub_days(Days::new(days_later))
+            .ok_or(Trouble::TooFar)?;
+        match draft.weekday {
+            Some(weekday) if weekday != date.weekday() => Err(Trouble::WrongWeekday),
+            _ => Ok(slot),
+        }
+    }
+
     fn on(&self, day: Day, draft: &Draft) -> Result<Slot, Trouble> {
         let said = time_of_day(draft);
         let at = said.unwrap_or(TimeOfDay {
@@ -149,12 +164,7 @@ impl Present {
                 slot if self.is_ahead(slot) => Ok(slot),
                 _ => self.slot(self.end_of_month(1)?, at),
             },
-            Day::Date {
-                year,
-                month,
-                day,
-                weekday,
-            } => self.on_date(year, month, day, weekday, at),
+            Day::Date { year, month, day } => self.on_date(year, month, day, at),
             Day::OfMonth(day, month) => self.on_day_of_month(day, month, at),
         }
     }
@@ -175,29 +185,17 @@ impl Present {
         )
     }
 
-    fn on_date(
-        &self,
-        year: Option<i32>,
-        month: u32,
-        day: u32,
-        weekday: Option<Weekday>,
-        at: TimeOfDay,
-    ) -> Result<Slot, Trouble> {
+    fn on_date(&self, year: Option<i32>, month: u32, day: u32, at: TimeOfDay) -> Result<Slot, Trouble> {
         /// 29 February comes within eight years, whatever the century.
         const YEARS: i32 = 9;
         let date = |year| NaiveDate::from_ymd_opt(year, month, day);
-        let slot = match year {
-            Some(year) => self.slot(date(year).ok_or(Trouble::NoSuchDay)?, at)?,
+        match year {
+            Some(year) => self.slot(date(year).ok_or(Trouble::NoSuchDay)?, at),
             None => (self.today.year()..self.today.year() + YEARS)
                 .filter_map(|year| self.slot(date(year)?, at).ok())
                 .find(|slot| self.is_ahead(*slot))
-                .ok_or(Trouble::NoSuchDay)?,
-        };
-        let named = slot.civil.date() - TimeDelta::days(i64::try_from(at.days_later).unwrap_or(0));
-        if weekday.is_some_and(|weekday| weekday != named.weekday()) {
-            return Err(Trouble::WrongWeekday);
+                .ok_or(Trouble::NoSuchDay),
         }
-        Ok(slot)
     }
 
     fn on_day_of_month(&self, day: u32, month: Month, at: TimeOfDay) -> Result<Slot, Trouble> {

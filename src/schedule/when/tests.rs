@@ -23,7 +23,11 @@ fn read(text: &str, now: DateTime<Tz>) -> String {
     let Some(found) = parse_when(text, now) else {
         return "nothing".to_owned();
     };
-    let rest = format!("{}{}", &text[..found.span.start], &text[found.span.end..]);
+    let rest = [
+        text.get(..found.span.start).unwrap(),
+        text.get(found.span.end..).unwrap(),
+    ]
+    .concat();
     let rest = rest.trim();
     let meaning = match found.when {
         Ok(When::At(slot)) => slot.civil.format("%a %Y-%m-%d %H:%M").to_string(),

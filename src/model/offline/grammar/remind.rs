@@ -1,4 +1,4 @@
-//! "Remind me": who asks for a reminder says when and what of, in any order.
+//! Reminders: who asks for one says when and what of, in any order; or takes one back.
 
 use chrono::DateTime;
 use chrono_tz::Tz;
@@ -23,6 +23,8 @@ const OPENERS: &[(&str, Opener)] = &[
     ("i need|want a reminder", Opener::Reminder),
     ("i'd like a reminder", Opener::Reminder),
     ("reminder :", Opener::Label),
+    ("remember|don't|dont ?forget to remind me|us", Opener::Remind),
+    ("don't|dont let me forget to", Opener::Duty),
     ("remember to", Opener::Duty),
     ("don't|dont forget to", Opener::Duty),
     ("do not forget to", Opener::Duty),
@@ -46,7 +48,7 @@ const NO_REMINDER: &str = "what|what's|who|who's|where|when|why|how|which|whose|
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let (time_said_first, rest) = time_first(sentence, now);
     let (opener, end) = rest.cursor().lookup(OPENERS)?;
-    let again = rest.from_cursor(end).body().from_cursor_skipping("?please ?again");
+    let again = rest.rest_at(end).body().skipping("?please ?again");
     let body = again.body();
     let labelled_statement = opener == Opener::Label && body.is_statement();
     let asks_duty = opener == Opener::Duty && sentence.is_bare_question();
@@ -64,7 +66,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
         }
     }
     let body = match opener {
-        Opener::Reminder => body.from_cursor_skipping("?for|on|:").body(),
+        Opener::Reminder => body.skipping("?for|on|:").body(),
         _ => body,
     };
     // "Tomorrow remind me at 9 to …": both halves of the time are read together.
@@ -91,7 +93,7 @@ fn fact_or_condition(body: &Sentence<'_>) -> Reading {
 fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sentence<'t>) {
     let opens = |index: usize| {
         sentence
-            .from(index)
+            .part_from(index)
             .without_courtesy()
             .cursor()
             .lookup(OPENERS)
@@ -100,13 +102,13 @@ fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sente
     let Some(index) = (1..sentence.len()).find(|index| opens(*index)) else {
         return ("", *sentence);
     };
-    let before = sentence.until(index).body();
+    let before = sentence.part_until(index).body();
     // All of what stands before must be a time: "she said tomorrow, remind me" is no request.
     let is_time = parse_when(before.text(), now).is_some_and(|found| {
         found.span.start == 0 && is_courtesy(before.text().get(found.span.end..).unwrap_or_default())
     });
     if is_time {
-        (before.text(), sentence.from(index).without_courtesy())
+        (before.text(), sentence.part_from(index).without_courtesy())
     } else {
         ("", *sentence)
     }
@@ -118,6 +120,9 @@ fn is_courtesy(text: &str) -> bool {
         .skip("?, ?please ?can|could|would|will ?you ?please")
         .is_end()
 }
+
+const TWO_TIMES: &str = "I read more than one time in that, and haven't set a reminder yet: please send one reminder a line, such as \
+                         “remind me tomorrow at 9 to call Anna”.";
 
 /// What was said after the opener, split into when and what.
 fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
@@ -135,6 +140,8 @@ fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
         Ok(_) if what.is_empty() => ask(format!(
             "What shall I remind you of {time}? I haven't set a reminder yet: please send it again with what to do."
         )),
+        // "Call Anna tomorrow at 9 and Bob at 10". A time said right after "remind me" is the one that is meant.
+        Ok(_) if found.span.start > 0 && parse_when(&what, now).is_some() => ask(TWO_TIMES),
         Ok(_) if is_condition(&what) => Reading::Unclear,
         Ok(when) => Reading::Command(Command::Remind { what, when }),
     }
@@ -172,7 +179,7 @@ fn trim(text: &str) -> &str {
 fn is_condition(what: &str) -> bool {
     let tokens = tokenize(what);
     Cursor::at(&tokens, 0)
-        .phrase("if|unless|when|once|whenever|as|and|or|but")
+        .phrase("if|unless|when|once|whenever|as|and|or|but|maybe|perhaps")
         .is_some()
 }
 
@@ -186,4 +193,30 @@ fn when_shall_i(said: &str) -> String {
         lead @ ("about" | "of" | "that") => format!("When shall I remind you {lead} {what}? {example}"),
         _ => format!("When shall I remind you to {what}? {example}"),
     }
+}
+
+/// "Cancel reminder 2", "delete the dentist reminder".
+pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+    const WHICH: &str = "Which reminder shall I cancel? I haven't changed anything. Send “list reminders” to see them with their \
+                         numbers, then “cancel reminder 2”, say.";
+    if sentence.cursor().phrase("stop reminding me").is_some() && !sentence.is_question() {
+        return Some(ask(WHICH));
+    }
+    let verb = sentence.cursor().phrase("cancel|delete|remove|drop|clear")?;
+    if sentence.is_bare_question() {
+        return Some(Reading::Question);
+    }
+    let which = match verb.phrase("?the|my|that|this reminder") {
+        Some(reminder) => sentence.rest_at(reminder.skip(":|for|about|to|of|with|called")),
+        None if verb.phrase("?all ?of ?my|the reminders").is_some() => return Some(ask(WHICH)),
+        None => {
+            let named = sentence.rest_at(verb.skip("the|my|that")).body();
+            let last = named.len().checked_sub(1)?;
+            (named.part_from(last).cursor().text() == "reminder").then(|| named.part_until(last))?
+        }
+    };
+    Some(match which.which() {
+        Some(which) => Reading::Command(Command::CancelReminder { which }),
+        None => ask(WHICH),
+    })
 }

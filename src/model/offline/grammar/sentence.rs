@@ -72,7 +72,7 @@ const COURTESY: &[(&str, bool)] = &[
     ("hey|hi|hello|hiya ?there ?reveille", false),
     ("good morning|afternoon|evening", false),
     (
-        "ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw",
+        "ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|actually",
         false,
     ),
     ("please|pls|plz|kindly|just|quickly", false),
@@ -114,24 +114,24 @@ impl<'t> Sentence<'t> {
     }
 
     /// The part from a token on.
-    pub(super) fn from(&self, index: usize) -> Self {
+    pub(super) fn part_from(&self, index: usize) -> Self {
         Self {
             tokens: self.tokens.get(index..).unwrap_or_default(),
             ..*self
         }
     }
 
-    pub(super) fn from_cursor(&self, cursor: Cursor<'t>) -> Self {
-        self.from(cursor.index)
+    pub(super) fn rest_at(&self, cursor: Cursor<'t>) -> Self {
+        self.part_from(cursor.index)
     }
 
     /// Without a phrase that may stand at the beginning.
-    pub(super) fn from_cursor_skipping(&self, pattern: &str) -> Self {
-        self.from_cursor(self.cursor().skip(pattern))
+    pub(super) fn skipping(&self, pattern: &str) -> Self {
+        self.rest_at(self.cursor().skip(pattern))
     }
 
     /// The part before a token.
-    pub(super) fn until(&self, index: usize) -> Self {
+    pub(super) fn part_until(&self, index: usize) -> Self {
         Self {
             tokens: self.tokens.get(..index).unwrap_or(self.tokens),
             ..*self
@@ -162,14 +162,14 @@ impl<'t> Sentence<'t> {
     /// It is the phrase and nothing else but marks.
     pub(super) fn is_all_of(&self, pattern: &str) -> bool {
         let begin = self.without_opening_marks();
-        let rest = begin.cursor().phrase(pattern).map(|end| begin.from_cursor(end));
+        let rest = begin.cursor().phrase(pattern).map(|end| begin.rest_at(end));
         rest.is_some_and(|rest| rest.is_blank() && !rest.has(":"))
     }
 
     /// What follows "and", "then", a comma or a semicolon.
     pub(super) fn after_conjunction(&self) -> Option<Self> {
         let end = self.cursor().phrase("and|then|also|,|;")?;
-        Some(self.from_cursor(end.skip("?and ?then ?also ?please ?can|could ?you")))
+        Some(self.rest_at(end.skip("?and ?then ?also ?please ?can|could ?you")))
     }
 
     /// Without what is said for politeness before and after. Opening quotation marks stay: what they open is quoted.
@@ -179,7 +179,7 @@ impl<'t> Sentence<'t> {
             let is_request = rest.is_request || is_request;
             rest = Self {
                 is_request,
-                ..rest.from_cursor(end)
+                ..rest.rest_at(end)
             }
             .without_opening_marks();
         }
@@ -194,8 +194,8 @@ impl<'t> Sentence<'t> {
                 .len()
                 .checked_sub(words.split(' ').count())
                 .filter(|start| *start > 0)?;
-            let found = body.from(start).cursor().phrase(words).is_some();
-            found.then(|| body.until(start).body())
+            let found = body.part_from(start).cursor().phrase(words).is_some();
+            found.then(|| body.part_until(start).body())
         });
         // "… will you?" asks for the thing itself, so that its mark may go with it.
         closing.map_or(*self, |rest| Self {
@@ -212,7 +212,7 @@ impl<'t> Sentence<'t> {
             )
         };
         let start = self.tokens.iter().position(|token| !token.is_mark() || is_quote(token));
-        self.from(start.unwrap_or(self.len()))
+        self.part_from(start.unwrap_or(self.len()))
     }
 
     /// Without the marks that end a sentence and those that join it to what came before.
@@ -229,7 +229,7 @@ impl<'t> Sentence<'t> {
             .iter()
             .rposition(|token| !joins(token))
             .map_or(0, |last| last + 1);
-        self.until(end).from(start)
+        self.part_until(end).part_from(start)
     }
 
     /// It asks something, by its mark or by its first word.
@@ -246,7 +246,7 @@ impl<'t> Sentence<'t> {
     pub(super) fn asks_more(&self) -> bool {
         let asks = self.tokens.last().is_some_and(|last| last.text == "?");
         let more = |index: &usize| {
-            self.from(*index)
+            self.part_from(*index)
                 .after_conjunction()
                 .is_some_and(|rest| rest.cursor().phrase(QUESTION_WORDS).is_some())
         };
@@ -271,11 +271,21 @@ impl<'t> Sentence<'t> {
         let body = self.body();
         let verb = "said|says|asked|asks|told|wrote|writes|shouted|replied";
         let said_last = (1..body.len()).rev().take(4).any(|index| {
-            let part = body.from(index);
+            let part = body.part_from(index);
             let speaker = part.cursor().phrase(",|'|\"|”|’").map(Cursor::next);
             speaker.is_some_and(|after| after.phrase(verb).is_some())
         });
         quoted || said_last
+    }
+
+    /// "Would you … if I asked?" asks what would be.
+    pub(super) fn is_hypothetical(&self) -> bool {
+        (0..self.len()).any(|index| {
+            self.part_from(index)
+                .cursor()
+                .phrase("if i|you|we|someone ask|asked|say|said|tell|told|write|wrote")
+                .is_some()
+        })
     }
 
     /// Words that can be a fact, a title or a thing to be reminded of.
@@ -301,13 +311,14 @@ impl<'t> Sentence<'t> {
         let body = self.body();
         let numbered = body.cursor().skip("task|reminder").skip("#|number|no|nr ?.");
         if let Some((number, end)) = numbered.number() {
-            let alone = body.from_cursor(end).is_blank();
-            if alone || body.from_cursor(end).cursor().phrase("and|,|or|to|-|&").is_some() {
+            let alone = body.rest_at(end).is_blank();
+            if alone || body.rest_at(end).cursor().phrase("and|,|or|to|-|&").is_some() {
                 return alone.then_some(Which::Number(number));
             }
         }
         let text = body.unquoted().text();
-        (body.is_body() && !body.is_pronoun()).then(|| Which::Text(text.to_owned()))
+        let several = body.cursor().phrase("all|both|every|everything|any").is_some();
+        (body.is_body() && !body.is_pronoun() && !several).then(|| Which::Text(text.to_owned()))
     }
 
     fn unquoted(&self) -> Self {
@@ -315,7 +326,7 @@ impl<'t> Sentence<'t> {
             token.is_some_and(|token| matches!(token.text.as_str(), "'" | "\"" | "“" | "”" | "’" | "‘"))
         };
         if self.len() > 2 && quote(self.tokens.first()) && quote(self.tokens.last()) {
-            self.until(self.len() - 1).from(1)
+            self.part_until(self.len() - 1).part_from(1)
         } else {
             *self
         }

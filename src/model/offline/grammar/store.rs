@@ -35,36 +35,34 @@ const REMEMBER: &[(&str, ())] = &[
 const THAT_ONE: &str = "time|day|night|evening|morning|summer|winter|year|week|weekend|trip|guy|girl|man|woman|place|one|thing|song|movie|film|feeling|moment";
 
 /// What a fact doesn't begin with, when "that" is missing: "remember when we …", "remember me".
-const NO_FACT: &str = "when|how|what|who|where|why|which|if|whether|me|us|you|him|her|it|this|that|those|these|to|last|back|the time|the day|the good";
+const NO_FACT: &str =
+    "when|how|what|who|where|why|which|if|whether|me|us|you|him|her|it|this|that|those|these|to|last|back";
 
 fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
     if let Some(reading) = remember_about(sentence) {
         return Some(reading);
     }
     if let Some(((), end)) = sentence.cursor().lookup(REMEMBER) {
-        let body = sentence.from_cursor(end).body();
+        let body = sentence.rest_at(end).body();
         let after_that = end.previous().is_some_and(|word| word.text == "that");
-        let speaks_of_it = after_that && body.cursor().phrase(THAT_ONE).is_some();
+        let speaks_of_it = after_that && (body.len() < 2 || body.cursor().phrase(THAT_ONE).is_some());
         return (body.is_body() && !body.is_pronoun() && !speaks_of_it).then(|| fact(&body, None));
     }
-    let body = sentence.from_cursor(sentence.cursor().phrase("remember|note")?).body();
-    let is_fact = body.is_statement() && body.cursor().phrase(NO_FACT).is_none();
+    let body = sentence.rest_at(sentence.cursor().phrase("remember|note")?).body();
+    let speaks_of_it = body.skipping("the|all ?those").cursor().phrase(THAT_ONE).is_some();
+    let is_fact = body.is_statement() && !speaks_of_it && body.cursor().phrase(NO_FACT).is_none();
     is_fact.then(|| fact(&body, None))
 }
 
 /// "Remember about Anna that she likes tea", "note on the car: the tyres are new".
 fn remember_about(sentence: &Sentence<'_>) -> Option<Reading> {
-    let about = sentence.from_cursor(
-        sentence
-            .cursor()
-            .phrase("remember|note|remember this about|on|under|for")?,
-    );
+    let about = sentence.rest_at(sentence.cursor().phrase("remember|note ?this about|on|under")?);
     /// Words in a topic.
     const MAX_TOPIC: usize = 5;
     let end = (1..about.len())
         .take(MAX_TOPIC)
-        .find(|index| about.from(*index).cursor().phrase(":|that").is_some())?;
-    let (topic, body) = (about.until(end), about.from(end + 1).body());
+        .find(|index| about.part_from(*index).cursor().phrase(":|that").is_some())?;
+    let (topic, body) = (about.part_until(end), about.part_from(end + 1).body());
     (topic.is_body() && body.is_body()).then(|| fact(&body, Some(&topic)))
 }
 
@@ -79,7 +77,7 @@ fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
 /// Only a fact that is said in full: "forget it" and "forget what I said" are too little to remove something.
 fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
     let body = sentence
-        .from_cursor(sentence.cursor().phrase("forget ?the ?fact that")?)
+        .rest_at(sentence.cursor().phrase("forget ?the ?fact that")?)
         .body();
     let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
     let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
@@ -103,7 +101,7 @@ const KNOW: &[(&str, ())] = &[
 
 fn know(sentence: &Sentence<'_>) -> Option<Reading> {
     let ((), end) = sentence.cursor().lookup(KNOW)?;
-    let topic = sentence.from_cursor(end).body();
+    let topic = sentence.rest_at(end).body();
     let is_topic = topic.is_body() && !topic.is_pronoun() && !sentence.asks_more();
     Some(if is_topic {
         Reading::Command(Command::Know {

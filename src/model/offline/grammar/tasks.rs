@@ -41,11 +41,8 @@ const ADD: &[(&str, bool)] = &[
 /// "Add task buy milk", "todo: buy milk".
 fn add(sentence: &Sentence<'_>) -> Option<Reading> {
     let (backlog, end) = sentence.cursor().lookup(ADD)?;
-    let rest = sentence.from_cursor(end);
-    let title = rest
-        .body()
-        .from_cursor_skipping("?to|called|named|titled|for|: ?:")
-        .body();
+    let rest = sentence.rest_at(end);
+    let title = rest.body().skipping("?to|called|named|titled|for|: ?:").body();
     if rest.body().is_blank() {
         return Some(ask(
             "What is the task? I haven't written one down yet: please send “add task” and its title.",
@@ -67,15 +64,15 @@ const LISTS: &[(&str, bool)] = &[
 /// "Add buy milk to my tasks", "put the report on my to-do list".
 fn add_to_list(sentence: &Sentence<'_>) -> Option<Reading> {
     let verb = sentence.cursor().phrase("add|put")?;
-    let rest = sentence.from_cursor(verb).body();
+    let rest = sentence.rest_at(verb).body();
     let (backlog, end) = (1..rest.len()).find_map(|index| {
-        let list = rest.from(index);
+        let list = rest.part_from(index);
         LISTS
             .iter()
             .find(|(pattern, _)| list.is_all_of(pattern))
             .map(|(_, backlog)| (*backlog, index))
     })?;
-    let title = rest.until(end).body();
+    let title = rest.part_until(end).body();
     (title.is_body() && !title.is_pronoun()).then(|| task(&title, backlog))
 }
 
@@ -108,11 +105,11 @@ const FINISHED: &[(&str, Option<&str>)] = &[
 
 fn done(sentence: &Sentence<'_>) -> Option<Reading> {
     FINISHED.iter().find_map(|(opener, closing)| {
-        let begun = sentence.from_cursor(sentence.cursor().phrase(opener)?).body();
+        let begun = sentence.rest_at(sentence.cursor().phrase(opener)?).body();
         let named = match closing {
             Some(closing) => {
-                let end = (1..begun.len()).find(|index| begun.from(*index).is_all_of(closing))?;
-                begun.until(end)
+                let end = (1..begun.len()).find(|index| begun.part_from(*index).is_all_of(closing))?;
+                begun.part_until(end)
             }
             None => begun,
         };

@@ -154,7 +154,11 @@ fn content<'a, 'b>(units: &'b [&'a str]) -> &'b [&'a str] {
 
 /// The blank lines that separate a part from the next.
 fn blank_end(piece: &Piece<'_>) -> String {
-    piece.units.get(content(&piece.units).len()..).unwrap_or_default().concat()
+    piece
+        .units
+        .get(content(&piece.units).len()..)
+        .unwrap_or_default()
+        .concat()
 }
 
 /// What came of merging one section: its text, and units of our side that didn't prevail.
@@ -260,11 +264,8 @@ impl Merger {
         };
         let (text, quoted) = match self.kind {
             DocKind::Log if person.date.is_some() => (self.day(all), Vec::new()),
-            DocKind::Tasks => self
-                .task(base, person, ours)
-                .unwrap_or_else(|| self.aligned(all, meet_lines)),
-            DocKind::Facts => self.aligned(all, meet_facts),
-            _ => self.aligned(all, meet_lines),
+            DocKind::Tasks if person.name.0 == 2 => self.task(base, person, ours),
+            _ => self.under_heading(all, usize::from(person.name.0 > 0)),
         };
         let mut text = self.ended(text);
         if !quoted.is_empty() {
@@ -282,15 +283,18 @@ impl Merger {
     /// A section that our side deleted: the person's changes to it stay.
     fn deleted_by_us(&self, was: &Piece<'_>, person: &Piece<'_>) -> String {
         let (was, theirs) = (content(&was.units), content(&person.units));
-        match person.date.filter(|_| self.kind == DocKind::Log) {
-            _ if all_same(was, theirs) => String::new(),
-            Some(_) => self.day(Meeting {
-                base: was,
-                person: theirs,
-                ours: &[],
-            }),
-            None => person.text.to_owned(),
+        if all_same(was, theirs) {
+            return String::new();
         }
+        if self.kind != DocKind::Log || person.date.is_none() {
+            return person.text.to_owned();
+        }
+        let day = self.day(Meeting {
+            base: was,
+            person: theirs,
+            ours: &[],
+        });
+        if day.is_empty() { day } else { day + &blank_end(person) }
     }
 
     /// A section that the person deleted: it stays deleted, our changes to it are kept in a quote.
@@ -331,6 +335,30 @@ impl Merger {
         units.iter().map(|unit| self.ended((*unit).to_owned())).collect()
     }
 
+    /// Merges a part whose first lines, as many as `headings`, are its heading: the person's unless only ours changed.
+    fn under_heading<'a>(&self, all: Meeting<'_, 'a>, headings: usize) -> Outcome<'a> {
+        let split = |units: &[&'a str]| {
+            let (heading, rest) = units.split_at_checked(headings).unwrap_or_default();
+            (heading.to_vec(), rest.to_vec())
+        };
+        let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
+        let heading = if all_same(&was, &theirs) { mine } else { theirs };
+        let meet = if self.kind == DocKind::Facts {
+            meet_facts
+        } else {
+            meet_lines
+        };
+        let (text, quoted) = self.aligned(
+            Meeting {
+                base: &base,
+                person: &person,
+                ours: &ours,
+            },
+            meet,
+        );
+        (self.joined(&heading) + &text, quoted)
+    }
+
     /// Merges units along their alignment.
     fn aligned<'a>(&self, all: Meeting<'_, 'a>, meet: fn(Meeting<'_, 'a>) -> Met<'a>) -> Outcome<'a> {
         let (mut text, mut quoted) = (String::new(), Vec::new());
@@ -347,10 +375,10 @@ impl Merger {
         (text, quoted)
     }
 
-    /// Merges a task by key, and its free text by line. `None` for a part that isn't a task.
-    fn task<'a>(&self, base: Option<&Piece<'a>>, person: &Piece<'a>, ours: &Piece<'a>) -> Option<Outcome<'a>> {
-        let (theirs, mine) = (raw_task(person.text)?, raw_task(ours.text)?);
-        let was = base.and_then(|base| raw_task(base.text));
+    /// Merges a task by key, and its free text by line.
+    fn task<'a>(&self, base: Option<&Piece<'a>>, person: &Piece<'a>, ours: &Piece<'a>) -> Outcome<'a> {
+        let (theirs, mine) = (raw_task(person.text), raw_task(ours.text));
+        let was = base.map(|base| raw_task(base.text));
         let was_keys = was.as_ref().map(|was| was.keys.as_slice()).unwrap_or_default();
         let mut text = if was.as_ref().is_some_and(|was| same(was.heading, theirs.heading)) {
             self.ended(mine.heading.to_owned())
@@ -388,7 +416,7 @@ impl Merger {
         };
         let (body, left) = self.aligned(all, meet_lines);
         quoted.extend(left);
-        Some((text + &body, quoted))
+        (text + &body, quoted)
     }
 
     /// Merges a day of the log: the person's units but for those that our side took out, and our new ones among them
@@ -509,14 +537,9 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
 fn meet_facts<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
     let has = |units: &[&str], wanted: &str| units.iter().any(|unit| same(unit, wanted));
     let knows = |units: &[&str], wanted: &str| units.iter().any(|unit| fact(unit) == fact(wanted));
-    let removed_by_us = |unit: &str| has(run.base, unit) && !has(run.ours, unit);
-    let mut stands: Vec<&str> = run
-        .person
-        .iter()
-        .filter(|unit| is_blank(unit) || !removed_by_us(unit))
-        .copied()
-        .collect();
-    let is_new = |unit: &&&str| !is_blank(unit) && !has(run.base, unit) && !knows(run.person, unit);
+    let removed_by_us = |unit: &str| !is_blank(unit) && has(run.base, unit) && !has(run.ours, unit);
+    let mut stands: Vec<&str> = run.person.iter().filter(|unit| !removed_by_us(unit)).copied().collect();
+    let is_new = |unit: &&&str| !is_blank(unit) && !has(run.base, unit) && !knows(&stands, unit);
     let new: Vec<&str> = run.ours.iter().filter(is_new).copied().collect();
     let contradict = run
         .base

@@ -43,12 +43,21 @@ impl Skill {
             let what = format!("the description has {length} characters; at most {MAX_DESCRIPTION_CHARS} are allowed");
             return Err(Problem::new(description.line, what));
         }
-        Ok(Self { name: name.value.clone(), description: described, body: body.to_owned() })
+        Ok(Self {
+            name: name.value.clone(),
+            description: described,
+            body: body.to_owned(),
+        })
     }
 
     /// The format wants a skill's folder to have its name; a problem if it hasn't.
     pub fn check_folder(&self, folder: &str) -> Option<Problem> {
-        let what = || format!("the skill is called `{}`, but its folder `{folder}`; give both one name", self.name);
+        let what = || {
+            format!(
+                "the skill is called `{}`, but its folder `{folder}`; give both one name",
+                self.name
+            )
+        };
         (self.name != folder).then(|| Problem::new(1, what()))
     }
 }
@@ -57,11 +66,17 @@ impl Skill {
 fn check_name(name: &str) -> Result<(), String> {
     let length = name.chars().count();
     if length > MAX_NAME_CHARS {
-        return Err(format!("the name has {length} characters; at most {MAX_NAME_CHARS} are allowed"));
+        return Err(format!(
+            "the name has {length} characters; at most {MAX_NAME_CHARS} are allowed"
+        ));
     }
-    let allowed = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let allowed = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if !allowed || name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        return Err(format!("`{name}` can't be a name: use lower-case letters, digits and single hyphens between them"));
+        return Err(format!(
+            "`{name}` can't be a name: use lower-case letters, digits and single hyphens between them"
+        ));
     }
     Ok(())
 }
@@ -86,7 +101,10 @@ fn required<'a>(fields: &'a [Field], key: &str) -> Result<&'a Field, Problem> {
 fn front_matter(text: &str) -> Result<(Vec<&str>, &str), Problem> {
     let mut all = lines(text);
     if all.next().map(str::trim_end) != Some("---") {
-        return Err(Problem::new(1, "a skill begins with a line `---`, then `name:` and `description:`, then `---`"));
+        return Err(Problem::new(
+            1,
+            "a skill begins with a line `---`, then `name:` and `description:`, then `---`",
+        ));
     }
     let mut front = Vec::new();
     let mut length = lines(text).next().map_or(0, str::len);
@@ -97,7 +115,10 @@ fn front_matter(text: &str) -> Result<(Vec<&str>, &str), Problem> {
         }
         front.push(line.trim_end_matches(['\n', '\r']));
     }
-    Err(Problem::new(1, "the front matter isn't closed: a line `---` is missing after it"))
+    Err(Problem::new(
+        1,
+        "the front matter isn't closed: a line `---` is missing after it",
+    ))
 }
 
 /// The top-level keys of a front matter, each with the value of its own line and the indented lines under it.
@@ -111,10 +132,19 @@ fn fields(front: &[&str]) -> Result<Vec<Field>, Problem> {
         if is_blank(first) || first.trim_start().starts_with('#') {
             continue;
         }
-        let Some((key, value)) = first.split_once(':').filter(|(key, _)| !key.starts_with([' ', '\t', '-'])) else {
-            return Err(Problem::new(line, format!("`{}` isn't of the form `key: value`", first.trim())));
+        let Some((key, value)) = first
+            .split_once(':')
+            .filter(|(key, _)| !key.starts_with([' ', '\t', '-']))
+        else {
+            return Err(Problem::new(
+                line,
+                format!("`{}` isn't of the form `key: value`", first.trim()),
+            ));
         };
-        let under = rest.iter().take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])).count();
+        let under = rest
+            .iter()
+            .take_while(|line| is_blank(line) || line.starts_with([' ', '\t']))
+            .count();
         let (block, after) = rest.split_at_checked(under).unwrap_or((rest, &[]));
         rest = after;
         let key = key.trim().to_owned();
@@ -136,7 +166,9 @@ fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
         let shown: Vec<&str> = block.iter().map(|line| line.trim()).collect();
         return Ok(shown.join(joint).trim().to_owned());
     }
-    let whole = std::iter::once(first).chain(block.iter().map(|line| line.trim())).filter(|line| !line.is_empty());
+    let whole = std::iter::once(first)
+        .chain(block.iter().map(|line| line.trim()))
+        .filter(|line| !line.is_empty());
     let whole = whole.collect::<Vec<_>>().join(" ");
     match whole.chars().next() {
         Some('"') => double_quoted(&whole),
@@ -144,13 +176,21 @@ fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
         Some(mark @ ('[' | '{' | '&' | '*' | '!' | '%' | '@' | '`')) => {
             Err(format!("a value that begins with {mark} must be in quotes"))
         }
-        _ => Ok(whole.split_once(" #").map_or(whole.as_str(), |(value, _)| value).trim_end().to_owned()),
+        _ => Ok(whole
+            .split_once(" #")
+            .map_or(whole.as_str(), |(value, _)| value)
+            .trim_end()
+            .to_owned()),
     }
 }
 
 fn ends_there(rest: &str) -> Result<(), String> {
     let rest = rest.trim();
-    if rest.is_empty() || rest.starts_with('#') { Ok(()) } else { Err(format!("`{rest}` stands after the closing quote")) }
+    if rest.is_empty() || rest.starts_with('#') {
+        Ok(())
+    } else {
+        Err(format!("`{rest}` stands after the closing quote"))
+    }
 }
 
 fn single_quoted(text: &str) -> Result<String, String> {
@@ -171,7 +211,7 @@ fn double_quoted(text: &str) -> Result<String, String> {
     let mut rest = text.chars().skip(1);
     while let Some(c) = rest.next() {
         match c {
-            '"' => return ends_there(rest.as_str()).map(|()| value),
+            '"' => return ends_there(&rest.collect::<String>()).map(|()| value),
             '\\' => match rest.next() {
                 Some('n') => value.push('\n'),
                 Some('t') => value.push('\t'),
@@ -203,7 +243,14 @@ mod tests {
     fn a_skill_is_read() {
         let text = "\u{feff}---\r\n# a comment\r\nname: weekly-review\r\ndescription: Look back: what went well # not this\r\nmetadata:\r\n  name: other\r\nlicense: MIT\r\n---\r\n\r\nBody\r\n---\r\n";
         let skill = Skill::parse(text).unwrap();
-        assert_eq!(skill, Skill { name: "weekly-review".into(), description: "Look back: what went well".into(), body: "\r\nBody\r\n---\r\n".into() });
+        assert_eq!(
+            skill,
+            Skill {
+                name: "weekly-review".into(),
+                description: "Look back: what went well".into(),
+                body: "\r\nBody\r\n---\r\n".into()
+            }
+        );
         assert_eq!(skill.check_folder("weekly-review"), None);
         assert_snapshot!(skill.check_folder("weekly").unwrap(), @"line 1: the skill is called `weekly-review`, but its folder `weekly`; give both one name");
     }
@@ -220,7 +267,11 @@ mod tests {
             "\n  Say \"hi\" – it's me",
         ] {
             let skill = read(&format!("description: {description}\nname: 'a-1'")).unwrap();
-            assert_eq!((skill.name.as_str(), skill.description.as_str()), ("a-1", "Say \"hi\" – it's me"), "{description}");
+            assert_eq!(
+                (skill.name.as_str(), skill.description.as_str()),
+                ("a-1", "Say \"hi\" – it's me"),
+                "{description}"
+            );
         }
     }
 
@@ -236,7 +287,10 @@ mod tests {
         assert_snapshot!(problem("name: a\ndescription: [x]"), @"line 3: `description`: a value that begins with [ must be in quotes");
         assert_snapshot!(problem(&format!("name: a\ndescription: {}", "x".repeat(1_025))), @"line 3: the description has 1025 characters; at most 1024 are allowed");
         for name in ["A", "a_b", "-a", "a-", "a--b", "ä", "a b", &"a".repeat(65)] {
-            assert!(problem(&format!("name: {name}\ndescription: x")).contains("name"), "{name}");
+            assert!(
+                problem(&format!("name: {name}\ndescription: x")).contains("name"),
+                "{name}"
+            );
         }
         assert!(read(&format!("name: {}\ndescription: {}", "a".repeat(64), "x".repeat(1_024))).is_ok());
     }

@@ -375,10 +375,16 @@ pub(super) struct RawKey<'a> {
     pub(super) raw: &'a str,
 }
 
-/// Cuts the bytes of one task.
-pub(super) fn raw_task(text: &str) -> Option<RawTask<'_>> {
+/// Cuts the bytes of one task. A text without a heading is all rest.
+pub(super) fn raw_task(text: &str) -> RawTask<'_> {
     let document = Document::split(text);
-    let part = document.sections().next()?;
+    let Some(part) = document.sections().next() else {
+        return RawTask {
+            heading: "",
+            keys: Vec::new(),
+            rest: text,
+        };
+    };
     let task = read_task(&document, part, &mut Vec::new());
     let mut at = part.body_start;
     let mut keys = Vec::new();
@@ -391,11 +397,11 @@ pub(super) fn raw_task(text: &str) -> Option<RawTask<'_>> {
             raw,
         });
     }
-    Some(RawTask {
+    RawTask {
         heading: slice(text, 0..part.body_start),
         keys,
         rest: slice(text, at..text.len()),
-    })
+    }
 }
 
 fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec<Problem>) -> Task {

@@ -5,14 +5,38 @@
 pub fn templates() -> Vec<(&'static str, &'static str)> {
     vec![
         ("claude.md", include_str!("../../claude.md")),
-        ("memory/agent-memory/working-memory.md", include_str!("../../memory/agent-memory/working-memory.md")),
-        ("memory/agent-memory/episodic-memory.md", include_str!("../../memory/agent-memory/episodic-memory.md")),
-        ("memory/agent-memory/semantic-memory.md", include_str!("../../memory/agent-memory/semantic-memory.md")),
-        ("memory/project-memory/context.md", include_str!("../../memory/project-memory/context.md")),
-        ("memory/project-memory/active.md", include_str!("../../memory/project-memory/active.md")),
-        ("memory/project-memory/backlog.md", include_str!("../../memory/project-memory/backlog.md")),
-        ("skills/weekly-review/SKILL.md", include_str!("../../skills/weekly-review/SKILL.md")),
-        ("skills/memory-consolidation/SKILL.md", include_str!("../../skills/memory-consolidation/SKILL.md")),
+        (
+            "memory/agent-memory/working-memory.md",
+            include_str!("../../memory/agent-memory/working-memory.md"),
+        ),
+        (
+            "memory/agent-memory/episodic-memory.md",
+            include_str!("../../memory/agent-memory/episodic-memory.md"),
+        ),
+        (
+            "memory/agent-memory/semantic-memory.md",
+            include_str!("../../memory/agent-memory/semantic-memory.md"),
+        ),
+        (
+            "memory/project-memory/context.md",
+            include_str!("../../memory/project-memory/context.md"),
+        ),
+        (
+            "memory/project-memory/active.md",
+            include_str!("../../memory/project-memory/active.md"),
+        ),
+        (
+            "memory/project-memory/backlog.md",
+            include_str!("../../memory/project-memory/backlog.md"),
+        ),
+        (
+            "skills/weekly-review/SKILL.md",
+            include_str!("../../skills/weekly-review/SKILL.md"),
+        ),
+        (
+            "skills/memory-consolidation/SKILL.md",
+            include_str!("../../skills/memory-consolidation/SKILL.md"),
+        ),
         ("skills/tdd/SKILL.md", include_str!("../../skills/tdd/SKILL.md")),
     ]
 }
@@ -40,15 +64,26 @@ mod tests {
             let (list, problems) = TaskList::parse(text(path));
             assert_eq!((list.tasks().len(), problems), (0, vec![]), "{path}");
         }
-        assert_eq!(facts::Facts::parse(text(SEMANTIC_MEMORY)), (facts::Facts::default(), vec![]));
-        assert_eq!(episodic::Log::parse(text(EPISODIC_MEMORY)), (episodic::Log::default(), vec![]));
+        assert_eq!(
+            facts::Facts::parse(text(SEMANTIC_MEMORY)),
+            (facts::Facts::default(), vec![])
+        );
+        assert_eq!(
+            episodic::Log::parse(text(EPISODIC_MEMORY)),
+            (episodic::Log::default(), vec![])
+        );
     }
 
     #[test]
     fn skills_are_valid_and_named_like_their_folders() {
         let mut seen = 0;
         for (path, text) in templates() {
-            let Some(folder) = path.strip_prefix("skills/").and_then(|path| path.strip_suffix("/SKILL.md")) else { continue };
+            let Some(folder) = path
+                .strip_prefix("skills/")
+                .and_then(|path| path.strip_suffix("/SKILL.md"))
+            else {
+                continue;
+            };
             let skill = Skill::parse(text).unwrap();
             assert_eq!(skill.check_folder(folder), None);
             seen += 1;
@@ -65,7 +100,9 @@ mod tests {
             episodic::append(log, day, time, &["woke"], "1"),
             format!("{log}\n## 2026-11-21\n- 14:03 woke <!-- wake 1 -->\n")
         );
-        let Ok(facts::Added::New { text: known, .. }) = facts::add(text(SEMANTIC_MEMORY), None, "x", "wake 1") else { panic!() };
+        let Ok(facts::Added::New { text: known, .. }) = facts::add(text(SEMANTIC_MEMORY), None, "x", "wake 1") else {
+            panic!()
+        };
         assert_eq!(facts::Facts::parse(&known).0.iter().count(), 1);
     }
 }

@@ -2,7 +2,11 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
-use crate::memory::{episodic::Log, strategies::document};
+use crate::memory::{
+    episodic::Log,
+    strategies::document,
+    text::{folded, split_comment},
+};
 
 const TASKS: &str = "# Active\n\n## Call Bob\n- status: active\n- touched: 2026-11-18\n- next: dial\n\nHe waits.\n\n## Pay rent\n- status: active\n";
 const FACTS: &str = "## People\n- Anna is my sister\n- Bob likes tea\n- Carl is tall\n\n## Home\n- a flat\n";
@@ -254,7 +258,7 @@ proptest! {
             prop_assert!(present(line), "person's {line:?} lost: {:?}", merged.text);
         }
         for line in lines(ours.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !base.contains(line)) {
-            let known = folded(split_comment(line).0);
+            let known = folded(split_comment(line.trim_end_matches('#')).0);
             let said = lines(&merged.text).any(|other| folded(split_comment(other.trim_start_matches("> ")).0).contains(&known));
             prop_assert!(present(line) || said, "our {line:?} lost: {:?}", merged.text);
         }

@@ -6,7 +6,7 @@
 
 mod read;
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
 use chrono::NaiveDate;
 
@@ -165,10 +165,12 @@ impl TaskList {
         let document = Document::split(text);
         let mut problems = document.problems();
         let mut tasks: Vec<Task> = Vec::new();
+        let mut first_lines: HashMap<String, usize> = HashMap::new();
         for part in document.sections() {
             let task = read_task(&document, part, &mut problems);
-            if let Some(first) = tasks.iter().find(|other| folded(&other.title) == folded(&task.title)) {
-                let what = format!("a second task “{}”; the first is in line {}", task.title, first.line);
+            let first = *first_lines.entry(folded(&task.title)).or_insert(task.line);
+            if first != task.line {
+                let what = format!("a second task “{}”; the first is in line {first}", task.title);
                 problems.push(Problem::new(task.line, what));
             }
             tasks.push(task);

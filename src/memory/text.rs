@@ -131,6 +131,7 @@ pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
     trimmed
         .strip_suffix("-->")
         .and_then(|open| open.rsplit_once("<!--"))
+        .filter(|(_, inside)| !inside.contains("-->"))
         .map_or((trimmed, None), |(text, inside)| (text.trim_end(), Some(inside.trim())))
 }
 

@@ -1,5 +1,7 @@
 //! One section that both sides changed: tasks by key, facts by fact, other text by line.
 
+use std::collections::HashSet;
+
 use chrono::NaiveDate;
 
 use super::{
@@ -146,16 +148,18 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
 /// Facts: additions and removals of both sides are done. Only where both sides took the same fact out and ours put
 /// something else there, the two versions contradict each other: ours is quoted.
 fn meet_facts<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
-    let has = |units: &[&str], wanted: &str| units.iter().any(|unit| same(unit, wanted));
-    let knows = |units: &[&str], wanted: &str| units.iter().any(|unit| fact(unit) == fact(wanted));
-    let removed_by_us = |unit: &str| !is_blank(unit) && has(run.base, unit) && !has(run.ours, unit);
-    let mut stands: Vec<&str> = run.person.iter().filter(|unit| !removed_by_us(unit)).copied().collect();
-    let is_new = |unit: &&&str| !is_blank(unit) && !has(run.base, unit) && !knows(&stands, unit);
-    let new: Vec<&str> = run.ours.iter().filter(is_new).copied().collect();
-    let contradict = run
-        .base
+    let (base, person, ours) = (trimmed(run.base), trimmed(run.person), trimmed(run.ours));
+    let removed_by_us = |unit: &str| base.contains(unit) && !ours.contains(unit);
+    let mut stands: Vec<&str> = run
+        .person
         .iter()
-        .any(|unit| !is_blank(unit) && !has(run.person, unit) && !has(run.ours, unit));
+        .filter(|unit| !removed_by_us(unit.trim_end()))
+        .copied()
+        .collect();
+    let known: HashSet<String> = stands.iter().map(|unit| fact(unit)).collect();
+    let is_new = |unit: &&&str| !is_blank(unit) && !base.contains(unit.trim_end()) && !known.contains(&fact(unit));
+    let new: Vec<&str> = run.ours.iter().filter(is_new).copied().collect();
+    let contradict = base.iter().any(|unit| !person.contains(unit) && !ours.contains(unit));
     if contradict {
         return Met { stands, quoted: new };
     }
@@ -164,6 +168,15 @@ fn meet_facts<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
         stands,
         quoted: Vec::new(),
     }
+}
+
+/// The units that aren't blank, without white space at their ends.
+fn trimmed<'a>(units: &[&'a str]) -> HashSet<&'a str> {
+    units
+        .iter()
+        .filter(|unit| !is_blank(unit))
+        .map(|unit| unit.trim_end())
+        .collect()
 }
 
 /// A fact as it is compared: without its origin.

@@ -239,14 +239,7 @@ pub fn recent(text: &str, max_lines: usize) -> String {
         .sections()
         .find(|part| part.range.contains(&at) && at > part.range.start && start < end)
     {
-        shown.push_str(
-            &document
-                .text
-                .get(day.range.start..day.body_start)
-                .map(str::trim_end)
-                .unwrap_or_default()
-                .to_owned(),
-        );
+        shown.push_str(slice(text, day.range.start..day.body_start).trim_end());
         shown.push_str(eol(text));
     }
     shown.extend(all.iter().take(end).skip(start).copied());
@@ -408,7 +401,7 @@ mod tests {
             for line in lines(text.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !line.is_empty()) {
                 let found = rest.find(line);
                 prop_assert!(found.is_some(), "{:?} lost from {:?}", line, new);
-                rest = &rest[found.unwrap_or(0) + line.len()..];
+                rest = slice(rest, found.unwrap_or(0) + line.len()..rest.len());
             }
         }
 

@@ -3,6 +3,8 @@
 //! A fact comes from a model or a person's message, so it is made one line that can neither leave its comment nor
 //! open a block of its own, before it is written.
 
+use std::collections::HashMap;
+
 use chrono::NaiveDate;
 
 use super::{
@@ -123,6 +125,7 @@ impl Facts {
         let document = Document::split(text);
         let mut problems = document.problems();
         let mut topics: Vec<Topic> = Vec::new();
+        let mut first_lines: HashMap<String, usize> = HashMap::new();
         for part in &document.parts {
             let facts: Vec<Fact> = part
                 .items
@@ -137,14 +140,9 @@ impl Facts {
             } else {
                 String::new()
             };
-            if let Some(first) = topics
-                .iter()
-                .find(|other| !title.is_empty() && folded(&other.title) == folded(&title))
-            {
-                let what = format!(
-                    "a second topic “{title}”; the first is in line {}, where new facts go",
-                    first.line
-                );
+            let first = *first_lines.entry(folded(&title)).or_insert(part.line);
+            if first != part.line && !title.is_empty() {
+                let what = format!("a second topic “{title}”; the first is in line {first}, where new facts go");
                 problems.push(Problem::new(part.line, what));
             }
             topics.push(Topic {

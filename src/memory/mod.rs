@@ -119,6 +119,58 @@ mod tests {
     }
 }
 
+/// Files of ten thousand lines, through every document's way: what is quadratic shows here as a hanging test.
+#[cfg(test)]
+mod large {
+    use chrono::{NaiveDate, NaiveTime};
+
+    use super::*;
+
+    #[test]
+    fn ten_thousand_lines_are_read_edited_merged_and_searched() {
+        let day = NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
+        let tasks: String = (0..3_334)
+            .map(|n| format!("## Task {n}\n- status: active\n\n"))
+            .collect();
+        let list = tasks::TaskList::parse(&tasks).0;
+        let ours = list.touch("Task 3333", day).unwrap();
+        let person = list.set("Task 0", "status", Some("done")).unwrap();
+        let merged = merge::merge(DocKind::Tasks, &tasks, &person, &ours);
+        assert_eq!(
+            (merged.conflicts.len(), merged.text.len()),
+            (0, tasks.len() + "- touched: 2026-11-21\n".len() - 2)
+        );
+
+        let facts: String = (0..10_000).map(|n| format!("- fact {n}\n")).collect();
+        let facts = format!("## Notes\n{facts}");
+        let facts::Added::New { text: ours, .. } = facts::add(&facts, None, "new", "wake 1").unwrap() else {
+            panic!()
+        };
+        let ours = facts::forget(&ours, "fact 5000").unwrap().text;
+        let person = facts.replace("- fact 0\n", "").replace("- fact 9999\n", "");
+        let merged = merge::merge(DocKind::Facts, &facts, &person, &ours);
+        assert_eq!(
+            (
+                merged.conflicts.len(),
+                facts::Facts::parse(&merged.text).0.iter().count()
+            ),
+            (0, 9_998)
+        );
+
+        let log: String = (0..10_000)
+            .map(|n| format!("- 10:00 did {n} <!-- wake {n} -->\n"))
+            .collect();
+        let log = format!("## 2026-11-20\n{log}");
+        let ours = episodic::append(&log, day, NaiveTime::MIN, &["x"], "1");
+        let person = episodic::append(&log, day, NaiveTime::MIN, &["y"], "2");
+        let merged = merge::merge(DocKind::Log, &log, &person, &ours).text;
+        assert_eq!(episodic::Log::parse(&merged).0.days[1].entries.len(), 2);
+        assert_eq!(episodic::archive(&merged, 2_000).unwrap().1.len(), 1);
+        let docs = [(SEMANTIC_MEMORY, facts.as_str()), (EPISODIC_MEMORY, merged.as_str())];
+        assert_eq!(search::search(&docs, "did 77", 1)[0].line, 79);
+    }
+}
+
 /// Strings that look like the documents, badly treated: for the property tests of this module's files.
 #[cfg(test)]
 pub(crate) mod strategies {

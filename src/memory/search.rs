@@ -21,9 +21,9 @@ pub const MAX_QUOTES: usize = 5;
 /// Words that say nothing of what a text is about, in the folded form of [`words`].
 const STOP_WORDS: &[&str] = &[
     "a", "about", "am", "an", "and", "any", "anything", "are", "as", "at", "be", "been", "but", "by", "can", "could",
-    "did", "do", "doe", "does", "ever", "for", "from", "had", "has", "have", "her", "him", "his", "how", "i", "if",
+    "did", "do", "doe", "dont", "ever", "for", "from", "had", "has", "have", "her", "him", "his", "how", "i", "if",
     "in", "is", "it", "its", "know", "me", "my", "of", "on", "or", "our", "please", "say", "she", "he", "should", "so",
-    "tell", "that", "the", "their", "them", "there", "they", "thi", "this", "to", "us", "was", "we", "were", "what",
+    "tell", "that", "the", "their", "them", "there", "they", "this", "this", "to", "us", "was", "we", "were", "what",
     "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
@@ -67,10 +67,11 @@ pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<Hit> {
             let matched = wanted.iter().filter(|word| own.contains(*word)).count();
             found.extend((matched > 0).then_some((matched, hit)));
         });
-        if DocKind::of(path) == DocKind::Log
-            && let Some(here) = found.get_mut(from..)
-        {
+        let here = found.get_mut(from..).unwrap_or_default();
+        if DocKind::of(path) == DocKind::Log {
             here.sort_by_key(|(_, hit)| std::cmp::Reverse((hit.date, hit.line)));
+        } else {
+            here.sort_by_key(|(_, hit)| hit.line);
         }
     }
     found.sort_by_key(|(matched, _)| std::cmp::Reverse(*matched));

@@ -212,7 +212,7 @@ fn double_quoted(text: &str) -> Result<String, String> {
     rest.next();
     while let Some(c) = rest.next() {
         match c {
-            '"' => return ends_there(rest.as_str()).map(|()| value),
+            '"' => return ends_there(&rest.collect::<String>()).map(|()| value),
             '\\' => match rest.next() {
                 Some('n') => value.push('\n'),
                 Some('t') => value.push('\t'),

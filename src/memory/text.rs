@@ -52,10 +52,10 @@ pub(super) fn splice(text: &str, range: Range<usize>, with: &str) -> String {
     [slice(text, 0..range.start), with, slice(text, range.end..text.len())].concat()
 }
 
-/// Whether a text is empty or ends in a line ending, so that what is added begins a line. A lone `\r` at the very end
+/// Whether a text is empty (but for a byte order mark) or ends in a line ending, so that what is added begins a line. A lone `\r` at the very end
 /// doesn't count: the Markdown parser isn't sure of it either.
 pub(super) fn ends_line(text: &str) -> bool {
-    text.is_empty() || text.ends_with('\n')
+    matches!(text, "" | "\u{feff}") || text.ends_with('\n')
 }
 
 /// Whether a line holds nothing but space.
@@ -131,6 +131,7 @@ pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
     trimmed
         .strip_suffix("-->")
         .and_then(|open| open.rsplit_once("<!--"))
+        .filter(|(_, inside)| !inside.contains("-->"))
         .map_or((trimmed, None), |(text, inside)| (text.trim_end(), Some(inside.trim())))
 }
 

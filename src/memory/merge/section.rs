@@ -1,0 +1,185 @@
+//! One section that both sides changed: tasks by key, facts by fact, other text by line.
+
+use std::collections::HashSet;
+
+use chrono::NaiveDate;
+
+use super::{
+    Merger, Outcome,
+    diff::{Meeting, Run, all_same, diff3, same},
+    pieces::{Piece, content},
+};
+use crate::memory::{
+    DocKind,
+    tasks::{RawKey, RawTask, raw_task},
+    text::{folded, is_blank, lines, split_comment},
+};
+
+impl Merger {
+    /// Merges a part whose first lines, as many as `headings`, are its heading: the person's unless only ours changed.
+    pub(super) fn under_heading<'a>(&self, all: Meeting<'_, 'a>, headings: usize) -> Outcome<'a> {
+        let split = |units: &[&'a str]| {
+            let (heading, rest) = units.split_at_checked(headings).unwrap_or_default();
+            (heading.to_vec(), rest.to_vec())
+        };
+        let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
+        let heading = if all_same(&was, &theirs) { mine } else { theirs };
+        let meet = if self.kind == DocKind::Facts {
+            meet_facts
+        } else {
+            meet_lines
+        };
+        let (text, quoted) = self.aligned(
+            Meeting {
+                base: &base,
+                person: &person,
+                ours: &ours,
+            },
+            meet,
+        );
+        (self.joined(&heading) + &text, quoted)
+    }
+
+    /// Merges units along their alignment.
+    fn aligned<'a>(&self, all: Meeting<'_, 'a>, meet: fn(Meeting<'_, 'a>) -> Met<'a>) -> Outcome<'a> {
+        let (mut text, mut quoted) = (String::new(), Vec::new());
+        for run in diff3(all) {
+            match run {
+                Run::Settled(units) => text.push_str(&self.joined(units)),
+                Run::Both(meeting) => {
+                    let met = meet(meeting);
+                    text.push_str(&self.joined(&met.stands));
+                    quoted.extend(met.quoted);
+                }
+            }
+        }
+        (text, quoted)
+    }
+
+    /// Merges a task by key, and its free text by line.
+    pub(super) fn task<'a>(&self, base: Option<&Piece<'a>>, person: &Piece<'a>, ours: &Piece<'a>) -> Outcome<'a> {
+        let (theirs, mine) = (raw_task(person.text), raw_task(ours.text));
+        let was = base.map(|base| raw_task(base.text));
+        let was_keys = was.as_ref().map(|was| was.keys.as_slice()).unwrap_or_default();
+        let mut text = if was.as_ref().is_some_and(|was| same(was.heading, theirs.heading)) {
+            self.ended(mine.heading.to_owned())
+        } else {
+            self.ended(theirs.heading.to_owned())
+        };
+        let mut quoted = Vec::new();
+        for key in &theirs.keys {
+            let (before, other) = (key_of(was_keys, &key.name), key_of(&mine.keys, &key.name));
+            let untouched = before.is_some_and(|before| same_key(before, key));
+            match other {
+                None if untouched => continue,
+                Some(other) if untouched || later_touch(key, other) => text.push_str(&self.ended(other.raw.to_owned())),
+                _ => text.push_str(&self.ended(key.raw.to_owned())),
+            }
+            let lost = other.filter(|other| !untouched && !same_key(key, other) && key.name != "touched");
+            quoted.extend(
+                lost.filter(|lost| !before.is_some_and(|before| same_key(before, lost)))
+                    .map(|lost| lost.raw),
+            );
+        }
+        for key in mine.keys.iter().filter(|key| key_of(&theirs.keys, &key.name).is_none()) {
+            match key_of(was_keys, &key.name) {
+                None => text.push_str(&self.ended(key.raw.to_owned())),
+                Some(before) if same_key(before, key) => {}
+                Some(_) => quoted.push(key.raw),
+            }
+        }
+        let rest = |task: &RawTask<'a>| lines(task.rest).collect::<Vec<_>>();
+        let (was_rest, their_rest, my_rest) = (was.as_ref().map(rest).unwrap_or_default(), rest(&theirs), rest(&mine));
+        let all = Meeting {
+            base: content(&was_rest),
+            person: content(&their_rest),
+            ours: content(&my_rest),
+        };
+        let (body, left) = self.aligned(all, meet_lines);
+        quoted.extend(left);
+        (text + &body, quoted)
+    }
+}
+
+fn key_of<'k, 'a>(keys: &'k [RawKey<'a>], name: &str) -> Option<&'k RawKey<'a>> {
+    keys.iter().find(|key| key.name == name)
+}
+
+fn same_key(a: &RawKey<'_>, b: &RawKey<'_>) -> bool {
+    a.raw.trim() == b.raw.trim()
+}
+
+/// Whether both are `touched` dates and the other is the later one: a touch on either side is a touch.
+fn later_touch(key: &RawKey<'_>, other: &RawKey<'_>) -> bool {
+    let day = |key: &RawKey<'_>| key.value.parse::<NaiveDate>().ok();
+    key.name == "touched" && day(other).is_some_and(|other| day(key).is_none_or(|day| other > day))
+}
+
+/// What stands where both sides changed something, and what of our side is left for the quote.
+struct Met<'a> {
+    stands: Vec<&'a str>,
+    quoted: Vec<&'a str>,
+}
+
+/// Lines: the person's stand, ours are quoted, without those that both have at either end.
+fn meet_lines<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
+    let (person, ours) = (run.person, run.ours);
+    let head = person.iter().zip(ours).take_while(|(a, b)| same(a, b)).count();
+    let rest = |units: &[&'a str]| units.get(head..).unwrap_or_default().to_vec();
+    let (their_rest, mut my_rest) = (rest(person), rest(ours));
+    let tail = their_rest
+        .iter()
+        .rev()
+        .zip(my_rest.iter().rev())
+        .take_while(|(a, b)| same(a, b))
+        .count();
+    my_rest.truncate(my_rest.len() - tail);
+    let quoted = if my_rest.iter().all(|line| is_blank(line)) {
+        Vec::new()
+    } else {
+        my_rest
+    };
+    Met {
+        stands: person.to_vec(),
+        quoted,
+    }
+}
+
+/// Facts: additions and removals of both sides are done. Only where both sides took the same fact out and ours put
+/// something else there, the two versions contradict each other: ours is quoted.
+fn meet_facts<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
+    let (base, person, ours) = (trimmed(run.base), trimmed(run.person), trimmed(run.ours));
+    let removed_by_us = |unit: &str| base.contains(unit) && !ours.contains(unit);
+    let mut stands: Vec<&str> = run
+        .person
+        .iter()
+        .filter(|unit| !removed_by_us(unit.trim_end()))
+        .copied()
+        .collect();
+    let known: HashSet<String> = stands.iter().map(|unit| fact(unit)).collect();
+    let is_new = |unit: &&&str| !is_blank(unit) && !base.contains(unit.trim_end()) && !known.contains(&fact(unit));
+    let new: Vec<&str> = run.ours.iter().filter(is_new).copied().collect();
+    let contradict = base.iter().any(|unit| !person.contains(unit) && !ours.contains(unit));
+    if contradict {
+        return Met { stands, quoted: new };
+    }
+    stands.extend(new);
+    Met {
+        stands,
+        quoted: Vec::new(),
+    }
+}
+
+/// The units that aren't blank, without white space at their ends.
+fn trimmed<'a>(units: &[&'a str]) -> HashSet<&'a str> {
+    units
+        .iter()
+        .filter(|unit| !is_blank(unit))
+        .map(|unit| unit.trim_end())
+        .collect()
+}
+
+/// A fact as it is compared: without its origin.
+fn fact(unit: &str) -> String {
+    folded(split_comment(unit).0)
+}

@@ -1,5 +1,6 @@
 //! Reminders: set, list and end. They fire by themselves, without a mind, at their civil time.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,6 +15,8 @@ use crate::{
 
 /// Active reminders that are kept at most.
 const MAX_REMINDERS: usize = 500;
+/// An instant at most this long ago still makes a reminder.
+const MAX_LATE: TimeDelta = TimeDelta::days(1);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -87,6 +90,14 @@ fn set(args: Set, world: &World) -> Outcome {
 
 /// The next slot that an expression means, and how it recurs.
 fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), Refusal> {
+    if let Ok(at) = DateTime::parse_from_rfc3339(expression.trim()) {
+        let slot = Slot::of_instant(at.with_timezone(&Utc), world.tz);
+        // An instant that has just passed is a request that was read late: it is due at once.
+        if world.now.signed_duration_since(slot.at) > MAX_LATE {
+            return Err(Refusal(format!("“{expression}” has already passed. Nothing was done.")));
+        }
+        return Ok((slot, None));
+    }
     let found = when::parse_when(expression, world.local()).ok_or_else(|| {
         Refusal(format!(
             "No time was understood in {expression:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done."

@@ -122,6 +122,7 @@ impl Repo {
 
     /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
     pub(super) fn advance(&self, planned: &Move, stop: Stop) -> Result<(), RepoError> {
+        self.sync_objects()?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
         self.write_note(planned)?;
         if stop == Stop::AfterNote {
@@ -293,6 +294,14 @@ impl Repo {
         }
         let id = Oid::hash_object(git2::ObjectType::Blob, &bytes)?;
         fs::rename(&temporary, self.private.join(format!("kept-{id}"))).map_err(RepoError::io("keeping", &temporary))
+    }
+
+    /// libgit2 syncs objects and the directories that they are in, but not the one in which it made those.
+    fn sync_objects(&self) -> Result<(), RepoError> {
+        let objects = self.git.commondir().join("objects");
+        fs::File::open(&objects)
+            .and_then(|objects| objects.sync_all())
+            .map_err(RepoError::io("syncing", &objects))
     }
 
     fn note(&self) -> PathBuf {

@@ -355,6 +355,7 @@ fn sync_every_object(git: &Repository, private: &Path) -> Result<(), RepoError> 
     }
     std::fs::create_dir_all(private).map_err(RepoError::io("making", private))?;
     std::fs::write(&file, SETTINGS).map_err(RepoError::io("writing", &file))?;
+    index_lock::sync_directory(private).map_err(RepoError::io("syncing", private))?;
     apply_settings(git, &file)
 }
 

@@ -277,6 +277,48 @@ fn the_repositorys_own_programs_are_not_run() {
 }
 
 #[test]
+fn over_ssh_the_persons_own_command_is_used() {
+    let world = World::new();
+    let repo = world.shared();
+    let ssh = world.path("ssh");
+    let asked = world.path("asked");
+    // Notes what it was called with, then does what the server would.
+    fs::write(
+        &ssh,
+        format!(
+            "#!/bin/sh\necho \"$@\" >> '{}'\nfor last; do :; done\nexec sh -c \"$last\"\n",
+            asked.display()
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    world.git(&["config", "core.sshCommand", ssh.to_str().unwrap()]);
+    world.git(&[
+        "remote",
+        "set-url",
+        "origin",
+        &format!("ssh://ann@example.org{}", world.path("remote.git").display()),
+    ]);
+    world.other_pushes("memory/theirs.md", b"theirs\n");
+    publish_active(&world, &repo, "ours\n");
+    assert!(matches!(pull(&repo), Integrated::Merged { .. }));
+    repo.push(TIMEOUT).unwrap();
+    let asked = fs::read_to_string(asked).unwrap();
+    assert!(
+        asked.contains("git-upload-pack") && asked.contains("git-receive-pack"),
+        "{asked}"
+    );
+    assert!(asked.lines().all(|line| line.contains("ann@example.org")), "{asked}");
+
+    fs::write(
+        &ssh,
+        "#!/bin/sh\necho 'ann@example.org: Permission denied (publickey).' >&2\nexit 255\n",
+    )
+    .unwrap();
+    assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Auth { .. })));
+}
+
+#[test]
 fn credentials_are_redacted_wherever_they_stand() {
     use super::super::remote::redact_urls;
     for (said, passed_on) in [

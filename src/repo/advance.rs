@@ -104,20 +104,20 @@ impl Repo {
             Some(tip) => self.contains(tip, planned.to.0)?,
             None => false,
         };
-        // On another branch or in the middle of a merge, the files are the person's affair; the commit stands.
-        let ours_to_touch = self.condition()? == Condition::Normal;
-        if happened && ours_to_touch {
+        if !happened {
+            self.remove_note()?;
+            return Ok(Some(Finished::NeverHappened));
+        }
+        // On another branch or in the middle of a merge, the files are the person's affair. The note waits: when HEAD comes
+        // back, what is missing in them would pass for a revert of theirs.
+        if self.condition()? == Condition::Normal {
             let lock = IndexLock::take(self.git.path(), &self.private)?;
             self.keep_temporary(&planned)?;
             self.write_files(&planned)?;
             self.write_index(lock, &planned)?;
+            self.remove_note()?;
         }
-        self.remove_note()?;
-        Ok(Some(if happened {
-            Finished::Completed(planned.to.0)
-        } else {
-            Finished::NeverHappened
-        }))
+        Ok(Some(Finished::Completed(planned.to.0)))
     }
 
     /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
@@ -253,9 +253,10 @@ impl Repo {
 
     fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
         let mut changed = false;
+        let tip = self.tip()?;
         for file in &planned.files {
             let old = tree::item_at(&self.git, planned.from.map(|from| from.0), &file.path)?;
-            let new = tree::item_at(&self.git, Some(planned.to.0), &file.path)?;
+            let new = tree::item_at(&self.git, tip, &file.path)?;
             let staged = staged(&lock.index, &file.path);
             if staged != new && (staged == old || file.unstage) {
                 self.set_entry(&mut lock.index, &file.path, new)?;

@@ -77,6 +77,20 @@ fn a_stale_index_does_not_revert_the_wake() {
 }
 
 #[test]
+fn what_the_person_staged_and_did_not_keep_in_the_file_stays_staged() {
+    let world = World::new();
+    let repo = world.local();
+    let base = world.read(ACTIVE);
+    world.write(ACTIVE, "staged\n");
+    world.git(&["add", ACTIVE]);
+    world.write(ACTIVE, &base);
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
+        .unwrap();
+    assert_eq!(world.git(&["show", &format!(":{ACTIVE}")]), "staged\n");
+    assert_eq!(world.git(&["show", &format!("HEAD:{ACTIVE}")]), "ours\n");
+}
+
+#[test]
 fn the_index_knows_the_files_as_they_are() {
     let world = World::new();
     let repo = world.local();

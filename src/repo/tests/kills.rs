@@ -198,6 +198,17 @@ fn a_dead_wakes_index_lock_is_removed_at_once_and_a_living_programs_is_not() {
 }
 
 #[test]
+fn a_kill_while_the_private_index_is_written_blocks_nothing() {
+    let world = World::new();
+    let repo = world.local();
+    fs::write(repo.private.join("index.lock"), "half an ind").unwrap();
+    fs::write(repo.private.join("index"), "half").unwrap();
+    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))]))
+        .unwrap();
+    world.assert_sound();
+}
+
+#[test]
 fn locks_that_nobody_holds_are_found_and_removed_in_time() {
     let world = World::new();
     let repo = world.local();

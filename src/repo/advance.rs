@@ -104,24 +104,25 @@ impl Repo {
             Some(tip) => self.contains(tip, planned.to.0)?,
             None => false,
         };
-        // On another branch or in the middle of a merge, the files are the person's affair; the commit stands.
-        let ours_to_touch = self.condition()? == Condition::Normal;
-        if happened && ours_to_touch {
+        if !happened {
+            self.remove_note()?;
+            return Ok(Some(Finished::NeverHappened));
+        }
+        // On another branch or in the middle of a merge, the files are the person's affair. The note waits: when HEAD comes
+        // back, what is missing in them would pass for a revert of theirs.
+        if self.condition()? == Condition::Normal {
             let lock = IndexLock::take(self.git.path(), &self.private)?;
             self.keep_temporary(&planned)?;
             self.write_files(&planned)?;
             self.write_index(lock, &planned)?;
+            self.remove_note()?;
         }
-        self.remove_note()?;
-        Ok(Some(if happened {
-            Finished::Completed(planned.to.0)
-        } else {
-            Finished::NeverHappened
-        }))
+        Ok(Some(Finished::Completed(planned.to.0)))
     }
 
     /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
     pub(super) fn advance(&self, planned: &Move, stop: Stop) -> Result<(), RepoError> {
+        self.sync_objects()?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
         self.write_note(planned)?;
         if stop == Stop::AfterNote {
@@ -252,9 +253,10 @@ impl Repo {
 
     fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
         let mut changed = false;
+        let tip = self.tip()?;
         for file in &planned.files {
             let old = tree::item_at(&self.git, planned.from.map(|from| from.0), &file.path)?;
-            let new = tree::item_at(&self.git, Some(planned.to.0), &file.path)?;
+            let new = tree::item_at(&self.git, tip, &file.path)?;
             let staged = staged(&lock.index, &file.path);
             if staged != new && (staged == old || file.unstage) {
                 self.set_entry(&mut lock.index, &file.path, new)?;
@@ -293,6 +295,14 @@ impl Repo {
         }
         let id = Oid::hash_object(git2::ObjectType::Blob, &bytes)?;
         fs::rename(&temporary, self.private.join(format!("kept-{id}"))).map_err(RepoError::io("keeping", &temporary))
+    }
+
+    /// libgit2 syncs objects and the directories that they are in, but not the one in which it made those.
+    fn sync_objects(&self) -> Result<(), RepoError> {
+        let objects = self.git.commondir().join("objects");
+        fs::File::open(&objects)
+            .and_then(|objects| objects.sync_all())
+            .map_err(RepoError::io("syncing", &objects))
     }
 
     fn note(&self) -> PathBuf {

@@ -125,7 +125,10 @@ fn release(paths: &Paths) {
 }
 
 fn private_copy(paths: &Paths) -> Result<Index, RepoError> {
-    remove(&paths.copy)?;
+    // A run that was killed while it wrote its copy left libgit2's lock of that.
+    for left in [&paths.copy, &paths.copy.with_extension("lock")] {
+        remove(left)?;
+    }
     match fs::read(&paths.index) {
         Ok(bytes) => fs::write(&paths.copy, bytes).map_err(RepoError::io("copying the index to", &paths.copy))?,
         Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -1,7 +1,7 @@
 //! The memory's git repository: local work through libgit2, the network through the `git` command.
 //!
 //! A person works in the same work tree, so nothing here overwrites a byte that wasn't read, and nothing is left half done:
-//! every move of our branch goes through one step that a kill can't tear ([`advance`]). Work is staged as values and
+//! every move of our branch goes through one step that a kill can't tear (`advance.rs`). Work is staged as values and
 //! published once; what isn't published leaves no trace. Remotes are only ever added to: no rebase, no force.
 //!
 //! One writer at a time: callers hold the wake lock.
@@ -355,6 +355,7 @@ fn sync_every_object(git: &Repository, private: &Path) -> Result<(), RepoError> 
     }
     std::fs::create_dir_all(private).map_err(RepoError::io("making", private))?;
     std::fs::write(&file, SETTINGS).map_err(RepoError::io("writing", &file))?;
+    index_lock::sync_directory(private).map_err(RepoError::io("syncing", private))?;
     apply_settings(git, &file)
 }
 

@@ -6,12 +6,15 @@ use git2::{Signature, Status, StatusOptions};
 use super::{
     IsSecret, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
-    tree::{self, FILE, Item},
+    tree::{self, Item, LINK},
     worktree::{self, OnDisk},
 };
 
 /// Larger files of a person's aren't committed for them.
 pub const MAX_PERSON_FILE_BYTES: usize = 1_000_000;
+
+/// How many files a commit's message names.
+const MAX_LISTED: usize = 50;
 
 /// What became of a person's uncommitted changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,7 +98,12 @@ impl Repo {
         let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         let message = match names.as_slice() {
             [name] => format!("Edited by hand: {name}\n"),
-            names => format!("Edited by hand: {} files\n\n{}\n", names.len(), names.join("\n")),
+            names => {
+                let listed = names
+                    .get(..MAX_LISTED)
+                    .map_or(names.join("\n"), |some| some.join("\n") + "\n…");
+                format!("Edited by hand: {} files\n\n{listed}\n", names.len())
+            }
         };
         let parents: Vec<Oid> = from.into_iter().collect();
         self.commit_object(&self.person(now)?, &message, tree, &parents)
@@ -128,7 +136,7 @@ impl Repo {
             return Some("goes through a git filter, which isn't run for you");
         }
         let file = file?;
-        if file.mode & !0o111 != FILE & !0o111 {
+        if file.mode == LINK {
             return Some("is a link");
         }
         if file.bytes.len() >= MAX_PERSON_FILE_BYTES {

@@ -9,7 +9,7 @@ use super::{
     IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
     person::Judged,
-    tree::{self, FILE, Item},
+    tree::{self, FILE, Item, LINK},
     wake_signature,
     worktree::OnDisk,
 };
@@ -111,7 +111,7 @@ impl Repo {
     fn plan(&self, from: Option<Oid>, change: &Change, publish: &Publish<'_>) -> Result<Plan, RepoError> {
         let path = change.path.as_str();
         let on_disk = self.tree.read(path)?;
-        if on_disk.as_ref().is_some_and(|file| file.mode & !0o111 != FILE & !0o111) {
+        if on_disk.as_ref().is_some_and(|file| file.mode == LINK) {
             return Err(RepoError::UnsafePath {
                 path: path.to_owned(),
                 why: "it is a link",

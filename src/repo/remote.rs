@@ -59,7 +59,7 @@ pub enum RemoteError {
         why: String,
     },
     /// It took too long: try again later.
-    #[error("the remote didn't answer within {} s", REMOTE_TIMEOUT.as_secs())]
+    #[error("the remote didn't answer in time")]
     TimedOut,
     /// It has commits that we lack: fetch, integrate and push again.
     #[error("the remote has newer commits")]

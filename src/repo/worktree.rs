@@ -361,3 +361,78 @@ fn split(path: &str) -> Result<(Vec<&str>, &str), RepoError> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn file(text: &str) -> OnDisk {
+        OnDisk {
+            bytes: text.as_bytes().to_vec(),
+            mode: FILE,
+        }
+    }
+
+    #[test]
+    fn only_what_was_expected_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, private) = (dir.path().join("root"), dir.path().join("private"));
+        fs::create_dir(&root).unwrap();
+        fs::create_dir(&private).unwrap();
+        let tree = WorkTree::open(&root, &private).unwrap();
+        let (old, new, other) = (file("old"), file("new"), file("other"));
+        let replace = |expected, new| tree.replace("deep/er/a.md", expected, new).unwrap();
+        let now = || tree.read("deep/er/a.md").unwrap();
+
+        assert_eq!((replace(Some(&old), Some(&new)), now()), (Replaced::Differs, None));
+        assert_eq!((replace(None, Some(&old)), now()), (Replaced::Done, Some(old.clone())));
+        assert_eq!(
+            (replace(None, Some(&new)), now()),
+            (Replaced::Differs, Some(old.clone()))
+        );
+        assert_eq!(
+            (replace(Some(&other), Some(&new)), now()),
+            (Replaced::Differs, Some(old.clone()))
+        );
+        assert_eq!(
+            (replace(Some(&other), None), now()),
+            (Replaced::Differs, Some(old.clone()))
+        );
+        assert_eq!(
+            (replace(Some(&old), Some(&new)), now()),
+            (Replaced::Done, Some(new.clone()))
+        );
+        assert_eq!((replace(Some(&new), None), now()), (Replaced::Done, None));
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "empty directories stay");
+        assert_eq!(fs::read_dir(&private).unwrap().count(), 0, "something temporary stays");
+    }
+
+    /// The checks in the moment of the exchange itself, which no edit can be timed to hit.
+    #[test]
+    fn what_came_between_check_and_exchange_is_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, private) = (dir.path().join("root"), dir.path().join("private"));
+        fs::create_dir(&root).unwrap();
+        fs::create_dir(&private).unwrap();
+        let tree = WorkTree::open(&root, &private).unwrap();
+        fs::write(root.join("a.md"), "saved just now").unwrap();
+        let directory = tree.directory("a.md", &[], false).unwrap().unwrap();
+        let (old, new) = (file("old"), file("new"));
+        assert_eq!(
+            tree.put(&directory, "a.md", "a.md", Some(&old), &new).unwrap(),
+            Replaced::Differs
+        );
+        assert_eq!(
+            tree.take_away(&directory, "a.md", "a.md", &old).unwrap(),
+            Replaced::Differs
+        );
+        assert_eq!(
+            tree.put(&directory, "a.md", "a.md", None, &new).unwrap(),
+            Replaced::Differs
+        );
+        assert_eq!(fs::read_to_string(root.join("a.md")).unwrap(), "saved just now");
+        assert_eq!(fs::read_dir(&private).unwrap().count(), 0);
+    }
+}

@@ -116,27 +116,66 @@ fn an_edit_after_the_kill_is_kept_and_stays_theirs() {
 }
 
 #[test]
-fn a_commit_on_another_branch_after_the_kill_is_left_alone() {
+fn after_a_kill_the_files_wait_until_head_is_back() {
+    for away in [
+        &["checkout", "--quiet", "--detach"][..],
+        &["checkout", "--quiet", "-b", "experiment", "HEAD^"],
+    ] {
+        let world = World::new();
+        let repo = world.local();
+        let base = world.read(ACTIVE);
+        let changes = [
+            change("memory/new.md", None, Some("new\n")),
+            change(ACTIVE, Some(&base), Some("ours\n")),
+        ];
+        repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
+        fs::remove_file(world.file(".git/index.lock")).unwrap();
+        world.git(away);
+        let repo = reopened(&world);
+        assert!(matches!(
+            repo.finish_interrupted().unwrap(),
+            Some(Finished::Completed(_))
+        ));
+        assert_eq!(
+            (world.file("memory/new.md").exists(), world.read(ACTIVE)),
+            (false, base),
+            "{away:?}"
+        );
+        world.git(&["checkout", "--quiet", "main"]);
+        assert_eq!(
+            repo.commit_person_edits(now(), &never_secret).unwrap(),
+            PersonEdits::default(),
+            "{away:?}"
+        );
+        assert_eq!(
+            (world.read("memory/new.md").as_str(), world.status().as_str()),
+            ("new\n", ""),
+            "{away:?}"
+        );
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn a_commit_of_the_persons_after_the_kill_has_the_last_word() {
     let world = World::new();
     let repo = world.local();
-    repo.try_publish(
-        &wake(&[change("memory/new.md", None, Some("new\n"))]),
-        Stop::AfterBranch,
-    )
-    .unwrap();
+    let base = world.read(ACTIVE);
+    let changes = [
+        change("memory/new.md", None, Some("new\n")),
+        change(ACTIVE, Some(&base), Some("ours\n")),
+    ];
+    repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
     fs::remove_file(world.file(".git/index.lock")).unwrap();
-    world.git(&["checkout", "--quiet", "-b", "experiment", "HEAD^"]);
+    world.git(&["commit", "--quiet", "-m", "as it was", "--", ACTIVE]);
     let repo = reopened(&world);
-    assert!(matches!(
-        repo.finish_interrupted().unwrap(),
-        Some(Finished::Completed(_))
-    ));
-    assert!(!world.file("memory/new.md").exists());
-    world.git(&["checkout", "--quiet", "main"]);
+    repo.finish_interrupted().unwrap();
     assert_eq!(
-        (world.read("memory/new.md").as_str(), world.status().as_str()),
-        ("new\n", "")
+        (world.read(ACTIVE), world.read("memory/new.md")),
+        (base, "new\n".to_owned())
     );
+    assert_eq!(world.status(), "");
+    world.assert_sound();
 }
 
 #[test]
@@ -156,6 +195,17 @@ fn a_dead_wakes_index_lock_is_removed_at_once_and_a_living_programs_is_not() {
     fs::write(&lock, "").unwrap();
     assert_eq!(repo.remove_stale_locks(), Vec::<PathBuf>::new());
     assert!(lock.exists());
+}
+
+#[test]
+fn a_kill_while_the_private_index_is_written_blocks_nothing() {
+    let world = World::new();
+    let repo = world.local();
+    fs::write(repo.private.join("index.lock"), "half an ind").unwrap();
+    fs::write(repo.private.join("index"), "half").unwrap();
+    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))]))
+        .unwrap();
+    world.assert_sound();
 }
 
 #[test]

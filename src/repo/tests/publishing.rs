@@ -77,6 +77,20 @@ fn a_stale_index_does_not_revert_the_wake() {
 }
 
 #[test]
+fn what_the_person_staged_and_did_not_keep_in_the_file_stays_staged() {
+    let world = World::new();
+    let repo = world.local();
+    let base = world.read(ACTIVE);
+    world.write(ACTIVE, "staged\n");
+    world.git(&["add", ACTIVE]);
+    world.write(ACTIVE, &base);
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
+        .unwrap();
+    assert_eq!(world.git(&["show", &format!(":{ACTIVE}")]), "staged\n");
+    assert_eq!(world.git(&["show", &format!("HEAD:{ACTIVE}")]), "ours\n");
+}
+
+#[test]
 fn the_index_knows_the_files_as_they_are() {
     let world = World::new();
     let repo = world.local();
@@ -137,6 +151,68 @@ fn a_commit_of_the_persons_during_the_cycle_is_merged() {
     );
     assert_eq!(world.read(ACTIVE), "theirs\n<ours>\nours\n");
     assert_eq!(world.status(), "");
+}
+
+#[test]
+fn a_commit_in_the_very_moment_is_noticed_and_merged() {
+    let world = World::new();
+    let repo = world.local();
+    let base = world.read(ACTIVE);
+    world.write(ACTIVE, "theirs\n");
+    let first = std::cell::Cell::new(true);
+    let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str| {
+        if first.replace(false) {
+            world.git(&["commit", "--quiet", "-am", "by hand, just now"]);
+        }
+        both(path, base, theirs, ours)
+    };
+    let changes = [change(ACTIVE, Some(&base), Some("ours\n"))];
+    let published = repo
+        .publish(&Publish {
+            merge: &meanwhile,
+            ..wake(&changes)
+        })
+        .unwrap();
+    assert_eq!(published.persons, None);
+    assert_eq!(
+        world.git(&["log", "-2", "--format=%s"]),
+        "Answered Ann\nby hand, just now\n"
+    );
+    assert_eq!(
+        (world.read(ACTIVE).as_str(), world.status().as_str()),
+        ("theirs\n<ours>\nours\n", "")
+    );
+    world.assert_sound();
+}
+
+#[test]
+fn a_file_saved_in_the_very_moment_keeps_both() {
+    let world = World::new();
+    let repo = world.local();
+    let base = world.read(ACTIVE);
+    let orders = "one\ntwo\nthree\nfour\nfive\n";
+    world.write("claude.md", orders);
+    repo.commit_person_edits(now(), &never_secret).unwrap();
+    world.write(ACTIVE, "theirs\n");
+    // By now the other file has been read and decided on.
+    let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str| {
+        world.write("claude.md", &orders.replace("five", "theirs"));
+        both(path, base, theirs, ours)
+    };
+    let ours = orders.replace("one", "ours");
+    let changes = [
+        change("claude.md", Some(orders), Some(&ours)),
+        change(ACTIVE, Some(&base), Some("ours\n")),
+    ];
+    repo.publish(&Publish {
+        merge: &meanwhile,
+        ..wake(&changes)
+    })
+    .unwrap();
+    assert_eq!(world.git(&["show", "HEAD:claude.md"]), ours);
+    assert_eq!(world.read("claude.md"), "ours\ntwo\nthree\nfour\ntheirs\n");
+    assert_eq!(world.status(), " M claude.md\n");
+    world.assert_sound();
 }
 
 #[test]

@@ -277,6 +277,92 @@ fn the_repositorys_own_programs_are_not_run() {
 }
 
 #[test]
+fn over_ssh_the_persons_own_command_is_used() {
+    let world = World::new();
+    let repo = world.shared();
+    let ssh = world.path("ssh");
+    let asked = world.path("asked");
+    // Notes what it was called with, then does what the server would.
+    fs::write(
+        &ssh,
+        format!(
+            "#!/bin/sh\necho \"$@\" >> '{}'\nfor last; do :; done\nexec sh -c \"$last\"\n",
+            asked.display()
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    world.git(&["config", "core.sshCommand", ssh.to_str().unwrap()]);
+    world.git(&[
+        "remote",
+        "set-url",
+        "origin",
+        &format!("ssh://ann@example.org{}", world.path("remote.git").display()),
+    ]);
+    world.other_pushes("memory/theirs.md", b"theirs\n");
+    publish_active(&world, &repo, "ours\n");
+    assert!(matches!(pull(&repo), Integrated::Merged { .. }));
+    repo.push(TIMEOUT).unwrap();
+    let asked = fs::read_to_string(asked).unwrap();
+    assert!(
+        asked.contains("git-upload-pack") && asked.contains("git-receive-pack"),
+        "{asked}"
+    );
+    assert!(asked.lines().all(|line| line.contains("ann@example.org")), "{asked}");
+
+    fs::write(
+        &ssh,
+        "#!/bin/sh\necho 'ann@example.org: Permission denied (publickey).' >&2\nexit 255\n",
+    )
+    .unwrap();
+    assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Auth { .. })));
+}
+
+/// A web server that answers every request with the same line and headers; with nothing, it never answers.
+fn web_server(answer: &'static str) -> String {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            if answer.is_empty() {
+                held.push(stream);
+                continue;
+            }
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).unwrap();
+            let closing = "Content-Length: 0\r\nConnection: close\r\n\r\n";
+            write!(stream, "HTTP/1.1 {answer}\r\n{closing}").unwrap();
+        }
+    });
+    format!("http://{address}/brain.git")
+}
+
+#[test]
+fn over_http_each_failure_is_told_apart() {
+    let world = World::new();
+    let repo = world.shared();
+    world.git(&["config", "credential.helper", ""]);
+    let fetched = |answer| {
+        world.git(&["remote", "set-url", "origin", &web_server(answer)]);
+        repo.fetch(if answer.is_empty() {
+            Duration::from_millis(500)
+        } else {
+            TIMEOUT
+        })
+    };
+    let denied = fetched("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"");
+    assert!(matches!(denied, Err(RemoteError::Auth { .. })), "{denied:?}");
+    let forbidden = fetched("403 Forbidden");
+    assert!(matches!(forbidden, Err(RemoteError::Auth { .. })), "{forbidden:?}");
+    let broken = fetched("503 Service Unavailable");
+    assert!(matches!(broken, Err(RemoteError::Unreachable { .. })), "{broken:?}");
+    assert_eq!(fetched(""), Err(RemoteError::TimedOut));
+}
+
+#[test]
 fn credentials_are_redacted_wherever_they_stand() {
     use super::super::remote::redact_urls;
     for (said, passed_on) in [

@@ -146,22 +146,12 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> Parsed {
             return unclear(if said.commands.is_empty() { NO_COMMAND } else { IN_PART });
         }
     }
-    match said {
-        Said {
-            commands,
-            small_talk: None,
-            questions: 0,
-        } if commands.is_empty() => unclear(NO_COMMAND),
-        Said {
-            commands,
-            small_talk: Some(small),
-            questions: 0,
-        } if commands.is_empty() => Parsed::Commands(vec![small]),
-        Said {
-            commands, questions: 0, ..
-        } => Parsed::Commands(commands),
-        Said { commands, .. } if commands.is_empty() => Parsed::Question(text.trim().to_owned()),
-        Said { .. } => unclear(IN_PART),
+    match (said.commands.is_empty(), said.questions, said.small_talk) {
+        (false, 0, _) => Parsed::Commands(said.commands),
+        (false, _, _) => unclear(IN_PART),
+        (true, 0, Some(small_talk)) => Parsed::Commands(vec![small_talk]),
+        (true, 0, None) => unclear(NO_COMMAND),
+        (true, _, _) => Parsed::Question(text.trim().to_owned()),
     }
 }
 

@@ -75,17 +75,17 @@ pub fn opening(brief: &Brief<'_>) -> String {
         blocks.push(recent(brief.exchanges, brief.tz));
     }
     if !brief.messages.is_empty() {
-        blocks.push(messages(brief.messages, brief.tz));
+        blocks.push(messages(brief.messages, brief.now, brief.tz));
     }
     user_blocks(&blocks)
 }
 
 /// A user message for messages that came during the cycle, raw JSON.
 pub fn joined(new: &[&Incoming], now: DateTime<Utc>, tz: Tz) -> String {
-    let now = now.with_timezone(&tz);
+    let clock = now.with_timezone(&tz).format("%H:%M");
     let blocks = [
-        format!("It is {} now. More has come in while you worked.", now.format("%H:%M")),
-        messages(new, tz),
+        format!("It is {clock} now. More has come in while you worked."),
+        messages(new, now, tz),
     ];
     user_blocks(&blocks)
 }
@@ -219,12 +219,11 @@ fn recent(exchanges: &[Exchange], tz: Tz) -> String {
     text
 }
 
-fn messages(messages: &[&Incoming], tz: Tz) -> String {
+fn messages(messages: &[&Incoming], now: DateTime<Utc>, tz: Tz) -> String {
     let mut text = String::from("<messages>");
     for message in messages {
-        let at = message
-            .received_at
-            .map_or_else(String::new, |at| at.with_timezone(&tz).to_rfc3339());
+        // A row written by hand may have a time that can't be read: it counts as just said.
+        let at = message.received_at.unwrap_or(now).with_timezone(&tz).to_rfc3339();
         text.push_str(&format!(
             "\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"",
             message.id,

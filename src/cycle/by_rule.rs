@@ -52,7 +52,7 @@ impl Wake<'_> {
                         &format!("It is time for “{title}”: {next}."),
                         &mut account,
                     )?;
-                    handled.push((key.clone(), String::new()));
+                    handled.push(key.clone());
                 }
                 Reason::Decay { title, stage, key } => {
                     let touched = observation
@@ -63,7 +63,7 @@ impl Wake<'_> {
                     let today = now.with_timezone(&self.context.config.timezone).date_naive();
                     let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
                     self.tell_by_rule(&cycle.id, key, &stage.wording(title, days), &mut account)?;
-                    handled.push((key.clone(), String::new()));
+                    handled.push(key.clone());
                 }
                 Reason::PersonCommits { subjects } => {
                     account.receipts.extend(

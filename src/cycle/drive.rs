@@ -95,6 +95,7 @@ impl Wake<'_> {
                     &Entry::Said {
                         raw,
                         messages: Vec::new(),
+                        handles: Vec::new(),
                     },
                     &[],
                 )?,
@@ -294,7 +295,12 @@ impl Wake<'_> {
             chat.reply_to = last_channel_id(&queued, &ids).or(chat.reply_to);
         }
         let raw = self.context.redactor.redact(&brief::joined(&new, now, live.world.tz));
-        self.record(live, &Entry::Said { raw, messages: ids }, &[])?;
+        let said = Entry::Said {
+            raw,
+            messages: ids,
+            handles: Vec::new(),
+        };
+        self.record(live, &said, &[])?;
         Ok(true)
     }
 

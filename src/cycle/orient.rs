@@ -112,10 +112,10 @@ impl Reason {
         }
     }
 
-    /// The key (with a value) under which it is a reason no more once it was taken up.
-    pub fn handled_key(&self) -> Option<(String, String)> {
+    /// The key under which it is a reason no more once it was taken up.
+    pub fn handled_key(&self) -> Option<String> {
         match self {
-            Self::Task { key, .. } | Self::Decay { key, .. } => Some((key.clone(), String::new())),
+            Self::Task { key, .. } | Self::Decay { key, .. } => Some(key.clone()),
             _ => None,
         }
     }

@@ -27,13 +27,14 @@ impl Wake<'_> {
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
         self.report.cycle_id = Some(cycle_id.to_owned());
         self.report.reasons.push(format!("resume {cycle_id}"));
+        let journal = self.store.journal(cycle_id)?;
+        let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         if let Some(commit) = repo.wake_commit(cycle_id)? {
             // It was cut off after its commit: only its end has to be written down.
             return self
-                .conclude(repo, cycle_id, &commit.to_string(), &[], &plan_file)
+                .conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file)
                 .await;
         }
-        let journal = self.store.journal(cycle_id)?;
         let mut account = Account::default();
         account
             .notes
@@ -50,7 +51,6 @@ impl Wake<'_> {
                 )
                 .await;
         }
-        let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         if row.cycle.model != self.context.model.name() {
             let why = format!("it was begun by {}, which is not the mind any more", row.cycle.model);
             return self
@@ -78,7 +78,6 @@ impl Wake<'_> {
             world,
             plan_file,
             account,
-            handled: Vec::new(),
         };
         self.carry_on(repo, live).await
     }

@@ -3,11 +3,14 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{NewOutgoing, Result, Store, outbox};
+use super::{NewOutgoing, Result, Store, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
+
+/// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
+pub const MAX_ATTEMPTS: i64 = 3;
 
 /// A message as a channel hands it over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -268,6 +271,28 @@ pub(super) fn mark(tx: &Transaction<'_>, ids: &[i64], outcome: &str, cycle: &str
     )?;
     for id in ids {
         statement.execute((id, outcome, cycle, rfc3339(now)))?;
+    }
+    Ok(())
+}
+
+/// Gives messages back that a cycle failed on: to be tried again after a while, or never any more.
+pub(super) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    for id in ids {
+        let failed: Option<u32> = tx
+            .prepare_cached(
+                "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
+                 RETURNING attempts",
+            )?
+            .query_row((id, cycle), |row| row.get(0))
+            .optional()?;
+        let Some(attempts) = failed else { continue };
+        if i64::from(attempts) >= MAX_ATTEMPTS {
+            mark(tx, &[*id], "dead", cycle, now)?;
+        } else {
+            let not_before = now + upkeep::wait_after(attempts);
+            tx.prepare_cached("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
+                .execute((id, rfc3339(not_before)))?;
+        }
     }
     Ok(())
 }

@@ -185,6 +185,43 @@ impl Store {
             .collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Messages that were given up after too many failed cycles, oldest first.
+    pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
+        let sql = format!(
+            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = 'dead' ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            Incoming::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement
+            .query_map([], Incoming::read)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Lets a queued or given-up message be tried afresh. Says whether there is such a one.
+    pub fn retry(&mut self, id: i64) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0,
+                     held_for = NULL, not_before = NULL
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped'))",
+                [id],
+            )?;
+            Ok(n == 1)
+        })
+    }
+
+    /// Takes a queued or given-up message out of the queue; its row stays. Says whether there is such a one.
+    pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
+                 WHERE id = ?1 AND (processed = 0 OR outcome = 'dead')",
+                (id, rfc3339(now)),
+            )?;
+            Ok(n == 1)
+        })
+    }
+
     /// How many messages wait, and since when the oldest does.
     pub fn queue_depth(&self) -> Result<(i64, Option<DateTime<Utc>>)> {
         let row = self.conn.query_row(

@@ -97,6 +97,8 @@ pub struct Cycle {
     pub open: Vec<i64>,
     /// All messages that were ever in the conversation.
     pub messages: Vec<i64>,
+    /// Messages that were put aside for another mind.
+    pub kept: Vec<i64>,
     /// Texts sent to the asking chat.
     pub replies: usize,
     /// The last plan.
@@ -126,6 +128,7 @@ impl Cycle {
             },
             open: Vec::new(),
             messages: Vec::new(),
+            kept: Vec::new(),
             replies: 0,
             plan: None,
             receipts: Vec::new(),
@@ -185,6 +188,9 @@ impl Cycle {
                         what: receipt.clone(),
                     });
                     self.replies += usize::from(name == "reply");
+                    if name == "keep" {
+                        self.kept.extend(closed);
+                    }
                 }
                 self.open.retain(|id| !closed.contains(id));
             }

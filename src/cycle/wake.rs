@@ -85,12 +85,14 @@ impl<'a> Wake<'a> {
     }
 
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
-    pub(super) async fn run(&mut self) -> Result<bool, WakeError> {
+    pub(super) async fn run(&mut self, settles_doubts: bool) -> Result<bool, WakeError> {
         let repo = self.open_repo()?;
         if self.store.handled(observe::HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;
         }
-        self.store.recover_outbox(self.fence, self.now())?;
+        if settles_doubts {
+            self.store.recover_outbox(self.fence, self.now())?;
+        }
         let mut has_worked = self.upkeep(&repo).await?;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
@@ -239,7 +241,8 @@ impl<'a> Wake<'a> {
             .receipts
             .extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.not_done = not_done;
-        self.report.answered += state.messages.iter().filter(|id| !state.open.contains(id)).count();
+        let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
+        self.report.answered += state.messages.iter().filter(is_answered).count();
         let staged = world.documents.staged();
         let ending = Ending {
             cycle,

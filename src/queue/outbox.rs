@@ -99,6 +99,17 @@ pub struct Undelivered {
 /// What a running cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push.
 const DELIVERABLE: &str = "NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = o.cycle_id AND c.state = 'running')";
 
+/// Parts that may be sent at `?1`, of the messages in the JSON array `?2` if it isn't null: in order within a chat, so that a
+/// part that has to wait holds the later ones back.
+const CLAIMABLE: &str = "
+    o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1)
+    AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+    AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = o.cycle_id AND c.state = 'running')
+    AND NOT EXISTS (
+        SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
+        WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND e.state IN ('planned', 'attempting')
+          AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
+
 impl Store {
     /// Plans a message outside a cycle; `None` when its key was already told.
     pub fn plan_message(&mut self, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
@@ -112,15 +123,7 @@ impl Store {
         let sql = format!(
             "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts
              FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
-             WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
-               AND (p.not_before IS NULL OR p.not_before <= ?1)
-               AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
-               AND {DELIVERABLE}
-               AND NOT EXISTS (
-                   SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
-                   WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND e.state IN ('planned', 'attempting')
-                     AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))
-             ORDER BY o.id, p.part LIMIT 1"
+             WHERE {CLAIMABLE} ORDER BY o.id, p.part LIMIT 1"
         );
         self.write(|tx| {
             plan_parts(tx, now)?;
@@ -176,31 +179,18 @@ impl Store {
         })
     }
 
-    /// Settles what dead senders left: an attempt without an owner is in doubt, and a part in doubt is planned once more,
-    /// to be marked as a repeat. Called once at the start of a wake, before it sends anything. Returns how many parts will be repeated.
+    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt without a living owner is
+    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
     pub fn recover_outbox(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
+        let orphans = self.orphaned_attempts()?;
         self.fenced(fence, |tx| {
-            let mut statement =
-                tx.prepare("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
-            let attempting = statement
-                .query_map([], |row| {
-                    Ok((
-                        row.get::<_, i64>(0)?,
-                        row.get::<_, i64>(1)?,
-                        row.get::<_, Option<String>>(2)?,
-                    ))
-                })?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            for (id, part, sender) in attempting {
-                let owner = sender.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
-                if owner.is_none_or(|owner| !owner.is_alive()) {
-                    tx.execute(
-                        "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
-                             error = 'the sender died while sending'
-                         WHERE outgoing_id = ?1 AND part = ?2",
-                        (id, part, rfc3339(now)),
-                    )?;
-                }
+            for (id, part) in orphans {
+                tx.execute(
+                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
+                         error = 'the sender died while sending'
+                     WHERE outgoing_id = ?1 AND part = ?2 AND state = 'attempting'",
+                    (id, part, rfc3339(now)),
+                )?;
             }
             let repeats = tx.execute(
                 "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
@@ -211,19 +201,53 @@ impl Store {
         })
     }
 
-    /// Whether something may be sent now, or has to be settled after a dead sender.
+    /// Whether an earlier wake left a part in doubt that [`Store::recover_outbox`] would repeat.
+    pub fn has_doubtful(&self) -> Result<bool> {
+        let is_unknown = self.conn.query_row(
+            "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
+            [],
+            |row| row.get::<_, bool>(0),
+        )?;
+        Ok(is_unknown || !self.orphaned_attempts()?.is_empty())
+    }
+
+    /// Whether something may be sent now.
     pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (
-                 SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
-                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
-                   AND (p.part IS NULL OR p.state = 'attempting' OR p.state = 'unknown' AND p.repeats = 0
-                        OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1)))"
+                 SELECT 1 FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id WHERE {CLAIMABLE})
+             OR EXISTS (
+                 SELECT 1 FROM outgoing_messages o WHERE o.sent_at IS NULL AND o.chat_id != 0
+                 AND NOT EXISTS (SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id))"
         );
+        let none: Option<String> = None;
         Ok(self
             .conn
             .prepare_cached(&sql)?
-            .query_row([rfc3339(now)], |row| row.get(0))?)
+            .query_row((rfc3339(now), none), |row| row.get(0))?)
+    }
+
+    /// Parts that a process was sending when it died, as (message, part).
+    fn orphaned_attempts(&self) -> Result<Vec<(i64, i64)>> {
+        let mut statement = self
+            .conn
+            .prepare_cached("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
+        let attempting = statement
+            .query_map([], |row| {
+                Ok(((row.get(0)?, row.get(1)?), row.get::<_, Option<String>>(2)?))
+            })?
+            .collect::<rusqlite::Result<Vec<((i64, i64), Option<String>)>>>()?;
+        let is_orphaned = |sender: &Option<String>| {
+            let owner = sender
+                .as_ref()
+                .and_then(|text| serde_json::from_str::<Identity>(text).ok());
+            owner.is_none_or(|owner| !owner.is_alive())
+        };
+        Ok(attempting
+            .into_iter()
+            .filter(|(_, sender)| is_orphaned(sender))
+            .map(|(part, _)| part)
+            .collect())
     }
 
     /// When the next waiting part may be tried, if one waits.

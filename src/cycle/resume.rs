@@ -11,7 +11,7 @@ use super::{
     wake::{Live, Wake},
 };
 use crate::{
-    queue::{Change, CycleEnd, CycleState, NewOutgoing},
+    queue::{Change, CycleEnd, CycleState, MAX_ATTEMPTS, NewOutgoing},
     repo::Repo,
 };
 
@@ -181,11 +181,14 @@ impl Wake<'_> {
         }
         let (why, counts) = why.unwrap_or(("it was cut off before it began", false));
         if counts && let Some(row) = self.store.cycle(cycle_id)?.filter(|_| !state.open.is_empty()) {
+            let is_last_try = self
+                .store
+                .queued()?
+                .iter()
+                .any(|message| state.open.contains(&message.id) && message.attempts + 1 >= MAX_ATTEMPTS);
             let notice = NewOutgoing {
                 chat_id: row.cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
-                text: format!(
-                    "I gave up a piece of work because {why}. Your message is kept, and I start over with it."
-                ),
+                text: gave_up(why, is_last_try),
                 kind: "notice".to_owned(),
                 key: Some(format!("gave-up/{cycle_id}")),
                 thread_id: row.cycle.thread_id,
@@ -205,4 +208,17 @@ impl Wake<'_> {
         self.remove_plan_file(plan_file);
         self.deliver().await
     }
+}
+
+/// What the asking chat is told of a cycle that was given up.
+fn gave_up(why: &str, is_last_try: bool) -> String {
+    let then = if is_last_try {
+        format!(
+            "That was try {MAX_ATTEMPTS}, so I put your message aside and don't take it up again by myself. It is kept; send it once \
+             more, perhaps in other words or in smaller pieces."
+        )
+    } else {
+        "Your message is kept, and I start over with it.".to_owned()
+    };
+    format!("I gave up a piece of work because {why}. {then}")
 }

@@ -8,6 +8,8 @@ use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
+/// A message on which so many cycles have failed is put aside.
+pub const MAX_ATTEMPTS: i64 = 3;
 
 /// A message as a channel hands it over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -241,7 +243,7 @@ impl Store {
                  UNION ALL
                  SELECT created_at, NULL, message_text, id
                  FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 ORDER BY id DESC LIMIT ?2)
-             ) ORDER BY at DESC, who IS NULL DESC, id DESC LIMIT ?2",
+             ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
         )?;
         let mut exchanges = statement
             .query_map((chat_id, limit as i64), |row| {
@@ -315,6 +317,22 @@ pub(super) fn hold(tx: &Transaction<'_>, ids: &[i64], mind: &str, cycle: &str) -
         tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
     for id in ids {
         statement.execute((id, mind, cycle))?;
+    }
+    Ok(())
+}
+
+/// Counts a failed cycle against messages. One that has failed [`MAX_ATTEMPTS`] of them is a dead letter: kept, visible, and
+/// taken up again only when a person asks for it.
+pub(super) fn count_failure(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    let mut count = tx.prepare_cached(
+        "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
+         RETURNING attempts",
+    )?;
+    for id in ids {
+        let attempts: Option<i64> = count.query_row((id, cycle), |row| row.get(0)).optional()?;
+        if attempts.is_some_and(|attempts| attempts >= MAX_ATTEMPTS) {
+            mark(tx, &[*id], "dead", cycle, now)?;
+        }
     }
     Ok(())
 }

@@ -392,7 +392,7 @@ impl Store {
     }
 
     /// Ends a cycle: its state, its commit, the keys it handled and the repairs it noted, in one transaction. A cycle that
-    /// didn't succeed gives its unanswered messages back with one more attempt against them.
+    /// didn't succeed gives its unanswered messages back with one more attempt against them; the third puts them aside as dead.
     pub fn end_cycle(&mut self, fence: Fence, id: &str, end: &CycleEnd<'_>, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| {
             tx.execute(
@@ -405,12 +405,7 @@ impl Store {
             for repair in end.repairs {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
-            for message in end.failed_messages {
-                tx.execute(
-                    "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0",
-                    (message, id),
-                )?;
-            }
+            inbox::count_failure(tx, end.failed_messages, id, now)?;
             tx.execute("DELETE FROM cycle_files WHERE cycle_id = ?1", [id])?;
             Ok(())
         })

@@ -96,19 +96,19 @@ pub struct Undelivered {
     pub attempts: i64,
 }
 
-/// What a running cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push.
-const DELIVERABLE: &str = "NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = o.cycle_id AND c.state = 'running')";
+/// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
+/// cycle has to wait leaves while it waits.
+const DELIVERABLE: &str = "NOT EXISTS (
+    SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
+    AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind != 'notice'))";
 
-/// Parts that may be sent at `?1`, of the messages in the JSON array `?2` if it isn't null: in order within a chat, so that a
-/// part that has to wait holds the later ones back.
-const CLAIMABLE: &str = "
-    o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1)
-    AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
-    AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = o.cycle_id AND c.state = 'running')
-    AND NOT EXISTS (
-        SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
-        WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND e.state IN ('planned', 'attempting')
-          AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
+/// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
+/// the next wake repeats. A bound `?2` (a choice of messages) lifts the order between messages, not that of their parts.
+const HELD_BACK: &str = "EXISTS (
+    SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
+    WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL
+      AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
+      AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
 
 impl Store {
     /// Plans a message outside a cycle; `None` when its key was already told.
@@ -123,7 +123,12 @@ impl Store {
         let sql = format!(
             "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts
              FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
-             WHERE {CLAIMABLE} ORDER BY o.id, p.part LIMIT 1"
+             WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
+               AND (p.not_before IS NULL OR p.not_before <= ?1)
+               AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+               AND {DELIVERABLE}
+               AND NOT {HELD_BACK}
+             ORDER BY o.id, p.part LIMIT 1"
         );
         self.write(|tx| {
             plan_parts(tx, now)?;
@@ -155,7 +160,8 @@ impl Store {
         })
     }
 
-    /// Writes down how the attempt at a claimed part ended.
+    /// Writes down how the attempt at a claimed part ended. A sender that was taken for dead and reports late is heard only
+    /// if the part did arrive: whatever else it says is of an attempt that nobody waits for any more.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
         let (state, not_before, id, error) = match outcome {
             PartOutcome::Sent(id) => ("sent", None, Some(*id), None),
@@ -167,8 +173,18 @@ impl Store {
             tx.execute(
                 "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
                      error = ?6, changed_at = ?7, sender = NULL
-                 WHERE outgoing_id = ?1 AND part = ?2 AND state IN ('attempting', 'unknown')",
-                (claimed.outgoing_id, claimed.part, state, not_before, id, error, rfc3339(now)),
+                 WHERE outgoing_id = ?1 AND part = ?2
+                   AND (?3 = 'sent' OR state IN ('attempting', 'unknown') AND attempts = ?8)",
+                rusqlite::params![
+                    claimed.outgoing_id,
+                    claimed.part,
+                    state,
+                    not_before,
+                    id,
+                    error,
+                    rfc3339(now),
+                    claimed.attempts
+                ],
             )?;
             tx.execute(
                 "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
@@ -215,10 +231,10 @@ impl Store {
     pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (
-                 SELECT 1 FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id WHERE {CLAIMABLE})
-             OR EXISTS (
-                 SELECT 1 FROM outgoing_messages o WHERE o.sent_at IS NULL AND o.chat_id != 0
-                 AND NOT EXISTS (SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id))"
+                 SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
+                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
+                   AND (p.part IS NULL
+                        OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1) AND NOT {HELD_BACK}))"
         );
         let none: Option<String> = None;
         Ok(self
@@ -250,10 +266,10 @@ impl Store {
             .collect())
     }
 
-    /// When the next waiting part may be tried, if one waits.
+    /// When the next part that was told to wait may be tried.
     pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
         let text: Option<String> = self.conn.query_row(
-            "SELECT min(COALESCE(not_before, '')) FROM outgoing_parts WHERE state = 'planned'",
+            "SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'",
             [],
             |row| row.get(0),
         )?;

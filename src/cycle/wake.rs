@@ -43,8 +43,6 @@ pub(super) struct Live {
     pub(super) world: World,
     pub(super) plan_file: PlanFile,
     pub(super) account: Account,
-    /// Keys that are reasons no more once it has ended.
-    pub(super) handled: Vec<(String, String)>,
 }
 
 /// What a cycle leaves at its end, whatever it was about.
@@ -53,7 +51,8 @@ pub(super) struct Ending {
     pub(super) messages: Vec<i64>,
     pub(super) account: Account,
     pub(super) staged: Vec<StagedFile>,
-    pub(super) handled: Vec<(String, String)>,
+    /// Keys that are reasons no more.
+    pub(super) handled: Vec<String>,
     pub(super) plan_file: PlanFile,
     /// Whether a person's commits were taken note of in it.
     pub(super) sees_commits: bool,
@@ -203,12 +202,11 @@ impl<'a> Wake<'a> {
         observation.person_commits = observe::person_commits(self.store, repo)?;
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
-        let opening = self.opening(&mut cycle, &world, &observation, &ids)?;
+        let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
         self.store
             .begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        let handled = reasons.iter().filter_map(Reason::handled_key).collect();
         self.carry_on(
             repo,
             Live {
@@ -217,7 +215,6 @@ impl<'a> Wake<'a> {
                 world,
                 plan_file,
                 account,
-                handled,
             },
         )
         .await
@@ -235,7 +232,6 @@ impl<'a> Wake<'a> {
             world,
             plan_file,
             mut account,
-            handled,
         } = live;
         account
             .receipts
@@ -249,7 +245,7 @@ impl<'a> Wake<'a> {
             messages: state.messages,
             account,
             staged,
-            handled,
+            handled: state.handles,
             plan_file,
             sees_commits: true,
         };

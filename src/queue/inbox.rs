@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{NewOutgoing, Result, Store, outbox};
+use super::{NewOutgoing, Result, Store, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
-/// A message on which so many cycles have failed is put aside.
+/// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
 pub const MAX_ATTEMPTS: i64 = 3;
 
 /// A message as a channel hands it over.
@@ -311,28 +311,35 @@ pub(super) fn mark(tx: &Transaction<'_>, ids: &[i64], outcome: &str, cycle: &str
     Ok(())
 }
 
+/// Counts a failed cycle against messages: they are tried again after a while, or, at [`MAX_ATTEMPTS`], become dead letters,
+/// kept and visible, and taken up again only when a person asks for it.
+pub(super) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    for id in ids {
+        let failed: Option<u32> = tx
+            .prepare_cached(
+                "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
+                 RETURNING attempts",
+            )?
+            .query_row((id, cycle), |row| row.get(0))
+            .optional()?;
+        let Some(attempts) = failed else { continue };
+        if i64::from(attempts) >= MAX_ATTEMPTS {
+            mark(tx, &[*id], "dead", cycle, now)?;
+        } else {
+            let not_before = now + upkeep::wait_after(attempts);
+            tx.prepare_cached("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
+                .execute((id, rfc3339(not_before)))?;
+        }
+    }
+    Ok(())
+}
+
 /// Keeps messages for another mind than `mind`.
 pub(super) fn hold(tx: &Transaction<'_>, ids: &[i64], mind: &str, cycle: &str) -> Result<()> {
     let mut statement =
         tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
     for id in ids {
         statement.execute((id, mind, cycle))?;
-    }
-    Ok(())
-}
-
-/// Counts a failed cycle against messages. One that has failed [`MAX_ATTEMPTS`] of them is a dead letter: kept, visible, and
-/// taken up again only when a person asks for it.
-pub(super) fn count_failure(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
-    let mut count = tx.prepare_cached(
-        "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
-         RETURNING attempts",
-    )?;
-    for id in ids {
-        let attempts: Option<i64> = count.query_row((id, cycle), |row| row.get(0)).optional()?;
-        if attempts.is_some_and(|attempts| attempts >= MAX_ATTEMPTS) {
-            mark(tx, &[*id], "dead", cycle, now)?;
-        }
     }
     Ok(())
 }

@@ -8,14 +8,22 @@ use super::support::{
 #[test]
 fn a_first_run_on_an_empty_directory_makes_the_memory_and_answers() {
     let env = TestEnv::new();
-    let ran = env.wake(&["--once", "--say", "remember that the wifi code is 1234"]).ok();
+    let ran = env
+        .wake(&["--once", "--say", "remember that the wifi code is 1234"])
+        .ok();
     assert_eq!(ran.stdout, "Remembered: the wifi code is 1234\n");
-    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("- the wifi code is 1234 <!-- wake "));
+    assert!(
+        env.memory("memory/agent-memory/semantic-memory.md")
+            .contains("- the wifi code is 1234 <!-- wake ")
+    );
     assert_eq!(env.trailer("Trigger"), "say");
     assert_eq!(env.trailer("Messages"), "1");
     assert_eq!(env.trailer("Model"), "offline");
     assert_eq!(env.trailer("Cost-USD"), "0.0000");
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
+        0
+    );
     env.check_sound();
 }
 
@@ -47,7 +55,10 @@ fn a_message_is_answered_committed_delivered_and_pushed() {
     assert_eq!(sent.len(), 1);
     assert_eq!((sent[0].chat_id, sent[0].reply_to), (CHAT, Some(100)));
     assert_eq!(sent[0].visible, "Remembered: Anna's birthday is 3 May");
-    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
+    assert_eq!(
+        env.git_in(&remote, &["rev-parse", "main"]),
+        env.git(&["rev-parse", "HEAD"])
+    );
     assert_eq!(env.trailer("Messages"), id.to_string());
     let sent_at: Option<String> = env.query("SELECT sent_at FROM outgoing_messages");
     assert!(sent_at.is_some());

@@ -141,6 +141,12 @@ impl<'a> Wake<'a> {
             .notes
             .push(format!("The memory at {} was {how}.", config.repo_dir().display()));
         self.report.outcome = WakeOutcome::Worked;
+        // What people commit from now on is news.
+        if let Some(head) = repo.head()? {
+            let now = self.now();
+            self.store
+                .set_handled(self.fence, observe::HEAD_SEEN, &head.to_string(), now)?;
+        }
         Ok(repo)
     }
 

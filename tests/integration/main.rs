@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod git;
+#[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
 mod support;

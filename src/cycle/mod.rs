@@ -5,6 +5,7 @@
 //! is told), [`verify`] (what is written of it).
 
 pub mod brief;
+mod by_rule;
 mod drive;
 mod finish;
 pub mod lock;
@@ -12,6 +13,8 @@ pub mod machine;
 mod observe;
 pub mod orient;
 pub mod plan_file;
+mod prepare;
+mod resume;
 mod upkeep;
 pub mod verify;
 mod waiting;

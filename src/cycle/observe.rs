@@ -172,7 +172,7 @@ fn tasks(repo: &Repo) -> Vec<Task> {
 }
 
 /// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
-fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
+pub(super) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
     let Some(seen) = store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()) else {
         return Ok(Vec::new());
     };

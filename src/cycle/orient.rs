@@ -103,6 +103,23 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// The messages that it is about.
+    pub fn messages(&self) -> &[i64] {
+        if let Self::Messages { ids, .. } = self {
+            ids
+        } else {
+            &[]
+        }
+    }
+
+    /// The key (with a value) under which it is a reason no more once it was taken up.
+    pub fn handled_key(&self) -> Option<(String, String)> {
+        match self {
+            Self::Task { key, .. } | Self::Decay { key, .. } => Some((key.clone(), String::new())),
+            _ => None,
+        }
+    }
+
     /// In a few words, for trailers, the plan file and people.
     pub fn describe(&self) -> String {
         match self {

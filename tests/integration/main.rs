@@ -10,3 +10,5 @@ mod model_anthropic;
 mod support;
 #[cfg(test)]
 mod units;
+#[cfg(test)]
+mod wake;

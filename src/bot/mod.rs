@@ -62,7 +62,7 @@ pub enum BotError {
         "another bot runs on this workspace{}. Nothing was changed; end that one first if this one is to take its place",
         .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default()
     )]
-    Taken(Option<Holder>),
+    Taken(Option<Box<Holder>>),
     /// The token isn't valid (any more): a person must set another.
     #[error("{0}")]
     Unauthorized(TelegramError),

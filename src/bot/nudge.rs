@@ -71,8 +71,10 @@ pub(super) struct Nudger {
     phase: Phase,
     /// When the first and the last message of the burst under way were stored.
     burst: Option<(Duration, Duration)>,
-    /// A message came that no wake was started for: it needn't wait for the end of a back-off.
+    /// A message came, or was changed, that no wake was started for: it needn't wait for the end of a back-off.
     has_fresh: bool,
+    /// What was due when the last wake began. What isn't among it doesn't wait for the end of a back-off either.
+    tried: BTreeSet<String>,
     /// Wakes in a row that changed nothing about what was due.
     fruitless: u32,
     not_before: Duration,
@@ -80,20 +82,20 @@ pub(super) struct Nudger {
     stop_by: Option<Duration>,
 }
 
-/// Whether a wake of ours runs. With it, what was due when it began.
-#[derive(Debug, Default)]
+/// Whether a wake of ours runs.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     #[default]
     Idle,
-    Running(BTreeSet<String>),
+    Running,
     /// It has ended; what it has changed is about to be looked at.
-    Ended(BTreeSet<String>),
+    Ended,
 }
 
 impl Nudger {
     /// Whether a wake of ours runs.
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.phase, Phase::Running(_))
+        self.phase == Phase::Running
     }
 
     /// Takes in what happened and says what to do.
@@ -117,9 +119,7 @@ impl Nudger {
                 self.wait(now)
             }
             Event::Ended => {
-                if let Phase::Running(taken) = std::mem::take(&mut self.phase) {
-                    self.phase = Phase::Ended(taken);
-                }
+                self.phase = Phase::Ended;
                 match self.stop_by {
                     Some(_) => Command::Finish,
                     None => Command::Look,
@@ -153,26 +153,29 @@ impl Nudger {
     }
 
     fn looked(&mut self, look: Look, now: Duration) -> Command {
-        if let Phase::Ended(taken) = std::mem::take(&mut self.phase) {
-            if taken.is_subset(&look.due) {
+        if std::mem::take(&mut self.phase) == Phase::Ended {
+            if self.tried.is_subset(&look.due) {
                 self.back_off(now);
             } else {
                 self.fruitless = 0;
                 self.not_before = now;
             }
         }
+        let is_new = self.has_fresh || !look.due.is_subset(&self.tried);
+        let next_look = now + look.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
         if look.due.is_empty() {
             self.has_fresh = false;
-            self.look_at = now + look.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
+            self.look_at = next_look;
         } else if look.is_held {
             self.look_at = now + LOOK_WHILE_HELD;
-        } else if self.has_fresh || self.not_before <= now {
+        } else if is_new || self.not_before <= now {
             self.has_fresh = false;
             self.look_at = now;
-            self.phase = Phase::Running(look.due);
+            self.phase = Phase::Running;
+            self.tried = look.due;
             return Command::Start;
         } else {
-            self.look_at = self.not_before.min(now + LOOK_EVERY);
+            self.look_at = self.not_before.min(next_look);
         }
         self.wait(now)
     }
@@ -322,6 +325,22 @@ mod tests {
         );
         assert_eq!(nudger.on(Event::Tick, LOOK_EVERY + ms(3000)), Command::Look);
         assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), Command::Start);
+    }
+
+    #[test]
+    fn a_reminder_does_not_wait_for_the_end_of_a_back_off() {
+        let mut nudger = Nudger::default();
+        let _look = nudger.on(Event::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+        assert_eq!(nudger.on(Event::Ended, ms(10)), Command::Look);
+        let look = Look {
+            due: BTreeSet::from(["message 1".to_owned()]),
+            next_in: Some(ms(990)),
+            is_held: false,
+        };
+        assert_eq!(nudger.on(Event::Looked(look), ms(10)), Command::Wait(ms(1000)));
+        assert_eq!(nudger.on(Event::Tick, ms(1000)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), Command::Start);
     }
 
     #[test]

@@ -146,6 +146,6 @@ impl Wake<'_> {
             },
             next,
         };
-        (firing, format!("Reminded: {}", what.text))
+        (firing, format!("Reminded of “{}”", what.text))
     }
 }

@@ -3,7 +3,8 @@
 
 use super::{
     Reply, WakeError,
-    observe::HEAD_SEEN,
+    machine::Cycle,
+    observe::{self, HEAD_SEEN},
     plan_file::PlanFile,
     upkeep::merge_texts,
     wake::{Ending, Wake},
@@ -20,7 +21,7 @@ const EPISODIC_MAX_LINES: usize = 2_000;
 
 impl Wake<'_> {
     /// Writes the entry, commits, and concludes.
-    pub(super) async fn finish(&mut self, repo: &Repo, mut ending: Ending<'_>) -> Result<(), WakeError> {
+    pub(super) async fn finish(&mut self, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
         let repairs = self.store.unnoted_repairs()?;
         ending
             .account
@@ -62,57 +63,69 @@ impl Wake<'_> {
             repairs: &ids,
             failed_messages: &[],
         };
-        self.store.end_cycle(self.fence, ending.cycle_id, &end, self.now())?;
-        self.close(repo, &commit, ending.plan_file).await
+        self.store.end_cycle(self.fence, &ending.cycle.id, &end, self.now())?;
+        if ending.sees_commits || observe::person_commits(self.store, repo)?.is_empty() {
+            self.see_head(repo)?;
+        }
+        self.close(repo, &commit, &ending.plan_file).await
     }
 
     /// Ends a cycle whose commit was made before it was cut off.
     pub(super) async fn conclude(
         &mut self,
         repo: &Repo,
+        state: &Cycle,
         cycle_id: &str,
         commit: &str,
-        repairs: &[i64],
         plan_file: &PlanFile,
     ) -> Result<(), WakeError> {
         let end = CycleEnd {
             state: CycleState::Done,
             commit_id: Some(commit),
             error: None,
-            handled: &[],
-            repairs,
+            handled: &state.handles,
+            repairs: &[],
             failed_messages: &[],
         };
         self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
+        if !state.conversation.messages.is_empty() {
+            // Its mind was told of a person's commits up to its own.
+            self.store.set_handled(self.fence, HEAD_SEEN, commit, self.now())?;
+        }
         self.close(repo, commit, plan_file).await
     }
 
     async fn close(&mut self, repo: &Repo, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
         self.report.commit = Some(commit.to_owned());
-        if let Some(head) = repo.head()? {
-            let now = self.now();
-            self.store.set_handled(self.fence, HEAD_SEEN, &head.to_string(), now)?;
-        }
         self.deliver().await?;
         self.push(repo)?;
         self.remove_plan_file(plan_file);
         Ok(())
     }
 
+    /// Takes note that all commits so far were seen: none of them is a reason any more.
+    pub(super) fn see_head(&mut self, repo: &Repo) -> Result<(), WakeError> {
+        if let Some(head) = repo.head()? {
+            let now = self.now();
+            self.store.set_handled(self.fence, HEAD_SEEN, &head.to_string(), now)?;
+        }
+        Ok(())
+    }
+
     /// The staged files with the wake's entry, and the archive when the log has grown too long.
-    fn with_entry(&self, repo: &Repo, ending: &Ending<'_>) -> Vec<StagedFile> {
+    fn with_entry(&self, repo: &Repo, ending: &Ending) -> Vec<StagedFile> {
         let mut documents = Documents::new(repo.root(), ending.staged.clone());
         let local = self.now().with_timezone(&self.context.config.timezone);
         let redactor = self.context.redactor;
         let lines: Vec<String> = ending
             .account
-            .episodic_lines(ending.reasons)
+            .episodic_lines(&ending.cycle.reasons)
             .iter()
             .map(|line| redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" ")))
             .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let log = documents.text(memory::EPISODIC_MEMORY);
-        let log = episodic::append(&log, local.date_naive(), local.time(), &lines, ending.cycle_id);
+        let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &ending.cycle.id);
         let (log, archived) = episodic::archive(&log, EPISODIC_MAX_LINES).unwrap_or((log, Vec::new()));
         let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
         for (path, days) in archived {
@@ -127,9 +140,9 @@ impl Wake<'_> {
         documents.staged()
     }
 
-    fn commit_message(&self, ending: &Ending<'_>) -> Result<String, WakeError> {
-        let spent = self.store.spent_by(ending.cycle_id)?;
-        let row = self.store.cycle(ending.cycle_id)?;
+    fn commit_message(&self, ending: &Ending) -> Result<String, WakeError> {
+        let spent = self.store.spent_by(&ending.cycle.id)?;
+        let row = self.store.cycle(&ending.cycle.id)?;
         let model = row.map_or_else(|| "none".to_owned(), |row| row.cycle.model);
         let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
         let tokens = spent.tokens;
@@ -142,7 +155,7 @@ impl Wake<'_> {
         Ok(repo::trailers(
             &message,
             &[
-                ("Wake-Id", ending.cycle_id),
+                ("Wake-Id", &ending.cycle.id),
                 ("Trigger", self.trigger),
                 (
                     "Messages",
@@ -176,21 +189,21 @@ impl Wake<'_> {
     fn park(
         &mut self,
         repo: &Repo,
-        ending: &Ending<'_>,
+        ending: &Ending,
         changes: &[repo::Change],
         message: &str,
         error: &RepoError,
     ) -> Result<String, WakeError> {
-        let (branch, commit) = repo.park(&format!("parked/{}", ending.cycle_id), changes, message, self.now())?;
+        let (branch, commit) = repo.park(&format!("parked/{}", &ending.cycle.id), changes, message, self.now())?;
         let text = format!(
             "I could not commit to my memory: {error}. What I wrote in this wake is kept on the branch `{branch}`; merge it with \
              `git merge {branch}` when you are back on `{}`.",
             repo.branch()
         );
         self.report.notes.push(text.clone());
-        self.alarm(&format!("parked/{}", ending.cycle_id), text.clone())?;
+        self.alarm(&format!("parked/{}", &ending.cycle.id), text.clone())?;
         self.report.replies.push(Reply {
-            chat_id: ending.chat_id.unwrap_or(self.context.config.owner_chat_id),
+            chat_id: ending.cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
             text,
         });
         Ok(commit.to_string())

@@ -27,7 +27,7 @@ pub struct WakeLock {
 pub enum LockError {
     /// Another wake runs: a normal outcome, nothing to be done.
     #[error("another wake is running{}", .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default())]
-    Held(Option<Holder>),
+    Held(Option<Box<Holder>>),
     /// The file can't be opened, locked or written.
     #[error("{path}: {source}")]
     Io {
@@ -89,7 +89,7 @@ impl WakeLock {
         match FileExt::try_lock_exclusive(&file) {
             Ok(()) => {}
             Err(error) if error.kind() == fs2::lock_contended_error().kind() => {
-                return Err(LockError::Held(read(path)));
+                return Err(LockError::Held(read(path).map(Box::new)));
             }
             Err(error) => return Err(io(error)),
         }

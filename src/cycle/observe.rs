@@ -48,6 +48,7 @@ impl Observation {
         let now = context.clock.now();
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
+        handled.extend(store.handled_keys("budget/")?);
         Ok(Self {
             now,
             mind: mind_of(store, context)?,
@@ -97,13 +98,14 @@ pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> 
     let name = context.model.name().to_owned();
     let is_thinking = name != OFFLINE_MODEL;
     let now = context.clock.now();
-    let is_available = !is_thinking
-        || store.upkeep(MODEL)?.may_try(now)
-            && store.spent_since(day_begin(now, context.config.timezone))?.cost_usd < context.config.daily_budget_usd;
+    let spent_usd = store.spent_since(day_begin(now, context.config.timezone))?.cost_usd;
+    let is_over_budget = is_thinking && spent_usd >= context.config.daily_budget_usd;
+    let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(now);
     Ok(Mind {
         name,
         is_thinking,
         is_available,
+        is_over_budget,
     })
 }
 
@@ -169,7 +171,7 @@ fn tasks(repo: &Repo) -> Vec<Task> {
 }
 
 /// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
-fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
+pub(super) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
     let Some(seen) = store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()) else {
         return Ok(Vec::new());
     };

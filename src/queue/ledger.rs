@@ -15,14 +15,13 @@ pub struct Spent {
 }
 
 impl Store {
-    /// Books one request.
+    /// Books one request; `discarded` says that its turn was cut off and isn't kept.
     pub fn book(
         &mut self,
         fence: Fence,
         cycle_id: &str,
         model: &str,
-        usage: Usage,
-        cost_usd: f64,
+        spent: &Spent,
         discarded: bool,
         now: DateTime<Utc>,
     ) -> Result<()> {
@@ -34,11 +33,11 @@ impl Store {
                     cycle_id,
                     rfc3339(now),
                     model,
-                    tokens(usage.input),
-                    tokens(usage.output),
-                    tokens(usage.cache_read),
-                    tokens(usage.cache_write),
-                    cost_usd,
+                    tokens(spent.tokens.input),
+                    tokens(spent.tokens.output),
+                    tokens(spent.tokens.cache_read),
+                    tokens(spent.tokens.cache_write),
+                    spent.cost_usd,
                     discarded
                 ],
             )?;

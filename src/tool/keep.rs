@@ -25,7 +25,7 @@ pub(super) fn tool() -> Tool {
     )
 }
 
-fn run(args: Args, world: &World) -> Outcome {
+fn run(args: &Args, world: &World) -> Outcome {
     let notice = words(&args.notice, "notice", 2_000)?;
     let Some(chat) = world.chat else {
         return Err(Refusal::because("No message is being answered in this cycle."));
@@ -56,7 +56,7 @@ fn run(args: Args, world: &World) -> Outcome {
                 ..NewOutgoing::default()
             }),
             Change::Hold {
-                messages: args.messages,
+                messages: args.messages.clone(),
                 mind: world.mind.clone(),
             },
         ],

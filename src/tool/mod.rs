@@ -109,7 +109,7 @@ impl Tool {
         name: &'static str,
         description: &'static str,
         effect: Effect,
-        run: fn(A, &World) -> Outcome,
+        run: fn(&A, &World) -> Outcome,
     ) -> Self {
         let mut schema = schemars::schema_for!(A).to_value();
         if let Some(object) = schema.as_object_mut() {
@@ -117,9 +117,9 @@ impl Tool {
             object.remove("title");
         }
         let run: Run = Box::new(move |input, world| {
-            let arguments = serde_json::from_str(input)
+            let arguments: A = serde_json::from_str(input)
                 .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))?;
-            run(arguments, world)
+            run(&arguments, world)
         });
         Self {
             name,

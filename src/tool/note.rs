@@ -26,7 +26,7 @@ pub(super) fn note() -> Tool {
         "Rewrite your working memory: what is going on now, what you are in the middle of, what to look at next time. Give the whole \
          text; keep it under a page.",
         Effect::Idempotent,
-        |args: Args, world| rewrite(&args, world, memory::WORKING_MEMORY, "Noted"),
+        |args: &Args, world| rewrite(args, world, memory::WORKING_MEMORY, "Noted"),
     )
 }
 
@@ -36,7 +36,7 @@ pub(super) fn context_update() -> Tool {
         "Rewrite the context: your person's energy, constraints and preferences as they are now. Give the whole text, keeping what still \
          holds.",
         Effect::Idempotent,
-        |args: Args, world| rewrite(&args, world, memory::CONTEXT, "Updated the context"),
+        |args: &Args, world| rewrite(args, world, memory::CONTEXT, "Updated the context"),
     )
 }
 

@@ -62,7 +62,7 @@ pub(super) fn tool() -> Tool {
     )
 }
 
-fn run(plan: Plan, _: &World) -> Outcome {
+fn run(plan: &Plan, _: &World) -> Outcome {
     words(&plan.understood, "understood", 2_000)?;
     if plan.steps.len() > MAX_STEPS {
         return Err(Refusal(format!(

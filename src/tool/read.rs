@@ -65,7 +65,7 @@ pub(super) fn quote() -> Tool {
         "quote",
         "Quote stored facts that answer a question.",
         Effect::Read,
-        |args: Search, world| {
+        |args: &Search, world| {
             let documents = documents(world);
             match search::quote(&borrowed(&documents), &args.query) {
                 Some(hits) if !hits.is_empty() => {
@@ -77,11 +77,11 @@ pub(super) fn quote() -> Tool {
     )
 }
 
-fn read(args: Read, world: &World) -> Outcome {
-    let Some(path) = args.path else {
+fn read(args: &Read, world: &World) -> Outcome {
+    let Some(path) = &args.path else {
         return Ok(Done::told(world.documents.list().join("\n")));
     };
-    let Some(text) = world.documents.get(&path) else {
+    let Some(text) = world.documents.get(path) else {
         return Err(Refusal(format!(
             "There is no memory file {path:?}. Without a path the files are listed."
         )));
@@ -104,7 +104,7 @@ fn read(args: Read, world: &World) -> Outcome {
     Ok(Done::told(format!("{}{more}", shown.join("\n"))))
 }
 
-fn find(args: Search, world: &World) -> Outcome {
+fn find(args: &Search, world: &World) -> Outcome {
     let query = words(&args.query, "query", 500)?;
     let documents = documents(world);
     let hits = search::search(&borrowed(&documents), &query, MAX_HITS);
@@ -118,7 +118,7 @@ fn find(args: Search, world: &World) -> Outcome {
     Ok(Done::told(lines.join("\n")))
 }
 
-fn skill(args: Skill, world: &World) -> Outcome {
+fn skill(args: &Skill, world: &World) -> Outcome {
     match world.skills.iter().find(|skill| skill.name == args.name) {
         Some(skill) => Ok(Done::told(skill.body.clone())),
         None => {

@@ -44,7 +44,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn remember(args: Remember, world: &World) -> Outcome {
+fn remember(args: &Remember, world: &World) -> Outcome {
     let fact = words(&args.fact, "fact", 1_000)?;
     let topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
@@ -59,7 +59,7 @@ fn remember(args: Remember, world: &World) -> Outcome {
     })
 }
 
-fn forget(args: Forget, world: &World) -> Outcome {
+fn forget(args: &Forget, world: &World) -> Outcome {
     let query = words(&args.fact, "fact", 1_000)?;
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
     let Forgotten { text: new, fact } = facts::forget(&text, &query).map_err(Refusal::because)?;

@@ -61,7 +61,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn set(args: Set, world: &World) -> Outcome {
+fn set(args: &Set, world: &World) -> Outcome {
     let text = words(&args.text, "text", 1_000)?;
     if world.reminders.len() >= MAX_REMINDERS {
         return Err(Refusal(format!(
@@ -113,7 +113,7 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), R
     }
 }
 
-fn list(_: Nothing, world: &World) -> Outcome {
+fn list(_: &Nothing, world: &World) -> Outcome {
     let lines: Vec<_> = visible(world)
         .map(|reminder| {
             let slot = Slot {
@@ -135,7 +135,7 @@ fn list(_: Nothing, world: &World) -> Outcome {
     }))
 }
 
-fn done(args: Which, world: &World) -> Outcome {
+fn done(args: &Which, world: &World) -> Outcome {
     let query = words(&args.reminder, "reminder", 1_000)?;
     let number = query.trim_start_matches('#').parse::<i64>().ok();
     let wanted = query.to_lowercase();

@@ -28,7 +28,7 @@ pub(super) fn tool() -> Tool {
     )
 }
 
-fn run(args: Args, world: &World) -> Outcome {
+fn run(args: &Args, world: &World) -> Outcome {
     let text = words(&args.text, "text", MAX_CHARS)?;
     if world.chat.is_none() {
         return Err(Refusal::because(

@@ -147,7 +147,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn add(args: Add, world: &World) -> Outcome {
+fn add(args: &Add, world: &World) -> Outcome {
     let title = words(&args.title, "title", 120)?;
     let list = args.list.read(world);
     if args.list == List::Active {
@@ -171,10 +171,10 @@ fn add(args: Add, world: &World) -> Outcome {
         title: title.clone(),
         status: Some(if args.list == List::Active { "active" } else { "waiting" }.to_owned()),
         touched: Some(world.local().date_naive()),
-        next: args.next,
-        at: args.at,
-        why: args.why,
-        body: args.notes.unwrap_or_default(),
+        next: args.next.clone(),
+        at: args.at.clone(),
+        why: args.why.clone(),
+        body: args.notes.clone().unwrap_or_default(),
     };
     let text = list.add(&draft).map_err(Refusal::because)?;
     Ok(Done {
@@ -184,7 +184,7 @@ fn add(args: Add, world: &World) -> Outcome {
     })
 }
 
-fn update(args: Update, world: &World) -> Outcome {
+fn update(args: &Update, world: &World) -> Outcome {
     let (list, tasks, title) = find(&args.task, world)?;
     if args.key.eq_ignore_ascii_case("at") {
         check_time(args.value.as_deref(), world)?;
@@ -204,7 +204,7 @@ fn update(args: Update, world: &World) -> Outcome {
     })
 }
 
-fn touch(args: Which, world: &World) -> Outcome {
+fn touch(args: &Which, world: &World) -> Outcome {
     let (list, tasks, title) = find(&args.task, world)?;
     let text = touched(tasks.text(), &title, world)?;
     if text == tasks.text() {
@@ -217,7 +217,7 @@ fn touch(args: Which, world: &World) -> Outcome {
     })
 }
 
-fn done(args: Which, world: &World) -> Outcome {
+fn done(args: &Which, world: &World) -> Outcome {
     let (list, tasks, title) = find(&args.task, world)?;
     let (text, _) = tasks.take(&title).map_err(Refusal::because)?;
     Ok(Done {
@@ -227,7 +227,7 @@ fn done(args: Which, world: &World) -> Outcome {
     })
 }
 
-fn shift(args: Move, world: &World) -> Outcome {
+fn shift(args: &Move, world: &World) -> Outcome {
     let (from, tasks, title) = find(&args.task, world)?;
     if from == args.to {
         return Ok(Done::told(format!("“{title}” is in {} already.", from.name())));
@@ -251,7 +251,7 @@ fn shift(args: Move, world: &World) -> Outcome {
     })
 }
 
-fn show(args: Show, world: &World) -> Outcome {
+fn show(args: &Show, world: &World) -> Outcome {
     let list = args.list.read(world);
     if list.tasks().is_empty() {
         return Ok(Done::told(format!("Nothing is in {}.", args.list.name())));

@@ -25,7 +25,7 @@ pub(super) fn tool() -> Tool {
     )
 }
 
-fn run(args: Args, world: &World) -> Outcome {
+fn run(args: &Args, world: &World) -> Outcome {
     let key = format!("tell/{}", words(&args.key, "key", 200)?.to_lowercase());
     let text = words(&args.text, "text", 4_000)?;
     if world.told_keys.contains(&key) {

@@ -5,8 +5,12 @@
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod git;
+#[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
 mod units;
+#[cfg(test)]
+mod wake;

@@ -2,6 +2,7 @@
 //! or left over.
 
 pub(crate) mod claude;
+pub(crate) mod env;
 pub(crate) mod http;
 pub(crate) mod telegram;
 mod telegram_server;

@@ -1,0 +1,180 @@
+//! Cycles without a mind: what a rule can do at once and for nothing. Reminders are sent; with the offline mind, decay and a
+//! task's time are told and a person's commits are noted.
+
+use super::{
+    WakeError,
+    observe::Observation,
+    orient::Reason,
+    verify::Account,
+    wake::{Ending, Wake},
+};
+use crate::{
+    memory::decay,
+    queue::{Change, Firing, NewOutgoing, Reminder},
+    repo::Repo,
+    schedule::Slot,
+};
+
+/// Slots of one reminder that were missed and are told of at most.
+const MAX_MISSED: usize = 20;
+/// From so many minutes on a reminder says that it is late.
+const LATE_MIN: i64 = 10;
+
+impl Wake<'_> {
+    /// A cycle without a mind: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
+    pub(super) async fn by_rule(
+        &mut self,
+        repo: &Repo,
+        observation: &Observation,
+        reasons: &[Reason],
+    ) -> Result<(), WakeError> {
+        let cycle = self.new_cycle(reasons, "none");
+        let plan_file = self.open_plan_file(&cycle)?;
+        let mut account = Account::default();
+        self.take_in_person_edits(repo, &mut account)?;
+        let now = self.now();
+        self.store.begin_cycle(self.fence, &cycle, &[], now)?;
+        let mut handled = Vec::new();
+        for reason in reasons {
+            match reason {
+                Reason::Reminder { id } => {
+                    if let Some(reminder) = observation.reminders.iter().find(|reminder| reminder.id == *id) {
+                        let (firing, receipt) = self.firing(reminder, &cycle.id);
+                        self.store.fire(self.fence, &[firing], now)?;
+                        account.receipts.push(receipt);
+                    }
+                }
+                Reason::Task { title, next, key } => {
+                    let next = next.as_deref().unwrap_or("no next step is written down");
+                    self.tell_by_rule(
+                        &cycle.id,
+                        key,
+                        &format!("It is time for “{title}”: {next}."),
+                        &mut account,
+                    )?;
+                    handled.push(key.clone());
+                }
+                Reason::Decay { title, stage, key } => {
+                    let touched = observation
+                        .tasks
+                        .iter()
+                        .find(|task| task.title == *title)
+                        .and_then(|task| task.touched);
+                    let today = now.with_timezone(&self.context.config.timezone).date_naive();
+                    let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
+                    self.tell_by_rule(&cycle.id, key, &stage.wording(title, days), &mut account)?;
+                    handled.push(key.clone());
+                }
+                Reason::PersonCommits { subjects } => {
+                    account.receipts.extend(
+                        subjects
+                            .iter()
+                            .map(|subject| format!("Noted a person's commit: {subject}")),
+                    );
+                }
+                Reason::OverBudget {
+                    chat_id,
+                    thread_id,
+                    key,
+                } => {
+                    let notice = self.budget_notice(*chat_id, *thread_id, key);
+                    self.store.change(self.fence, &cycle.id, &[notice], now)?;
+                    account
+                        .receipts
+                        .push(format!("Told chat {chat_id} that the day's budget is spent"));
+                    handled.push(key.clone());
+                }
+                Reason::Messages { .. } | Reason::Resume { .. } => {}
+            }
+        }
+        let sees_commits = reasons
+            .iter()
+            .any(|reason| matches!(reason, Reason::PersonCommits { .. }));
+        let ending = Ending {
+            cycle,
+            messages: Vec::new(),
+            account,
+            staged: Vec::new(),
+            handled,
+            plan_file,
+            sees_commits,
+        };
+        self.finish(repo, ending).await
+    }
+
+    /// Says in a chat that its messages wait for the budget.
+    pub(super) fn budget_notice(&self, chat_id: i64, thread_id: Option<i64>, key: &str) -> Change {
+        let text = if self.context.config.daily_budget_usd > 0.0 {
+            "Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow."
+        } else {
+            "I may not spend anything on thinking (DAILY_BUDGET_USD is 0). Your message is kept, and I answer it once that is raised."
+        };
+        Change::Send(NewOutgoing {
+            chat_id,
+            text: text.to_owned(),
+            kind: "notice".to_owned(),
+            key: Some(key.to_owned()),
+            thread_id,
+            ..NewOutgoing::default()
+        })
+    }
+
+    /// Speaks to the owner by rule, once per key.
+    fn tell_by_rule(&mut self, cycle_id: &str, key: &str, text: &str, account: &mut Account) -> Result<(), WakeError> {
+        let message = NewOutgoing {
+            chat_id: self.context.config.owner_chat_id,
+            text: text.to_owned(),
+            kind: "tell".to_owned(),
+            key: Some(format!("tell/{key}")),
+            ..NewOutgoing::default()
+        };
+        self.store
+            .change(self.fence, cycle_id, &[Change::Send(message)], self.now())?;
+        account.receipts.push(format!("Told: {text}"));
+        Ok(())
+    }
+
+    /// A due reminder's message and its next slot; slots that were missed while nothing ran are said and not sent one by one.
+    fn firing(&self, reminder: &Reminder, cycle_id: &str) -> (Firing, String) {
+        let now = self.now();
+        let what = &reminder.what;
+        let tz = what.zone.parse().unwrap_or(self.context.config.timezone);
+        let missed = what
+            .rule
+            .as_ref()
+            .map(|rule| rule.missed(what.next_at, now, tz, MAX_MISSED))
+            .unwrap_or_default();
+        let late = now.signed_duration_since(what.next_at).num_minutes();
+        let mut text = format!("⏰ {}", what.text);
+        if !missed.is_empty() {
+            text.push_str(&format!(
+                "\n\n(It was due {} more times while I was not running.)",
+                missed.len()
+            ));
+        } else if late >= LATE_MIN {
+            text.push_str(&format!(
+                "\n\n(It was due at {}; I was not running then.)",
+                what.slot.format("%a %H:%M")
+            ));
+        }
+        let next = what
+            .rule
+            .as_ref()
+            .and_then(|rule| rule.next_after(now, tz))
+            .map(|Slot { civil, at }| (civil, at));
+        let firing = Firing {
+            id: reminder.id,
+            slot: what.slot,
+            message: NewOutgoing {
+                chat_id: what.chat_id,
+                text,
+                kind: "reminder".to_owned(),
+                thread_id: what.thread_id,
+                cycle_id: Some(cycle_id.to_owned()),
+                ..NewOutgoing::default()
+            },
+            next,
+        };
+        (firing, format!("Reminded: {}", what.text))
+    }
+}

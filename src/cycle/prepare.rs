@@ -1,0 +1,134 @@
+//! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
+
+use std::collections::BTreeSet;
+
+use super::{
+    WakeError, brief,
+    drive::registry,
+    observe::{Observation, day_begin},
+    orient::Reason,
+    verify::Account,
+    wake::Wake,
+};
+use crate::{
+    memory::{self, skill},
+    queue::{Entry, Incoming, NewCycle},
+    repo::Repo,
+    tool::{Chat, Documents, World},
+};
+
+impl Wake<'_> {
+    /// Builds what the tools see.
+    pub(super) fn world(
+        &mut self,
+        repo: &Repo,
+        cycle: &NewCycle,
+        messages: &[Incoming],
+        open: &[i64],
+        account: &mut Account,
+    ) -> Result<World, WakeError> {
+        let config = self.context.config;
+        let now = self.now();
+        let documents = Documents::new(repo.root(), self.store.staged(&cycle.id)?);
+        let (skills, problems) = skills(&documents);
+        account.notes.extend(problems);
+        let since = day_begin(now, config.timezone);
+        Ok(World {
+            wake_id: cycle.id.clone(),
+            mind: self.context.model.name().to_owned(),
+            now,
+            tz: config.timezone,
+            chat: cycle.chat_id.map(|id| Chat {
+                id,
+                thread_id: cycle.thread_id,
+                reply_to: last_channel_id(messages, open),
+            }),
+            open_messages: open.to_vec(),
+            replies: 0,
+            owner_chat_id: config.owner_chat_id,
+            told_keys: self.store.told_keys()?,
+            told_today: u32::try_from(self.store.told_since("tell", since)?).unwrap_or(u32::MAX),
+            tell_per_day: config.tell_per_day,
+            quiet_hours: config.quiet_hours,
+            reminders: self.store.reminders()?,
+            documents,
+            skills,
+        })
+    }
+
+    /// The cycle's fixed parts and its first message.
+    pub(super) fn opening(
+        &mut self,
+        cycle: &mut NewCycle,
+        world: &World,
+        observation: &Observation,
+        reasons: &[Reason],
+    ) -> Result<Entry, WakeError> {
+        let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
+        let redactor = self.context.redactor;
+        let orders = world.documents.text(memory::CLAUDE);
+        cycle.system = redactor.redact(&brief::system(&orders, &world.skills));
+        cycle.tools = registry(self.context.model.name()).definitions();
+        let exchanges = match cycle.chat_id {
+            Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
+            None => Vec::new(),
+        };
+        let messages: Vec<&Incoming> = observation
+            .messages
+            .iter()
+            .filter(|message| ids.contains(&message.id))
+            .collect();
+        let raw = brief::opening(&brief::Brief {
+            wake_id: &cycle.id,
+            now: world.now,
+            tz: world.tz,
+            reasons: &cycle.reasons,
+            done_already: &[],
+            person_commits: &observation.person_commits,
+            exchanges: &exchanges,
+            messages: &messages,
+            documents: &world.documents,
+        });
+        Ok(Entry::Said {
+            raw: redactor.redact(&raw),
+            messages: ids,
+            handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+        })
+    }
+}
+
+/// The skills that can be read, and notes on those that can't.
+fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
+    let (mut skills, mut notes, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for path in documents.list() {
+        let Some(folder) = path
+            .strip_prefix("skills/")
+            .and_then(|rest| rest.strip_suffix("/SKILL.md"))
+        else {
+            continue;
+        };
+        match skill::Skill::parse(&documents.text(&path)) {
+            Ok(skill) => {
+                notes.extend(
+                    skill
+                        .check_folder(folder)
+                        .map(|problem| super::skill_note(&path, &problem)),
+                );
+                if seen.insert(skill.name.clone()) {
+                    skills.push(skill);
+                }
+            }
+            Err(problem) => notes.push(super::skill_note(&path, &problem)),
+        }
+    }
+    (skills, notes)
+}
+
+/// The channel's id of the last of these messages, to reply to.
+pub(super) fn last_channel_id(messages: &[Incoming], ids: &[i64]) -> Option<i64> {
+    messages
+        .iter()
+        .rev()
+        .find(|message| ids.contains(&message.id))
+        .and_then(|message| message.channel_message_id)
+}

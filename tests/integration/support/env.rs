@@ -1,0 +1,330 @@
+//! A world of one test: a temporary workspace, a cleared environment, a chosen time, and the real programs run in it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use reveille::queue::{Incoming, NewIncoming, Store};
+
+use super::{
+    claude::{API_KEY, FakeClaude},
+    telegram::{FakeTelegram, TOKEN},
+};
+
+/// The chat (and person) that tests allow.
+pub(crate) const CHAT: i64 = 4242;
+/// Saturday, 15:00 in Berlin.
+pub(crate) const NOW: &str = "2026-11-21T14:00:00Z";
+/// Nothing in a test takes longer, in seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A temporary world. Everything in it goes with it.
+pub(crate) struct TestEnv {
+    dir: tempfile::TempDir,
+    vars: BTreeMap<String, String>,
+}
+
+/// What a program left.
+#[derive(Debug, Clone)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// The one JSON document on stdout.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:#?}"))
+    }
+
+    /// Checks that it went well.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self:#?}");
+        self
+    }
+}
+
+impl TestEnv {
+    /// An offline world at [`NOW`] in Berlin, without a bot and without a repository yet.
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("home")).unwrap();
+        let mut env = Self {
+            dir,
+            vars: BTreeMap::new(),
+        };
+        let workspace = env.workspace().display().to_string();
+        env.set("WORKSPACE_DIR", &workspace)
+            .set("TIMEZONE", "Europe/Berlin")
+            .set("REVEILLE_NOW", NOW);
+        env.set("HOME", &env.path("home").display().to_string());
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the programs are found where the test's own are"
+        )]
+        env.set("PATH", &std::env::var("PATH").unwrap());
+        env.set("GIT_CONFIG_NOSYSTEM", "1").set("QUIET_HOURS", "none");
+        env
+    }
+
+    /// The same with a bot's token and the chat [`CHAT`].
+    pub(crate) fn with_telegram(telegram: &FakeTelegram) -> Self {
+        let mut env = Self::new();
+        env.set("TELEGRAM_BOT_TOKEN", TOKEN)
+            .set("TELEGRAM_API_URL", &telegram.url());
+        env.set("ALLOWED_CHAT_IDS", &CHAT.to_string());
+        env
+    }
+
+    /// Lets the fake Claude be the mind.
+    pub(crate) fn think_with(&mut self, claude: &FakeClaude) -> &mut Self {
+        self.set("ANTHROPIC_API_KEY", API_KEY)
+            .set("ANTHROPIC_BASE_URL", &claude.url())
+            .set("MODEL", "claude-sonnet-5-5")
+    }
+
+    /// Sets a variable for the programs.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
+        self.vars.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Takes a variable away.
+    pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
+        self.vars.remove(name);
+        self
+    }
+
+    /// Moves the time, RFC 3339.
+    pub(crate) fn at(&mut self, now: &str) -> &mut Self {
+        self.set("REVEILLE_NOW", now)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.path("workspace")
+    }
+
+    /// The memory's work tree.
+    pub(crate) fn brain(&self) -> PathBuf {
+        self.workspace().join("brain")
+    }
+
+    /// A command in this world.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
+        #[expect(clippy::disallowed_methods, reason = "the tests' one home of children")]
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .envs(&self.vars)
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a program to its end.
+    pub(crate) fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Ran {
+        let output = self.command(program, args).output().unwrap();
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    pub(crate) fn wake(&self, args: &[&str]) -> Ran {
+        self.run(env!("CARGO_BIN_EXE_wake"), args)
+    }
+
+    pub(crate) fn health(&self, args: &[&str]) -> Ran {
+        self.run(env!("CARGO_BIN_EXE_health"), args)
+    }
+
+    pub(crate) fn bot(&self, args: &[&str]) -> Ran {
+        self.run(env!("CARGO_BIN_EXE_bot"), args)
+    }
+
+    /// One wake, which must end well, and its report.
+    #[track_caller]
+    pub(crate) fn once(&self) -> serde_json::Value {
+        self.wake(&["--once", "--json"]).ok().json()
+    }
+
+    /// Starts a program and goes on; it is killed when the value goes.
+    pub(crate) fn start(&self, program: &str, args: &[&str]) -> Running {
+        let child = self
+            .command(program, args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Running(Some(child))
+    }
+
+    /// git in the brain, as a person would, and what it says.
+    #[track_caller]
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        self.git_in(&self.brain(), args)
+    }
+
+    #[track_caller]
+    pub(crate) fn git_in(&self, dir: &Path, args: &[&str]) -> String {
+        let person = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+        let dir = dir.display().to_string();
+        let args: Vec<&str> = ["-C", &dir]
+            .into_iter()
+            .chain(person)
+            .chain(args.iter().copied())
+            .collect();
+        let ran = self.run("git", &args).ok();
+        ran.stdout.trim_end().to_owned()
+    }
+
+    /// A new bare repository to push to.
+    pub(crate) fn bare_remote(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        self.git_in(
+            self.dir.path(),
+            &["init", "-q", "--bare", "-b", "main", &path.display().to_string()],
+        );
+        path
+    }
+
+    /// A memory file as it stands in the work tree.
+    #[track_caller]
+    pub(crate) fn memory(&self, path: &str) -> String {
+        std::fs::read_to_string(self.brain().join(path)).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn write_memory(&self, path: &str, text: &str) {
+        std::fs::write(self.brain().join(path), text).unwrap();
+    }
+
+    /// The store, beside the programs.
+    pub(crate) fn store(&self) -> Store {
+        std::fs::create_dir_all(self.workspace()).unwrap();
+        Store::open(&self.workspace().join("messages.db")).unwrap()
+    }
+
+    /// Queues a message as the bot would, at the present time.
+    pub(crate) fn receive(&self, chat_id: i64, text: &str) -> i64 {
+        let mut store = self.store();
+        let n = self.query::<i64>("SELECT count(*) FROM incoming_messages");
+        let message = NewIncoming {
+            chat_id,
+            text: text.to_owned(),
+            kind: "text".to_owned(),
+            sender_name: Some("Ann".to_owned()),
+            channel_message_id: Some(100 + n),
+            update_id: Some(1_000 + n),
+            ..NewIncoming::default()
+        };
+        let now = reveille::clock::parse_time(&self.vars["REVEILLE_NOW"]).unwrap();
+        let accepted = store.accept(99, 1_001 + n, &[message], &[], 0, now).unwrap();
+        accepted.stored[0]
+    }
+
+    /// What is still queued.
+    pub(crate) fn queued(&self) -> Vec<Incoming> {
+        self.store().queued().unwrap()
+    }
+
+    /// One value out of the database.
+    #[track_caller]
+    pub(crate) fn query<T: rusqlite::types::FromSql>(&self, sql: &str) -> T {
+        let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
+        conn.query_row(sql, [], |row| row.get(0))
+            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// Changes the database behind everybody's back.
+    #[track_caller]
+    pub(crate) fn execute(&self, sql: &str) {
+        let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
+        conn.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// The value of a trailer of the last commit.
+    #[track_caller]
+    pub(crate) fn trailer(&self, key: &str) -> String {
+        self.git(&["log", "-1", &format!("--format=%(trailers:key={key},valueonly)")])
+            .trim()
+            .to_owned()
+    }
+
+    /// The last commits, one a line: author and subject.
+    #[track_caller]
+    pub(crate) fn log(&self) -> String {
+        self.git(&["log", "--format=%an: %s"])
+    }
+
+    /// Checks what must hold after any wake: a sound database and repository, nothing left over, and a person's next
+    /// commit that holds only their change.
+    #[track_caller]
+    pub(crate) fn check_sound(&self) {
+        assert_eq!(self.store().integrity().unwrap(), Ok(()));
+        self.git(&["fsck", "--strict", "--no-dangling"]);
+        let plans = reveille::cycle::plan_file::left_over(&self.workspace()).unwrap();
+        assert!(plans.is_empty(), "plan files are left: {plans:?}");
+        assert_eq!(self.query::<i64>("SELECT is_locked FROM processing_lock"), 0);
+        self.write_memory("memory/person.md", "Mine.\n");
+        self.git(&["add", "memory/person.md"]);
+        self.git(&["commit", "-q", "-m", "A person's own"]);
+        assert_eq!(self.git(&["show", "--name-only", "--format="]), "memory/person.md");
+        assert_eq!(self.git(&["status", "--short"]), "");
+    }
+}
+
+/// A program under way.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    /// Sends a signal by its number, such as 9 or 15.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ran {
+        let output = self.0.take().unwrap().wait_with_output().unwrap();
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// Waits until something is so; fails the test when it never comes.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "it never came: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,96 @@
+//! One message from the queue to the answer, the commit and the remote; and a wake with nothing to do.
+
+use super::support::{
+    env::{CHAT, TestEnv},
+    telegram::FakeTelegram,
+};
+
+#[test]
+fn a_first_run_on_an_empty_directory_makes_the_memory_and_answers() {
+    let env = TestEnv::new();
+    let ran = env
+        .wake(&["--once", "--say", "remember that the wifi code is 1234"])
+        .ok();
+    assert_eq!(ran.stdout, "Remembered: the wifi code is 1234\n");
+    assert!(
+        env.memory("memory/agent-memory/semantic-memory.md")
+            .contains("- the wifi code is 1234 <!-- wake ")
+    );
+    assert_eq!(env.trailer("Trigger"), "say");
+    assert_eq!(env.trailer("Messages"), "1");
+    assert_eq!(env.trailer("Model"), "offline");
+    assert_eq!(env.trailer("Cost-USD"), "0.0000");
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
+        0
+    );
+    env.check_sound();
+}
+
+#[test]
+fn with_nothing_due_a_wake_writes_nothing() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    let head = env.git(&["rev-parse", "HEAD"]);
+    let before = std::fs::read(env.workspace().join("messages.db")).unwrap();
+    let report = env.once();
+    assert_eq!(report["outcome"], "idle");
+    assert_eq!(report["commit"], serde_json::Value::Null);
+    assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(std::fs::read(env.workspace().join("messages.db")).unwrap(), before);
+}
+
+#[test]
+fn a_message_is_answered_committed_delivered_and_pushed() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    let id = env.receive(CHAT, "remember that Anna's birthday is 3 May");
+    let report = env.once();
+    assert_eq!(report["outcome"], "worked");
+    assert_eq!(report["answered"], 1);
+    assert_eq!(report["pushed"], true);
+    let sent = telegram.sent();
+    assert_eq!(sent.len(), 1);
+    assert_eq!((sent[0].chat_id, sent[0].reply_to), (CHAT, Some(100)));
+    assert_eq!(sent[0].visible, "Remembered: Anna's birthday is 3 May");
+    assert_eq!(
+        env.git_in(&remote, &["rev-parse", "main"]),
+        env.git(&["rev-parse", "HEAD"])
+    );
+    assert_eq!(env.trailer("Messages"), id.to_string());
+    let sent_at: Option<String> = env.query("SELECT sent_at FROM outgoing_messages");
+    assert!(sent_at.is_some());
+    env.check_sound();
+}
+
+#[test]
+fn what_the_offline_mind_cannot_answer_stays_queued_and_is_said_once() {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    env.receive(CHAT, "write me a poem about the sea");
+    assert_eq!(env.once()["outcome"], "worked");
+    for _ in 0..3 {
+        assert_eq!(env.once()["outcome"], "idle");
+    }
+    assert_eq!(telegram.sent().len(), 1);
+    assert!(telegram.sent()[0].visible.contains("I keep it"));
+    assert_eq!(env.queued().len(), 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_second_wake_changes_nothing_and_ends_well() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env.receive(0, "list reminders");
+    let lock = std::fs::File::open(env.workspace().join(".wake-lock")).unwrap();
+    fs2::FileExt::lock_exclusive(&lock).unwrap();
+    let ran = env.wake(&["--once", "--json"]).ok();
+    assert_eq!(ran.json()["outcome"], "locked");
+    assert!(ran.stderr.contains("another wake is running"), "{ran:#?}");
+    assert_eq!(env.queued().len(), 1);
+    drop(lock);
+    assert_eq!(env.once()["answered"], 1);
+}

@@ -88,12 +88,13 @@ impl<'a> Scene<'a> {
     pub(super) fn mind(&self, store: &Store) -> Result<Mind, StoreError> {
         let name = self.config.effective_model().to_owned();
         let is_thinking = name != OFFLINE_MODEL;
-        let is_available = !is_thinking
-            || store.upkeep(MODEL)?.may_try(self.now) && self.spent_today_usd(store)? < self.config.daily_budget_usd;
+        let is_over_budget = is_thinking && self.spent_today_usd(store)? >= self.config.daily_budget_usd;
+        let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(self.now);
         Ok(Mind {
             name,
             is_thinking,
             is_available,
+            is_over_budget,
         })
     }
 }

@@ -95,6 +95,7 @@ mod tests {
             name: "offline".to_owned(),
             is_thinking: false,
             is_available,
+            is_over_budget: false,
         };
         judge(queued, 0, &mind, false, now())
     }

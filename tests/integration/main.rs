@@ -9,6 +9,8 @@ mod channel_telegram;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
+mod health;
+#[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
 mod support;

@@ -68,10 +68,31 @@ enum Command {
         #[arg(short = 'n', long, default_value_t = LOG_LINES)]
         lines: usize,
     },
+    /// Look at the messages that wait or were given up, and decide on one.
+    Queue {
+        #[command(subcommand)]
+        action: QueueAction,
+    },
     /// Show one wake in full: message, trailers, changes.
     Show {
         /// The wake's id or commit, or the beginning of either.
         id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum QueueAction {
+    /// List what waits, what is kept for a mind that can answer it, and what was given up.
+    List,
+    /// Try a message afresh at the next wake.
+    Retry {
+        /// Its number, from the list.
+        id: i64,
+    },
+    /// Take a message out of the queue. Its text stays in the database.
+    Drop {
+        /// Its number, from the list.
+        id: i64,
     },
 }
 
@@ -84,6 +105,7 @@ pub fn main() -> ExitCode {
     };
     match &arguments.command {
         Some(Command::Say { text }) => once(&config, &arguments, Some(&text.join(" "))),
+        Some(Command::Queue { action }) => queue(&config, action),
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
         None if arguments.once => once(&config, &arguments, arguments.say.as_deref()),
@@ -281,6 +303,76 @@ fn show(config: &Config, id: &str) -> ExitCode {
         Ok(Err(error)) => failed(&error),
         Err(code) => code,
     }
+}
+
+fn queue(config: &Config, action: &QueueAction) -> ExitCode {
+    let path = config.db_path();
+    if !path.exists() {
+        complain(&format!(
+            "There is no queue at {} yet. `wake --once` makes it.",
+            path.display()
+        ));
+        return ExitCode::from(super::EXIT_FAILED);
+    }
+    let result = Store::open(&path).and_then(|mut store| match action {
+        QueueAction::List => list_queue(config, &store).map(|()| true),
+        QueueAction::Retry { id } => store.retry(*id),
+        QueueAction::Drop { id } => store.discard(*id, config.clock().now()),
+    });
+    match (result, action) {
+        (Ok(true), QueueAction::List) => ExitCode::SUCCESS,
+        (Ok(true), QueueAction::Retry { id }) => {
+            complain(&format!("Message {id} is tried afresh at the next wake."));
+            ExitCode::SUCCESS
+        }
+        (Ok(true), QueueAction::Drop { id }) => {
+            complain(&format!(
+                "Message {id} is out of the queue; `wake queue retry {id}` brings it back."
+            ));
+            ExitCode::SUCCESS
+        }
+        (Ok(false), _) => {
+            complain("There is no waiting or given-up message of that number. `wake queue list` shows them.");
+            ExitCode::from(super::EXIT_FAILED)
+        }
+        (Err(error), _) => failed(&error),
+    }
+}
+
+fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreError> {
+    let waiting = store.queued()?.into_iter().map(|message| {
+        let state = match &message.held_for {
+            Some(mind) => format!("kept: {mind} can't answer it"),
+            None => "waits".to_owned(),
+        };
+        (message, state)
+    });
+    let dead = store.dead_letters()?.into_iter().map(|message| {
+        let state = format!("given up after {} tries", message.attempts);
+        (message, state)
+    });
+    for (message, state) in waiting.chain(dead) {
+        let at = message.received_at.map(|at| {
+            at.with_timezone(&config.timezone)
+                .format("%a %Y-%m-%d %H:%M")
+                .to_string()
+        });
+        let text: String = message
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .take(80)
+            .collect();
+        print(&format!(
+            "{}  {}  {state}  chat {}  {text}\n",
+            message.id,
+            at.unwrap_or_default(),
+            message.chat_id
+        ));
+    }
+    Ok(())
 }
 
 fn open_repo(config: &Config) -> Result<Repo, ExitCode> {

@@ -48,6 +48,7 @@ impl Observation {
         let now = context.clock.now();
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
+        handled.extend(store.handled_keys("budget/")?);
         Ok(Self {
             now,
             mind: mind_of(store, context)?,
@@ -100,13 +101,14 @@ pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> 
 /// The mind of this name as the gate knows it, for those who only look.
 pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
-    let is_available = !is_thinking
-        || store.upkeep(MODEL)?.may_try(now)
-            && store.spent_since(day_begin(now, config.timezone))?.cost_usd < config.daily_budget_usd;
+    let spent_usd = store.spent_since(day_begin(now, config.timezone))?.cost_usd;
+    let is_over_budget = is_thinking && spent_usd >= config.daily_budget_usd;
+    let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(now);
     Ok(Mind {
         name: name.to_owned(),
         is_thinking,
         is_available,
+        is_over_budget,
     })
 }
 

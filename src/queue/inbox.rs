@@ -3,11 +3,13 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{NewOutgoing, Result, Store, outbox};
+use super::{NewOutgoing, Result, Store, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
+/// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
+pub const MAX_ATTEMPTS: i64 = 3;
 
 /// A message as a channel hands it over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -212,6 +214,43 @@ impl Store {
             .collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Messages that were given up after too many failed cycles, oldest first.
+    pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
+        let sql = format!(
+            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = 'dead' ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            Incoming::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement
+            .query_map([], Incoming::read)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Lets a queued or given-up message be tried afresh. Says whether there is such a one.
+    pub fn retry(&mut self, id: i64) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0,
+                     held_for = NULL, not_before = NULL
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped'))",
+                [id],
+            )?;
+            Ok(n == 1)
+        })
+    }
+
+    /// Takes a queued or given-up message out of the queue; its row stays. Says whether there is such a one.
+    pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
+                 WHERE id = ?1 AND (processed = 0 OR outcome = 'dead')",
+                (id, rfc3339(now)),
+            )?;
+            Ok(n == 1)
+        })
+    }
+
     /// How many messages wait, and since when the oldest does.
     pub fn queue_depth(&self) -> Result<(i64, Option<DateTime<Utc>>)> {
         let row = self.conn.query_row(
@@ -231,7 +270,7 @@ impl Store {
                  UNION ALL
                  SELECT created_at, NULL, message_text, id
                  FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 ORDER BY id DESC LIMIT ?2)
-             ) ORDER BY at DESC, who IS NULL DESC, id DESC LIMIT ?2",
+             ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
         )?;
         let mut exchanges = statement
             .query_map((chat_id, limit as i64), |row| {
@@ -309,6 +348,29 @@ pub(super) fn mark(tx: &Transaction<'_>, ids: &[i64], outcome: &str, cycle: &str
     )?;
     for id in ids {
         statement.execute((id, outcome, cycle, rfc3339(now)))?;
+    }
+    Ok(())
+}
+
+/// Counts a failed cycle against messages: they are tried again after a while, or, at [`MAX_ATTEMPTS`], become dead letters,
+/// kept and visible, and taken up again only when a person asks for it.
+pub(super) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    for id in ids {
+        let failed: Option<u32> = tx
+            .prepare_cached(
+                "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
+                 RETURNING attempts",
+            )?
+            .query_row((id, cycle), |row| row.get(0))
+            .optional()?;
+        let Some(attempts) = failed else { continue };
+        if i64::from(attempts) >= MAX_ATTEMPTS {
+            mark(tx, &[*id], "dead", cycle, now)?;
+        } else {
+            let not_before = now + upkeep::wait_after(attempts);
+            tx.prepare_cached("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
+                .execute((id, rfc3339(not_before)))?;
+        }
     }
     Ok(())
 }

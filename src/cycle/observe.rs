@@ -87,7 +87,7 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     let Some(repo) = open(&context.config.repo_dir())? else {
         return Ok(true);
     };
-    if is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
+    if repo.is_interrupted() || is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
         return Ok(true);
     }
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())

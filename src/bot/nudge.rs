@@ -14,6 +14,8 @@ const BURST_MAX: Duration = Duration::from_secs(1);
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// How often to look while a wake runs that somebody else started.
 const LOOK_WHILE_HELD: Duration = Duration::from_secs(3);
+/// The shortest time between two looks that find nothing new.
+const LOOK_GAP: Duration = Duration::from_millis(20);
 /// The wait after a wake that changed nothing about what is due; it doubles with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 /// The longest such wait.
@@ -120,6 +122,7 @@ impl Nudger {
             }
             Event::Ended => {
                 self.phase = Phase::Ended;
+                self.has_fresh |= self.burst.take().is_some();
                 match self.stop_by {
                     Some(_) => Command::Finish,
                     None => Command::Look,
@@ -162,7 +165,7 @@ impl Nudger {
             }
         }
         let is_new = self.has_fresh || !look.due.is_subset(&self.tried);
-        let next_look = now + look.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
+        let next_look = now + look.next_in.unwrap_or(LOOK_EVERY).clamp(LOOK_GAP, LOOK_EVERY);
         if look.due.is_empty() {
             self.has_fresh = false;
             self.look_at = next_look;
@@ -382,5 +385,53 @@ mod tests {
         assert_eq!(nudger.on(Event::Stored, ms(200)), Command::Wait(ms(100) + STOP_GRACE));
         assert_eq!(nudger.on(Event::Ended, ms(300)), Command::Finish);
         assert_eq!(nudger.on(Event::Tick, ms(100) + STOP_GRACE), Command::Finish);
+    }
+
+    proptest::proptest! {
+        /// Whatever happens in whatever order: one wake at a time, none after it was asked to end, and every wait waits.
+        #[test]
+        fn it_is_total_and_never_spins(
+            happenings in proptest::collection::vec((0_u8..5, 0_u64..20_000, 0_usize..4, proptest::bool::ANY), 1..200),
+        ) {
+            let mut nudger = Nudger::default();
+            let (mut now, mut is_running, mut is_stopping) = (ms(0), false, false);
+            for (kind, later, things, is_held) in happenings {
+                now += ms(later);
+                let mut event = match kind {
+                    0 => Event::Stored,
+                    1 if is_running => {
+                        is_running = false;
+                        Event::Ended
+                    }
+                    2 if later < 200 => {
+                        is_stopping = true;
+                        Event::Stop
+                    }
+                    _ => Event::Tick,
+                };
+                let mut looks = 0;
+                loop {
+                    event = match nudger.on(event, now) {
+                        Command::Look => {
+                            looks += 1;
+                            proptest::prop_assert!(looks <= 2 && !is_running && !is_stopping);
+                            let due = (0..things).map(|n| format!("message {n}")).collect();
+                            Event::Looked(Look { due, next_in: Some(ms(later)), is_held })
+                        }
+                        Command::Start => {
+                            proptest::prop_assert!(!is_running && !is_held && !is_stopping && things > 0);
+                            is_running = later % 3 > 0;
+                            if is_running { Event::Tick } else { Event::StartFailed }
+                        }
+                        Command::Wait(until) => {
+                            proptest::prop_assert!(until > now, "{until:?} isn't after {now:?}");
+                            break;
+                        }
+                        Command::Finish => return Ok(()),
+                    };
+                }
+                proptest::prop_assert_eq!(nudger.is_running(), is_running);
+            }
+        }
     }
 }

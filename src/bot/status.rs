@@ -24,6 +24,7 @@ pub(super) struct Status {
     undelivered: usize,
     mind: String,
     is_mind_available: bool,
+    is_over_budget: bool,
     cost_usd: f64,
     budget_usd: f64,
 }
@@ -56,6 +57,7 @@ impl Status {
                 .count(),
             mind: mind.name,
             is_mind_available: mind.is_available,
+            is_over_budget: mind.is_over_budget,
             cost_usd: store.spent_since(cycle::day_begin(now, config.timezone))?.cost_usd,
             budget_usd: config.daily_budget_usd,
         })
@@ -132,7 +134,10 @@ impl Status {
         match (self.mind.as_str(), self.is_mind_available) {
             (OFFLINE_MODEL, _) => format!("Mind: offline (no key), {money}."),
             (name, true) => format!("Mind: {name}, {money}."),
-            (name, false) => format!("Mind: {name}, can't be asked right now (budget or back-off), {money}."),
+            (name, false) if self.is_over_budget => {
+                format!("Mind: {name}, not asked any more today: the day's budget is used up, {money}.")
+            }
+            (name, false) => format!("Mind: {name}, couldn't be reached and is tried again soon, {money}."),
         }
     }
 
@@ -205,6 +210,7 @@ mod tests {
             undelivered: 0,
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
+            is_over_budget: false,
             cost_usd: 0.0,
             budget_usd: 5.0,
         }
@@ -243,7 +249,7 @@ mod tests {
         - Last wake: Fri 2026-11-20 09:00 for 2 messages in chat 4242, reminder 3 (done, commit 01234567).
         - 3 messages wait, the oldest for 45 min.
         - 2 replies not delivered yet.
-        - Mind: claude-sonnet-5-5, can't be asked right now (budget or back-off), $1.23 of $5.00 used today.
+        - Mind: claude-sonnet-5-5, couldn't be reached and is tried again soon, $1.23 of $5.00 used today.
         ");
     }
 

@@ -268,6 +268,10 @@ fn network_flaps_are_survived_and_told_once() {
     stage.say("still there?");
     eventually("both are stored", || stage.stored() == 2);
     stage.all_confirmed();
+    // Its batch is answered with rubbish first, and comes again.
+    stage.say("and now?");
+    eventually("all are stored", || stage.stored() == 3);
+    stage.all_confirmed();
     let ran = stage.end(bot);
     // Two stretches of trouble, each told once.
     assert_eq!(times(&ran, "tried again until it works"), 2, "{}", ran.stderr);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{Accepted, NewIncoming};
+use crate::queue::{Accepted, Batch, Edit, NewIncoming};
 
 fn update(chat_id: i64, update_id: i64, text: &str) -> NewIncoming {
     NewIncoming {
@@ -107,6 +107,50 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
     assert_eq!(world.store.next_offset(1).unwrap(), Some(10));
     assert_eq!(world.store.count("strangers").unwrap(), 0);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 0);
+}
+
+#[test]
+fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
+    let mut world = World::new();
+    let message = |update_id, message_id| NewIncoming {
+        channel_message_id: Some(message_id),
+        ..update(7, update_id, "as sent")
+    };
+    let messages = [message(1, 101), message(2, 102), message(3, 103), message(4, 104)];
+    world.store.accept(&batch(1, 5, &messages), at(0)).unwrap();
+    world.by_hand(
+        "UPDATE incoming_messages SET processed = 1 WHERE id = 2;
+         INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence) VALUES
+             ('open', 'waiting', 'cli', '[]', 'm', '', 1), ('over', 'failed', 'cli', '[]', 'm', '', 1);
+         UPDATE incoming_messages SET cycle_id = 'open' WHERE id = 3;
+         UPDATE incoming_messages SET cycle_id = 'over', held_for = 'offline' WHERE id = 4",
+    );
+    let edit = |chat_id, channel_message_id| Edit {
+        chat_id,
+        channel_message_id,
+        text: "as edited".to_owned(),
+        raw: None,
+    };
+    let edits = Batch {
+        edits: vec![
+            edit(7, 101),
+            edit(7, 102),
+            edit(7, 103),
+            edit(7, 104),
+            edit(8, 101),
+            edit(7, 999),
+        ],
+        ..batch(1, 11, &[])
+    };
+    assert_eq!(world.store.accept(&edits, at(1)).unwrap().edited, 2);
+    // Another bot's message of the same number is another message.
+    let others = Batch { bot_id: 2, ..edits };
+    assert_eq!(world.store.accept(&others, at(1)).unwrap().edited, 0);
+    assert_eq!(texts(&world.store), ["as edited", "as sent", "as edited"]);
+    assert_eq!(
+        world.value::<i64>("SELECT count(*) FROM incoming_messages WHERE held_for IS NOT NULL"),
+        0
+    );
 }
 
 #[test]

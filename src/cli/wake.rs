@@ -47,6 +47,9 @@ struct Arguments {
     /// Print one JSON document instead of text.
     #[arg(long)]
     json: bool,
+    /// Leave replies to the console for the next wake that somebody watches.
+    #[arg(long, hide = true)]
+    no_console: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -124,7 +127,7 @@ fn once(config: &Config, arguments: &Arguments, say: Option<&str>) -> ExitCode {
     with_context(config, async |context| {
         let result = cycle::once(context, &trigger, say).await;
         match result {
-            Ok(report) => show_report(context, &report, arguments.json),
+            Ok(report) => show_report(context, &report, arguments),
             Err(error) => {
                 let why = context.redactor.redact(&error.to_string());
                 if arguments.json {
@@ -158,7 +161,7 @@ fn stay(config: &Config, arguments: &Arguments) -> ExitCode {
             match cycle::once(context, "stay", None).await {
                 Ok(report) if report.outcome == WakeOutcome::Idle => {}
                 Ok(report) => {
-                    show_report(context, &report, arguments.json);
+                    show_report(context, &report, arguments);
                 }
                 Err(error) => complain(&format!("failed: {}", context.redactor.redact(&error.to_string()))),
             }
@@ -203,12 +206,16 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
 }
 
 /// Prints what a wake did, and the replies to the console that weren't shown yet.
-fn show_report(context: Context<'_>, report: &Report, as_json: bool) -> ExitCode {
+fn show_report(context: Context<'_>, report: &Report, arguments: &Arguments) -> ExitCode {
     for note in &report.notes {
         complain(note);
     }
-    let shown = show_console(context, as_json);
-    if as_json {
+    let shown = if arguments.no_console {
+        Ok(Vec::new())
+    } else {
+        show_console(context, arguments.json)
+    };
+    if arguments.json {
         let mut report = report.clone();
         if let Ok(shown) = &shown {
             // Replies of earlier wakes that nobody saw belong to what is shown now.

@@ -17,13 +17,15 @@ mod prepare;
 mod resume;
 mod upkeep;
 pub mod verify;
+mod waiting;
 pub mod wake;
 
 use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-pub use observe::mind_of;
+pub use observe::{day_begin, mind_called, mind_of};
+pub use waiting::{Waiting, waiting};
 
 use crate::{
     channel::Channel,

@@ -82,11 +82,43 @@ pub struct Exchange {
     pub text: String,
 }
 
+/// A batch of updates, as one transaction stores it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Whose updates these are: offsets of different bots have nothing to do with each other.
+    pub bot_id: i64,
+    /// The batch's last update id + 1: what the next poll asks for.
+    pub next_offset: i64,
+    /// What was said.
+    pub messages: Vec<NewIncoming>,
+    /// New versions of earlier messages, applied after `messages`.
+    pub edits: Vec<Edit>,
+    /// The bot's own answers to commands.
+    pub answers: Vec<NewOutgoing>,
+    /// Updates of people who aren't listed: only counted.
+    pub strangers: u32,
+}
+
+/// A new version of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// The chat it was sent in.
+    pub chat_id: i64,
+    /// The channel's id of the message.
+    pub channel_message_id: i64,
+    /// Its words now.
+    pub text: String,
+    /// The update as it came, JSON.
+    pub raw: Option<String>,
+}
+
 /// What became of a batch of updates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Rows of new messages; a second delivery adds none.
     pub stored: Vec<i64>,
+    /// How many queued messages were changed by an edit; edits of what was taken up or answered change none.
+    pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
 }
@@ -128,35 +160,30 @@ impl Store {
     }
 
     /// Stores a batch of updates, the bot's own answers to commands among them and the next offset, in one
-    /// transaction: only after it may the channel be told that they arrived. `strangers` are only counted.
-    pub fn accept(
-        &mut self,
-        bot_id: i64,
-        next_offset: i64,
-        messages: &[NewIncoming],
-        answers: &[NewOutgoing],
-        strangers: u32,
-        now: DateTime<Utc>,
-    ) -> Result<Accepted> {
+    /// transaction: only after it may the channel be told that they arrived.
+    pub fn accept(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
         self.write(|tx| {
             let mut accepted = Accepted::default();
-            for message in messages {
-                accepted.stored.extend(insert(tx, Some(bot_id), message, now)?);
+            for message in &batch.messages {
+                accepted.stored.extend(insert(tx, Some(batch.bot_id), message, now)?);
             }
-            for answer in answers {
+            for edit in &batch.edits {
+                accepted.edited += apply_edit(tx, batch.bot_id, edit)?;
+            }
+            for answer in &batch.answers {
                 accepted.answers.extend(outbox::insert(tx, answer, now)?);
             }
-            if strangers > 0 {
+            if batch.strangers > 0 {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
                      ON CONFLICT (name) DO UPDATE SET n = n + excluded.n, last_at = excluded.last_at",
-                    (strangers, rfc3339(now)),
+                    (batch.strangers, rfc3339(now)),
                 )?;
             }
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, ?2, ?3)
                  ON CONFLICT (bot_id) DO UPDATE SET next_offset = excluded.next_offset, last_poll_at = excluded.last_poll_at",
-                (bot_id, next_offset, rfc3339(now)),
+                (batch.bot_id, batch.next_offset, rfc3339(now)),
             )?;
             Ok(accepted)
         })
@@ -287,6 +314,20 @@ fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now:
         )
         .optional()?;
     Ok(id)
+}
+
+/// Changes a message that is still queued. One that stands in a cycle's conversation stays as the mind has seen it. A
+/// message that the present mind couldn't answer may be answerable now.
+fn apply_edit(tx: &Transaction<'_>, bot_id: i64, edit: &Edit) -> Result<usize> {
+    let changed = tx
+        .prepare_cached(
+            "UPDATE incoming_messages SET message_text = ?4, raw = COALESCE(?5, raw), held_for = NULL
+             WHERE bot_id = ?1 AND chat_id = ?2 AND channel_message_id = ?3 AND processed = 0
+               AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = incoming_messages.cycle_id
+                               AND c.state IN ('running', 'waiting', 'parked'))",
+        )?
+        .execute((bot_id, edit.chat_id, edit.channel_message_id, &edit.text, &edit.raw))?;
+    Ok(changed)
 }
 
 /// Writes down which cycle has taken messages up.

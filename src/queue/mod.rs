@@ -12,7 +12,7 @@ mod outbox;
 mod reminders;
 mod upkeep;
 
-pub use inbox::{Accepted, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
+pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};

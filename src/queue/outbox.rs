@@ -278,13 +278,22 @@ impl Store {
 
     /// Messages not fully delivered, oldest first.
     pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
-        let mut statement = self.conn.prepare(
+        self.undelivered_where("TRUE", [])
+    }
+
+    /// Where the delivery of one message stands; `None` once every part was confirmed.
+    pub fn undelivered_message(&self, id: i64) -> Result<Option<Undelivered>> {
+        Ok(self.undelivered_where("o.id = ?1", [id])?.pop())
+    }
+
+    fn undelivered_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Undelivered>> {
+        let mut statement = self.conn.prepare(&format!(
             "SELECT o.id, o.chat_id, COALESCE(max(p.state), 'planned'), o.created_at, max(p.not_before), max(p.error),
                     COALESCE(max(p.attempts), 0)
              FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.state != 'sent'
-             WHERE o.sent_at IS NULL GROUP BY o.id ORDER BY o.id LIMIT 200",
-        )?;
-        let rows = statement.query_map([], |row| {
+             WHERE o.sent_at IS NULL AND {condition} GROUP BY o.id ORDER BY o.id LIMIT 200",
+        ))?;
+        let rows = statement.query_map(values, |row| {
             Ok(Undelivered {
                 id: row.get(0)?,
                 chat_id: row.get(1)?,

@@ -19,6 +19,15 @@ fn texts(store: &Store) -> Vec<String> {
         .collect()
 }
 
+fn batch(bot_id: i64, next_offset: i64, messages: &[NewIncoming]) -> Batch {
+    Batch {
+        bot_id,
+        next_offset,
+        messages: messages.to_vec(),
+        ..Batch::default()
+    }
+}
+
 #[test]
 fn the_documented_columns_are_enough_to_queue_a_message_by_hand() {
     let world = World::new();
@@ -51,12 +60,12 @@ fn a_processed_row_is_not_in_the_queue() {
 #[test]
 fn a_second_delivery_of_an_update_is_stored_once_per_bot() {
     let mut world = World::new();
-    let batch = [update(7, 41, "hello"), update(7, 42, "again")];
-    let first = world.store.accept(1, 43, &batch, &[], 0, at(0)).unwrap();
+    let messages = [update(7, 41, "hello"), update(7, 42, "again")];
+    let first = world.store.accept(&batch(1, 43, &messages), at(0)).unwrap();
     assert_eq!(first.stored.len(), 2);
-    let second = world.store.accept(1, 43, &batch, &[], 0, at(1)).unwrap();
+    let second = world.store.accept(&batch(1, 43, &messages), at(1)).unwrap();
     assert_eq!(second, Accepted::default());
-    let other_bot = world.store.accept(2, 43, &batch, &[], 0, at(1)).unwrap();
+    let other_bot = world.store.accept(&batch(2, 43, &messages), at(1)).unwrap();
     assert_eq!(other_bot.stored.len(), 2);
     assert_eq!(texts(&world.store), ["hello", "again", "hello", "again"]);
 }
@@ -67,13 +76,13 @@ fn the_offset_is_what_was_given_even_when_ids_start_again_lower() {
     assert_eq!(world.store.next_offset(1).unwrap(), None);
     world
         .store
-        .accept(1, 900_000_001, &[update(7, 900_000_000, "old")], &[], 0, at(0))
+        .accept(&batch(1, 900_000_001, &[update(7, 900_000_000, "old")]), at(0))
         .unwrap();
     world
         .store
-        .accept(1, 13, &[update(7, 12, "after a quiet week")], &[], 0, at(1))
+        .accept(&batch(1, 13, &[update(7, 12, "after a quiet week")]), at(1))
         .unwrap();
-    world.store.accept(2, 5, &[], &[], 0, at(1)).unwrap();
+    world.store.accept(&batch(2, 5, &[]), at(1)).unwrap();
     assert_eq!(world.store.next_offset(1).unwrap(), Some(13));
     assert_eq!(world.store.next_offset(2).unwrap(), Some(5));
     assert_eq!(texts(&world.store), ["old", "after a quiet week"]);
@@ -82,12 +91,17 @@ fn the_offset_is_what_was_given_even_when_ids_start_again_lower() {
 #[test]
 fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
     let mut world = World::new();
-    world.store.accept(1, 10, &[], &[], 0, at(0)).unwrap();
+    world.store.accept(&batch(1, 10, &[]), at(0)).unwrap();
     world.by_hand("CREATE TRIGGER refuse BEFORE UPDATE ON poll_state BEGIN SELECT RAISE(ABORT, 'no'); END;");
     let answer = outgoing(7, "a command's answer");
-    let refused = world
-        .store
-        .accept(1, 20, &[update(7, 19, "lost?")], &[answer], 3, at(1));
+    let refused = world.store.accept(
+        &Batch {
+            answers: vec![answer],
+            strangers: 3,
+            ..batch(1, 20, &[update(7, 19, "lost?")])
+        },
+        at(1),
+    );
     assert!(refused.is_err());
     assert_eq!(texts(&world.store), [""; 0]);
     assert_eq!(world.store.next_offset(1).unwrap(), Some(10));
@@ -98,8 +112,26 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
 #[test]
 fn of_strangers_only_a_count_is_kept() {
     let mut world = World::new();
-    world.store.accept(1, 2, &[], &[], 2, at(0)).unwrap();
-    world.store.accept(1, 3, &[], &[], 1, at(1)).unwrap();
+    world
+        .store
+        .accept(
+            &Batch {
+                strangers: 2,
+                ..batch(1, 2, &[])
+            },
+            at(0),
+        )
+        .unwrap();
+    world
+        .store
+        .accept(
+            &Batch {
+                strangers: 1,
+                ..batch(1, 3, &[])
+            },
+            at(1),
+        )
+        .unwrap();
     assert_eq!(world.store.count("strangers").unwrap(), 3);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM incoming_messages"), 0);
 }

@@ -86,7 +86,7 @@ fn an_attempt_of_a_dead_sender_is_repeated_once_and_marked() {
     assert!(!claimed.is_repeat);
     assert_eq!(claim(&mut world, 1), None, "nobody else may send it meanwhile");
     assert!(
-        world.store.has_deliverable(at(1)).unwrap(),
+        world.store.has_doubtful().unwrap(),
         "there is something to settle"
     );
     assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 1);

@@ -9,6 +9,8 @@ mod git;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod units;

@@ -3,6 +3,7 @@
 
 pub(crate) mod claude;
 pub(crate) mod env;
+pub(crate) mod git_http;
 pub(crate) mod http;
 pub(crate) mod telegram;
 mod telegram_server;

@@ -13,6 +13,8 @@ mod health;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod units;

@@ -63,7 +63,10 @@ impl TestEnv {
             .set("TIMEZONE", "Europe/Berlin")
             .set("REVEILLE_NOW", NOW);
         env.set("HOME", &env.path("home").display().to_string());
-        #[expect(clippy::disallowed_methods, reason = "the programs are found where the test's own are")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the programs are found where the test's own are"
+        )]
         env.set("PATH", &std::env::var("PATH").unwrap());
         env.set("GIT_CONFIG_NOSYSTEM", "1").set("QUIET_HOURS", "none");
         env

@@ -211,7 +211,7 @@ fn recent(exchanges: &[Exchange], tz: Tz) -> String {
         let words = clip(&exchange.text, MAX_EXCHANGE_CHARS);
         text.push_str(&format!(
             "\n<said by=\"{}\" at=\"{at}\">\n{}\n</said>",
-            escape(who),
+            attribute(who),
             escape(&words)
         ));
     }
@@ -227,13 +227,13 @@ fn messages(messages: &[&Incoming], now: DateTime<Utc>, tz: Tz) -> String {
         text.push_str(&format!(
             "\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"",
             message.id,
-            escape(&message.kind)
+            attribute(&message.kind)
         ));
         if let Some(name) = &message.sender_name {
-            text.push_str(&format!(" from=\"{}\"", escape(name)));
+            text.push_str(&format!(" from=\"{}\"", attribute(name)));
         }
         if let Some(name) = &message.forwarded_from {
-            text.push_str(&format!(" forwarded_from=\"{}\"", escape(name)));
+            text.push_str(&format!(" forwarded_from=\"{}\"", attribute(name)));
         }
         text.push_str(">\n");
         if let Some(quoted) = &message.quoted {
@@ -263,11 +263,17 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
+/// A value between quotes. It stands on one line: what reads messages back takes a line's end for the element's.
+fn attribute(value: &str) -> String {
+    escape(&value.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 fn unescape(text: &str) -> String {
     text.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
 }
 
-fn clip(text: &str, max_chars: usize) -> String {
+/// A text within a bound; the cut is said.
+pub(super) fn clip(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text.to_owned();
     }

@@ -97,6 +97,10 @@ pub struct Cycle {
     pub open: Vec<i64>,
     /// All messages that were ever in the conversation.
     pub messages: Vec<i64>,
+    /// Messages that were put aside for another mind.
+    pub kept: Vec<i64>,
+    /// Keys of the reasons that it was told of, which are reasons no more once it has ended.
+    pub handles: Vec<String>,
     /// Texts sent to the asking chat.
     pub replies: usize,
     /// The last plan.
@@ -111,6 +115,8 @@ pub struct Cycle {
     rounds: u32,
     continuations: u32,
     was_asked_for_answer: bool,
+    /// Whether the next turn goes on with the text of the last one: that was paused, or cut off.
+    is_text_open: bool,
     /// Text of the last turn, and of those it continues.
     text: String,
 }
@@ -126,6 +132,8 @@ impl Cycle {
             },
             open: Vec::new(),
             messages: Vec::new(),
+            kept: Vec::new(),
+            handles: Vec::new(),
             replies: 0,
             plan: None,
             receipts: Vec::new(),
@@ -135,6 +143,7 @@ impl Cycle {
             rounds: 0,
             continuations: 0,
             was_asked_for_answer: false,
+            is_text_open: false,
             text: String::new(),
         }
     }
@@ -151,7 +160,8 @@ impl Cycle {
     /// Takes an entry into account.
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
-            Entry::Said { raw, messages } => {
+            Entry::Said { raw, messages, handles } => {
+                self.handles.extend(handles.iter().cloned());
                 self.conversation.messages.push(raw.clone());
                 self.open.extend(messages);
                 self.messages.extend(messages);
@@ -162,6 +172,7 @@ impl Cycle {
                 }
                 if !messages.is_empty() {
                     self.was_asked_for_answer = false;
+                    self.is_text_open = false;
                     self.text.clear();
                 }
                 self.phase = Phase::Asking;
@@ -185,6 +196,9 @@ impl Cycle {
                         what: receipt.clone(),
                     });
                     self.replies += usize::from(name == "reply");
+                    if name == "keep" {
+                        self.kept.extend(closed);
+                    }
                 }
                 self.open.retain(|id| !closed.contains(id));
             }
@@ -248,6 +262,15 @@ impl Cycle {
         self.usage += usage;
         self.turns += 1;
         self.conversation.messages.extend(assistant_message(content));
+        if !std::mem::take(&mut self.is_text_open) {
+            self.text.clear();
+        }
+        self.text.push_str(&text_of(content));
+        if matches!(stop, Stop::Refusal(_)) {
+            // Nothing of a refused turn runs, and nothing is sent after it.
+            self.phase = Phase::Spoken(stop.clone());
+            return;
+        }
         let calls: Vec<_> = tool_calls(content, stop)
             .into_iter()
             .map(|call| Pending {
@@ -260,20 +283,12 @@ impl Cycle {
                 outcome: None,
             })
             .collect();
-        if !matches!(stop, Stop::PauseTurn) && !self.is_continuing() {
-            self.text.clear();
-        }
-        self.text.push_str(&text_of(content));
+        self.is_text_open = calls.is_empty() && matches!(stop, Stop::PauseTurn | Stop::MaxTokens);
         self.phase = match stop {
             _ if !calls.is_empty() => Phase::Acting(calls),
             Stop::PauseTurn => Phase::Asking,
             _ => Phase::Spoken(stop.clone()),
         };
-    }
-
-    /// Whether the last request asked to go on with a text that was cut off.
-    fn is_continuing(&self) -> bool {
-        self.continuations > 0 && !self.text.is_empty()
     }
 
     fn outcome(&mut self, call: &str, name: &str, content: &str, is_error: bool) {

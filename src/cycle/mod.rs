@@ -17,13 +17,15 @@ mod prepare;
 mod resume;
 mod upkeep;
 pub mod verify;
+mod waiting;
 pub mod wake;
 
 use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-pub use observe::mind_of;
+pub use observe::{day_begin, mind_called, mind_of};
+pub use waiting::{Waiting, waiting};
 
 use crate::{
     channel::Channel,
@@ -153,8 +155,10 @@ pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Res
         )?;
     }
     let mut report = Report::default();
-    for _ in 0..MAX_LOOKS {
-        if *context.stop.borrow() || !observe::is_anything_due(&store, context)? {
+    for look in 0..MAX_LOOKS {
+        // What ended in doubt in this very wake is the next one's to repeat.
+        let settles_doubts = look == 0 && context.channel.is_some() && store.has_doubtful()?;
+        if *context.stop.borrow() || !settles_doubts && !observe::is_anything_due(&store, context)? {
             break;
         }
         let me = crate::process::Identity::current();
@@ -170,7 +174,7 @@ pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Res
             Err(error) => return Err(WakeError::Lock(error)),
         };
         let mut wake = Wake::begin(context, &mut store, lock, me, trigger, &mut report)?;
-        let ran = wake.run().await;
+        let ran = wake.run(settles_doubts).await;
         let ended = wake.end();
         let did_something = ran?;
         ended?;

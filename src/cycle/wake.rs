@@ -43,8 +43,6 @@ pub(super) struct Live {
     pub(super) world: World,
     pub(super) plan_file: PlanFile,
     pub(super) account: Account,
-    /// Keys that are reasons no more once it has ended.
-    pub(super) handled: Vec<(String, String)>,
 }
 
 /// What a cycle leaves at its end, whatever it was about.
@@ -53,7 +51,8 @@ pub(super) struct Ending {
     pub(super) messages: Vec<i64>,
     pub(super) account: Account,
     pub(super) staged: Vec<StagedFile>,
-    pub(super) handled: Vec<(String, String)>,
+    /// Keys that are reasons no more.
+    pub(super) handled: Vec<String>,
     pub(super) plan_file: PlanFile,
     /// Whether a person's commits were taken note of in it.
     pub(super) sees_commits: bool,
@@ -85,12 +84,14 @@ impl<'a> Wake<'a> {
     }
 
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
-    pub(super) async fn run(&mut self) -> Result<bool, WakeError> {
+    pub(super) async fn run(&mut self, settles_doubts: bool) -> Result<bool, WakeError> {
         let repo = self.open_repo()?;
         if self.store.handled(observe::HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;
         }
-        self.store.recover_outbox(self.fence, self.now())?;
+        if settles_doubts {
+            self.store.recover_outbox(self.fence, self.now())?;
+        }
         let mut has_worked = self.upkeep(&repo).await?;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
@@ -140,6 +141,12 @@ impl<'a> Wake<'a> {
             .notes
             .push(format!("The memory at {} was {how}.", config.repo_dir().display()));
         self.report.outcome = WakeOutcome::Worked;
+        // What people commit from now on is news.
+        if let Some(head) = repo.head()? {
+            let now = self.now();
+            self.store
+                .set_handled(self.fence, observe::HEAD_SEEN, &head.to_string(), now)?;
+        }
         Ok(repo)
     }
 
@@ -201,12 +208,11 @@ impl<'a> Wake<'a> {
         observation.person_commits = observe::person_commits(self.store, repo)?;
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
-        let opening = self.opening(&mut cycle, &world, &observation, &ids)?;
+        let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
         self.store
             .begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        let handled = reasons.iter().filter_map(Reason::handled_key).collect();
         self.carry_on(
             repo,
             Live {
@@ -215,7 +221,6 @@ impl<'a> Wake<'a> {
                 world,
                 plan_file,
                 account,
-                handled,
             },
         )
         .await
@@ -233,20 +238,20 @@ impl<'a> Wake<'a> {
             world,
             plan_file,
             mut account,
-            handled,
         } = live;
         account
             .receipts
             .extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.not_done = not_done;
-        self.report.answered += state.messages.iter().filter(|id| !state.open.contains(id)).count();
+        let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
+        self.report.answered += state.messages.iter().filter(is_answered).count();
         let staged = world.documents.staged();
         let ending = Ending {
             cycle,
             messages: state.messages,
             account,
             staged,
-            handled,
+            handled: state.handles,
             plan_file,
             sees_commits: true,
         };

@@ -11,7 +11,7 @@ mod outbox;
 mod reminders;
 mod upkeep;
 
-pub use inbox::{Accepted, Exchange, Incoming, NewIncoming};
+pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;

@@ -4,18 +4,28 @@
 //! thing and its yardstick take turns, round by round, and a figure's ratio is the median of the rounds' ratios: what
 //! disturbs the machine disturbs both. A bound that is missed makes the run fail.
 
+// `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
+#[cfg(test)]
 mod bot;
+#[cfg(test)]
 mod idle;
+#[cfg(test)]
 mod measure;
+#[cfg(test)]
 mod memory;
+#[cfg(test)]
 mod message;
+#[cfg(test)]
 mod rss;
+#[cfg(test)]
 mod sizes;
+#[cfg(test)]
 mod storing;
 #[cfg(test)]
-#[expect(dead_code, unused_imports, reason = "the tests need more of it than the benchmark")]
+#[expect(dead_code, reason = "the tests need more of it than the benchmark")]
 #[path = "../../tests/integration/support/mod.rs"]
 mod support;
+#[cfg(test)]
 mod table;
 
 use std::{io::Write as _, process::ExitCode};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reveille::queue::{NewIncoming, Store};
+use reveille::queue::{Batch, NewIncoming, Store};
 use rusqlite::Connection;
 
 use super::{
@@ -68,11 +68,17 @@ fn batch(next: &mut i64) -> Vec<NewIncoming> {
 }
 
 fn accept(store: &mut Store, next: &mut i64, now: DateTime<Utc>) -> Duration {
-    let batches: Vec<_> = (0..BATCHES).map(|_| batch(next)).collect();
+    let batches: Vec<_> = (0..BATCHES)
+        .map(|_| Batch {
+            bot_id: BOT_ID,
+            messages: batch(next),
+            next_offset: *next + 1,
+            ..Batch::default()
+        })
+        .collect();
     timed(|| {
         for batch in &batches {
-            let offset = batch.last().and_then(|last| last.update_id).unwrap() + 1;
-            let accepted = store.accept(BOT_ID, offset, batch, &[], 0, now).unwrap();
+            let accepted = store.accept(batch, now).unwrap();
             assert_eq!(accepted.stored.len(), BATCH);
         }
     })

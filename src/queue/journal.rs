@@ -395,7 +395,7 @@ impl Store {
     }
 
     /// Ends a cycle: its state, its commit, the keys it handled and the repairs it noted, in one transaction. A cycle that
-    /// didn't succeed gives its unanswered messages back with one more attempt against them, until they are dead letters.
+    /// didn't succeed gives its unanswered messages back with one more attempt against them; the third puts them aside as dead.
     pub fn end_cycle(&mut self, fence: Fence, id: &str, end: &CycleEnd<'_>, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| {
             tx.execute(

@@ -96,8 +96,19 @@ pub struct Undelivered {
     pub attempts: i64,
 }
 
-/// What a running cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push.
-const DELIVERABLE: &str = "NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = o.cycle_id AND c.state = 'running')";
+/// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
+/// cycle has to wait leaves while it waits.
+const DELIVERABLE: &str = "NOT EXISTS (
+    SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
+    AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind != 'notice'))";
+
+/// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
+/// the next wake repeats. A bound `?2` (a choice of messages) lifts the order between messages, not that of their parts.
+const HELD_BACK: &str = "EXISTS (
+    SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
+    WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL
+      AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
+      AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
 
 impl Store {
     /// Plans a message outside a cycle; `None` when its key was already told.
@@ -116,10 +127,7 @@ impl Store {
                AND (p.not_before IS NULL OR p.not_before <= ?1)
                AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
                AND {DELIVERABLE}
-               AND NOT EXISTS (
-                   SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
-                   WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND e.state IN ('planned', 'attempting')
-                     AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))
+               AND NOT {HELD_BACK}
              ORDER BY o.id, p.part LIMIT 1"
         );
         self.write(|tx| {
@@ -152,7 +160,8 @@ impl Store {
         })
     }
 
-    /// Writes down how the attempt at a claimed part ended.
+    /// Writes down how the attempt at a claimed part ended. A sender that was taken for dead and reports late is heard only
+    /// if the part did arrive: whatever else it says is of an attempt that nobody waits for any more.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
         let (state, not_before, id, error) = match outcome {
             PartOutcome::Sent(id) => ("sent", None, Some(*id), None),
@@ -164,8 +173,18 @@ impl Store {
             tx.execute(
                 "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
                      error = ?6, changed_at = ?7, sender = NULL
-                 WHERE outgoing_id = ?1 AND part = ?2 AND state IN ('attempting', 'unknown')",
-                (claimed.outgoing_id, claimed.part, state, not_before, id, error, rfc3339(now)),
+                 WHERE outgoing_id = ?1 AND part = ?2
+                   AND (?3 = 'sent' OR state IN ('attempting', 'unknown') AND attempts = ?8)",
+                rusqlite::params![
+                    claimed.outgoing_id,
+                    claimed.part,
+                    state,
+                    not_before,
+                    id,
+                    error,
+                    rfc3339(now),
+                    claimed.attempts
+                ],
             )?;
             tx.execute(
                 "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
@@ -176,31 +195,18 @@ impl Store {
         })
     }
 
-    /// Settles what dead senders left: an attempt without an owner is in doubt, and a part in doubt is planned once more,
-    /// to be marked as a repeat. Called once at the start of a wake, before it sends anything. Returns how many parts will be repeated.
+    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt without a living owner is
+    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
     pub fn recover_outbox(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
+        let orphans = self.orphaned_attempts()?;
         self.fenced(fence, |tx| {
-            let mut statement =
-                tx.prepare("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
-            let attempting = statement
-                .query_map([], |row| {
-                    Ok((
-                        row.get::<_, i64>(0)?,
-                        row.get::<_, i64>(1)?,
-                        row.get::<_, Option<String>>(2)?,
-                    ))
-                })?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            for (id, part, sender) in attempting {
-                let owner = sender.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
-                if owner.is_none_or(|owner| !owner.is_alive()) {
-                    tx.execute(
-                        "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
-                             error = 'the sender died while sending'
-                         WHERE outgoing_id = ?1 AND part = ?2",
-                        (id, part, rfc3339(now)),
-                    )?;
-                }
+            for (id, part) in orphans {
+                tx.execute(
+                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
+                         error = 'the sender died while sending'
+                     WHERE outgoing_id = ?1 AND part = ?2 AND state = 'attempting'",
+                    (id, part, rfc3339(now)),
+                )?;
             }
             let repeats = tx.execute(
                 "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
@@ -211,25 +217,59 @@ impl Store {
         })
     }
 
-    /// Whether something may be sent now, or has to be settled after a dead sender.
+    /// Whether an earlier wake left a part in doubt that [`Store::recover_outbox`] would repeat.
+    pub fn has_doubtful(&self) -> Result<bool> {
+        let is_unknown = self.conn.query_row(
+            "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
+            [],
+            |row| row.get::<_, bool>(0),
+        )?;
+        Ok(is_unknown || !self.orphaned_attempts()?.is_empty())
+    }
+
+    /// Whether something may be sent now.
     pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (
                  SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
                  WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
-                   AND (p.part IS NULL OR p.state = 'attempting' OR p.state = 'unknown' AND p.repeats = 0
-                        OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1)))"
+                   AND (p.part IS NULL
+                        OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1) AND NOT {HELD_BACK}))"
         );
+        let none: Option<String> = None;
         Ok(self
             .conn
             .prepare_cached(&sql)?
-            .query_row([rfc3339(now)], |row| row.get(0))?)
+            .query_row((rfc3339(now), none), |row| row.get(0))?)
     }
 
-    /// When the next waiting part may be tried, if one waits.
+    /// Parts that a process was sending when it died, as (message, part).
+    fn orphaned_attempts(&self) -> Result<Vec<(i64, i64)>> {
+        let mut statement = self
+            .conn
+            .prepare_cached("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
+        let attempting = statement
+            .query_map([], |row| {
+                Ok(((row.get(0)?, row.get(1)?), row.get::<_, Option<String>>(2)?))
+            })?
+            .collect::<rusqlite::Result<Vec<((i64, i64), Option<String>)>>>()?;
+        let is_orphaned = |sender: &Option<String>| {
+            let owner = sender
+                .as_ref()
+                .and_then(|text| serde_json::from_str::<Identity>(text).ok());
+            owner.is_none_or(|owner| !owner.is_alive())
+        };
+        Ok(attempting
+            .into_iter()
+            .filter(|(_, sender)| is_orphaned(sender))
+            .map(|(part, _)| part)
+            .collect())
+    }
+
+    /// When the next part that was told to wait may be tried.
     pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
         let text: Option<String> = self.conn.query_row(
-            "SELECT min(COALESCE(not_before, '')) FROM outgoing_parts WHERE state = 'planned'",
+            "SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'",
             [],
             |row| row.get(0),
         )?;
@@ -238,13 +278,22 @@ impl Store {
 
     /// Messages not fully delivered, oldest first.
     pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
-        let mut statement = self.conn.prepare(
+        self.undelivered_where("TRUE", [])
+    }
+
+    /// Where the delivery of one message stands; `None` once every part was confirmed.
+    pub fn undelivered_message(&self, id: i64) -> Result<Option<Undelivered>> {
+        Ok(self.undelivered_where("o.id = ?1", [id])?.pop())
+    }
+
+    fn undelivered_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Undelivered>> {
+        let mut statement = self.conn.prepare(&format!(
             "SELECT o.id, o.chat_id, COALESCE(max(p.state), 'planned'), o.created_at, max(p.not_before), max(p.error),
                     COALESCE(max(p.attempts), 0)
              FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.state != 'sent'
-             WHERE o.sent_at IS NULL GROUP BY o.id ORDER BY o.id LIMIT 200",
-        )?;
-        let rows = statement.query_map([], |row| {
+             WHERE o.sent_at IS NULL AND {condition} GROUP BY o.id ORDER BY o.id LIMIT 200",
+        ))?;
+        let rows = statement.query_map(values, |row| {
             Ok(Undelivered {
                 id: row.get(0)?,
                 chat_id: row.get(1)?,

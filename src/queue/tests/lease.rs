@@ -1,0 +1,114 @@
+use super::*;
+
+#[test]
+fn each_holder_gets_the_next_fence_and_is_written_down() {
+    let mut world = World::new();
+    let first = world.fence;
+    let second = world.store.take_lease(&dead(), at(5)).unwrap();
+    assert!(second > first);
+    let holder = world.store.holder().unwrap().unwrap();
+    assert_eq!(
+        (holder.fence, holder.is_locked, holder.locked_at),
+        (second, true, Some(at(5)))
+    );
+    assert_eq!(holder.identity, Some(dead()));
+    world.store.release_lease(first).unwrap();
+    assert!(
+        world.store.holder().unwrap().unwrap().is_locked,
+        "the one who lost it can't free it"
+    );
+    world.store.release_lease(second).unwrap();
+    let holder = world.store.holder().unwrap().unwrap();
+    assert_eq!(
+        (holder.is_locked, holder.locked_at, holder.identity),
+        (false, None, None)
+    );
+}
+
+/// Every verb of a wake, as (name, call).
+fn verbs() -> Vec<(&'static str, fn(&mut Store, Fence) -> Result<()>)> {
+    vec![
+        ("begin_cycle", |s, f| {
+            s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], at(9))
+        }),
+        ("record", |s, f| {
+            s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(7, "x"))], at(9))
+        }),
+        ("change", |s, f| {
+            s.change(f, "c1", &[Change::Send(outgoing(7, "x"))], at(9))
+        }),
+        ("resume_cycle", |s, f| s.resume_cycle(f, "c1", true)),
+        ("pause_cycle", |s, f| s.pause_cycle(f, "c1", at(9), "why")),
+        ("end_cycle", |s, f| {
+            let end = CycleEnd {
+                state: CycleState::Done,
+                commit_id: Some("abc"),
+                error: None,
+                handled: &["k".to_owned()],
+                repairs: &[],
+                failed_messages: &[1],
+            };
+            s.end_cycle(f, "c1", &end, at(9))
+        }),
+        ("fire", |s, f| s.fire(f, &[], at(9))),
+        ("book", |s, f| s.book(f, "c1", "m", &Spent::default(), false, at(9))),
+        ("upkeep_ok", |s, f| s.upkeep_ok(f, "push", at(9))),
+        ("upkeep_failed", |s, f| {
+            s.upkeep_failed(f, "push", "why", None, at(9)).map(drop)
+        }),
+        ("set_handled", |s, f| s.set_handled(f, "k", "v", at(9))),
+        ("recover_outbox", |s, f| s.recover_outbox(f, at(9)).map(drop)),
+    ]
+}
+
+/// All that a wake could have changed, as text.
+fn contents(world: &World) -> String {
+    let mut all = String::new();
+    for table in [
+        "incoming_messages",
+        "outgoing_messages",
+        "outgoing_parts",
+        "cycles",
+        "cycle_journal",
+        "cycle_files",
+        "reminders",
+        "reminder_firings",
+        "ledger",
+        "upkeep",
+        "handled",
+    ] {
+        let mut statement = world.store.conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let columns = statement.column_count();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            for column in 0..columns {
+                all.push_str(&format!("{table}.{column}={:?};", row.get_ref(column).unwrap()));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
+    let mut world = World::new();
+    world.store.say(7, "hello", at(0)).unwrap();
+    world.begin("c1");
+    world.plan(7, "in doubt");
+    world.store.claim_part(None, &dead(), at(0)).unwrap();
+    let lost = world.fence;
+    let held = world.store.take_lease(&me(), at(1)).unwrap();
+    let before = contents(&world);
+    for (name, verb) in verbs() {
+        let error = verb(&mut world.store, lost).unwrap_err();
+        assert!(
+            matches!(error, StoreError::LeaseLost { held: h, now } if (Fence(h), Fence(now)) == (lost, held)),
+            "{name}: {error}"
+        );
+        assert_eq!(contents(&world), before, "{name}");
+    }
+    for (name, verb) in verbs() {
+        verb(&mut world.store, held).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    assert_ne!(contents(&world), before);
+}

@@ -1,0 +1,98 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+fn mode(path: &std::path::Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_database_and_its_log_are_readable_by_their_owner_alone() {
+    let world = World::new();
+    assert_eq!(mode(&world.path()), 0o600);
+    assert_eq!(mode(&world.path().with_extension("db-wal")), 0o600);
+    assert_eq!(world.store.path(), world.path());
+}
+
+#[test]
+fn it_syncs_each_commit_and_bounds_its_log() {
+    let world = World::new();
+    let store = Store::open(&world.path()).unwrap();
+    let pragma = |name: &str| {
+        store
+            .conn
+            .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    assert_eq!(pragma("synchronous"), 2, "FULL");
+    assert_eq!(pragma("fullfsync"), 1);
+    assert_eq!(pragma("foreign_keys"), 1);
+    assert_eq!(pragma("journal_size_limit"), WAL_LIMIT_BYTES);
+    assert_eq!(world.value::<String>("PRAGMA journal_mode"), "wal");
+}
+
+#[test]
+fn what_was_written_is_there_when_it_is_opened_again() {
+    let mut world = World::new();
+    world.store.say(0, "keep me", at(0)).unwrap();
+    let again = Store::open(&world.path()).unwrap();
+    assert_eq!(again.queued().unwrap()[0].text, "keep me");
+    assert_eq!(again.integrity().unwrap(), Ok(()));
+    let looking = Store::open_read_only(&world.path()).unwrap().unwrap();
+    assert_eq!(looking.queued().unwrap().len(), 1);
+    assert!(looking.conn.execute("DELETE FROM incoming_messages", []).is_err());
+}
+
+#[test]
+fn looking_makes_no_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    assert!(Store::open_read_only(&path).unwrap().is_none());
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let world = World::new();
+    world.by_hand("PRAGMA user_version = 99");
+    let refused = Store::open(&world.path()).map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::Newer { found: 99, .. }), "{refused}");
+    assert!(refused.to_string().contains("a newer reveille has used it"));
+    assert_eq!(world.value::<i64>("PRAGMA user_version"), 99);
+}
+
+#[test]
+fn an_empty_file_is_a_database_to_be_made_and_a_damaged_one_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    std::fs::write(&path, "").unwrap();
+    Store::open(&path).unwrap().say(0, "hello", at(0)).unwrap();
+    let damaged = dir.path().join("damaged.db");
+    std::fs::write(
+        &damaged,
+        "this is a letter, not a database, and long enough to be told from one".repeat(20),
+    )
+    .unwrap();
+    let refused = Store::open(&damaged).map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::Damaged(_)), "{refused}");
+}
+
+#[test]
+fn many_can_open_a_new_database_at_once() {
+    for _ in 0..10 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("messages.db");
+        let barrier = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (path, barrier) = (&path, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    Store::open(path).unwrap().say(number, "me too", at(0)).unwrap();
+                });
+            }
+        });
+        assert_eq!(Store::open(&path).unwrap().queued().unwrap().len(), 8);
+        assert_eq!(mode(&path), 0o600);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
 use super::{complain, failed, print};
@@ -9,7 +10,7 @@ use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Context, Report, WakeOutcome},
-    queue::Store,
+    queue::{Store, StoreError},
     repo::Repo,
 };
 
@@ -124,32 +125,34 @@ fn once(config: &Config, arguments: &Arguments, say: Option<&str>) -> ExitCode {
         .filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c))
         .take(40)
         .collect();
-    with_context(config, async |context| {
-        let result = cycle::once(context, &trigger, say).await;
-        match result {
-            Ok(report) => show_report(context, &report, arguments),
-            Err(error) => {
-                let why = context.redactor.redact(&error.to_string());
-                if arguments.json {
-                    let report = Report {
-                        outcome: WakeOutcome::Failed,
-                        error: Some(why.clone()),
-                        ..Report::default()
-                    };
-                    print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
-                }
-                complain(&format!(
-                    "failed: {why}\nWhat was said stays queued; the next wake goes on from here."
-                ));
-                match error {
-                    cycle::WakeError::Repo(crate::repo::RepoError::Configuration(_)) => {
-                        ExitCode::from(super::EXIT_CONFIG)
-                    }
-                    _ => ExitCode::from(super::EXIT_FAILED),
-                }
+    with_context(config, async |context| match look(context, &trigger, say).await {
+        Ok((report, mut store)) => show_report(context, &mut store, &report, arguments),
+        Err(error) => {
+            let why = context.redactor.redact(&error.to_string());
+            if arguments.json {
+                let report = Report {
+                    outcome: WakeOutcome::Failed,
+                    error: Some(why.clone()),
+                    ..Report::default()
+                };
+                print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
+            }
+            complain(&format!(
+                "failed: {why}\nWhat was said stays queued; the next wake goes on from here."
+            ));
+            match error {
+                cycle::WakeError::Repo(crate::repo::RepoError::Configuration(_)) => ExitCode::from(super::EXIT_CONFIG),
+                _ => ExitCode::from(super::EXIT_FAILED),
             }
         }
     })
+}
+
+/// One wake, and the store that it used, for what is shown of it.
+async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), cycle::WakeError> {
+    let mut store = cycle::open_store(context.config)?;
+    let report = cycle::once(context, &mut store, trigger, say).await?;
+    Ok((report, store))
 }
 
 /// Wakes whenever something is due, until it is asked to end.
@@ -158,10 +161,10 @@ fn stay(config: &Config, arguments: &Arguments) -> ExitCode {
         let mut stop = context.stop.clone();
         tracing::info!("staying; SIGTERM ends it");
         loop {
-            match cycle::once(context, "stay", None).await {
-                Ok(report) if report.outcome == WakeOutcome::Idle => {}
-                Ok(report) => {
-                    show_report(context, &report, arguments);
+            match look(context, "stay", None).await {
+                Ok((report, _)) if report.outcome == WakeOutcome::Idle => {}
+                Ok((report, mut store)) => {
+                    show_report(context, &mut store, &report, arguments);
                 }
                 Err(error) => complain(&format!("failed: {}", context.redactor.redact(&error.to_string()))),
             }
@@ -206,14 +209,14 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
 }
 
 /// Prints what a wake did, and the replies to the console that weren't shown yet.
-fn show_report(context: Context<'_>, report: &Report, arguments: &Arguments) -> ExitCode {
+fn show_report(context: Context<'_>, store: &mut Store, report: &Report, arguments: &Arguments) -> ExitCode {
     for note in &report.notes {
         complain(note);
     }
     let shown = if arguments.no_console {
         Ok(Vec::new())
     } else {
-        show_console(context, arguments.json)
+        show_console(store, context.clock.now(), arguments.json)
     };
     if arguments.json {
         let mut report = report.clone();
@@ -253,14 +256,13 @@ fn show_report(context: Context<'_>, report: &Report, arguments: &Arguments) -> 
 }
 
 /// Shows console replies: printed first, then marked, so that one is rather shown twice than never.
-fn show_console(context: Context<'_>, as_json: bool) -> Result<Vec<String>, crate::queue::StoreError> {
-    let mut store = Store::open(&context.config.db_path())?;
+fn show_console(store: &mut Store, now: DateTime<Utc>, as_json: bool) -> Result<Vec<String>, StoreError> {
     let mut shown = Vec::new();
     for (id, text) in store.console_unshown()? {
         if !as_json {
             print(&format!("{}\n", text.trim_end()));
         }
-        store.mark_shown(id, context.clock.now())?;
+        store.mark_shown(id, now)?;
         shown.push(text);
     }
     Ok(shown)

@@ -175,6 +175,6 @@ impl Wake<'_> {
             },
             next,
         };
-        (firing, format!("Reminded: {}", what.text))
+        (firing, format!("Reminded of “{}”", what.text))
     }
 }

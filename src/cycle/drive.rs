@@ -293,7 +293,7 @@ impl Wake<'_> {
                 && !live.state.messages.contains(&message.id)
                 && orient::is_answerable(message, &mind, now)
         };
-        let new: Vec<&Incoming> = queued.iter().filter(is_new).collect();
+        let new: Vec<&Incoming> = queued.iter().filter(is_new).take(brief::MAX_MESSAGES).collect();
         if new.is_empty() {
             return Ok(false);
         }

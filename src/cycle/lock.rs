@@ -158,3 +158,108 @@ pub fn read(path: &Path) -> Option<Holder> {
     File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    use super::*;
+    use crate::{clock::parse_time, process};
+
+    fn now() -> DateTime<Utc> {
+        parse_time("2026-11-21T14:00:00Z").unwrap()
+    }
+
+    fn acquire(path: &Path) -> Result<WakeLock, LockError> {
+        WakeLock::try_acquire(path, &Identity::current(), now())
+    }
+
+    #[test]
+    fn one_holds_it_and_the_other_learns_who() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        assert!(!is_held(&path));
+        let mut lock = acquire(&path).unwrap();
+        assert!(is_held(&path));
+        lock.describe(&Identity::current(), now(), Some("c1"), Some(7), Some(3))
+            .unwrap();
+        let LockError::Held(Some(holder)) = acquire(&path).unwrap_err() else {
+            panic!("it is held")
+        };
+        assert_eq!(holder.identity(), Identity::current());
+        assert_eq!(
+            (holder.cycle_id.as_deref(), holder.chat_id, holder.thread_id),
+            (Some("c1"), Some(7), Some(3))
+        );
+        let said = LockError::Held(Some(holder)).to_string();
+        assert_eq!(
+            said,
+            format!(
+                "another wake is running (pid {}, since 2026-11-21T14:00:00.000Z)",
+                std::process::id()
+            )
+        );
+    }
+
+    #[test]
+    fn freed_it_is_emptied_but_never_unlinked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        drop(acquire(&path).unwrap());
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+        assert_eq!(read(&path), None);
+        let lock = acquire(&path).unwrap();
+        let metadata = std::fs::metadata(&path).unwrap();
+        assert_eq!((metadata.ino(), metadata.permissions().mode() & 0o777), (inode, 0o600));
+        drop(lock);
+        assert!(!is_held(&path));
+    }
+
+    #[test]
+    fn what_a_dead_holder_left_inside_is_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let long_line = r#"{"pid":1,"boot_id":"old","started_at":"x","cycle_id":null,"process_started":"y"}"#;
+        std::fs::write(&path, long_line).unwrap();
+        assert_eq!(read(&path).unwrap().pid, 1);
+        let _lock = acquire(&path).unwrap();
+        assert_eq!(
+            read(&path).unwrap().pid,
+            std::process::id(),
+            "the old line is gone to its last byte"
+        );
+    }
+
+    #[test]
+    fn a_child_does_not_hold_it_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let lock = acquire(&path).unwrap();
+        let none = std::process::Stdio::null;
+        let mut child = process::spawn_detached(Path::new("/bin/sleep"), &["60"], &[], none(), none()).unwrap();
+        drop(lock);
+        let is_free = acquire(&path).is_ok();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(is_free);
+    }
+
+    #[test]
+    fn damage_inside_is_no_holder_and_a_lock_that_cannot_be_made_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        for damage in ["{", "\u{0}\u{0}", "[]", "{\"pid\":-1}"] {
+            std::fs::write(&path, damage).unwrap();
+            assert_eq!(read(&path), None, "{damage:?}");
+        }
+        let nowhere = dir.path().join("nowhere/.wake-lock");
+        assert!(
+            acquire(&nowhere)
+                .unwrap_err()
+                .to_string()
+                .contains("nowhere/.wake-lock")
+        );
+        assert!(!is_held(&nowhere));
+    }
+}

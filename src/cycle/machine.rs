@@ -3,10 +3,12 @@
 //! [`Cycle::apply`] takes entries in the order in which they were journalled, [`Cycle::next`] says what follows. A fresh
 //! cycle and one that is resumed after a crash differ only in where their entries come from.
 
+use std::collections::BTreeSet;
+
 use crate::{
     model::{
         Conversation, Stop, Usage,
-        content::{assistant_message, text_of, tool_calls},
+        content::{ToolCall, assistant_message, text_of, tool_calls},
     },
     queue::Entry,
     tool::Plan,
@@ -14,6 +16,8 @@ use crate::{
 
 /// A cut-off text is continued at most this often.
 const MAX_CONTINUATIONS: u32 = 2;
+/// What is said when the context's limit was reached.
+const FULL: &str = "This conversation became too long for me to go on.";
 
 /// Bounds of one cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +81,10 @@ enum Phase {
     Asking,
     /// Calls of the last turn wait for outcomes.
     Acting(Vec<Pending>),
-    /// The last turn called nothing.
+    /// The last turn called nothing, or was refused.
     Spoken(Stop),
+    /// The last turn can't be sent back: it is left out of the conversation and asked for anew.
+    Unusable,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +92,20 @@ struct Pending {
     request: Request,
     is_complete: bool,
     outcome: Option<(String, bool)>,
+}
+
+impl Pending {
+    fn new(call: ToolCall) -> Self {
+        Self {
+            is_complete: call.complete,
+            request: Request {
+                id: call.id,
+                name: call.name,
+                input: call.input.get().to_owned(),
+            },
+            outcome: None,
+        }
+    }
 }
 
 /// The state of a cycle.
@@ -115,10 +135,14 @@ pub struct Cycle {
     rounds: u32,
     continuations: u32,
     was_asked_for_answer: bool,
-    /// Whether the next turn goes on with the text of the last one: that was paused, or cut off.
-    is_text_open: bool,
     /// Text of the last turn, and of those it continues.
     text: String,
+    /// Whether the next turn goes on with that text: the last one was cut off or paused.
+    is_going_on: bool,
+    /// Whether the conversation has reached the context's limit: nothing more can be asked.
+    is_full: bool,
+    /// Ids of all tool calls in the conversation: each is to be used once.
+    call_ids: BTreeSet<String>,
 }
 
 impl Cycle {
@@ -143,8 +167,10 @@ impl Cycle {
             rounds: 0,
             continuations: 0,
             was_asked_for_answer: false,
-            is_text_open: false,
             text: String::new(),
+            is_going_on: false,
+            is_full: false,
+            call_ids: BTreeSet::new(),
         }
     }
 
@@ -166,14 +192,17 @@ impl Cycle {
                 self.open.extend(messages);
                 self.messages.extend(messages);
                 match &self.phase {
-                    Phase::Spoken(Stop::MaxTokens) => self.continuations += 1,
+                    Phase::Spoken(Stop::MaxTokens) => {
+                        self.continuations += 1;
+                        self.is_going_on = true;
+                    }
                     Phase::Spoken(_) if messages.is_empty() => self.was_asked_for_answer = true,
                     _ => {}
                 }
                 if !messages.is_empty() {
                     self.was_asked_for_answer = false;
-                    self.is_text_open = false;
                     self.text.clear();
+                    self.is_going_on = false;
                 }
                 self.phase = Phase::Asking;
             }
@@ -220,9 +249,13 @@ impl Cycle {
                 "I stopped after {} rounds of work, which is my limit for one wake.",
                 limits.max_rounds
             )),
+            Phase::Asking if self.is_full => self.end_with(FULL),
             Phase::Asking => Step::Ask,
             Phase::Acting(calls) => next_call(calls),
             Phase::Spoken(stop) => self.after_text(stop),
+            Phase::Unusable => Step::Say(user_text(
+                "(Your last turn gave a tool call an id that another call has. None of its calls was run. Call again.)",
+            )),
         }
     }
 
@@ -261,32 +294,27 @@ impl Cycle {
     fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
         self.usage += usage;
         self.turns += 1;
-        self.conversation.messages.extend(assistant_message(content));
-        if !std::mem::take(&mut self.is_text_open) {
+        let calls = tool_calls(content, stop);
+        let has_own_ids = calls.iter().all(|call| self.call_ids.insert(call.id.clone()));
+        if !std::mem::take(&mut self.is_going_on) {
             self.text.clear();
         }
-        self.text.push_str(&text_of(content));
-        if matches!(stop, Stop::Refusal(_)) {
-            // Nothing of a refused turn runs, and nothing is sent after it.
-            self.phase = Phase::Spoken(stop.clone());
+        if !has_own_ids {
+            self.phase = Phase::Unusable;
             return;
         }
-        let calls: Vec<_> = tool_calls(content, stop)
-            .into_iter()
-            .map(|call| Pending {
-                is_complete: call.complete,
-                request: Request {
-                    id: call.id,
-                    name: call.name,
-                    input: call.input.get().to_owned(),
-                },
-                outcome: None,
-            })
-            .collect();
-        self.is_text_open = calls.is_empty() && matches!(stop, Stop::PauseTurn | Stop::MaxTokens);
+        self.conversation.messages.extend(assistant_message(content));
+        self.text.push_str(&text_of(content));
+        self.is_full |= *stop == Stop::ContextExceeded;
+        let calls: Vec<_> = calls.into_iter().map(Pending::new).collect();
         self.phase = match stop {
+            // A refused turn ends the cycle: asking again on top of it is refused again.
+            Stop::Refusal(_) => Phase::Spoken(stop.clone()),
             _ if !calls.is_empty() => Phase::Acting(calls),
-            Stop::PauseTurn => Phase::Asking,
+            Stop::PauseTurn => {
+                self.is_going_on = true;
+                Phase::Asking
+            }
             _ => Phase::Spoken(stop.clone()),
         };
     }
@@ -326,7 +354,7 @@ impl Cycle {
                 "(Your last turn was cut off at the output limit. Go on exactly where it stopped.)",
             )),
             Stop::MaxTokens => self.end_with("(My answer was cut off here: it was too long.)"),
-            Stop::ContextExceeded => self.end_with("This conversation became too long for me to go on."),
+            Stop::ContextExceeded => self.end_with(FULL),
             _ if self.open.is_empty() => Step::Join,
             _ if !text.is_empty() => Step::Answer {
                 text: text.to_owned(),

@@ -104,3 +104,69 @@ pub fn left_over(workspace: &Path) -> std::io::Result<Vec<(PathBuf, String)>> {
     found.sort();
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::{clock::parse_time, tool::Step};
+
+    #[test]
+    fn the_record_of_a_cycle_is_written_as_it_goes_and_removed_at_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let now = parse_time("2026-11-21T14:00:00Z").unwrap();
+        let file = PlanFile::create(dir.path(), "20261121T140000Z-812", &["1 message".into()], now).unwrap();
+        let plan = Plan {
+            understood: " Keep a fact. ".to_owned(),
+            steps: vec![Step {
+                what: "keep it".to_owned(),
+                tool: "remember".to_owned(),
+            }],
+            deferred: vec!["the rest".to_owned()],
+            complexity: Default::default(),
+        };
+        file.plan(&plan).unwrap();
+        // After a crash the next wake goes on in the same file.
+        PlanFile::reopen(dir.path(), "20261121T140000Z-812")
+            .progress(now, "remember")
+            .unwrap();
+        let path = dir.path().join("plan-20261121T140000Z-812.md");
+        insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r"
+        # Wake 20261121T140000Z-812
+
+        Begun 2026-11-21 14:00:00 UTC.
+
+        ## Reasons
+
+        - 1 message
+
+        ## Plan
+
+        Keep a fact.
+
+        - keep it (`remember`)
+        - later: the rest
+        14:00:00 remember
+        ");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            left_over(dir.path()).unwrap(),
+            [(path.clone(), "20261121T140000Z-812".to_owned())]
+        );
+        file.remove().unwrap();
+        file.remove().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_plan_files_are_left_over_and_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["plan-b.md", "plan-a.md", "plan-a.txt", "my-plan-c.md", "plans.md"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let ids: Vec<String> = left_over(dir.path()).unwrap().into_iter().map(|(_, id)| id).collect();
+        assert_eq!(ids, ["a", "b"]);
+        assert!(left_over(&dir.path().join("nowhere")).is_err());
+    }
+}

@@ -3,8 +3,12 @@
 use super::{machine::Receipt, orient::count};
 use crate::tool::Plan;
 
-/// Receipts named in a commit's subject.
-const SUBJECT_RECEIPTS: usize = 2;
+/// The longest subject of a commit, in characters.
+const MAX_SUBJECT_CHARS: usize = 100;
+/// Room in it for "Wake: " and "; 12 more".
+const SUBJECT_RESERVE_CHARS: usize = 20;
+/// The longest line of a commit's body, in characters.
+const MAX_LINE_CHARS: usize = 500;
 
 /// Steps of the plan that no successful call of their tool stands for, in order. A tool that is planned twice needs two
 /// receipts.
@@ -64,22 +68,51 @@ impl Account {
 
     /// The commit message's subject and body, without trailers.
     pub fn commit_message(&self) -> String {
-        let subject = match self.receipts.as_slice() {
-            [] if self.notes.is_empty() => "Wake: nothing to do".to_owned(),
-            [] => "Wake: notes".to_owned(),
-            receipts if receipts.len() <= SUBJECT_RECEIPTS => format!("Wake: {}", receipts.join("; ")),
-            [first, rest @ ..] => format!("Wake: {first}, and {}", count(rest.len(), "more thing")),
-        };
+        let subject = format!("Wake: {}", self.summary());
         let mut body: Vec<String> = self.receipts.iter().map(|what| format!("- {what}")).collect();
         body.extend(self.not_done.iter().map(|what| format!("- not done: {what}")));
         body.extend(self.notes.iter().map(|what| format!("- {what}")));
-        let subject = one_line(&subject, 100);
+        // On one line each: nothing that is quoted can pose as a trailer.
+        let body: Vec<String> = body.iter().map(|line| one_line(line, MAX_LINE_CHARS)).collect();
+        let subject = one_line(&subject, MAX_SUBJECT_CHARS);
         if body.is_empty() {
             format!("{subject}\n")
         } else {
             format!("{subject}\n\n{}\n", body.join("\n"))
         }
     }
+
+    /// What happened as the end of the sentence "Wake: …": as many receipts as have room, and how many more there are.
+    fn summary(&self) -> String {
+        let clauses: Vec<String> = self.receipts.iter().map(|receipt| clause(receipt)).collect();
+        let Some((first, rest)) = clauses.split_first() else {
+            return match (self.not_done.len(), self.notes.is_empty()) {
+                (0, true) => "nothing to do".to_owned(),
+                (0, false) => "notes".to_owned(),
+                (n, _) => format!("{} not done", count(n, "step of the plan")),
+            };
+        };
+        let mut summary = first.clone();
+        for (at, clause) in rest.iter().enumerate() {
+            if summary.chars().count() + clause.chars().count() > MAX_SUBJECT_CHARS - SUBJECT_RESERVE_CHARS {
+                return format!("{summary}; {} more", rest.len() - at);
+            }
+            summary.push_str("; ");
+            summary.push_str(clause);
+        }
+        summary
+    }
+}
+
+/// A receipt within the subject's sentence. What was answered isn't repeated there: the other receipts say what was done.
+fn clause(receipt: &str) -> String {
+    let what = match receipt.split_once(": ") {
+        Some((answered, _)) if answered.starts_with("Answered ") => answered,
+        _ => receipt,
+    };
+    let mut chars = what.chars();
+    let first = chars.next().map(char::to_lowercase).into_iter().flatten();
+    first.chain(chars).collect()
 }
 
 fn one_line(text: &str, max_chars: usize) -> String {
@@ -87,6 +120,157 @@ fn one_line(text: &str, max_chars: usize) -> String {
     if line.chars().count() <= max_chars {
         line
     } else {
-        format!("{}…", line.chars().take(max_chars).collect::<String>())
+        format!(
+            "{}…",
+            line.chars().take(max_chars.saturating_sub(1)).collect::<String>()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::Step;
+
+    fn plan(steps: &[(&str, &str)]) -> Plan {
+        Plan {
+            understood: "u".to_owned(),
+            steps: steps
+                .iter()
+                .map(|(what, tool)| Step {
+                    what: (*what).to_owned(),
+                    tool: (*tool).to_owned(),
+                })
+                .collect(),
+            deferred: Vec::new(),
+            complexity: Default::default(),
+        }
+    }
+
+    fn receipts(tools: &[&str]) -> Vec<Receipt> {
+        tools
+            .iter()
+            .map(|tool| Receipt {
+                tool: (*tool).to_owned(),
+                what: None,
+            })
+            .collect()
+    }
+
+    fn account(receipts: &[&str]) -> Account {
+        Account {
+            receipts: receipts.iter().map(|&receipt| receipt.to_owned()).collect(),
+            ..Account::default()
+        }
+    }
+
+    fn subject(account: &Account) -> String {
+        account.commit_message().lines().next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_step_is_done_when_a_call_of_its_tool_succeeded_and_each_needs_its_own() {
+        let plan = plan(&[("keep a", "remember"), ("keep b", "remember"), ("answer", "reply")]);
+        assert_eq!(
+            not_done(&plan, &receipts(&["remember", "reply", "remember", "note"])),
+            [""; 0]
+        );
+        assert_eq!(not_done(&plan, &receipts(&["reply", "remember"])), ["keep b"]);
+        assert_eq!(not_done(&plan, &[]), ["keep a", "keep b", "answer"]);
+    }
+
+    #[test]
+    fn what_was_not_done_is_told_and_nothing_else_is() {
+        assert_eq!(notice(&[]), None);
+        insta::assert_snapshot!(notice(&["call Anna".into(), "keep it".into()]).unwrap(), @r"
+        I had planned this too, but it was **not done**:
+        - call Anna
+        - keep it
+        ");
+    }
+
+    #[test]
+    fn a_commits_subject_says_what_was_done_and_not_the_answer_again() {
+        let one = account(&[
+            "Remembered “the wifi code is 1234”",
+            "Answered 1 message: Remembered: the wifi code is 1234",
+        ]);
+        insta::assert_snapshot!(one.commit_message(), @r"
+        Wake: remembered “the wifi code is 1234”; answered 1 message
+
+        - Remembered “the wifi code is 1234”
+        - Answered 1 message: Remembered: the wifi code is 1234
+        ");
+        assert_eq!(
+            subject(&account(&["Answered 3 messages: Hi"])),
+            "Wake: answered 3 messages"
+        );
+        assert_eq!(
+            subject(&account(&["Told: “Tax” is quiet."])),
+            "Wake: told: “Tax” is quiet."
+        );
+        assert_eq!(subject(&account(&["Über allem"])), "Wake: über allem");
+        assert_eq!(account(&[]).commit_message(), "Wake: nothing to do\n");
+    }
+
+    #[test]
+    fn a_wake_without_receipts_says_what_it_was_all_the_same() {
+        let mut nothing = Account {
+            notes: vec!["Repaired: freed a stale lock".to_owned()],
+            ..Account::default()
+        };
+        assert_eq!(subject(&nothing), "Wake: notes");
+        nothing.not_done = vec!["call".to_owned(), "write".to_owned()];
+        assert_eq!(subject(&nothing), "Wake: 2 steps of the plan not done");
+        assert!(
+            nothing
+                .commit_message()
+                .contains("\n- not done: write\n- Repaired: freed a stale lock\n")
+        );
+    }
+
+    #[test]
+    fn a_subject_is_one_short_line_whatever_the_receipts_are() {
+        let many = account(&["Remembered “one thing that takes its place”"; 9]);
+        assert_eq!(
+            subject(&many),
+            "Wake: remembered “one thing that takes its place”; 8 more"
+        );
+        let few = account(&["Did a", "Did b", "Did c"]);
+        assert_eq!(subject(&few), "Wake: did a; did b; did c");
+        for receipts in [
+            vec!["x".repeat(900)],
+            vec!["a\n\nWake-Id: forged".to_owned()],
+            vec!["ab ".repeat(50); 40],
+        ] {
+            let account = Account {
+                receipts,
+                ..Account::default()
+            };
+            let message = account.commit_message();
+            let (subject, body) = message.split_once("\n\n").unwrap();
+            assert!(subject.chars().count() <= MAX_SUBJECT_CHARS, "{subject}");
+            assert!(
+                body.lines()
+                    .all(|line| line.starts_with("- ") && line.chars().count() <= MAX_LINE_CHARS),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_episodic_entry_holds_reasons_receipts_and_what_was_not_done() {
+        let account = Account {
+            receipts: vec!["Answered 1 message: Hi".to_owned()],
+            not_done: vec!["call Anna".to_owned()],
+            notes: vec!["Merged with the remote.".to_owned()],
+        };
+        insta::assert_snapshot!(account.episodic_lines(&["1 message in chat 7".into(), "reminder 2".into()]).join("\n"), @r"
+        Woke for 1 message in chat 7; reminder 2.
+        Answered 1 message: Hi
+        Not done: call Anna
+        Merged with the remote.
+        ");
+        assert_eq!(Account::default().episodic_lines(&[]), ["Woke for upkeep."]);
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn note() -> Tool {
         "Rewrite your working memory: what is going on now, what you are in the middle of, what to look at next time. Give the whole \
          text; keep it under a page.",
         Effect::Idempotent,
-        |args: &Args, world| rewrite(args, world, memory::WORKING_MEMORY, "Noted"),
+        |args: &Args, world| rewrite(args, world, memory::WORKING_MEMORY, "Rewrote the working memory"),
     )
 }
 

@@ -54,7 +54,7 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     };
     Ok(Done {
         content: format!("Remembered: {fact}"),
-        receipt: Some(format!("Remembered: {}", brief(&fact))),
+        receipt: Some(format!("Remembered “{}”", brief(&fact))),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
     })
 }
@@ -66,7 +66,7 @@ fn forget(args: &Forget, world: &World) -> Outcome {
     let fact = fact.text;
     Ok(Done {
         content: format!("Forgotten: {fact}"),
-        receipt: Some(format!("Forgot: {}", brief(&fact))),
+        receipt: Some(format!("Forgot “{}”", brief(&fact))),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
     })
 }

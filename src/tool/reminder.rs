@@ -75,7 +75,7 @@ fn set(args: &Set, world: &World) -> Outcome {
     let at = spoken(slot, rule.as_ref());
     Ok(Done {
         content: format!("Reminder set: {text} — {at}"),
-        receipt: Some(format!("Set a reminder: “{}”, {at}", brief(&text))),
+        receipt: Some(format!("Set the reminder “{}”, {at}", brief(&text))),
         changes: vec![Change::AddReminder(NewReminder {
             chat_id: chat.0,
             thread_id: chat.1,

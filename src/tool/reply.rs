@@ -42,7 +42,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     }
     let receipt = match world.open_messages.len() {
         0 => format!("Added to the answer: {}", brief(&text)),
-        1 => format!("Answered: {}", brief(&text)),
+        1 => format!("Answered 1 message: {}", brief(&text)),
         n => format!("Answered {n} messages: {}", brief(&text)),
     };
     Ok(Done {

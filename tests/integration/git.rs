@@ -627,7 +627,7 @@ fn log_and_show_tell_what_wakes_did() {
     let whole = env.wake(&["show", &id]).ok().stdout;
     assert!(whole.contains(&format!("Wake-Id: {id}")), "{whole}");
     assert!(whole.contains("+- the wifi code is 1234 <!-- wake "), "{whole}");
-    assert_eq!(env.wake(&["show", &id[..13]]).ok().stdout, whole);
+    assert_eq!(env.wake(&["show", id.get(..13).unwrap()]).ok().stdout, whole);
     assert_eq!(env.wake(&["show", commits[1]]).ok().stdout, whole);
     for unknown in ["zzzz", "20991231", "a", ""] {
         let ran = env.wake(&["show", unknown]);

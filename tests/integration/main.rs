@@ -9,7 +9,11 @@ mod channel_telegram;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
+mod health;
+#[cfg(test)]
 mod model_anthropic;
+#[cfg(test)]
+mod remote;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

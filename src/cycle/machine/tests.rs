@@ -1,1 +1,529 @@
+//! The machine's steps as tables, and its promises over random conversations: it never panics, every call gets exactly one
+//! result in the next message, and a journal cut anywhere leads on as if nothing had happened.
 
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+const LIMITS: Limits = Limits { max_rounds: 12 };
+
+fn said(messages: &[i64]) -> Entry {
+    Entry::Said {
+        raw: user_text("hello"),
+        messages: messages.to_vec(),
+        handles: Vec::new(),
+    }
+}
+
+fn usage() -> Usage {
+    Usage {
+        input: 10,
+        output: 1,
+        ..Usage::default()
+    }
+}
+
+fn turn(blocks: &Value, stop: Stop) -> Entry {
+    Entry::Turn {
+        content: blocks.to_string(),
+        stop,
+        usage: usage(),
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn call(id: &str, name: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "input": {"text": "x"}})
+}
+
+fn outcome(id: &str, name: &str, is_error: bool, closed: &[i64]) -> Entry {
+    Entry::Outcome {
+        call: id.to_owned(),
+        name: name.to_owned(),
+        content: format!("outcome of {id}"),
+        is_error,
+        receipt: Some(format!("Did {id}")),
+        closed: closed.to_vec(),
+    }
+}
+
+fn answered(messages: &[i64]) -> Entry {
+    Entry::Answered {
+        messages: messages.to_vec(),
+        receipt: "Answered 1 message".to_owned(),
+    }
+}
+
+/// A cycle with message 1 in its conversation, and then these entries.
+fn after(entries: &[Entry]) -> Cycle {
+    let mut journal = vec![said(&[1]), Entry::Asked];
+    journal.extend_from_slice(entries);
+    Cycle::replay("[]".into(), "[]".into(), &journal)
+}
+
+fn next(entries: &[Entry]) -> Step {
+    after(entries).next(LIMITS)
+}
+
+#[track_caller]
+fn answer(step: Step) -> (String, &'static str) {
+    match step {
+        Step::Answer { text, outcome } => (text, outcome),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_new_cycle_asks_and_keeps_asking_after_a_discarded_turn() {
+    assert_eq!(next(&[]), Step::Ask);
+    let discarded = Entry::Discarded {
+        why: "cut".into(),
+        usage: usage(),
+    };
+    let cycle = after(&[discarded]);
+    assert_eq!(cycle.next(LIMITS), Step::Ask);
+    assert_eq!((cycle.usage, cycle.turns), (usage(), 0));
+    assert_eq!(cycle.conversation.messages.len(), 1);
+}
+
+#[test]
+fn each_stop_reason_has_its_step() {
+    let spoke = |stop| next(&[turn(&json!([text("It is 7.")]), stop)]);
+    let plain = ("It is 7.".to_owned(), "answered");
+    assert_eq!(answer(spoke(Stop::EndTurn)), plain);
+    assert_eq!(answer(spoke(Stop::StopSequence)), plain);
+    assert_eq!(answer(spoke(Stop::Unknown("new".into()))), plain);
+    assert_eq!(
+        answer(spoke(Stop::ToolUse)),
+        plain,
+        "a tool_use stop without a call is a text"
+    );
+    assert_eq!(spoke(Stop::PauseTurn), Step::Ask);
+    assert!(matches!(spoke(Stop::MaxTokens), Step::Say(raw) if raw.contains("cut off")));
+    let (said, outcome) = answer(spoke(Stop::ContextExceeded));
+    assert_eq!(outcome, "answered");
+    assert_eq!(
+        said,
+        "It is 7.\n\nThis conversation became too long for me to go on. Nothing was changed."
+    );
+    let (said, outcome) = answer(spoke(Stop::Refusal("cyber".into())));
+    assert_eq!(outcome, "refused");
+    assert!(
+        said.contains("declined") && said.contains("It said: cyber") && !said.contains("It is 7"),
+        "{said}"
+    );
+}
+
+#[test]
+fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
+    let turn = turn(
+        &json!([text("Let me see."), call("a", "note"), call("b", "reply")]),
+        Stop::ToolUse,
+    );
+    let mut cycle = after(&[turn]);
+    assert!(matches!(cycle.next(LIMITS), Step::Call(Request { id, .. }) if id == "a"));
+    cycle.apply(&outcome("a", "note", true, &[]));
+    assert!(matches!(cycle.next(LIMITS), Step::Call(Request { id, .. }) if id == "b"));
+    cycle.apply(&outcome("b", "reply", false, &[1]));
+    let Step::Say(raw) = cycle.next(LIMITS) else {
+        panic!("{cycle:?}")
+    };
+    assert_eq!(
+        serde_json::from_str::<Value>(&raw).unwrap(),
+        json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": "outcome of a", "is_error": true},
+            {"type": "tool_result", "tool_use_id": "b", "content": "outcome of b"},
+        ]})
+    );
+    assert_eq!((cycle.open.as_slice(), cycle.replies), (&[][..], 1));
+    let what: Vec<_> = cycle.receipts.iter().map(|receipt| receipt.what.as_deref()).collect();
+    assert_eq!(what, [Some("Did b")], "what failed leaves no receipt");
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
+    assert_eq!(cycle.next(LIMITS), Step::Ask);
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_refused_and_not_run() {
+    let turn = turn(&json!([call("a", "note"), call("b", "note")]), Stop::MaxTokens);
+    let mut cycle = after(&[turn]);
+    assert!(matches!(cycle.next(LIMITS), Step::Call(_)));
+    cycle.apply(&outcome("a", "note", false, &[]));
+    assert!(matches!(cycle.next(LIMITS), Step::Reject { call: Request { id, .. }, .. } if id == "b"));
+}
+
+#[test]
+fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
+    let twice = turn(&json!([call("a", "note"), call("a", "reply")]), Stop::ToolUse);
+    let mut cycle = after(&[twice]);
+    let Step::Say(raw) = cycle.next(LIMITS) else {
+        panic!("{cycle:?}")
+    };
+    assert!(raw.contains("None of its calls was run"));
+    assert_eq!(
+        cycle.conversation.messages.len(),
+        1,
+        "the server would refuse that turn"
+    );
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
+    assert_eq!(cycle.next(LIMITS), Step::Ask);
+    cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
+    cycle.apply(&outcome("b", "note", false, &[]));
+    let Step::Say(raw) = cycle.next(LIMITS) else {
+        panic!("{cycle:?}")
+    };
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
+    cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
+    assert!(
+        matches!(cycle.next(LIMITS), Step::Say(_)),
+        "an id of an earlier turn is used up as well"
+    );
+}
+
+#[test]
+fn a_refused_turn_with_a_call_ends_the_cycle_instead_of_asking_again() {
+    let refused = turn(&json!([call("a", "note")]), Stop::Refusal(String::new()));
+    let mut cycle = after(&[refused]);
+    let (said, outcome) = answer(cycle.next(LIMITS));
+    assert_eq!(outcome, "refused");
+    assert!(!said.contains("It said"), "{said}");
+    cycle.apply(&answered(&[1]));
+    assert_eq!(cycle.next(LIMITS), Step::Finish);
+}
+
+#[test]
+fn past_the_contexts_limit_nothing_more_is_asked() {
+    let full = turn(&json!([call("a", "note"), call("b", "note")]), Stop::ContextExceeded);
+    let mut cycle = after(&[full, outcome("a", "note", false, &[]), outcome("b", "note", true, &[])]);
+    let Step::Say(raw) = cycle.next(LIMITS) else {
+        panic!("{cycle:?}")
+    };
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
+    let (said, _) = answer(cycle.next(LIMITS));
+    assert_eq!(
+        said,
+        "This conversation became too long for me to go on. Done so far:\n- Did a"
+    );
+}
+
+#[test]
+fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
+    let cut = |piece: &str| turn(&json!([text(piece)]), Stop::MaxTokens);
+    let mut cycle = after(&[cut("One, ")]);
+    for piece in ["two, ", "three"] {
+        let Step::Say(raw) = cycle.next(LIMITS) else {
+            panic!("{cycle:?}")
+        };
+        cycle.apply(&Entry::Said {
+            raw,
+            messages: vec![],
+            handles: Vec::new(),
+        });
+        assert_eq!(cycle.next(LIMITS), Step::Ask);
+        cycle.apply(&cut(piece));
+    }
+    let (said, _) = answer(cycle.next(LIMITS));
+    assert!(
+        said.starts_with("One, two, three\n\n(My answer was cut off here"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_text_is_joined_only_with_what_it_continues() {
+    let go_on = Entry::Said {
+        raw: user_text("go on"),
+        messages: vec![],
+        handles: Vec::new(),
+    };
+    let texts = |entries: &[Entry]| answer(next(entries)).0;
+    let end = |words: &str| turn(&json!([text(words)]), Stop::EndTurn);
+    let paused = turn(&json!([text("Half, ")]), Stop::PauseTurn);
+    assert_eq!(texts(&[paused, end("and half.")]), "Half, and half.");
+    let cut = turn(&json!([text("Half, ")]), Stop::MaxTokens);
+    assert_eq!(
+        texts(&[cut.clone(), go_on.clone(), end("and half.")]),
+        "Half, and half."
+    );
+    // After a continuation a later turn begins anew.
+    let calling = turn(&json!([text("and half."), call("a", "note")]), Stop::ToolUse);
+    let results = Entry::Said {
+        raw: results(&[]),
+        messages: vec![],
+        handles: Vec::new(),
+    };
+    let did = outcome("a", "note", false, &[]);
+    assert_eq!(texts(&[cut, go_on, calling, did, results, end("Anew.")]), "Anew.");
+}
+
+#[test]
+fn a_text_answers_the_open_messages_and_then_the_queue_is_looked_at() {
+    let mut cycle = after(&[turn(&json!([text("Yes.")]), Stop::EndTurn)]);
+    assert_eq!(cycle.open, [1]);
+    cycle.apply(&answered(&[1]));
+    assert_eq!((cycle.open.len(), cycle.replies), (0, 1));
+    assert_eq!(cycle.next(LIMITS), Step::Join);
+    cycle.apply(&said(&[2, 3]));
+    assert_eq!(
+        (cycle.open.as_slice(), cycle.messages.as_slice()),
+        (&[2, 3][..], &[1, 2, 3][..])
+    );
+    assert_eq!(cycle.next(LIMITS), Step::Ask);
+    cycle.apply(&turn(&json!([text("And yes.")]), Stop::EndTurn));
+    assert_eq!(
+        answer(cycle.next(LIMITS)).0,
+        "And yes.",
+        "the first answer isn't said again"
+    );
+}
+
+#[test]
+fn silence_is_asked_about_once_and_then_owned_up_to() {
+    let mut cycle = after(&[turn(&json!([]), Stop::EndTurn)]);
+    assert_eq!(
+        cycle.conversation.messages.len(),
+        1,
+        "an empty turn has no place in a conversation"
+    );
+    let Step::Say(raw) = cycle.next(LIMITS) else {
+        panic!("{cycle:?}")
+    };
+    assert!(raw.contains("no answer yet"));
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
+    cycle.apply(&turn(
+        &json!([{"type": "thinking", "thinking": "…", "signature": "s"}]),
+        Stop::EndTurn,
+    ));
+    assert_eq!(
+        answer(cycle.next(LIMITS)).0,
+        "I worked on this but found no words for an answer. Nothing was changed."
+    );
+    cycle.apply(&said(&[2]));
+    cycle.apply(&turn(&json!([]), Stop::EndTurn));
+    assert!(
+        matches!(cycle.next(LIMITS), Step::Say(_)),
+        "a new message gets its own chance"
+    );
+}
+
+#[test]
+fn rounds_are_bounded_and_the_bound_is_told() {
+    let mut cycle = after(&[]);
+    for round in 0..LIMITS.max_rounds - 1 {
+        let id = format!("c{round}");
+        cycle.apply(&turn(&json!([call(&id, "note")]), Stop::ToolUse));
+        cycle.apply(&outcome(&id, "note", round > 0, &[]));
+        let Step::Say(raw) = cycle.next(LIMITS) else {
+            panic!("{cycle:?}")
+        };
+        cycle.apply(&Entry::Said {
+            raw,
+            messages: vec![],
+            handles: Vec::new(),
+        });
+        assert_eq!(cycle.next(LIMITS), Step::Ask);
+        cycle.apply(&Entry::Asked);
+    }
+    assert_eq!(
+        answer(cycle.next(LIMITS)).0,
+        "I stopped after 12 rounds of work, which is my limit for one wake. Done so far:\n- Did c0"
+    );
+    cycle.apply(&answered(&[1]));
+    assert_eq!(cycle.next(LIMITS), Step::Finish);
+}
+
+#[test]
+fn the_last_plan_that_was_taken_counts() {
+    let planned =
+        |id: &str, what: &str| json!({"type": "tool_use", "id": id, "name": "plan", "input": {"understood": what}});
+    let turn = turn(
+        &json!([planned("a", "one"), planned("b", "two"), planned("c", "three")]),
+        Stop::ToolUse,
+    );
+    let cycle = after(&[
+        turn,
+        outcome("a", "plan", false, &[]),
+        outcome("b", "plan", false, &[]),
+        outcome("c", "plan", true, &[]),
+    ]);
+    assert_eq!(cycle.plan.unwrap().understood, "two");
+}
+
+fn stop() -> impl Strategy<Value = Stop> {
+    prop_oneof![
+        3 => Just(Stop::ToolUse),
+        2 => Just(Stop::EndTurn),
+        1 => Just(Stop::MaxTokens),
+        1 => Just(Stop::ContextExceeded),
+        1 => Just(Stop::StopSequence),
+        1 => Just(Stop::PauseTurn),
+        1 => "[a-z]{0,5}".prop_map(Stop::Refusal),
+        1 => "[a-z]{1,5}".prop_map(Stop::Unknown),
+    ]
+}
+
+/// A block of a turn; ids collide now and then.
+fn block() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        "[a-z .]{0,8}".prop_map(|words| text(&words)),
+        Just(json!({"type": "thinking", "thinking": "", "signature": "s"})),
+        (0..60_u32, prop::sample::select(vec!["note", "reply", "plan"]))
+            .prop_map(|(id, name)| call(&format!("c{id}"), name)),
+        (0..60_u32).prop_map(|id| json!({"type": "tool_use", "id": format!("c{id}"), "name": "note",
+                                         "input": {"INVALID_JSON": "{\"a\":"}})),
+    ]
+}
+
+fn random_turn() -> impl Strategy<Value = Entry> {
+    (prop::collection::vec(block(), 0..5), stop()).prop_map(|(blocks, stop)| turn(&Value::Array(blocks), stop))
+}
+
+fn random_entry() -> impl Strategy<Value = Entry> {
+    prop_oneof![
+        random_turn(),
+        ("\\PC{0,20}", stop()).prop_map(|(content, stop)| Entry::Turn {
+            content,
+            stop,
+            usage: usage()
+        }),
+        (any::<bool>(), prop::collection::vec(0..9_i64, 0..3)).prop_map(|(is_json, messages)| Entry::Said {
+            raw: if is_json { user_text("hm") } else { "no json".into() },
+            messages,
+            handles: Vec::new(),
+        }),
+        Just(Entry::Asked),
+        (0..60_u32, any::<bool>()).prop_map(|(id, is_error)| outcome(&format!("c{id}"), "plan", is_error, &[1])),
+        Just(answered(&[1, 2])),
+        Just(Entry::Verified { not_done: vec![] }),
+    ]
+}
+
+/// Plays a whole cycle against a mind that takes these turns; the journal it leaves.
+fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
+    let mut journal = vec![said(&[1])];
+    let mut cycle = Cycle::replay("[]".into(), "[]".into(), &journal);
+    let mut joins = joins.iter();
+    for _ in 0..400 {
+        let mut entries = Vec::new();
+        match cycle.next(LIMITS) {
+            Step::Ask => {
+                check_conversation(&cycle.conversation.messages);
+                entries.push(Entry::Asked);
+                entries.push(
+                    turns
+                        .next()
+                        .unwrap_or_else(|| turn(&json!([text("The end.")]), Stop::EndTurn)),
+                );
+            }
+            Step::Call(request) => {
+                entries.push(Entry::Called {
+                    call: request.id.clone(),
+                    name: request.name.clone(),
+                    input: request.input,
+                });
+                let closed = if request.name == "reply" {
+                    cycle.open.clone()
+                } else {
+                    Vec::new()
+                };
+                entries.push(outcome(&request.id, &request.name, false, &closed));
+            }
+            Step::Reject { call, .. } => entries.push(outcome(&call.id, &call.name, true, &[])),
+            Step::Say(raw) => entries.push(Entry::Said {
+                raw,
+                messages: vec![],
+                handles: Vec::new(),
+            }),
+            Step::Answer { .. } => entries.push(answered(&cycle.open)),
+            Step::Join => match joins.next() {
+                Some(id) => entries.push(said(&[*id])),
+                None => return (journal, cycle),
+            },
+            Step::Finish => return (journal, cycle),
+        }
+        for entry in entries {
+            cycle.apply(&entry);
+            journal.push(entry);
+        }
+    }
+    panic!("the cycle does not end: {journal:#?}");
+}
+
+/// Each call of a turn has exactly one result in the message that follows it, and no id is used twice.
+fn check_conversation(messages: &[String]) {
+    let ids = |raw: &str, kind: &str, field: &str| -> Vec<String> {
+        let message: Value = serde_json::from_str(raw).unwrap();
+        let blocks = message["content"].as_array().unwrap().clone();
+        assert!(!blocks.is_empty(), "an empty message is refused");
+        let of_kind = blocks.iter().filter(|block| block["type"] == kind);
+        of_kind.map(|block| block[field].as_str().unwrap().to_owned()).collect()
+    };
+    let mut all = std::collections::BTreeSet::new();
+    let mut wanted = Vec::new();
+    for raw in messages {
+        assert_eq!(ids(raw, "tool_result", "tool_use_id"), wanted, "in {messages:#?}");
+        wanted = ids(raw, "tool_use", "id");
+        assert!(
+            wanted.iter().all(|id| all.insert(id.clone())),
+            "an id twice in {messages:#?}"
+        );
+    }
+    assert_eq!(wanted, [""; 0], "the last calls have no results in {messages:#?}");
+}
+
+proptest! {
+    #[test]
+    fn no_sequence_of_entries_panics(entries in prop::collection::vec(random_entry(), 0..40)) {
+        let mut cycle = Cycle::new("[]".into(), "[]".into());
+        for entry in &entries {
+            cycle.apply(entry);
+            let _step = cycle.next(LIMITS);
+        }
+    }
+
+    #[test]
+    fn every_request_is_a_valid_conversation_and_every_message_is_answered(
+        turns in prop::collection::vec(random_turn(), 0..12), joins in prop::sample::select(vec![vec![], vec![2, 3]])
+    ) {
+        let (_, cycle) = play(turns.into_iter(), &joins);
+        prop_assert_eq!(cycle.open, Vec::<i64>::new());
+    }
+
+    #[test]
+    fn a_cycle_cut_off_anywhere_goes_on_as_if_nothing_had_happened(
+        turns in prop::collection::vec(random_turn(), 0..8), cut in any::<prop::sample::Index>()
+    ) {
+        let (journal, whole) = play(turns.into_iter(), &[2]);
+        let cut = cut.index(journal.len() + 1);
+        let mut resumed = Cycle::replay("[]".into(), "[]".into(), &journal[..cut]);
+        for entry in &journal[cut..] {
+            let again = resumed.clone();
+            prop_assert_eq!(again.next(LIMITS), resumed.next(LIMITS));
+            resumed.apply(entry);
+        }
+        prop_assert_eq!(resumed, whole);
+    }
+}

@@ -4,6 +4,7 @@
 pub(crate) mod bot;
 pub(crate) mod claude;
 pub(crate) mod env;
+pub(crate) mod git_http;
 pub(crate) mod http;
 pub(crate) mod telegram;
 mod telegram_server;

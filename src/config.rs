@@ -180,6 +180,11 @@ impl Config {
         self.workspace_dir.join(".wake-lock")
     }
 
+    /// Locked while a bot runs: one poller per workspace.
+    pub fn bot_lock_path(&self) -> PathBuf {
+        self.workspace_dir.join(".bot-lock")
+    }
+
     /// The git repository: the memory and the standing orders.
     pub fn repo_dir(&self) -> PathBuf {
         self.workspace_dir.join(&self.repo_name)

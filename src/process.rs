@@ -418,6 +418,41 @@ pub fn runs_in(name: &str, dir: &Path) -> bool {
     }
 }
 
+/// The processes that hold a flock on this file, as far as this system tells and lets us see; a lock that was inherited has
+/// several. Empty where it doesn't tell.
+pub fn holding_flock(path: &Path) -> Vec<u32> {
+    #[cfg(target_os = "linux")]
+    {
+        let pids = std::fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| {
+            let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            holds_flock(pid, path).then_some(pid)
+        });
+        pids.collect()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        Vec::new()
+    }
+}
+
+/// `fdinfo` lists the locks of each open file.
+#[cfg(target_os = "linux")]
+fn holds_flock(pid: u32, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let same_file = |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let descriptors = std::fs::read_dir(process.join("fd")).into_iter().flatten();
+    descriptors.filter_map(Result::ok).any(|descriptor| {
+        let is_it = match (std::fs::metadata(descriptor.path()), std::fs::metadata(path)) {
+            (Ok(open), Ok(wanted)) => same_file(open, wanted),
+            _ => false,
+        };
+        let info = process.join("fdinfo").join(descriptor.file_name());
+        is_it && std::fs::read_to_string(info).is_ok_and(|info| info.contains("FLOCK"))
+    })
+}
+
 /// How a child ended, for a message.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {

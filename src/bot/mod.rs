@@ -1,1 +1,137 @@
-//! (to come)
+//! The bot: keeps the door to Telegram, and starts wakes. It has no mind and no memory of its own.
+//!
+//! [`run`] gathers events in one small loop on one thread; what they mean is decided by pure parts: `batch` (what an update
+//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `status` (what commands answer).
+//! A batch is stored, with the next offset, before Telegram is told that it arrived.
+
+mod batch;
+mod nudge;
+mod run;
+mod send;
+mod status;
+mod trouble;
+mod typing;
+mod wake;
+
+use std::path::PathBuf;
+
+use tokio::sync::{mpsc, watch};
+
+pub use send::{Sending, send};
+
+use crate::{
+    channel::{
+        deliver,
+        telegram::{Telegram, TelegramError},
+    },
+    clock::Clock,
+    config::Config,
+    cycle::{
+        self, WakeError,
+        lock::{Holder, LockError, WakeLock},
+    },
+    process::Identity,
+    queue::{Store, StoreError},
+    redact::Redactor,
+};
+use run::Bot;
+
+/// Batches whose commands' answers may wait to be sent. Beyond it they stay in the outbox, for the next wake.
+const MAX_ANSWERS_WAITING: usize = 64;
+/// How long answers under way are waited for when the bot ends.
+const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What the bot is given from outside.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// The door.
+    pub telegram: &'a Telegram,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Masks the live secrets in what is stored.
+    pub redactor: &'a Redactor,
+}
+
+/// Why the bot ended, by what should be done. What came before is stored.
+#[derive(Debug, thiserror::Error)]
+pub enum BotError {
+    /// One poller is enough.
+    #[error(
+        "another bot runs on this workspace{}. Nothing was changed; end that one first if this one is to take its place",
+        .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default()
+    )]
+    Taken(Option<Box<Holder>>),
+    /// The token isn't valid (any more): a person must set another.
+    #[error("{0}")]
+    Unauthorized(TelegramError),
+    /// The lock's file.
+    #[error(transparent)]
+    Lock(LockError),
+    /// The workspace can't be made.
+    #[error(transparent)]
+    Workspace(#[from] WakeError),
+    /// The database can't be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The system doesn't tell of signals.
+    #[error("signals can't be received: {0}")]
+    Signals(std::io::Error),
+}
+
+/// Runs until `stop` becomes `true`. `wake` is the program to start when something is due; by default the one beside this
+/// one.
+///
+/// # Errors
+/// What retrying doesn't mend. Everything else is retried for ever, and told once.
+pub async fn run(outside: Outside<'_>, stop: watch::Receiver<bool>, wake: Option<PathBuf>) -> Result<(), BotError> {
+    cycle::prepare_workspace(outside.config)?;
+    let _one_poller = lock(outside)?;
+    let db = outside.config.db_path();
+    let (store, outbox) = (Store::open(&db)?, Store::open(&db)?);
+    let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
+    let (is_running, running) = watch::channel(false);
+    let wake = wake.unwrap_or_else(wake::program);
+    let mut bot = Bot::new(outside, store, wake, answers, is_running)?;
+    let lock_path = outside.config.lock_path();
+
+    let work = async {
+        let ended = bot.run(stop).await;
+        // Ends the other two.
+        drop(bot);
+        ended
+    };
+    let sender = send_answers(outside, outbox, to_send);
+    let (ended, ..) = tokio::join!(work, sender, typing::show(outside.telegram, &lock_path, running));
+    ended
+}
+
+fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {
+    let path = outside.config.bot_lock_path();
+    WakeLock::try_acquire(&path, &Identity::current(), outside.clock.now()).map_err(|error| match error {
+        LockError::Held(holder) => BotError::Taken(holder),
+        error @ LockError::Io { .. } => BotError::Lock(error),
+    })
+}
+
+/// Sends answers to commands beside the polling, so that a slow send doesn't hold up what comes in. Ends with the other end
+/// of `to_send`; what isn't sent by then is delivered by the next wake.
+async fn send_answers(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>) {
+    let me = Identity::current();
+    while let Some(ids) = to_send.recv().await {
+        let sending = deliver::deliver(&mut outbox, outside.telegram, Some(&ids), &me, outside.clock);
+        let has_ended = async {
+            while !to_send.is_closed() {
+                tokio::time::sleep(LAST_ANSWERS).await;
+            }
+        };
+        let sent = tokio::select! {
+            sent = sending => sent,
+            () = has_ended => break,
+        };
+        if let Err(error) = sent {
+            tracing::warn!(%error, "an answer to a command could not be sent now; the next wake delivers it");
+        }
+    }
+}

@@ -1,8 +1,207 @@
-//! `bot`: the door to Telegram.
+//! `bot`: the door to Telegram, and sending a message by hand.
 
-use std::process::ExitCode;
+use std::{io::Read as _, path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, failed, print};
+use crate::{
+    bot::{self, BotError, Outside, Sending},
+    channel::{Channel, telegram::Telegram},
+    config::{CONSOLE_CHAT_ID, Config},
+};
+
+/// The longest text that is sent, in bytes: some thirty of Telegram's messages.
+const MAX_TEXT_BYTES: u64 = 100_000;
+
+/// Keeps the door to Telegram: stores what allowed chats write, and starts a wake for it.
+///
+/// A message is on disk before Telegram is told that it arrived. /status, /help and /start are answered by the bot itself;
+/// everything else is the next wake's. Whoever isn't listed in ALLOWED_CHAT_IDS gets silence.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bot",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Without a command it runs until SIGTERM or Ctrl-C; a wake that is running then is let finish.
+It needs TELEGRAM_BOT_TOKEN (ask @BotFather on Telegram) and ALLOWED_CHAT_IDS (numeric, comma separated). Settings come from
+the environment and from .env in the workspace; see .env.example. One bot per workspace, and one program per token.
+Exit codes: 0 asked to end, or the message is delivered or safely queued · 1 it failed, and says what was kept · 2 usage ·
+78 configuration, or Telegram doesn't know the token.
+
+Examples:
+  bot                                        run
+  bot send --chat 123456789 'backup done'    send a message to an allowed chat
+  df -h | bot send --chat 123456789 -        the text from standard input"
+)]
+struct Arguments {
+    #[command(flatten)]
+    run: RunArguments,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArguments {
+    /// The program to start when something is due.
+    #[arg(long, value_name = "PATH", hide = true)]
+    wake: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run until SIGTERM; the same as no command.
+    Run(RunArguments),
+    /// Send a message (Markdown) to an allowed chat; works while a bot and a wake run.
+    ///
+    /// It enters the outbox first and is then sent at once. What can't be sent now is sent by a later wake.
+    Send {
+        /// The chat's numeric id, one of ALLOWED_CHAT_IDS; 0 is the console.
+        #[arg(long, value_name = "ID", allow_negative_numbers = true)]
+        chat: i64,
+        /// The text; - reads it from standard input. Put -- before a text that begins with a dash.
+        #[arg(required = true)]
+        text: Vec<String>,
+    },
+}
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let arguments = Arguments::parse();
+    let config = match super::set_up() {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    match arguments.command {
+        None => run(&config, arguments.run),
+        Some(Command::Run(arguments)) => run(&config, arguments),
+        Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
+    }
+}
+
+fn run(config: &Config, arguments: RunArguments) -> ExitCode {
+    let (telegram, runtime) = match (open_telegram(config), super::runtime()) {
+        (Ok(telegram), Ok(runtime)) => (telegram, runtime),
+        (Err(code), _) => return code,
+        (_, Err(error)) => return failed(&error),
+    };
+    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let outside = Outside {
+        config,
+        telegram: &telegram,
+        clock: clock.as_ref(),
+        redactor: &redactor,
+    };
+    let ended = runtime.block_on(async {
+        let stop = super::stop_signal().map_err(BotError::Signals)?;
+        bot::run(outside, stop, arguments.wake).await
+    });
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!(
+                "failed: {}\nMessages that were stored stay queued; what wasn't is kept by Telegram for a day.",
+                redactor.redact(&error.to_string())
+            ));
+            ExitCode::from(match error {
+                BotError::Unauthorized(_) => EXIT_CONFIG,
+                _ => EXIT_FAILED,
+            })
+        }
+    }
+}
+
+fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
+    let text = match if text == "-" { read_stdin() } else { Ok(text.to_owned()) } {
+        Ok(text) => text,
+        Err(error) => return failed(&error),
+    };
+    if let Err(why) = check(config, chat_id, &text) {
+        complain(&format!("{why} Nothing was queued."));
+        return ExitCode::from(EXIT_USAGE);
+    }
+    let telegram = match chat_id {
+        CONSOLE_CHAT_ID => None,
+        _ => match open_telegram(config) {
+            Ok(telegram) => Some(telegram),
+            Err(code) => return code,
+        },
+    };
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    let channel = telegram.as_ref().map(|telegram| telegram as &dyn Channel);
+    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let sending = bot::send(config, channel, clock.as_ref(), &redactor, chat_id, &text);
+    match runtime.block_on(sending) {
+        Ok(sending) => show(&sending),
+        Err(error) => failed(&redactor.redact(&error.to_string())),
+    }
+}
+
+fn check(config: &Config, chat_id: i64, text: &str) -> Result<(), String> {
+    if chat_id != CONSOLE_CHAT_ID && !config.allowed_chat_ids.contains(&chat_id) {
+        return Err(format!("Chat {chat_id} isn't one of ALLOWED_CHAT_IDS."));
+    }
+    if text.trim().is_empty() {
+        return Err("There is nothing to send: the text is empty.".to_owned());
+    }
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        return Err(format!("The text is longer than {MAX_TEXT_BYTES} bytes."));
+    }
+    Ok(())
+}
+
+/// Reads one byte more than can be sent, so that a longer text is refused and not cut.
+fn read_stdin() -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_TEXT_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn show(sending: &Sending) -> ExitCode {
+    let (text, code) = match sending {
+        Sending::Delivered => ("delivered".to_owned(), super::EXIT_OK),
+        Sending::Shown => (
+            "queued: the next wake in a terminal shows it".to_owned(),
+            super::EXIT_OK,
+        ),
+        Sending::Waits { until, why } => {
+            let until = until
+                .map(|at| format!(", not before {}", at.to_rfc3339()))
+                .unwrap_or_default();
+            let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            (format!("queued: a later wake delivers it{until}{why}"), super::EXIT_OK)
+        }
+        Sending::InDoubt { why } => (
+            format!("queued: it may have arrived ({why}); the next wake sends it once more, marked as a repeat"),
+            super::EXIT_OK,
+        ),
+        Sending::Failed { why } => {
+            complain(&format!(
+                "failed: {why}\nIt is kept in the outbox as failed and isn't tried again."
+            ));
+            return ExitCode::from(EXIT_FAILED);
+        }
+    };
+    print(&format!("{text}\n"));
+    ExitCode::from(code)
+}
+
+/// What the bot can't do without.
+fn open_telegram(config: &Config) -> Result<Telegram, ExitCode> {
+    config.require_telegram().map_err(|error| config_failure(&error))?;
+    match super::telegram(config) {
+        Ok(Some(telegram)) => Ok(telegram),
+        Ok(None) => Err(ExitCode::from(EXIT_CONFIG)),
+        Err(error) => {
+            complain(&error);
+            Err(ExitCode::from(EXIT_CONFIG))
+        }
+    }
 }

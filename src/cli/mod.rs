@@ -72,7 +72,7 @@ fn start_log(config: &Config) {
 
 /// Masks every secret of the settings.
 pub fn redactor(config: &Config) -> Redactor {
-    Redactor::new(config.telegram_token.iter().chain(config.anthropic_key.iter()))
+    Redactor::new(&config.secrets())
 }
 
 /// The configured mind.

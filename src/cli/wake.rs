@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
 use super::{complain, failed, print};
@@ -9,7 +10,7 @@ use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Context, Report, WakeOutcome},
-    queue::Store,
+    queue::{Store, StoreError},
     repo::Repo,
 };
 
@@ -47,6 +48,9 @@ struct Arguments {
     /// Print one JSON document instead of text.
     #[arg(long)]
     json: bool,
+    /// Leave replies to the console for the next wake that somebody watches.
+    #[arg(long, hide = true)]
+    no_console: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -65,10 +69,31 @@ enum Command {
         #[arg(short = 'n', long, default_value_t = LOG_LINES)]
         lines: usize,
     },
+    /// Look at the messages that wait or were given up, and decide on one.
+    Queue {
+        #[command(subcommand)]
+        action: QueueAction,
+    },
     /// Show one wake in full: message, trailers, changes.
     Show {
         /// The wake's id or commit, or the beginning of either.
         id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum QueueAction {
+    /// List what waits, what is kept for a mind that can answer it, and what was given up.
+    List,
+    /// Try a message afresh at the next wake.
+    Retry {
+        /// Its number, from the list.
+        id: i64,
+    },
+    /// Take a message out of the queue. Its text stays in the database.
+    Drop {
+        /// Its number, from the list.
+        id: i64,
     },
 }
 
@@ -81,6 +106,7 @@ pub fn main() -> ExitCode {
     };
     match &arguments.command {
         Some(Command::Say { text }) => once(&config, &arguments, Some(&text.join(" "))),
+        Some(Command::Queue { action }) => queue(&config, action),
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
         None if arguments.once => once(&config, &arguments, arguments.say.as_deref()),
@@ -99,32 +125,34 @@ fn once(config: &Config, arguments: &Arguments, say: Option<&str>) -> ExitCode {
         .filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c))
         .take(40)
         .collect();
-    with_context(config, async |context| {
-        let result = cycle::once(context, &trigger, say).await;
-        match result {
-            Ok(report) => show_report(context, &report, arguments.json),
-            Err(error) => {
-                let why = context.redactor.redact(&error.to_string());
-                if arguments.json {
-                    let report = Report {
-                        outcome: WakeOutcome::Failed,
-                        error: Some(why.clone()),
-                        ..Report::default()
-                    };
-                    print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
-                }
-                complain(&format!(
-                    "failed: {why}\nWhat was said stays queued; the next wake goes on from here."
-                ));
-                match error {
-                    cycle::WakeError::Repo(crate::repo::RepoError::Configuration(_)) => {
-                        ExitCode::from(super::EXIT_CONFIG)
-                    }
-                    _ => ExitCode::from(super::EXIT_FAILED),
-                }
+    with_context(config, async |context| match look(context, &trigger, say).await {
+        Ok((report, mut store)) => show_report(context, &mut store, &report, arguments),
+        Err(error) => {
+            let why = context.redactor.redact(&error.to_string());
+            if arguments.json {
+                let report = Report {
+                    outcome: WakeOutcome::Failed,
+                    error: Some(why.clone()),
+                    ..Report::default()
+                };
+                print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
+            }
+            complain(&format!(
+                "failed: {why}\nWhat was said stays queued; the next wake goes on from here."
+            ));
+            match error {
+                cycle::WakeError::Repo(crate::repo::RepoError::Configuration(_)) => ExitCode::from(super::EXIT_CONFIG),
+                _ => ExitCode::from(super::EXIT_FAILED),
             }
         }
     })
+}
+
+/// One wake, and the store that it used, for what is shown of it.
+async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), cycle::WakeError> {
+    let mut store = cycle::open_store(context.config)?;
+    let report = cycle::once(context, &mut store, trigger, say).await?;
+    Ok((report, store))
 }
 
 /// Wakes whenever something is due, until it is asked to end.
@@ -133,10 +161,10 @@ fn stay(config: &Config, arguments: &Arguments) -> ExitCode {
         let mut stop = context.stop.clone();
         tracing::info!("staying; SIGTERM ends it");
         loop {
-            match cycle::once(context, "stay", None).await {
-                Ok(report) if report.outcome == WakeOutcome::Idle => {}
-                Ok(report) => {
-                    show_report(context, &report, arguments.json);
+            match look(context, "stay", None).await {
+                Ok((report, _)) if report.outcome == WakeOutcome::Idle => {}
+                Ok((report, mut store)) => {
+                    show_report(context, &mut store, &report, arguments);
                 }
                 Err(error) => complain(&format!("failed: {}", context.redactor.redact(&error.to_string()))),
             }
@@ -181,12 +209,16 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
 }
 
 /// Prints what a wake did, and the replies to the console that weren't shown yet.
-fn show_report(context: Context<'_>, report: &Report, as_json: bool) -> ExitCode {
+fn show_report(context: Context<'_>, store: &mut Store, report: &Report, arguments: &Arguments) -> ExitCode {
     for note in &report.notes {
         complain(note);
     }
-    let shown = show_console(context, as_json);
-    if as_json {
+    let shown = if arguments.no_console {
+        Ok(Vec::new())
+    } else {
+        show_console(store, context.clock.now(), arguments.json)
+    };
+    if arguments.json {
         let mut report = report.clone();
         if let Ok(shown) = &shown {
             // Replies of earlier wakes that nobody saw belong to what is shown now.
@@ -224,14 +256,13 @@ fn show_report(context: Context<'_>, report: &Report, as_json: bool) -> ExitCode
 }
 
 /// Shows console replies: printed first, then marked, so that one is rather shown twice than never.
-fn show_console(context: Context<'_>, as_json: bool) -> Result<Vec<String>, crate::queue::StoreError> {
-    let mut store = Store::open(&context.config.db_path())?;
+fn show_console(store: &mut Store, now: DateTime<Utc>, as_json: bool) -> Result<Vec<String>, StoreError> {
     let mut shown = Vec::new();
     for (id, text) in store.console_unshown()? {
         if !as_json {
             print(&format!("{}\n", text.trim_end()));
         }
-        store.mark_shown(id, context.clock.now())?;
+        store.mark_shown(id, now)?;
         shown.push(text);
     }
     Ok(shown)
@@ -274,6 +305,76 @@ fn show(config: &Config, id: &str) -> ExitCode {
         Ok(Err(error)) => failed(&error),
         Err(code) => code,
     }
+}
+
+fn queue(config: &Config, action: &QueueAction) -> ExitCode {
+    let path = config.db_path();
+    if !path.exists() {
+        complain(&format!(
+            "There is no queue at {} yet. `wake --once` makes it.",
+            path.display()
+        ));
+        return ExitCode::from(super::EXIT_FAILED);
+    }
+    let result = Store::open(&path).and_then(|mut store| match action {
+        QueueAction::List => list_queue(config, &store).map(|()| true),
+        QueueAction::Retry { id } => store.retry(*id),
+        QueueAction::Drop { id } => store.discard(*id, config.clock().now()),
+    });
+    match (result, action) {
+        (Ok(true), QueueAction::List) => ExitCode::SUCCESS,
+        (Ok(true), QueueAction::Retry { id }) => {
+            complain(&format!("Message {id} is tried afresh at the next wake."));
+            ExitCode::SUCCESS
+        }
+        (Ok(true), QueueAction::Drop { id }) => {
+            complain(&format!(
+                "Message {id} is out of the queue; `wake queue retry {id}` brings it back."
+            ));
+            ExitCode::SUCCESS
+        }
+        (Ok(false), _) => {
+            complain("There is no waiting or given-up message of that number. `wake queue list` shows them.");
+            ExitCode::from(super::EXIT_FAILED)
+        }
+        (Err(error), _) => failed(&error),
+    }
+}
+
+fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreError> {
+    let waiting = store.queued()?.into_iter().map(|message| {
+        let state = match &message.held_for {
+            Some(mind) => format!("kept: {mind} can't answer it"),
+            None => "waits".to_owned(),
+        };
+        (message, state)
+    });
+    let dead = store.dead_letters()?.into_iter().map(|message| {
+        let state = format!("given up after {} tries", message.attempts);
+        (message, state)
+    });
+    for (message, state) in waiting.chain(dead) {
+        let at = message.received_at.map(|at| {
+            at.with_timezone(&config.timezone)
+                .format("%a %Y-%m-%d %H:%M")
+                .to_string()
+        });
+        let text: String = message
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .take(80)
+            .collect();
+        print(&format!(
+            "{}  {}  {state}  chat {}  {text}\n",
+            message.id,
+            at.unwrap_or_default(),
+            message.chat_id
+        ));
+    }
+    Ok(())
 }
 
 fn open_repo(config: &Config) -> Result<Repo, ExitCode> {

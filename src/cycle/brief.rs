@@ -277,7 +277,8 @@ fn unescape(text: &str) -> String {
     text.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
 }
 
-fn clip(text: &str, max_chars: usize) -> String {
+/// A text within a bound; the cut is said.
+pub(super) fn clip(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text.to_owned();
     }

@@ -52,7 +52,7 @@ impl Wake<'_> {
                         &format!("It is time for “{title}”: {next}."),
                         &mut account,
                     )?;
-                    handled.push((key.clone(), String::new()));
+                    handled.push(key.clone());
                 }
                 Reason::Decay { title, stage, key } => {
                     let touched = observation
@@ -63,7 +63,7 @@ impl Wake<'_> {
                     let today = now.with_timezone(&self.context.config.timezone).date_naive();
                     let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
                     self.tell_by_rule(&cycle.id, key, &stage.wording(title, days), &mut account)?;
-                    handled.push((key.clone(), String::new()));
+                    handled.push(key.clone());
                 }
                 Reason::PersonCommits { subjects } => {
                     account.receipts.extend(
@@ -71,6 +71,18 @@ impl Wake<'_> {
                             .iter()
                             .map(|subject| format!("Noted a person's commit: {subject}")),
                     );
+                }
+                Reason::OverBudget {
+                    chat_id,
+                    thread_id,
+                    key,
+                } => {
+                    let notice = self.budget_notice(*chat_id, *thread_id, key);
+                    self.store.change(self.fence, &cycle.id, &[notice], now)?;
+                    account
+                        .receipts
+                        .push(format!("Told chat {chat_id} that the day's budget is spent"));
+                    handled.push(key.clone());
                 }
                 Reason::Messages { .. } | Reason::Resume { .. } => {}
             }
@@ -88,6 +100,23 @@ impl Wake<'_> {
             sees_commits,
         };
         self.finish(repo, ending).await
+    }
+
+    /// Says in a chat that its messages wait for the budget.
+    pub(super) fn budget_notice(&self, chat_id: i64, thread_id: Option<i64>, key: &str) -> Change {
+        let text = if self.context.config.daily_budget_usd > 0.0 {
+            "Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow."
+        } else {
+            "I may not spend anything on thinking (DAILY_BUDGET_USD is 0). Your message is kept, and I answer it once that is raised."
+        };
+        Change::Send(NewOutgoing {
+            chat_id,
+            text: text.to_owned(),
+            kind: "notice".to_owned(),
+            key: Some(key.to_owned()),
+            thread_id,
+            ..NewOutgoing::default()
+        })
     }
 
     /// Speaks to the owner by rule, once per key.

@@ -64,11 +64,18 @@ impl Interrupt {
     /// What the asking chat is told.
     pub(super) fn notice(&self) -> String {
         match self {
-            Self::OverBudget => "Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow.".to_owned(),
-            Self::Unavailable { why, needs_person: true, .. } => {
-                format!("I can't think right now, and it needs you to mend it: {why}. Your message is kept; I answer it as soon as that works again.")
+            Self::Unavailable {
+                why,
+                needs_person: true,
+                ..
+            } => {
+                format!(
+                    "I can't think right now, and it needs you to mend it: {why}. Your message is kept; I answer it as soon as that works again."
+                )
             }
-            other => format!("I can't reach my mind right now ({other}). Your message is kept; I try again by myself and answer as soon as I can."),
+            other => format!(
+                "I can't reach my mind right now ({other}). Your message is kept; I try again by myself and answer as soon as I can."
+            ),
         }
     }
 }
@@ -95,6 +102,7 @@ impl Wake<'_> {
                     &Entry::Said {
                         raw,
                         messages: Vec::new(),
+                        handles: Vec::new(),
                     },
                     &[],
                 )?,
@@ -294,7 +302,12 @@ impl Wake<'_> {
             chat.reply_to = last_channel_id(&queued, &ids).or(chat.reply_to);
         }
         let raw = self.context.redactor.redact(&brief::joined(&new, now, live.world.tz));
-        self.record(live, &Entry::Said { raw, messages: ids }, &[])?;
+        let said = Entry::Said {
+            raw,
+            messages: ids,
+            handles: Vec::new(),
+        };
+        self.record(live, &said, &[])?;
         Ok(true)
     }
 

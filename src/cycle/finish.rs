@@ -3,6 +3,7 @@
 
 use super::{
     Reply, WakeError,
+    machine::Cycle,
     observe::{self, HEAD_SEEN},
     plan_file::PlanFile,
     upkeep::merge_texts,
@@ -73,20 +74,24 @@ impl Wake<'_> {
     pub(super) async fn conclude(
         &mut self,
         repo: &Repo,
+        state: &Cycle,
         cycle_id: &str,
         commit: &str,
-        repairs: &[i64],
         plan_file: &PlanFile,
     ) -> Result<(), WakeError> {
         let end = CycleEnd {
             state: CycleState::Done,
             commit_id: Some(commit),
             error: None,
-            handled: &[],
-            repairs,
+            handled: &state.handles,
+            repairs: &[],
             failed_messages: &[],
         };
         self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
+        if !state.conversation.messages.is_empty() {
+            // Its mind was told of a person's commits up to its own.
+            self.store.set_handled(self.fence, HEAD_SEEN, commit, self.now())?;
+        }
         self.close(repo, commit, plan_file).await
     }
 

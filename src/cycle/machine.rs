@@ -117,6 +117,10 @@ pub struct Cycle {
     pub open: Vec<i64>,
     /// All messages that were ever in the conversation.
     pub messages: Vec<i64>,
+    /// Messages that were put aside for another mind.
+    pub kept: Vec<i64>,
+    /// Keys of the reasons that it was told of, which are reasons no more once it has ended.
+    pub handles: Vec<String>,
     /// Texts sent to the asking chat.
     pub replies: usize,
     /// The last plan.
@@ -152,6 +156,8 @@ impl Cycle {
             },
             open: Vec::new(),
             messages: Vec::new(),
+            kept: Vec::new(),
+            handles: Vec::new(),
             replies: 0,
             plan: None,
             receipts: Vec::new(),
@@ -180,7 +186,8 @@ impl Cycle {
     /// Takes an entry into account.
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
-            Entry::Said { raw, messages } => {
+            Entry::Said { raw, messages, handles } => {
+                self.handles.extend(handles.iter().cloned());
                 self.conversation.messages.push(raw.clone());
                 self.open.extend(messages);
                 self.messages.extend(messages);
@@ -218,6 +225,9 @@ impl Cycle {
                         what: receipt.clone(),
                     });
                     self.replies += usize::from(name == "reply");
+                    if name == "keep" {
+                        self.kept.extend(closed);
+                    }
                 }
                 self.open.retain(|id| !closed.contains(id));
             }

@@ -17,13 +17,15 @@ mod prepare;
 mod resume;
 mod upkeep;
 pub mod verify;
+mod waiting;
 pub mod wake;
 
 use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-pub use observe::mind_of;
+pub use observe::{day_begin, mind_called, mind_of};
+pub use waiting::{Waiting, waiting};
 
 use crate::{
     channel::Channel,
@@ -142,9 +144,12 @@ pub struct Reply {
 ///
 /// # Errors
 /// When the workspace, the database or the repository can't be used. A mind or a remote that can't be reached is no error.
-pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<Report, WakeError> {
-    prepare_workspace(context.config)?;
-    let mut store = Store::open(&context.config.db_path())?;
+pub async fn once(
+    context: Context<'_>,
+    store: &mut Store,
+    trigger: &str,
+    say: Option<&str>,
+) -> Result<Report, WakeError> {
     if let Some(text) = say {
         store.say(
             crate::config::CONSOLE_CHAT_ID,
@@ -153,8 +158,10 @@ pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Res
         )?;
     }
     let mut report = Report::default();
-    for _ in 0..MAX_LOOKS {
-        if *context.stop.borrow() || !observe::is_anything_due(&store, context)? {
+    for look in 0..MAX_LOOKS {
+        // What ended in doubt in this very wake is the next one's to repeat.
+        let settles_doubts = look == 0 && context.channel.is_some() && store.has_doubtful()?;
+        if *context.stop.borrow() || !settles_doubts && !observe::is_anything_due(store, context)? {
             break;
         }
         let me = crate::process::Identity::current();
@@ -169,8 +176,8 @@ pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Res
             }
             Err(error) => return Err(WakeError::Lock(error)),
         };
-        let mut wake = Wake::begin(context, &mut store, lock, me, trigger, &mut report)?;
-        let ran = wake.run().await;
+        let mut wake = Wake::begin(context, store, lock, me, trigger, &mut report)?;
+        let ran = wake.run(settles_doubts).await;
         let ended = wake.end();
         let did_something = ran?;
         ended?;
@@ -179,6 +186,15 @@ pub async fn once(context: Context<'_>, trigger: &str, say: Option<&str>) -> Res
         }
     }
     Ok(report)
+}
+
+/// Opens the database, in a workspace that is made if need be.
+///
+/// # Errors
+/// When the workspace or the database can't be used.
+pub fn open_store(config: &Config) -> Result<Store, WakeError> {
+    prepare_workspace(config)?;
+    Ok(Store::open(&config.db_path())?)
 }
 
 /// Makes the workspace's directories, readable by their owner alone.

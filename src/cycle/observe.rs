@@ -11,7 +11,7 @@ use super::{
     orient::{self, Mind, Observed, Reason},
 };
 use crate::{
-    config::OFFLINE_MODEL,
+    config::{Config, OFFLINE_MODEL},
     memory::{self, tasks::Task, tasks::TaskList},
     queue::{CycleRow, Incoming, Reminder, Store, StoreError},
     repo::{Oid, Repo},
@@ -48,6 +48,7 @@ impl Observation {
         let now = context.clock.now();
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
+        handled.extend(store.handled_keys("budget/")?);
         Ok(Self {
             now,
             mind: mind_of(store, context)?,
@@ -86,7 +87,7 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     let Some(repo) = open(&context.config.repo_dir())? else {
         return Ok(true);
     };
-    if is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
+    if repo.is_interrupted() || is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
         return Ok(true);
     }
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
@@ -94,21 +95,25 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
 
 /// The configured mind as the gate knows it.
 pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> {
-    let name = context.model.name().to_owned();
+    mind_called(context.model.name(), store, context.config, context.clock.now())
+}
+
+/// The mind of this name as the gate knows it, for those who only look.
+pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
-    let now = context.clock.now();
-    let is_available = !is_thinking
-        || store.upkeep(MODEL)?.may_try(now)
-            && store.spent_since(day_begin(now, context.config.timezone))?.cost_usd < context.config.daily_budget_usd;
+    let spent_usd = store.spent_since(day_begin(now, config.timezone))?.cost_usd;
+    let is_over_budget = is_thinking && spent_usd >= config.daily_budget_usd;
+    let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(now);
     Ok(Mind {
-        name,
+        name: name.to_owned(),
         is_thinking,
         is_available,
+        is_over_budget,
     })
 }
 
 /// The instant at which the person's day began.
-pub(super) fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
+pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     let today = now.with_timezone(&tz).date_naive();
     let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
     // Where midnight is doubled the first one counts; never later than now.

@@ -28,6 +28,8 @@ pub struct Mind {
     pub is_thinking: bool,
     /// Whether it may be asked now: not in back-off, and the day's budget isn't spent.
     pub is_available: bool,
+    /// Whether the day's budget is spent.
+    pub is_over_budget: bool,
 }
 
 /// What the gate looks at.
@@ -73,6 +75,15 @@ pub enum Reason {
         /// Rows, oldest first.
         ids: Vec<i64>,
     },
+    /// Messages of one chat wait because the day's budget is spent, and nobody was told so yet.
+    OverBudget {
+        /// The chat.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// Told once under this key.
+        key: String,
+    },
     /// A reminder's slot has come.
     Reminder {
         /// Its number.
@@ -113,10 +124,10 @@ impl Reason {
         }
     }
 
-    /// The key (with a value) under which it is a reason no more once it was taken up.
-    pub fn handled_key(&self) -> Option<(String, String)> {
+    /// The key under which it is a reason no more once it was taken up.
+    pub fn handled_key(&self) -> Option<String> {
         match self {
-            Self::Task { key, .. } | Self::Decay { key, .. } => Some((key.clone(), String::new())),
+            Self::Task { key, .. } | Self::Decay { key, .. } => Some(key.clone()),
             _ => None,
         }
     }
@@ -127,6 +138,7 @@ impl Reason {
             Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
             Self::Messages { chat_id: 0, ids, .. } => format!("{} from the console", count(ids.len(), "message")),
             Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
+            Self::OverBudget { chat_id, .. } => format!("chat {chat_id} waits for the budget"),
             Self::Reminder { id } => format!("reminder {id}"),
             Self::Task { title, .. } => format!("task {title:?} has its next step now"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
@@ -150,6 +162,8 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     reasons.extend(due_reminders(observed));
     if observed.mind.is_available {
         reasons.extend(messages(observed));
+    } else if observed.mind.is_over_budget {
+        reasons.extend(waiting_for_budget(observed));
     }
     if observed.mind.is_available || !observed.mind.is_thinking {
         reasons.extend(due_tasks(observed));
@@ -194,7 +208,7 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
         });
     }
     let is_mechanical = |reason: &Reason| match reason {
-        Reason::Reminder { .. } => true,
+        Reason::Reminder { .. } | Reason::OverBudget { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } => false,
         Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
     };
@@ -230,6 +244,11 @@ pub fn task_key(title: &str, at: &str) -> String {
 pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
     let touched = touched.map(|day| day.to_string()).unwrap_or_default();
     format!("decay/{title}/{touched}/{}", stage.name())
+}
+
+/// The key under which a chat was told that its messages, from the oldest on, wait for the budget.
+pub fn budget_key(chat_id: i64, oldest: i64) -> String {
+    format!("budget/{chat_id}/{oldest}")
 }
 
 /// Reads a task's `at:` as an instant.
@@ -289,6 +308,24 @@ fn messages(observed: &Observed<'_>) -> Vec<Reason> {
             chat_id,
             thread_id,
             ids,
+        })
+        .collect()
+}
+
+/// A chat is told once for as long as its oldest message waits, however many follow.
+fn waiting_for_budget(observed: &Observed<'_>) -> Vec<Reason> {
+    let mut chats = BTreeSet::new();
+    let waiting = observed
+        .messages
+        .iter()
+        .filter(|message| message.held_for.as_deref() != Some(&observed.mind.name) && chats.insert(message.chat_id));
+    waiting
+        .map(|oldest| (oldest, budget_key(oldest.chat_id, oldest.id)))
+        .filter(|(_, key)| !observed.handled.contains(key))
+        .map(|(oldest, key)| Reason::OverBudget {
+            chat_id: oldest.chat_id,
+            thread_id: oldest.thread_id,
+            key,
         })
         .collect()
 }
@@ -373,6 +410,7 @@ mod tests {
                 name: "claude".to_owned(),
                 is_thinking: true,
                 is_available: true,
+                is_over_budget: false,
             },
             messages: Vec::new(),
             open_cycles: Vec::new(),
@@ -724,6 +762,7 @@ mod tests {
             name: "offline".to_owned(),
             is_thinking: false,
             is_available: true,
+            is_over_budget: false,
         };
         let remind = || Reason::Reminder { id: 1 };
         assert_eq!(choose(Vec::new(), &thinking, OWNER), None);

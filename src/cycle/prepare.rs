@@ -6,6 +6,7 @@ use super::{
     WakeError, brief,
     drive::registry,
     observe::{Observation, day_begin},
+    orient::Reason,
     verify::Account,
     wake::Wake,
 };
@@ -61,8 +62,9 @@ impl Wake<'_> {
         cycle: &mut NewCycle,
         world: &World,
         observation: &Observation,
-        ids: &[i64],
+        reasons: &[Reason],
     ) -> Result<Entry, WakeError> {
+        let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let redactor = self.context.redactor;
         let orders = world.documents.text(memory::CLAUDE);
         cycle.system = redactor.redact(&brief::system(&orders, &world.skills));
@@ -89,7 +91,8 @@ impl Wake<'_> {
         });
         Ok(Entry::Said {
             raw: redactor.redact(&raw),
-            messages: ids.to_vec(),
+            messages: ids,
+            handles: reasons.iter().filter_map(Reason::handled_key).collect(),
         })
     }
 }

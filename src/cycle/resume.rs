@@ -1,17 +1,17 @@
 //! Cycles that were cut off: taken up again from their journals, or given up with all that they were about kept.
 
 use super::{
-    WakeError, WakeOutcome,
+    WakeError, WakeOutcome, brief,
     drive::Interrupt,
     finish,
     machine::Cycle,
-    observe,
+    observe, orient,
     plan_file::PlanFile,
     verify::Account,
     wake::{Live, Wake},
 };
 use crate::{
-    queue::{Change, CycleEnd, CycleState, MAX_ATTEMPTS, NewOutgoing},
+    queue::{Change, CycleEnd, CycleState, MAX_ATTEMPTS, NewCycle, NewOutgoing},
     repo::Repo,
 };
 
@@ -27,13 +27,14 @@ impl Wake<'_> {
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
         self.report.cycle_id = Some(cycle_id.to_owned());
         self.report.reasons.push(format!("resume {cycle_id}"));
+        let journal = self.store.journal(cycle_id)?;
+        let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         if let Some(commit) = repo.wake_commit(cycle_id)? {
             // It was cut off after its commit: only its end has to be written down.
             return self
-                .conclude(repo, cycle_id, &commit.to_string(), &[], &plan_file)
+                .conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file)
                 .await;
         }
-        let journal = self.store.journal(cycle_id)?;
         let mut account = Account::default();
         account
             .notes
@@ -50,7 +51,6 @@ impl Wake<'_> {
                 )
                 .await;
         }
-        let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         if row.cycle.model != self.context.model.name() {
             let why = format!("it was begun by {}, which is not the mind any more", row.cycle.model);
             return self
@@ -78,7 +78,6 @@ impl Wake<'_> {
             world,
             plan_file,
             account,
-            handled: Vec::new(),
         };
         self.carry_on(repo, live).await
     }
@@ -141,23 +140,22 @@ impl Wake<'_> {
         let (Some(chat_id), Some(first)) = (cycle.chat_id, state.open.first()) else {
             return Ok(());
         };
-        let notice = NewOutgoing {
-            chat_id,
-            text: interrupt.notice(),
-            kind: "notice".to_owned(),
-            key: Some(match interrupt {
-                Interrupt::OverBudget => {
-                    let today = self.now().with_timezone(&self.context.config.timezone).date_naive();
-                    format!("budget/{chat_id}/{today}")
-                }
-                _ => format!("waits/{first}"),
-            }),
-            thread_id: cycle.thread_id,
-            ..NewOutgoing::default()
+        let changes = if *interrupt == Interrupt::OverBudget {
+            let key = orient::budget_key(chat_id, *first);
+            let notice = self.budget_notice(chat_id, cycle.thread_id, &key);
+            let value = String::new();
+            vec![notice, Change::Handled { key, value }]
+        } else {
+            vec![Change::Send(NewOutgoing {
+                chat_id,
+                text: interrupt.notice(),
+                kind: "notice".to_owned(),
+                key: Some(format!("waits/{first}")),
+                thread_id: cycle.thread_id,
+                ..NewOutgoing::default()
+            })]
         };
-        Ok(self
-            .store
-            .change(self.fence, &cycle.id, &[Change::Send(notice)], self.now())?)
+        Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
     }
 
     /// Ends a cycle that can't be resumed: its messages go back to the queue, its unpublished work onto a branch of its own.
@@ -180,45 +178,70 @@ impl Wake<'_> {
                 .push(format!("Its unfinished work is on the branch {branch}."));
         }
         let (why, counts) = why.unwrap_or(("it was cut off before it began", false));
-        if counts && let Some(row) = self.store.cycle(cycle_id)?.filter(|_| !state.open.is_empty()) {
-            let is_last_try = self
-                .store
-                .queued()?
-                .iter()
-                .any(|message| state.open.contains(&message.id) && message.attempts + 1 >= MAX_ATTEMPTS);
-            let notice = NewOutgoing {
-                chat_id: row.cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
-                text: gave_up(why, is_last_try),
-                kind: "notice".to_owned(),
-                key: Some(format!("gave-up/{cycle_id}")),
-                thread_id: row.cycle.thread_id,
-                ..NewOutgoing::default()
-            };
-            self.store.change(self.fence, cycle_id, &[Change::Send(notice)], now)?;
+        if counts && let Some(row) = self.store.cycle(cycle_id)? {
+            let notice = Change::Send(self.given_up(&row.cycle, state, why)?);
+            self.store.change(self.fence, cycle_id, &[notice], now)?;
         }
+        // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
+        let is_over = counts && state.open.is_empty();
         let end = CycleEnd {
             state: CycleState::Abandoned,
             commit_id: None,
             error: Some(why),
-            handled: &[],
+            handled: if is_over { &state.handles } else { &[] },
             repairs: &[],
             failed_messages: if counts { &state.open } else { &[] },
         };
+        if is_over {
+            self.see_head(repo)?;
+        }
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);
         self.deliver().await
     }
-}
 
-/// What the asking chat is told of a cycle that was given up.
-fn gave_up(why: &str, is_last_try: bool) -> String {
-    let then = if is_last_try {
-        format!(
-            "That was try {MAX_ATTEMPTS}, so I put your message aside and don't take it up again by myself. It is kept; send it once \
-             more, perhaps in other words or in smaller pieces."
-        )
-    } else {
-        "Your message is kept, and I start over with it.".to_owned()
-    };
-    format!("I gave up a piece of work because {why}. {then}")
+    /// What is said of a cycle that was given up: that its messages are tried again (once, however often they are), that
+    /// they are put aside, or that it had none.
+    fn given_up(&self, cycle: &NewCycle, state: &Cycle, why: &str) -> Result<NewOutgoing, WakeError> {
+        let queued = self.store.queued()?;
+        let dead: Vec<&str> = queued
+            .iter()
+            .filter(|message| state.open.contains(&message.id) && message.attempts + 1 >= MAX_ATTEMPTS)
+            .map(|message| message.text.as_str())
+            .collect();
+        let (key, text) = match (state.open.first(), dead.as_slice()) {
+            (None, _) => (
+                cycle.id.clone(),
+                format!(
+                    "I gave up a piece of work ({}) because {why}. I don't try it again by myself; ask me if it matters.",
+                    cycle.reasons.join("; ")
+                ),
+            ),
+            (Some(first), []) => (
+                format!("{first}"),
+                format!(
+                    "I could not finish my work because {why}. Your message is kept, and I start over with it soon."
+                ),
+            ),
+            (Some(_), dead) => (
+                cycle.id.clone(),
+                format!(
+                    "I tried {MAX_ATTEMPTS} times and could not answer this, because {why}:\n\n> {}\n\nI have put it aside and don't \
+                     try it again by myself. Please put it differently and send it again.",
+                    dead.iter()
+                        .map(|text| brief::clip(text, 200).replace('\n', " "))
+                        .collect::<Vec<_>>()
+                        .join("\n> ")
+                ),
+            ),
+        };
+        Ok(NewOutgoing {
+            chat_id: cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
+            text: self.context.redactor.redact(&text),
+            kind: "notice".to_owned(),
+            key: Some(format!("gave-up/{key}")),
+            thread_id: cycle.thread_id,
+            ..NewOutgoing::default()
+        })
+    }
 }

@@ -84,14 +84,7 @@ impl Wake<'_> {
                         .map(|path| format!("Both sides had changed {path}; both are kept in it.")),
                 );
             }
-            Ok(Integrated::RewoundRemote { rescue_ref }) => {
-                let text = format!(
-                    "The remote of my memory went back behind commits it once had, so I neither follow it nor push to it. They are kept \
-                     here as `{rescue_ref}`. Please decide: `git push` by hand to bring them back, or `git reset --hard` to the remote's \
-                     branch to follow it."
-                );
-                self.alarm(&format!("rewound/{rescue_ref}"), text)?;
-            }
+            Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(&rescue_ref)?,
             Ok(_) => {}
             Err(
                 error @ (RepoError::NotOnBranch { .. }
@@ -135,10 +128,10 @@ impl Wake<'_> {
         self.report.notes.push(format!("{name}: {why}"));
         let now = self.now();
         let upkeep = self.store.upkeep_failed(self.fence, name, &why, None, now)?;
-        let needs_person = matches!(
-            error,
-            RemoteError::Refused { .. } | RemoteError::Auth { .. } | RemoteError::Rewound { .. }
-        );
+        if let RemoteError::Rewound { rescue_ref } = error {
+            return self.alarm_of_rewound(rescue_ref);
+        }
+        let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. });
         if needs_person && upkeep.failures == 1 {
             let today = now.date_naive();
             let text = format!(
@@ -147,6 +140,16 @@ impl Wake<'_> {
             self.alarm(&format!("{name}/{today}"), text)?;
         }
         Ok(())
+    }
+
+    /// Whoever sees it first, the fetch or the push: it is told once.
+    fn alarm_of_rewound(&mut self, rescue_ref: &str) -> Result<(), WakeError> {
+        let text = format!(
+            "The remote of my memory went back behind commits it once had, so I neither follow it nor push to it. They are kept \
+             here as `{rescue_ref}`. Please decide: `git push` by hand to bring them back, or `git reset --hard` to the remote's \
+             branch to follow it."
+        );
+        self.alarm(&format!("rewound/{rescue_ref}"), text)
     }
 
     /// Tells the owner of something only they can mend, once per key.

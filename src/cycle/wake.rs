@@ -9,14 +9,14 @@ use super::{
     machine::Cycle,
     observe::{self, Observation},
     orient::{self, Reason, Work},
-    plan_file::PlanFile,
+    plan_file::{self, PlanFile},
     verify::Account,
 };
 use crate::{
     memory::templates::templates,
     process::Identity,
     queue::{Fence, NewCycle, StagedFile, Store},
-    repo::{Created, Repo},
+    repo::{Created, Repo, RepoError},
     tool::World,
 };
 
@@ -43,8 +43,6 @@ pub(super) struct Live {
     pub(super) world: World,
     pub(super) plan_file: PlanFile,
     pub(super) account: Account,
-    /// Keys that are reasons no more once it has ended.
-    pub(super) handled: Vec<(String, String)>,
 }
 
 /// What a cycle leaves at its end, whatever it was about.
@@ -53,7 +51,8 @@ pub(super) struct Ending {
     pub(super) messages: Vec<i64>,
     pub(super) account: Account,
     pub(super) staged: Vec<StagedFile>,
-    pub(super) handled: Vec<(String, String)>,
+    /// Keys that are reasons no more.
+    pub(super) handled: Vec<String>,
     pub(super) plan_file: PlanFile,
     /// Whether a person's commits were taken note of in it.
     pub(super) sees_commits: bool,
@@ -85,12 +84,16 @@ impl<'a> Wake<'a> {
     }
 
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
-    pub(super) async fn run(&mut self) -> Result<bool, WakeError> {
+    pub(super) async fn run(&mut self, settles_doubts: bool) -> Result<bool, WakeError> {
         let repo = self.open_repo()?;
+        self.finish_interrupted(&repo)?;
         if self.store.handled(observe::HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;
         }
-        self.store.recover_outbox(self.fence, self.now())?;
+        if settles_doubts {
+            self.store.recover_outbox(self.fence, self.now())?;
+        }
+        self.clear_plan_files()?;
         let mut has_worked = self.upkeep(&repo).await?;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
@@ -115,6 +118,32 @@ impl<'a> Wake<'a> {
             self.report.outcome = WakeOutcome::Worked;
         }
         Ok(has_worked)
+    }
+
+    /// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
+    fn finish_interrupted(&mut self, repo: &Repo) -> Result<(), WakeError> {
+        match repo.finish_interrupted() {
+            // Whoever holds the lock is done soon; what commits tries again.
+            Ok(_) | Err(RepoError::Locked { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes the plan files of cycles that were killed before they were journalled, or after their end: nothing of them is
+    /// left to be done. Those of open cycles stay for their resumption.
+    fn clear_plan_files(&mut self) -> Result<(), WakeError> {
+        let dir = &self.context.config.workspace_dir;
+        let found = plan_file::left_over(dir).map_err(|source| WakeError::Workspace {
+            path: dir.clone(),
+            source,
+        })?;
+        let open = self.store.open_cycles()?;
+        for (_, cycle_id) in found {
+            if !open.iter().any(|row| row.cycle.id == cycle_id) {
+                self.remove_plan_file(&PlanFile::reopen(dir, &cycle_id));
+            }
+        }
+        Ok(())
     }
 
     /// Frees the lease; the lock goes with the value.
@@ -201,12 +230,11 @@ impl<'a> Wake<'a> {
         observation.person_commits = observe::person_commits(self.store, repo)?;
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
-        let opening = self.opening(&mut cycle, &world, &observation, &ids)?;
+        let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
         self.store
             .begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        let handled = reasons.iter().filter_map(Reason::handled_key).collect();
         self.carry_on(
             repo,
             Live {
@@ -215,7 +243,6 @@ impl<'a> Wake<'a> {
                 world,
                 plan_file,
                 account,
-                handled,
             },
         )
         .await
@@ -233,20 +260,20 @@ impl<'a> Wake<'a> {
             world,
             plan_file,
             mut account,
-            handled,
         } = live;
         account
             .receipts
             .extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.not_done = not_done;
-        self.report.answered += state.messages.iter().filter(|id| !state.open.contains(id)).count();
+        let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
+        self.report.answered += state.messages.iter().filter(is_answered).count();
         let staged = world.documents.staged();
         let ending = Ending {
             cycle,
             messages: state.messages,
             account,
             staged,
-            handled,
+            handled: state.handles,
             plan_file,
             sees_commits: true,
         };

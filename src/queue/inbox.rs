@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{NewOutgoing, Result, Store, outbox};
+use super::{NewOutgoing, Result, Store, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
-/// A message on which so many cycles have failed is put aside.
+/// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
 pub const MAX_ATTEMPTS: i64 = 3;
 
 /// A message as a channel hands it over.
@@ -82,11 +82,43 @@ pub struct Exchange {
     pub text: String,
 }
 
+/// A batch of updates, as one transaction stores it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Whose updates these are: offsets of different bots have nothing to do with each other.
+    pub bot_id: i64,
+    /// The batch's last update id + 1: what the next poll asks for.
+    pub next_offset: i64,
+    /// What was said.
+    pub messages: Vec<NewIncoming>,
+    /// New versions of earlier messages, applied after `messages`.
+    pub edits: Vec<Edit>,
+    /// The bot's own answers to commands.
+    pub answers: Vec<NewOutgoing>,
+    /// Updates of people who aren't listed: only counted.
+    pub strangers: u32,
+}
+
+/// A new version of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// The chat it was sent in.
+    pub chat_id: i64,
+    /// The channel's id of the message.
+    pub channel_message_id: i64,
+    /// Its words now.
+    pub text: String,
+    /// The update as it came, JSON.
+    pub raw: Option<String>,
+}
+
 /// What became of a batch of updates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Rows of new messages; a second delivery adds none.
     pub stored: Vec<i64>,
+    /// How many queued messages were changed by an edit; edits of what was taken up or answered change none.
+    pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
 }
@@ -128,35 +160,30 @@ impl Store {
     }
 
     /// Stores a batch of updates, the bot's own answers to commands among them and the next offset, in one
-    /// transaction: only after it may the channel be told that they arrived. `strangers` are only counted.
-    pub fn accept(
-        &mut self,
-        bot_id: i64,
-        next_offset: i64,
-        messages: &[NewIncoming],
-        answers: &[NewOutgoing],
-        strangers: u32,
-        now: DateTime<Utc>,
-    ) -> Result<Accepted> {
+    /// transaction: only after it may the channel be told that they arrived.
+    pub fn accept(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
         self.write(|tx| {
             let mut accepted = Accepted::default();
-            for message in messages {
-                accepted.stored.extend(insert(tx, Some(bot_id), message, now)?);
+            for message in &batch.messages {
+                accepted.stored.extend(insert(tx, Some(batch.bot_id), message, now)?);
             }
-            for answer in answers {
+            for edit in &batch.edits {
+                accepted.edited += apply_edit(tx, batch.bot_id, edit)?;
+            }
+            for answer in &batch.answers {
                 accepted.answers.extend(outbox::insert(tx, answer, now)?);
             }
-            if strangers > 0 {
+            if batch.strangers > 0 {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
                      ON CONFLICT (name) DO UPDATE SET n = n + excluded.n, last_at = excluded.last_at",
-                    (strangers, rfc3339(now)),
+                    (batch.strangers, rfc3339(now)),
                 )?;
             }
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, ?2, ?3)
                  ON CONFLICT (bot_id) DO UPDATE SET next_offset = excluded.next_offset, last_poll_at = excluded.last_poll_at",
-                (bot_id, next_offset, rfc3339(now)),
+                (batch.bot_id, batch.next_offset, rfc3339(now)),
             )?;
             Ok(accepted)
         })
@@ -185,6 +212,43 @@ impl Store {
         Ok(statement
             .query_map([], Incoming::read)?
             .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Messages that were given up after too many failed cycles, oldest first.
+    pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
+        let sql = format!(
+            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = 'dead' ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            Incoming::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement
+            .query_map([], Incoming::read)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Lets a queued or given-up message be tried afresh. Says whether there is such a one.
+    pub fn retry(&mut self, id: i64) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0,
+                     held_for = NULL, not_before = NULL
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped'))",
+                [id],
+            )?;
+            Ok(n == 1)
+        })
+    }
+
+    /// Takes a queued or given-up message out of the queue; its row stays. Says whether there is such a one.
+    pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
+                 WHERE id = ?1 AND (processed = 0 OR outcome = 'dead')",
+                (id, rfc3339(now)),
+            )?;
+            Ok(n == 1)
+        })
     }
 
     /// How many messages wait, and since when the oldest does.
@@ -252,6 +316,20 @@ fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now:
     Ok(id)
 }
 
+/// Changes a message that is still queued. One that stands in a cycle's conversation stays as the mind has seen it. A
+/// message that the present mind couldn't answer may be answerable now.
+fn apply_edit(tx: &Transaction<'_>, bot_id: i64, edit: &Edit) -> Result<usize> {
+    let changed = tx
+        .prepare_cached(
+            "UPDATE incoming_messages SET message_text = ?4, raw = COALESCE(?5, raw), held_for = NULL
+             WHERE bot_id = ?1 AND chat_id = ?2 AND channel_message_id = ?3 AND processed = 0
+               AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = incoming_messages.cycle_id
+                               AND c.state IN ('running', 'waiting', 'parked'))",
+        )?
+        .execute((bot_id, edit.chat_id, edit.channel_message_id, &edit.text, &edit.raw))?;
+    Ok(changed)
+}
+
 /// Writes down which cycle has taken messages up.
 pub(super) fn take_up(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
     let mut statement =
@@ -274,28 +352,35 @@ pub(super) fn mark(tx: &Transaction<'_>, ids: &[i64], outcome: &str, cycle: &str
     Ok(())
 }
 
+/// Counts a failed cycle against messages: they are tried again after a while, or, at [`MAX_ATTEMPTS`], become dead letters,
+/// kept and visible, and taken up again only when a person asks for it.
+pub(super) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    for id in ids {
+        let failed: Option<u32> = tx
+            .prepare_cached(
+                "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
+                 RETURNING attempts",
+            )?
+            .query_row((id, cycle), |row| row.get(0))
+            .optional()?;
+        let Some(attempts) = failed else { continue };
+        if i64::from(attempts) >= MAX_ATTEMPTS {
+            mark(tx, &[*id], "dead", cycle, now)?;
+        } else {
+            let not_before = now + upkeep::wait_after(attempts);
+            tx.prepare_cached("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
+                .execute((id, rfc3339(not_before)))?;
+        }
+    }
+    Ok(())
+}
+
 /// Keeps messages for another mind than `mind`.
 pub(super) fn hold(tx: &Transaction<'_>, ids: &[i64], mind: &str, cycle: &str) -> Result<()> {
     let mut statement =
         tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
     for id in ids {
         statement.execute((id, mind, cycle))?;
-    }
-    Ok(())
-}
-
-/// Counts a failed cycle against messages. One that has failed [`MAX_ATTEMPTS`] of them is a dead letter: kept, visible, and
-/// taken up again only when a person asks for it.
-pub(super) fn count_failure(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
-    let mut count = tx.prepare_cached(
-        "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
-         RETURNING attempts",
-    )?;
-    for id in ids {
-        let attempts: Option<i64> = count.query_row((id, cycle), |row| row.get(0)).optional()?;
-        if attempts.is_some_and(|attempts| attempts >= MAX_ATTEMPTS) {
-            mark(tx, &[*id], "dead", cycle, now)?;
-        }
     }
     Ok(())
 }

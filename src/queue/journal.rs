@@ -24,6 +24,9 @@ pub enum Entry {
         raw: String,
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
+        /// Keys of the reasons that it tells of: they are reasons no more once the cycle has ended.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        handles: Vec<String>,
     },
     /// A request is about to be sent.
     Asked,
@@ -399,13 +402,13 @@ impl Store {
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5 WHERE id = ?1",
                 (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error),
             )?;
-            for (key, value) in end.handled {
-                upkeep::set_handled(tx, key, value, now)?;
+            for key in end.handled {
+                upkeep::set_handled(tx, key, "", now)?;
             }
             for repair in end.repairs {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
-            inbox::count_failure(tx, end.failed_messages, id, now)?;
+            inbox::fail(tx, end.failed_messages, id, now)?;
             tx.execute("DELETE FROM cycle_files WHERE cycle_id = ?1", [id])?;
             Ok(())
         })
@@ -421,8 +424,8 @@ pub struct CycleEnd<'a> {
     pub commit_id: Option<&'a str>,
     /// What went wrong.
     pub error: Option<&'a str>,
-    /// Keys (with values) that are reasons no more.
-    pub handled: &'a [(String, String)],
+    /// Keys that are reasons no more.
+    pub handled: &'a [String],
     /// Repairs that its episodic entry tells of.
     pub repairs: &'a [i64],
     /// Messages that it failed on.

@@ -4,6 +4,7 @@
 //! replaced while it slept can't write any more. No transaction stays open across a network call.
 
 mod inbox;
+mod inspect;
 mod journal;
 mod lease;
 mod ledger;
@@ -11,7 +12,8 @@ mod outbox;
 mod reminders;
 mod upkeep;
 
-pub use inbox::{Accepted, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
+pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
+pub use inspect::{Schema, UnsentPart};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;

@@ -195,31 +195,18 @@ impl Store {
         })
     }
 
-    /// Settles what dead senders left: an attempt without an owner is in doubt, and a part in doubt is planned once more,
-    /// to be marked as a repeat. Called once at the start of a wake, before it sends anything. Returns how many parts will be repeated.
+    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt without a living owner is
+    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
     pub fn recover_outbox(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
+        let orphans = self.orphaned_attempts()?;
         self.fenced(fence, |tx| {
-            let mut statement =
-                tx.prepare("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
-            let attempting = statement
-                .query_map([], |row| {
-                    Ok((
-                        row.get::<_, i64>(0)?,
-                        row.get::<_, i64>(1)?,
-                        row.get::<_, Option<String>>(2)?,
-                    ))
-                })?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            for (id, part, sender) in attempting {
-                let owner = sender.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
-                if owner.is_none_or(|owner| !owner.is_alive()) {
-                    tx.execute(
-                        "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
-                             error = 'the sender died while sending'
-                         WHERE outgoing_id = ?1 AND part = ?2",
-                        (id, part, rfc3339(now)),
-                    )?;
-                }
+            for (id, part) in orphans {
+                tx.execute(
+                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
+                         error = 'the sender died while sending'
+                     WHERE outgoing_id = ?1 AND part = ?2 AND state = 'attempting'",
+                    (id, part, rfc3339(now)),
+                )?;
             }
             let repeats = tx.execute(
                 "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
@@ -230,19 +217,53 @@ impl Store {
         })
     }
 
-    /// Whether something may be sent now, or has to be settled after a dead sender.
+    /// Whether an earlier wake left a part in doubt that [`Store::recover_outbox`] would repeat.
+    pub fn has_doubtful(&self) -> Result<bool> {
+        let is_unknown = self.conn.query_row(
+            "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
+            [],
+            |row| row.get::<_, bool>(0),
+        )?;
+        Ok(is_unknown || !self.orphaned_attempts()?.is_empty())
+    }
+
+    /// Whether something may be sent now.
     pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (
                  SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
                  WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
-                   AND (p.part IS NULL OR p.state = 'attempting' OR p.state = 'unknown' AND p.repeats = 0
+                   AND (p.part IS NULL
                         OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1) AND NOT {HELD_BACK}))"
         );
+        let none: Option<String> = None;
         Ok(self
             .conn
             .prepare_cached(&sql)?
-            .query_row((rfc3339(now), None::<String>), |row| row.get(0))?)
+            .query_row((rfc3339(now), none), |row| row.get(0))?)
+    }
+
+    /// Parts that a process was sending when it died, as (message, part).
+    fn orphaned_attempts(&self) -> Result<Vec<(i64, i64)>> {
+        let mut statement = self
+            .conn
+            .prepare_cached("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
+        let attempting = statement
+            .query_map([], |row| {
+                Ok(((row.get(0)?, row.get(1)?), row.get::<_, Option<String>>(2)?))
+            })?
+            .collect::<rusqlite::Result<Vec<((i64, i64), Option<String>)>>>()?;
+        let is_orphaned = |sender: &Option<String>| {
+            let owner = sender
+                .as_ref()
+                .and_then(|text| serde_json::from_str::<Identity>(text).ok());
+            owner.is_none_or(|owner| !owner.is_alive())
+        };
+        Ok(attempting
+            .into_iter()
+            .filter(|(_, sender)| is_orphaned(sender))
+            .map(|(part, _)| part)
+            .collect())
     }
 
     /// When the next part that was told to wait may be tried.
@@ -257,13 +278,22 @@ impl Store {
 
     /// Messages not fully delivered, oldest first.
     pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
-        let mut statement = self.conn.prepare(
+        self.undelivered_where("TRUE", [])
+    }
+
+    /// Where the delivery of one message stands; `None` once every part was confirmed.
+    pub fn undelivered_message(&self, id: i64) -> Result<Option<Undelivered>> {
+        Ok(self.undelivered_where("o.id = ?1", [id])?.pop())
+    }
+
+    fn undelivered_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Undelivered>> {
+        let mut statement = self.conn.prepare(&format!(
             "SELECT o.id, o.chat_id, COALESCE(max(p.state), 'planned'), o.created_at, max(p.not_before), max(p.error),
                     COALESCE(max(p.attempts), 0)
              FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.state != 'sent'
-             WHERE o.sent_at IS NULL GROUP BY o.id ORDER BY o.id LIMIT 200",
-        )?;
-        let rows = statement.query_map([], |row| {
+             WHERE o.sent_at IS NULL AND {condition} GROUP BY o.id ORDER BY o.id LIMIT 200",
+        ))?;
+        let rows = statement.query_map(values, |row| {
             Ok(Undelivered {
                 id: row.get(0)?,
                 chat_id: row.get(1)?,

@@ -93,6 +93,11 @@ pub(super) enum Stop {
 }
 
 impl Repo {
+    /// Whether a killed run left something undone that [`Repo::finish_interrupted`] can do now.
+    pub fn is_interrupted(&self) -> bool {
+        self.note().exists() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
+    }
+
     /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it.
     pub fn finish_interrupted(&self) -> Result<Option<Finished>, RepoError> {
         index_lock::release_dead(self.git.path(), &self.private);
@@ -305,7 +310,7 @@ impl Repo {
             .map_err(RepoError::io("syncing", &objects))
     }
 
-    fn note(&self) -> PathBuf {
+    pub(super) fn note(&self) -> PathBuf {
         self.private.join("move.json")
     }
 

@@ -17,20 +17,7 @@ const MAX_LOCKS: usize = 100;
 impl Repo {
     /// Lock files in the git directory that nobody holds: older than [`STALE_LOCK_AGE`], with no `git` at work here.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
-        let git_dir = self.git.path();
-        let mut locks = Vec::new();
-        for name in [
-            "index.lock",
-            "HEAD.lock",
-            "config.lock",
-            "packed-refs.lock",
-            "shallow.lock",
-        ] {
-            locks.extend(Some(git_dir.join(name)).filter(|lock| lock.exists()));
-        }
-        for directory in ["refs", "logs"] {
-            find_locks(&git_dir.join(directory), &mut locks);
-        }
+        let mut locks = lock_files(self.git.path());
         if locks.is_empty() || process::runs_in("git", &self.root) {
             return Vec::new();
         }
@@ -66,6 +53,24 @@ impl Repo {
         fs::remove_file(&probe).ok();
         now
     }
+}
+
+/// Every lock file in a git directory, held or not.
+pub(super) fn lock_files(git_dir: &Path) -> Vec<PathBuf> {
+    let mut locks = Vec::new();
+    for name in [
+        "index.lock",
+        "HEAD.lock",
+        "config.lock",
+        "packed-refs.lock",
+        "shallow.lock",
+    ] {
+        locks.extend(Some(git_dir.join(name)).filter(|lock| lock.exists()));
+    }
+    for directory in ["refs", "logs"] {
+        find_locks(&git_dir.join(directory), &mut locks);
+    }
+    locks
 }
 
 fn find_locks(directory: &Path, found: &mut Vec<PathBuf>) {

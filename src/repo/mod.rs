@@ -10,6 +10,7 @@ mod advance;
 mod create;
 mod history;
 mod index_lock;
+mod inspect;
 mod integrate;
 mod locks;
 mod park;

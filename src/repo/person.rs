@@ -128,7 +128,12 @@ impl Repo {
         Ok(Judged::Take(item.transpose()?))
     }
 
-    fn reason_to_leave(&self, path: &str, file: Option<&OnDisk>, is_secret: &IsSecret<'_>) -> Option<&'static str> {
+    pub(super) fn reason_to_leave(
+        &self,
+        path: &str,
+        file: Option<&OnDisk>,
+        is_secret: &IsSecret<'_>,
+    ) -> Option<&'static str> {
         if !worktree::is_markdown(path) {
             return Some("isn't Markdown");
         }
@@ -193,7 +198,7 @@ impl Repo {
         self.is_on_disk(tree::item_at(&self.git, commit, path)?, file)
     }
 
-    fn changed_paths(&self) -> Result<Vec<(String, Status)>, RepoError> {
+    pub(super) fn changed_paths(&self) -> Result<Vec<(String, Status)>, RepoError> {
         let mut options = StatusOptions::new();
         options
             .include_untracked(true)

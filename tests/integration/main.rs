@@ -3,9 +3,17 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod bot;
+#[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod git;
+#[cfg(test)]
+mod health;
+#[cfg(test)]
 mod model_anthropic;
+#[cfg(test)]
+mod remote;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

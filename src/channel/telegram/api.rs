@@ -4,7 +4,7 @@
 //! the library waits for seconds on a server error, where we bound each call; and no error may show the token, which is
 //! part of every address.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::OnceLock, time::Duration};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -30,7 +30,10 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A bot's door to Telegram.
 #[derive(Debug)]
 pub struct Telegram {
-    client: reqwest::Client,
+    /// Made when first needed: most wakes have nothing to say, and pay for no TLS set-up.
+    client: OnceLock<reqwest::Client>,
+    /// Whether the server is this machine itself, which no proxy stands before.
+    is_local: bool,
     /// The server's address without a slash at its end.
     base_url: String,
     token: Token,
@@ -48,9 +51,6 @@ pub enum SetUpError {
     /// The server's address can't be used.
     #[error("TELEGRAM_API_URL can't be used: expected an http or https address without a query")]
     Url,
-    /// The HTTP client couldn't be made.
-    #[error("the HTTP client couldn't be set up: {0}")]
-    Client(String),
 }
 
 /// The bot's token, which `Debug` doesn't show.
@@ -160,22 +160,10 @@ impl Telegram {
         if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {
             return Err(SetUpError::Url);
         }
-        let mut client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .http1_only()
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(1);
-        if is_this_machine(&url) {
-            client = client.no_proxy();
-        }
-        let client = client
-            .build()
-            .map_err(|error| SetUpError::Client(error.without_url().to_string()))?;
-        let base_url = base_url.trim_end_matches('/').to_owned();
         Ok(Self {
-            client,
-            base_url,
+            client: OnceLock::new(),
+            is_local: is_this_machine(&url),
+            base_url: base_url.trim_end_matches('/').to_owned(),
             token,
             bot_id,
             call_timeout: CALL_TIMEOUT,
@@ -280,6 +268,25 @@ impl Telegram {
             .await
     }
 
+    fn client(&self) -> Result<&reqwest::Client, TelegramError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let mut client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .http1_only()
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(1);
+        if self.is_local {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|error| TelegramError::NotSent {
+            why: format!("the HTTP client couldn't be set up: {}", error.without_url()),
+        })?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
     /// One call within `bound`. The body of the answer counts too: half an answer is none.
     async fn call<R: DeserializeOwned>(
         &self,
@@ -289,7 +296,7 @@ impl Telegram {
     ) -> Result<R, TelegramError> {
         let url = format!("{}/bot{}/{method}", self.base_url, self.token.0);
         let exchange = async {
-            let response = self.client.post(url).json(request).timeout(bound).send().await;
+            let response = self.client()?.post(url).json(request).timeout(bound).send().await;
             let response = response.map_err(TelegramError::from_transport)?;
             let status = response.status().as_u16();
             read_answer(status, &read_body(response).await?)

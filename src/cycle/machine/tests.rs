@@ -12,6 +12,7 @@ fn said(messages: &[i64]) -> Entry {
     Entry::Said {
         raw: user_text("hello"),
         messages: messages.to_vec(),
+        handles: Vec::new(),
     }
 }
 
@@ -141,7 +142,11 @@ fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
     assert_eq!((cycle.open.as_slice(), cycle.replies), (&[][..], 1));
     let what: Vec<_> = cycle.receipts.iter().map(|receipt| receipt.what.as_deref()).collect();
     assert_eq!(what, [Some("Did b")], "what failed leaves no receipt");
-    cycle.apply(&Entry::Said { raw, messages: vec![] });
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
 }
 
@@ -167,14 +172,22 @@ fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
         1,
         "the server would refuse that turn"
     );
-    cycle.apply(&Entry::Said { raw, messages: vec![] });
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     cycle.apply(&outcome("b", "note", false, &[]));
     let Step::Say(raw) = cycle.next(LIMITS) else {
         panic!("{cycle:?}")
     };
-    cycle.apply(&Entry::Said { raw, messages: vec![] });
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     assert!(
         matches!(cycle.next(LIMITS), Step::Say(_)),
@@ -200,7 +213,11 @@ fn past_the_contexts_limit_nothing_more_is_asked() {
     let Step::Say(raw) = cycle.next(LIMITS) else {
         panic!("{cycle:?}")
     };
-    cycle.apply(&Entry::Said { raw, messages: vec![] });
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
     let (said, _) = answer(cycle.next(LIMITS));
     assert_eq!(
         said,
@@ -216,7 +233,11 @@ fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
         let Step::Say(raw) = cycle.next(LIMITS) else {
             panic!("{cycle:?}")
         };
-        cycle.apply(&Entry::Said { raw, messages: vec![] });
+        cycle.apply(&Entry::Said {
+            raw,
+            messages: vec![],
+            handles: Vec::new(),
+        });
         assert_eq!(cycle.next(LIMITS), Step::Ask);
         cycle.apply(&cut(piece));
     }
@@ -232,6 +253,7 @@ fn a_text_is_joined_only_with_what_it_continues() {
     let go_on = Entry::Said {
         raw: user_text("go on"),
         messages: vec![],
+        handles: Vec::new(),
     };
     let texts = |entries: &[Entry]| answer(next(entries)).0;
     let end = |words: &str| turn(&json!([text(words)]), Stop::EndTurn);
@@ -247,6 +269,7 @@ fn a_text_is_joined_only_with_what_it_continues() {
     let results = Entry::Said {
         raw: results(&[]),
         messages: vec![],
+        handles: Vec::new(),
     };
     let did = outcome("a", "note", false, &[]);
     assert_eq!(texts(&[cut, go_on, calling, did, results, end("Anew.")]), "Anew.");
@@ -285,7 +308,11 @@ fn silence_is_asked_about_once_and_then_owned_up_to() {
         panic!("{cycle:?}")
     };
     assert!(raw.contains("no answer yet"));
-    cycle.apply(&Entry::Said { raw, messages: vec![] });
+    cycle.apply(&Entry::Said {
+        raw,
+        messages: vec![],
+        handles: Vec::new(),
+    });
     cycle.apply(&turn(
         &json!([{"type": "thinking", "thinking": "…", "signature": "s"}]),
         Stop::EndTurn,
@@ -312,7 +339,11 @@ fn rounds_are_bounded_and_the_bound_is_told() {
         let Step::Say(raw) = cycle.next(LIMITS) else {
             panic!("{cycle:?}")
         };
-        cycle.apply(&Entry::Said { raw, messages: vec![] });
+        cycle.apply(&Entry::Said {
+            raw,
+            messages: vec![],
+            handles: Vec::new(),
+        });
         assert_eq!(cycle.next(LIMITS), Step::Ask);
         cycle.apply(&Entry::Asked);
     }
@@ -380,7 +411,8 @@ fn random_entry() -> impl Strategy<Value = Entry> {
         }),
         (any::<bool>(), prop::collection::vec(0..9_i64, 0..3)).prop_map(|(is_json, messages)| Entry::Said {
             raw: if is_json { user_text("hm") } else { "no json".into() },
-            messages
+            messages,
+            handles: Vec::new(),
         }),
         Just(Entry::Asked),
         (0..60_u32, any::<bool>()).prop_map(|(id, is_error)| outcome(&format!("c{id}"), "plan", is_error, &[1])),
@@ -420,7 +452,11 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
                 entries.push(outcome(&request.id, &request.name, false, &closed));
             }
             Step::Reject { call, .. } => entries.push(outcome(&call.id, &call.name, true, &[])),
-            Step::Say(raw) => entries.push(Entry::Said { raw, messages: vec![] }),
+            Step::Say(raw) => entries.push(Entry::Said {
+                raw,
+                messages: vec![],
+                handles: Vec::new(),
+            }),
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
             Step::Join => match joins.next() {
                 Some(id) => entries.push(said(&[*id])),

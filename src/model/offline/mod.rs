@@ -7,6 +7,8 @@
 pub mod grammar;
 mod phrase;
 
+pub(crate) use phrase::HELP;
+
 use std::collections::BTreeMap;
 
 use chrono_tz::Tz;

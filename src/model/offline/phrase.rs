@@ -9,7 +9,7 @@ use super::{
 use crate::schedule::When;
 
 /// What can be said to it.
-const HELP: &str = "I work without a mind right now (no `ANTHROPIC_API_KEY`), so I understand a few things, in plain words:\n\
+pub(crate) const HELP: &str = "I work without a mind right now (no `ANTHROPIC_API_KEY`), so I understand a few things, in plain words:\n\
 - **remember that** the wifi code is 1234 · **what do you know about** the wifi?\n\
 - **remind me** to call Anna **tomorrow at 9** · **list reminders** · **cancel reminder** 2\n\
 - **add task** buy milk · **list tasks** · **task** buy milk **done**\n\

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{Accepted, NewIncoming};
+use crate::queue::{Accepted, Batch, Edit, NewIncoming};
 
 fn update(chat_id: i64, update_id: i64, text: &str) -> NewIncoming {
     NewIncoming {
@@ -17,6 +17,15 @@ fn texts(store: &Store) -> Vec<String> {
         .into_iter()
         .map(|message| message.text)
         .collect()
+}
+
+fn batch(bot_id: i64, next_offset: i64, messages: &[NewIncoming]) -> Batch {
+    Batch {
+        bot_id,
+        next_offset,
+        messages: messages.to_vec(),
+        ..Batch::default()
+    }
 }
 
 #[test]
@@ -51,12 +60,12 @@ fn a_processed_row_is_not_in_the_queue() {
 #[test]
 fn a_second_delivery_of_an_update_is_stored_once_per_bot() {
     let mut world = World::new();
-    let batch = [update(7, 41, "hello"), update(7, 42, "again")];
-    let first = world.store.accept(1, 43, &batch, &[], 0, at(0)).unwrap();
+    let messages = [update(7, 41, "hello"), update(7, 42, "again")];
+    let first = world.store.accept(&batch(1, 43, &messages), at(0)).unwrap();
     assert_eq!(first.stored.len(), 2);
-    let second = world.store.accept(1, 43, &batch, &[], 0, at(1)).unwrap();
+    let second = world.store.accept(&batch(1, 43, &messages), at(1)).unwrap();
     assert_eq!(second, Accepted::default());
-    let other_bot = world.store.accept(2, 43, &batch, &[], 0, at(1)).unwrap();
+    let other_bot = world.store.accept(&batch(2, 43, &messages), at(1)).unwrap();
     assert_eq!(other_bot.stored.len(), 2);
     assert_eq!(texts(&world.store), ["hello", "again", "hello", "again"]);
 }
@@ -67,13 +76,13 @@ fn the_offset_is_what_was_given_even_when_ids_start_again_lower() {
     assert_eq!(world.store.next_offset(1).unwrap(), None);
     world
         .store
-        .accept(1, 900_000_001, &[update(7, 900_000_000, "old")], &[], 0, at(0))
+        .accept(&batch(1, 900_000_001, &[update(7, 900_000_000, "old")]), at(0))
         .unwrap();
     world
         .store
-        .accept(1, 13, &[update(7, 12, "after a quiet week")], &[], 0, at(1))
+        .accept(&batch(1, 13, &[update(7, 12, "after a quiet week")]), at(1))
         .unwrap();
-    world.store.accept(2, 5, &[], &[], 0, at(1)).unwrap();
+    world.store.accept(&batch(2, 5, &[]), at(1)).unwrap();
     assert_eq!(world.store.next_offset(1).unwrap(), Some(13));
     assert_eq!(world.store.next_offset(2).unwrap(), Some(5));
     assert_eq!(texts(&world.store), ["old", "after a quiet week"]);
@@ -82,12 +91,17 @@ fn the_offset_is_what_was_given_even_when_ids_start_again_lower() {
 #[test]
 fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
     let mut world = World::new();
-    world.store.accept(1, 10, &[], &[], 0, at(0)).unwrap();
+    world.store.accept(&batch(1, 10, &[]), at(0)).unwrap();
     world.by_hand("CREATE TRIGGER refuse BEFORE UPDATE ON poll_state BEGIN SELECT RAISE(ABORT, 'no'); END;");
     let answer = outgoing(7, "a command's answer");
-    let refused = world
-        .store
-        .accept(1, 20, &[update(7, 19, "lost?")], &[answer], 3, at(1));
+    let refused = world.store.accept(
+        &Batch {
+            answers: vec![answer],
+            strangers: 3,
+            ..batch(1, 20, &[update(7, 19, "lost?")])
+        },
+        at(1),
+    );
     assert!(refused.is_err());
     assert_eq!(texts(&world.store), [""; 0]);
     assert_eq!(world.store.next_offset(1).unwrap(), Some(10));
@@ -96,10 +110,72 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
 }
 
 #[test]
+fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
+    let mut world = World::new();
+    let message = |update_id, message_id| NewIncoming {
+        channel_message_id: Some(message_id),
+        ..update(7, update_id, "as sent")
+    };
+    let messages = [message(1, 101), message(2, 102), message(3, 103), message(4, 104)];
+    world.store.accept(&batch(1, 5, &messages), at(0)).unwrap();
+    world.by_hand(
+        "UPDATE incoming_messages SET processed = 1 WHERE id = 2;
+         INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence) VALUES
+             ('open', 'waiting', 'cli', '[]', 'm', '', 1), ('over', 'failed', 'cli', '[]', 'm', '', 1);
+         UPDATE incoming_messages SET cycle_id = 'open' WHERE id = 3;
+         UPDATE incoming_messages SET cycle_id = 'over', held_for = 'offline' WHERE id = 4",
+    );
+    let edit = |chat_id, channel_message_id| Edit {
+        chat_id,
+        channel_message_id,
+        text: "as edited".to_owned(),
+        raw: None,
+    };
+    let edits = Batch {
+        edits: vec![
+            edit(7, 101),
+            edit(7, 102),
+            edit(7, 103),
+            edit(7, 104),
+            edit(8, 101),
+            edit(7, 999),
+        ],
+        ..batch(1, 11, &[])
+    };
+    assert_eq!(world.store.accept(&edits, at(1)).unwrap().edited, 2);
+    // Another bot's message of the same number is another message.
+    let others = Batch { bot_id: 2, ..edits };
+    assert_eq!(world.store.accept(&others, at(1)).unwrap().edited, 0);
+    assert_eq!(texts(&world.store), ["as edited", "as sent", "as edited"]);
+    assert_eq!(
+        world.value::<i64>("SELECT count(*) FROM incoming_messages WHERE held_for IS NOT NULL"),
+        0
+    );
+}
+
+#[test]
 fn of_strangers_only_a_count_is_kept() {
     let mut world = World::new();
-    world.store.accept(1, 2, &[], &[], 2, at(0)).unwrap();
-    world.store.accept(1, 3, &[], &[], 1, at(1)).unwrap();
+    world
+        .store
+        .accept(
+            &Batch {
+                strangers: 2,
+                ..batch(1, 2, &[])
+            },
+            at(0),
+        )
+        .unwrap();
+    world
+        .store
+        .accept(
+            &Batch {
+                strangers: 1,
+                ..batch(1, 3, &[])
+            },
+            at(1),
+        )
+        .unwrap();
     assert_eq!(world.store.count("strangers").unwrap(), 3);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM incoming_messages"), 0);
 }

@@ -44,7 +44,7 @@ fn verbs() -> Vec<(&'static str, fn(&mut Store, Fence) -> Result<()>)> {
                 state: CycleState::Done,
                 commit_id: Some("abc"),
                 error: None,
-                handled: &[("k".to_owned(), String::new())],
+                handled: &["k".to_owned()],
                 repairs: &[],
                 failed_messages: &[1],
             };

@@ -85,10 +85,7 @@ fn an_attempt_of_a_dead_sender_is_repeated_once_and_marked() {
     let claimed = world.store.claim_part(None, &dead(), at(0)).unwrap().unwrap();
     assert!(!claimed.is_repeat);
     assert_eq!(claim(&mut world, 1), None, "nobody else may send it meanwhile");
-    assert!(
-        world.store.has_deliverable(at(1)).unwrap(),
-        "there is something to settle"
-    );
+    assert!(world.store.has_doubtful().unwrap(), "there is something to settle");
     assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 1);
     let repeat = world.store.claim_part(None, &dead(), at(2)).unwrap().unwrap();
     assert_eq!((repeat.outgoing_id, repeat.is_repeat, repeat.attempts), (id, true, 2));

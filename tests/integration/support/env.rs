@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use reveille::queue::{Incoming, NewIncoming, Store};
+use reveille::queue::{Batch, Incoming, NewIncoming, Store};
 
 use super::{
     claude::{API_KEY, FakeClaude},
@@ -170,6 +170,18 @@ impl TestEnv {
         Running(Some(child))
     }
 
+    /// As [`TestEnv::start`], with stderr in a file that can be read while it runs.
+    pub(crate) fn start_logged(&self, program: &str, args: &[&str], log: &Path) -> Running {
+        let stderr = std::fs::File::create(log).unwrap();
+        let child = self
+            .command(program, args)
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .spawn()
+            .unwrap();
+        Running(Some(child))
+    }
+
     /// git in the brain, as a person would, and what it says.
     #[track_caller]
     pub(crate) fn git(&self, args: &[&str]) -> String {
@@ -230,7 +242,13 @@ impl TestEnv {
             ..NewIncoming::default()
         };
         let now = reveille::clock::parse_time(&self.vars["REVEILLE_NOW"]).unwrap();
-        let accepted = store.accept(99, 1_001 + n, &[message], &[], 0, now).unwrap();
+        let batch = Batch {
+            bot_id: 99,
+            next_offset: 1_001 + n,
+            messages: vec![message],
+            ..Batch::default()
+        };
+        let accepted = store.accept(&batch, now).unwrap();
         accepted.stored[0]
     }
 

@@ -1,8 +1,10 @@
 //! What the stories stand on: real servers on loopback that check every request and fail a test on anything unexpected
 //! or left over.
 
+pub(crate) mod bot;
 pub(crate) mod claude;
 pub(crate) mod env;
+pub(crate) mod git_http;
 pub(crate) mod http;
 pub(crate) mod telegram;
 mod telegram_server;

@@ -84,6 +84,8 @@ impl History {
             match (self.turns.get(&at), is_assistant) {
                 (Some(turn), true) => faults.extend(differences(at, &turn.blocks, message)),
                 (None, true) => faults.push(format!("messages.{at}: an assistant turn that was never sent")),
+                // A turn without content can't be sent back: the real API refuses an empty message.
+                (Some(turn), false) if turn.blocks.is_empty() => {}
                 (Some(_), false) => faults.push(format!(
                     "messages.{at}: the assistant turn that belongs here is missing"
                 )),
@@ -104,7 +106,8 @@ impl History {
         }
         for at in 1..request.messages.len() {
             let same_role = role(&request.messages[at - 1]) == role(&request.messages[at]);
-            if same_role && !is_paused(at - 1) {
+            let is_after_nothing = self.turns.get(&at).is_some_and(|turn| turn.blocks.is_empty());
+            if same_role && !is_paused(at - 1) && !is_after_nothing {
                 faults.push(format!("messages.{at}: the same role twice in a row"));
             }
         }

@@ -1,0 +1,40 @@
+//! A wake that finds nothing due, which is most wakes: what an idle day costs. The yardstick is `git status`.
+
+use super::{
+    measure::{Pair, timed},
+    rss,
+    support::{env::TestEnv, telegram::FakeTelegram},
+    table::{Bound, Row},
+};
+
+/// Commits that the repository has before it is measured.
+const HISTORY: usize = 20;
+const WAKE: &str = env!("CARGO_BIN_EXE_wake");
+
+pub(crate) fn measure(rounds: usize) -> Vec<Row> {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    env.wake(&["--once"]).ok();
+    for n in 0..HISTORY {
+        env.wake(&[
+            "--once",
+            "--say",
+            &format!("remember that book {n} stands on shelf {}", n % 7),
+        ])
+        .ok();
+    }
+    assert_eq!(env.once()["outcome"], "idle");
+    let wake = || timed(|| drop(env.wake(&["--once"]).ok()));
+    let brain = env.brain().display().to_string();
+    let status = || timed(|| drop(env.run("git", &["-C", &brain, "status"]).ok()));
+    Pair::by_turns(3, wake, status);
+    let pair = Pair::by_turns(rounds, wake, status);
+    let peaks = (0..rounds.min(10))
+        .map(|_| rss::peak_mb(&env, WAKE, &["--once"]))
+        .collect();
+    assert!(telegram.calls("sendMessage").is_empty(), "an idle wake says nothing");
+    vec![
+        Row::pair("idle wake", "git status", pair, Bound::Ratio(3.0)),
+        Row::alone("idle wake, peak memory", "MB", Ok(peaks), Bound::Max(15.0)),
+    ]
+}

@@ -1,0 +1,101 @@
+//! The project's figures, measured side by side with what they are compared with, in one run: `scripts/bench`.
+//!
+//! Programs are the real ones in worlds of their own; Telegram and Claude are the integration tests' fakes on loopback. The
+//! thing and its yardstick take turns, round by round, and a figure's ratio is the median of the rounds' ratios: what
+//! disturbs the machine disturbs both. A bound that is missed makes the run fail.
+
+// `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
+#[cfg(test)]
+mod bot;
+#[cfg(test)]
+mod idle;
+#[cfg(test)]
+mod measure;
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
+mod message;
+#[cfg(test)]
+mod rss;
+#[cfg(test)]
+mod sizes;
+#[cfg(test)]
+mod storing;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests need more of it than the benchmark")]
+#[path = "../../tests/integration/support/mod.rs"]
+mod support;
+#[cfg(test)]
+mod table;
+
+use std::{io::Write as _, process::ExitCode};
+
+use table::{Row, Verdict};
+
+/// Measures one figure, or a few that come from the same rounds.
+type Figure = fn(rounds: usize) -> Vec<Row>;
+
+/// By name, with the rounds that each is measured in when none are named.
+const FIGURES: &[(&str, usize, Figure)] = &[
+    ("idle", 40, idle::measure),
+    ("message", 20, message::measure),
+    ("bot", 1, bot::measure),
+    ("storing", 20, storing::measure),
+    ("memory", 20, memory::measure),
+    ("sizes", 1, sizes::measure),
+];
+
+const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|storing|memory|sizes]...\n";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((first, rest)) = arguments.split_first()
+        && first == rss::FLAG
+    {
+        return rss::run(rest);
+    }
+    // Cargo says --bench when it runs benchmarks, and nothing when it runs all targets as tests.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        print("The benchmark runs with `scripts/bench`.\n");
+        return ExitCode::SUCCESS;
+    }
+    let Some((names, rounds)) = chosen(arguments) else {
+        print(USAGE);
+        return ExitCode::from(2);
+    };
+    let mut rows = Vec::new();
+    for (name, its_rounds, figure) in FIGURES {
+        if names.is_empty() || names.iter().any(|chosen| chosen == name) {
+            // For people, while they wait; stdout is the table.
+            writeln!(std::io::stderr(), "measuring: {name}").ok();
+            rows.extend(figure(rounds.unwrap_or(*its_rounds)));
+        }
+    }
+    print(&table::render(&rows));
+    if rows.iter().any(|row| row.verdict() == Verdict::Missed) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// The figures named and the rounds asked for; none when the arguments make no sense.
+fn chosen(arguments: Vec<String>) -> Option<(Vec<String>, Option<usize>)> {
+    let (mut names, mut rounds) = (Vec::new(), None);
+    let mut arguments = arguments.into_iter().filter(|argument| argument != "--bench");
+    while let Some(argument) = arguments.next() {
+        if argument == "--rounds" {
+            rounds = Some(arguments.next()?.parse().ok().filter(|n| *n > 0)?);
+        } else if FIGURES.iter().any(|(name, ..)| *name == argument) {
+            names.push(argument);
+        } else {
+            return None;
+        }
+    }
+    Some((names, rounds))
+}
+
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+}

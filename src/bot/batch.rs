@@ -1,0 +1,178 @@
+//! A batch of updates as the store takes it: what is kept, what is answered at once, where the next poll begins.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    channel::telegram::{Access, Command, Incoming, NewMessage, RawUpdate, read_update},
+    queue::{Batch, Edit, NewIncoming, NewOutgoing},
+    redact::Redactor,
+};
+
+/// What a batch of updates says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// To be stored; its `answers` are still empty.
+    pub(super) batch: Batch,
+    /// Commands to be answered.
+    pub(super) commands: Vec<Asked>,
+}
+
+/// A command, and where its answer goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) command: Command,
+    update_id: i64,
+    message: NewMessage,
+}
+
+impl Asked {
+    /// The answer as the outbox takes it. An update that comes twice is answered once.
+    pub(super) fn answer(&self, bot_id: i64, text: String) -> NewOutgoing {
+        NewOutgoing {
+            chat_id: self.message.chat_id,
+            text,
+            kind: "command".to_owned(),
+            key: Some(format!("command/{bot_id}/{}", self.update_id)),
+            thread_id: self.message.thread_id,
+            reply_to: self.message.telegram_message_id,
+            cycle_id: None,
+        }
+    }
+}
+
+/// Reads a batch; `None` when it is empty. The next offset is the last id + 1 and not the highest: ids can restart lower.
+pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor: &Redactor) -> Option<Reading> {
+    let mut reading = Reading {
+        batch: Batch {
+            bot_id,
+            next_offset: updates.last()?.update_id.saturating_add(1),
+            ..Batch::default()
+        },
+        commands: Vec::new(),
+    };
+    let mut seen = BTreeSet::new();
+    for update in updates.iter().filter(|update| seen.insert(update.update_id)) {
+        let clean = |text: &str| redactor.redact(text);
+        match read_update(update, access) {
+            Incoming::Message(message) | Incoming::Unsupported(message) => {
+                reading.batch.messages.push(stored(update, message, clean));
+            }
+            Incoming::Edited(message) => reading.batch.edits.extend(edit(update, &message, clean)),
+            Incoming::Command { command, message, .. } => reading.commands.push(Asked {
+                command,
+                update_id: update.update_id,
+                message,
+            }),
+            Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
+            Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
+        }
+    }
+    Some(reading)
+}
+
+fn stored(update: &RawUpdate, message: NewMessage, clean: impl Fn(&str) -> String) -> NewIncoming {
+    NewIncoming {
+        chat_id: message.chat_id,
+        text: clean(&message.text),
+        kind: message.kind.to_owned(),
+        sender_id: Some(message.sender_id),
+        sender_name: Some(message.sender_name).filter(|name| !name.is_empty()),
+        thread_id: message.thread_id,
+        channel_message_id: message.telegram_message_id,
+        quoted: message.reply_to.map(|quoted| clean(&quoted.text)),
+        forwarded_from: message.forwarded_from,
+        raw: Some(clean(update.raw.get())),
+        update_id: Some(update.update_id),
+    }
+}
+
+fn edit(update: &RawUpdate, message: &NewMessage, clean: impl Fn(&str) -> String) -> Option<Edit> {
+    Some(Edit {
+        chat_id: message.chat_id,
+        channel_message_id: message.telegram_message_id?,
+        text: clean(&message.text),
+        raw: Some(clean(update.raw.get())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{channel::telegram::Me, redact::Secret};
+    use serde_json::{Value, json};
+
+    const ANA: i64 = 4242;
+    const TOKEN: &str = "99:AAsecretSecretSecretSecret-Secret_xyz";
+
+    fn text(update_id: i64, kind: &str, from: i64, text: &str) -> Value {
+        json!({"update_id": update_id, kind: {"message_id": 7, "date": 1_795_000_000, "text": text,
+            "from": {"id": from, "is_bot": false, "first_name": "Ana"},
+            "chat": {"id": from, "type": "private", "first_name": "Ana"}}})
+    }
+
+    fn reading(updates: &[Value]) -> Option<Reading> {
+        let raw = |update: &Value| serde_json::value::to_raw_value(update).unwrap();
+        let updates: Vec<RawUpdate> = updates
+            .iter()
+            .filter_map(|update| RawUpdate::parse(raw(update)))
+            .collect();
+        let access = Access {
+            allowed: BTreeSet::from([ANA]),
+            me: Me {
+                id: 99,
+                first_name: "Reveille".to_owned(),
+                username: "reveille_bot".to_owned(),
+            },
+        };
+        let secret = Secret::new(TOKEN);
+        read(99, &updates, &access, &Redactor::new([&secret]))
+    }
+
+    #[test]
+    fn an_empty_batch_moves_nothing() {
+        assert_eq!(reading(&[]), None);
+    }
+
+    #[test]
+    fn the_next_offset_follows_the_last_id_even_when_ids_restart_lower() {
+        let read = reading(&[text(900, "message", ANA, "a"), text(5, "message", ANA, "b")]).unwrap();
+        assert_eq!((read.batch.next_offset, read.batch.messages.len()), (6, 2));
+    }
+
+    #[test]
+    fn each_update_finds_its_place() {
+        let read = reading(&[
+            text(1, "message", ANA, "hello"),
+            text(2, "message", 666, "let me in"),
+            text(3, "message", ANA, "/status"),
+            text(4, "edited_message", ANA, "/status"),
+            text(5, "message", ANA, "/unheard-of thing"),
+            text(5, "message", ANA, "/unheard-of thing"),
+            json!({"update_id": 6}),
+        ])
+        .unwrap();
+        let texts: Vec<&str> = read
+            .batch
+            .messages
+            .iter()
+            .map(|message| message.text.as_str())
+            .collect();
+        assert_eq!(texts, ["hello", "/unheard-of thing"]);
+        assert_eq!((read.batch.strangers, read.batch.next_offset), (1, 7));
+        assert_eq!(read.batch.edits[0].text, "/status");
+        let answer = read.commands[0].answer(99, "fine".to_owned());
+        assert_eq!(
+            (read.commands.len(), answer.chat_id, answer.reply_to),
+            (1, ANA, Some(7))
+        );
+        assert_eq!(answer.key.as_deref(), Some("command/99/3"));
+    }
+
+    #[test]
+    fn a_secret_that_is_pasted_into_the_chat_is_not_kept() {
+        let read = reading(&[text(1, "message", ANA, &format!("is {TOKEN} right?"))]).unwrap();
+        let message = &read.batch.messages[0];
+        assert_eq!(message.text, "is *** right?");
+        assert!(!message.raw.as_ref().unwrap().contains("ecretSecret"));
+    }
+}

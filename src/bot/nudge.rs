@@ -1,0 +1,437 @@
+//! When to start a wake: a synchronous, total function of what happened. It knows no store, no process and no clock; the
+//! loop in [`super::run`] gathers events, tells them with the time, and carries out what it is told.
+//!
+//! Times are durations since the bot began, on a clock that nobody sets.
+
+use std::{collections::BTreeSet, time::Duration};
+
+/// Messages that follow each other faster than this are one burst.
+const BURST_GAP: Duration = Duration::from_millis(400);
+/// No message waits longer than this for the rest of its burst.
+const BURST_MAX: Duration = Duration::from_secs(1);
+/// How often the store is looked at without another reason: messages and reminders come from elsewhere, too, and the
+/// clock of the wall can jump.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(15);
+/// How often to look while a wake runs that somebody else started.
+const LOOK_WHILE_HELD: Duration = Duration::from_secs(3);
+/// The shortest time between two looks that find nothing new.
+const LOOK_GAP: Duration = Duration::from_millis(20);
+/// The wait after a wake that changed nothing about what is due; it doubles with each further one.
+const FIRST_BACKOFF: Duration = Duration::from_secs(5);
+/// The longest such wait.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(600);
+/// How long a running wake is waited for when the bot is asked to end. It goes on by itself afterwards.
+const STOP_GRACE: Duration = Duration::from_secs(30);
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A message was stored, or changed while queued.
+    Stored,
+    /// The time asked for by [`Command::Wait`] has come.
+    Tick,
+    /// The look asked for by [`Command::Look`].
+    Looked(Look),
+    /// The look failed.
+    LookFailed,
+    /// The wake asked for by [`Command::Start`] couldn't be started.
+    StartFailed,
+    /// The wake that was started has ended.
+    Ended,
+    /// The bot is asked to end.
+    Stop,
+}
+
+/// What a look at the store found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    /// A name for each thing that is due.
+    pub(super) due: BTreeSet<String>,
+    /// How long until the next thing known by time is due.
+    pub(super) next_in: Option<Duration>,
+    /// Whether a wake runs that isn't ours.
+    pub(super) is_held: bool,
+}
+
+/// What to do next.
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Command {
+    /// Look at the store and tell.
+    Look,
+    /// Start a wake.
+    Start,
+    /// Tell of a tick at that time, unless something else happens before.
+    Wait(Duration),
+    /// End.
+    Finish,
+}
+
+/// Decides when wakes start.
+#[derive(Debug, Default)]
+pub(super) struct Nudger {
+    phase: Phase,
+    /// When the first and the last message of the burst under way were stored.
+    burst: Option<(Duration, Duration)>,
+    /// A message came, or was changed, that no wake was started for: it needn't wait for the end of a back-off.
+    has_fresh: bool,
+    /// What was due when the last wake began. What isn't among it doesn't wait for the end of a back-off either.
+    tried: BTreeSet<String>,
+    /// Wakes in a row that changed nothing about what was due.
+    fruitless: u32,
+    not_before: Duration,
+    look_at: Duration,
+    stop_by: Option<Duration>,
+}
+
+/// Whether a wake of ours runs.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Idle,
+    Running,
+    /// It has ended; what it has changed is about to be looked at.
+    Ended,
+}
+
+impl Nudger {
+    /// Whether a wake of ours runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// Takes in what happened and says what to do.
+    pub(super) fn on(&mut self, event: Event, now: Duration) -> Command {
+        match event {
+            Event::Stored => {
+                let first = self.burst.map_or(now, |(first, _)| first);
+                self.burst = Some((first, now));
+                self.next(now)
+            }
+            Event::Tick => self.next(now),
+            Event::Looked(look) => self.looked(look, now),
+            Event::LookFailed => {
+                self.phase = Phase::Idle;
+                self.look_at = now + LOOK_EVERY;
+                self.wait(now)
+            }
+            Event::StartFailed => {
+                self.phase = Phase::Idle;
+                self.back_off(now);
+                self.wait(now)
+            }
+            Event::Ended => {
+                self.phase = Phase::Ended;
+                self.has_fresh |= self.burst.take().is_some();
+                match self.stop_by {
+                    Some(_) => Command::Finish,
+                    None => Command::Look,
+                }
+            }
+            Event::Stop => {
+                self.stop_by = Some(now + STOP_GRACE);
+                self.next(now)
+            }
+        }
+    }
+
+    fn next(&mut self, now: Duration) -> Command {
+        if let Some(by) = self.stop_by {
+            return if self.is_running() && now < by {
+                Command::Wait(by)
+            } else {
+                Command::Finish
+            };
+        }
+        if self.burst_end().is_some_and(|end| end <= now) {
+            self.burst = None;
+            self.has_fresh = true;
+            self.look_at = now;
+        }
+        if self.look_at <= now && !self.is_running() {
+            Command::Look
+        } else {
+            self.wait(now)
+        }
+    }
+
+    fn looked(&mut self, look: Look, now: Duration) -> Command {
+        if std::mem::take(&mut self.phase) == Phase::Ended {
+            if self.tried.is_subset(&look.due) {
+                self.back_off(now);
+            } else {
+                self.fruitless = 0;
+                self.not_before = now;
+            }
+        }
+        let is_new = self.has_fresh || !look.due.is_subset(&self.tried);
+        let next_look = now + look.next_in.unwrap_or(LOOK_EVERY).clamp(LOOK_GAP, LOOK_EVERY);
+        if look.due.is_empty() {
+            self.has_fresh = false;
+            self.look_at = next_look;
+        } else if look.is_held {
+            self.look_at = now + LOOK_WHILE_HELD;
+        } else if is_new || self.not_before <= now {
+            self.has_fresh = false;
+            self.look_at = now;
+            self.phase = Phase::Running;
+            self.tried = look.due;
+            return Command::Start;
+        } else {
+            self.look_at = self.not_before.min(next_look);
+        }
+        self.wait(now)
+    }
+
+    fn back_off(&mut self, now: Duration) {
+        let doublings = self.fruitless.min(16);
+        self.fruitless = self.fruitless.saturating_add(1);
+        self.not_before = now + (FIRST_BACKOFF * (1 << doublings)).min(LONGEST_BACKOFF);
+        self.look_at = self.not_before.min(now + LOOK_EVERY);
+    }
+
+    /// Waits for the next look or the end of the burst. While a wake runs only its end counts; the tick is a heartbeat.
+    fn wait(&self, now: Duration) -> Command {
+        let look_at = if self.is_running() {
+            now + LOOK_EVERY
+        } else {
+            self.look_at
+        };
+        let burst_end = if self.is_running() { None } else { self.burst_end() };
+        Command::Wait(burst_end.map_or(look_at, |end| end.min(look_at)))
+    }
+
+    fn burst_end(&self) -> Option<Duration> {
+        self.burst
+            .map(|(first, last)| (last + BURST_GAP).min(first + BURST_MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn due(names: &[&str]) -> Event {
+        Event::Looked(Look {
+            due: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..Look::default()
+        })
+    }
+
+    /// A bot that has looked once at time 0 and found nothing.
+    fn idle() -> Nudger {
+        let mut nudger = Nudger::default();
+        assert_eq!(nudger.on(Event::Tick, ms(0)), Command::Look);
+        assert_eq!(nudger.on(due(&[]), ms(0)), Command::Wait(LOOK_EVERY));
+        nudger
+    }
+
+    #[test]
+    fn what_waits_at_the_start_is_taken_up_at_once() {
+        let mut nudger = Nudger::default();
+        assert_eq!(nudger.on(Event::Tick, ms(0)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+    }
+
+    #[test]
+    fn a_burst_makes_one_wake() {
+        let mut nudger = idle();
+        for at in [2000, 2200, 2400, 2600, 2800] {
+            let command = nudger.on(Event::Stored, ms(at));
+            assert!(
+                matches!(command, Command::Wait(until) if until <= ms(3000)),
+                "{command:?}"
+            );
+        }
+        // The first message waits for a second at most, however long the burst goes on.
+        assert_eq!(nudger.on(Event::Stored, ms(2950)), Command::Wait(ms(3000)));
+        assert_eq!(nudger.on(Event::Tick, ms(3000)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(3000)), Command::Start);
+        // What comes while it runs starts no second one beside it.
+        assert_eq!(nudger.on(Event::Stored, ms(3100)), Command::Wait(ms(3100) + LOOK_EVERY));
+        assert!(nudger.is_running());
+    }
+
+    #[test]
+    fn a_single_message_waits_for_a_gap_only() {
+        let mut nudger = idle();
+        assert_eq!(nudger.on(Event::Stored, ms(5000)), Command::Wait(ms(5400)));
+        assert_eq!(nudger.on(Event::Tick, ms(5400)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(5400)), Command::Start);
+    }
+
+    #[test]
+    fn what_came_during_a_wake_is_taken_up_after_it() {
+        let mut nudger = Nudger::default();
+        let _look = nudger.on(Event::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+        let _wait = nudger.on(Event::Stored, ms(100));
+        assert_eq!(nudger.on(Event::Ended, ms(200)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 2"]), ms(200)), Command::Start);
+    }
+
+    #[test]
+    fn a_wake_without_progress_is_not_started_in_a_tight_loop() {
+        let mut nudger = Nudger::default();
+        let (mut now, mut starts) = (ms(0), Vec::new());
+        let mut event = Event::Tick;
+        while now < Duration::from_secs(3600) {
+            event = match nudger.on(event, now) {
+                Command::Look => due(&["message 1"]),
+                Command::Start => {
+                    starts.push(now);
+                    Event::Ended
+                }
+                Command::Wait(until) => {
+                    assert!(until > now, "a wait that doesn't wait");
+                    now = until;
+                    Event::Tick
+                }
+                Command::Finish => panic!("nobody asked it to end"),
+            };
+        }
+        let gaps: Vec<u64> = starts.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+        assert_eq!(gaps[..8], [5, 10, 20, 40, 80, 160, 320, 600]);
+        assert!(gaps[8..].iter().all(|gap| *gap == 600));
+    }
+
+    #[test]
+    fn a_new_message_does_not_wait_for_the_end_of_a_back_off() {
+        let mut nudger = Nudger::default();
+        let _look = nudger.on(Event::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+        assert_eq!(nudger.on(Event::Ended, ms(10)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(10)), Command::Wait(ms(5010)));
+        let _wait = nudger.on(Event::Stored, ms(1000));
+        assert_eq!(nudger.on(Event::Tick, ms(1400)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(1400)), Command::Start);
+        // One of two answered is progress.
+        assert_eq!(nudger.on(Event::Ended, ms(2000)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(2000)), Command::Start);
+    }
+
+    #[test]
+    fn a_reminder_is_met_at_its_time() {
+        let mut nudger = idle();
+        let look = Look {
+            next_in: Some(ms(3000)),
+            ..Look::default()
+        };
+        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Command::Look);
+        assert_eq!(
+            nudger.on(Event::Looked(look), LOOK_EVERY),
+            Command::Wait(LOOK_EVERY + ms(3000))
+        );
+        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY + ms(3000)), Command::Look);
+        assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), Command::Start);
+    }
+
+    #[test]
+    fn a_reminder_does_not_wait_for_the_end_of_a_back_off() {
+        let mut nudger = Nudger::default();
+        let _look = nudger.on(Event::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+        assert_eq!(nudger.on(Event::Ended, ms(10)), Command::Look);
+        let look = Look {
+            due: BTreeSet::from(["message 1".to_owned()]),
+            next_in: Some(ms(990)),
+            is_held: false,
+        };
+        assert_eq!(nudger.on(Event::Looked(look), ms(10)), Command::Wait(ms(1000)));
+        assert_eq!(nudger.on(Event::Tick, ms(1000)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), Command::Start);
+    }
+
+    #[test]
+    fn a_wake_of_somebody_else_is_waited_for() {
+        let mut nudger = idle();
+        let _wait = nudger.on(Event::Stored, ms(1000));
+        assert_eq!(nudger.on(Event::Tick, ms(1400)), Command::Look);
+        let Event::Looked(look) = due(&["message 1"]) else {
+            unreachable!()
+        };
+        let held = Event::Looked(Look { is_held: true, ..look });
+        assert_eq!(nudger.on(held, ms(1400)), Command::Wait(ms(1400) + LOOK_WHILE_HELD));
+        assert_eq!(nudger.on(Event::Tick, ms(4400)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(4400)), Command::Start);
+    }
+
+    #[test]
+    fn a_failed_start_or_look_is_tried_again_later() {
+        let mut nudger = Nudger::default();
+        let _look = nudger.on(Event::Tick, ms(0));
+        assert_eq!(nudger.on(Event::LookFailed, ms(0)), Command::Wait(LOOK_EVERY));
+        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), LOOK_EVERY), Command::Start);
+        assert_eq!(
+            nudger.on(Event::StartFailed, LOOK_EVERY),
+            Command::Wait(LOOK_EVERY + FIRST_BACKOFF)
+        );
+        assert!(!nudger.is_running());
+    }
+
+    #[test]
+    fn asked_to_end_it_lets_a_wake_finish_but_not_for_ever() {
+        assert_eq!(idle().on(Event::Stop, ms(100)), Command::Finish);
+
+        let mut nudger = Nudger::default();
+        let _look = nudger.on(Event::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+        assert_eq!(nudger.on(Event::Stop, ms(100)), Command::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on(Event::Stored, ms(200)), Command::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on(Event::Ended, ms(300)), Command::Finish);
+        assert_eq!(nudger.on(Event::Tick, ms(100) + STOP_GRACE), Command::Finish);
+    }
+
+    proptest::proptest! {
+        /// Whatever happens in whatever order: one wake at a time, none after it was asked to end, and every wait waits.
+        #[test]
+        fn it_is_total_and_never_spins(
+            happenings in proptest::collection::vec((0_u8..5, 0_u64..20_000, 0_usize..4, proptest::bool::ANY), 1..200),
+        ) {
+            let mut nudger = Nudger::default();
+            let (mut now, mut is_running, mut is_stopping) = (ms(0), false, false);
+            for (kind, later, things, is_held) in happenings {
+                now += ms(later);
+                let mut event = match kind {
+                    0 => Event::Stored,
+                    1 if is_running => {
+                        is_running = false;
+                        Event::Ended
+                    }
+                    2 if later < 200 => {
+                        is_stopping = true;
+                        Event::Stop
+                    }
+                    _ => Event::Tick,
+                };
+                let mut looks = 0;
+                loop {
+                    event = match nudger.on(event, now) {
+                        Command::Look => {
+                            looks += 1;
+                            proptest::prop_assert!(looks <= 2 && !is_running && !is_stopping);
+                            let due = (0..things).map(|n| format!("message {n}")).collect();
+                            Event::Looked(Look { due, next_in: Some(ms(later)), is_held })
+                        }
+                        Command::Start => {
+                            proptest::prop_assert!(!is_running && !is_held && !is_stopping && things > 0);
+                            is_running = later % 3 > 0;
+                            if is_running { Event::Tick } else { Event::StartFailed }
+                        }
+                        Command::Wait(until) => {
+                            proptest::prop_assert!(until > now, "{until:?} isn't after {now:?}");
+                            break;
+                        }
+                        Command::Finish => return Ok(()),
+                    };
+                }
+                proptest::prop_assert_eq!(nudger.is_running(), is_running);
+            }
+        }
+    }
+}

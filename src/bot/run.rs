@@ -1,0 +1,322 @@
+//! The loop: waits for what happens next, tells the deciding parts, carries out what they say.
+
+use std::{path::PathBuf, process::Child, time::Duration};
+
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{mpsc, watch},
+    time::Instant,
+};
+
+use super::{
+    BotError, Outside, batch,
+    nudge::{Command, Event, Look, Nudger},
+    status,
+    trouble::{Trouble, Verdict},
+    wake,
+};
+use crate::{
+    channel::telegram::{self, ALLOWED_UPDATES, Access, RawUpdate, Telegram, TelegramError},
+    cycle::{self, lock},
+    process,
+    queue::{Accepted, Store, StoreError},
+};
+
+/// How long Telegram may hold a poll, in seconds.
+const POLL_TIMEOUT_S: u32 = 50;
+/// Updates per poll; Telegram gives at most so many.
+const POLL_LIMIT: u8 = 100;
+/// The shortest time between two polls that bring nothing: a server that doesn't wait isn't asked in a tight loop.
+const EMPTY_POLL_MIN: Duration = Duration::from_secs(1);
+
+/// The bot, running.
+pub(super) struct Bot<'a> {
+    outside: Outside<'a>,
+    store: Store,
+    /// Who may speak; the bot's own name is known once Telegram was reached.
+    access: Option<Access>,
+    /// Where the next poll begins; moved only after what is below it was stored.
+    offset: Option<i64>,
+    telegram_trouble: Trouble,
+    store_trouble: Trouble,
+    look_trouble: Trouble,
+    nudger: Nudger,
+    /// When the next tick is wanted, on the nudger's clock.
+    tick_at: Duration,
+    began: Instant,
+    wake: PathBuf,
+    child: Option<Child>,
+    children: Signal,
+    answers: mpsc::Sender<Vec<i64>>,
+    is_running: watch::Sender<bool>,
+}
+
+/// What Telegram is asked next.
+#[derive(Debug, Clone, Copy)]
+enum Ask {
+    /// Who the bot is.
+    Me,
+    /// What has come from this offset on.
+    Updates(Option<i64>),
+}
+
+/// What it answered.
+enum Polled {
+    Met(telegram::Me),
+    Updates(Vec<RawUpdate>),
+}
+
+/// What the loop waits for.
+enum Happened {
+    Stop,
+    Child,
+    Polled(Result<Polled, TelegramError>),
+    Tick,
+}
+
+impl<'a> Bot<'a> {
+    pub(super) fn new(
+        outside: Outside<'a>,
+        store: Store,
+        wake: PathBuf,
+        answers: mpsc::Sender<Vec<i64>>,
+        is_running: watch::Sender<bool>,
+    ) -> Result<Self, BotError> {
+        Ok(Self {
+            offset: store.next_offset(outside.telegram.bot_id())?,
+            outside,
+            store,
+            access: None,
+            telegram_trouble: Trouble::default(),
+            store_trouble: Trouble::default(),
+            look_trouble: Trouble::default(),
+            nudger: Nudger::default(),
+            tick_at: Duration::ZERO,
+            began: Instant::now(),
+            wake,
+            child: None,
+            children: signal(SignalKind::child()).map_err(BotError::Signals)?,
+            answers,
+            is_running,
+        })
+    }
+
+    /// Runs until it is asked to end and the wake it started, if any, has finished.
+    pub(super) async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), BotError> {
+        let telegram = self.outside.telegram;
+        let mut is_stopping = false;
+        let mut poll = Box::pin(ask(telegram, self.next_ask(), Duration::ZERO));
+        loop {
+            let tick_at = self.began + self.tick_at;
+            let happened = tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop), if !is_stopping => Happened::Stop,
+                _ = self.children.recv() => Happened::Child,
+                polled = &mut poll, if !is_stopping => Happened::Polled(polled),
+                () = tokio::time::sleep_until(tick_at) => Happened::Tick,
+            };
+            let event = match happened {
+                Happened::Stop => {
+                    tracing::info!("asked to end; no more polling");
+                    is_stopping = true;
+                    Some(Event::Stop)
+                }
+                Happened::Tick => Some(Event::Tick),
+                Happened::Child => self.reap().then_some(Event::Ended),
+                Happened::Polled(polled) => {
+                    let (wait, has_stored) = self.take_in(polled)?;
+                    poll.set(ask(telegram, self.next_ask(), wait));
+                    has_stored.then_some(Event::Stored)
+                }
+            };
+            if let Some(event) = event
+                && self.nudge(event).is_break()
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells the nudger and does what it says until it wants to wait. Breaks when all is over.
+    fn nudge(&mut self, mut event: Event) -> std::ops::ControlFlow<()> {
+        loop {
+            let command = self.nudger.on(event, self.began.elapsed());
+            event = match command {
+                Command::Look => self.look(),
+                Command::Start => self.start_wake(),
+                Command::Wait(until) => {
+                    self.tick_at = until;
+                    return std::ops::ControlFlow::Continue(());
+                }
+                Command::Finish => {
+                    if self.child.is_some() {
+                        tracing::info!("a wake still runs; it goes on by itself");
+                    }
+                    return std::ops::ControlFlow::Break(());
+                }
+            };
+        }
+    }
+
+    fn look(&mut self) -> Event {
+        let (config, now) = (self.outside.config, self.outside.clock.now());
+        let waiting = match cycle::waiting(&self.store, config, now) {
+            Ok(waiting) => waiting,
+            Err(error) => {
+                // Polling goes on: what comes is stored as soon as that is possible.
+                if self.look_trouble.with_store(&error, 1.0).say.is_some() {
+                    tracing::warn!(%error, "the queue could not be read; it is tried again until it can");
+                }
+                return Event::LookFailed;
+            }
+        };
+        self.look_trouble.over();
+        let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.identity().is_alive());
+        self.is_running.send_replace(is_held);
+        Event::Looked(Look {
+            due: waiting.due,
+            next_in: waiting.next_at.map(|at| (at - now).to_std().unwrap_or_default()),
+            is_held,
+        })
+    }
+
+    /// Starts a wake; its end is told by a signal.
+    fn start_wake(&mut self) -> Event {
+        match wake::start(&self.wake) {
+            Ok(child) => {
+                tracing::info!(pid = child.id(), "a wake was started");
+                self.child = Some(child);
+                self.is_running.send_replace(true);
+                Event::Tick
+            }
+            Err(error) => {
+                let program = self.wake.display();
+                tracing::error!(%error, "{program} could not be started; messages stay queued, it is tried again later");
+                Event::StartFailed
+            }
+        }
+    }
+
+    /// Whether the wake has ended.
+    fn reap(&mut self) -> bool {
+        let Some(child) = &mut self.child else { return false };
+        match child.try_wait() {
+            Ok(None) => return false,
+            Ok(Some(status)) if status.success() => tracing::info!("the wake has ended"),
+            Ok(Some(status)) => {
+                tracing::warn!(
+                    "the wake ended with {}; what it was about stays queued",
+                    process::describe(status)
+                );
+            }
+            Err(error) => tracing::warn!(%error, "the wake can't be waited for"),
+        }
+        self.child = None;
+        self.is_running.send_replace(false);
+        true
+    }
+
+    fn next_ask(&self) -> Ask {
+        match self.access {
+            None => Ask::Me,
+            Some(_) => Ask::Updates(self.offset),
+        }
+    }
+
+    /// Takes in what a call to Telegram brought. Says how long to wait before the next one and whether a message was
+    /// stored.
+    fn take_in(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
+        let updates = match polled {
+            Ok(Polled::Updates(updates)) => updates,
+            Ok(Polled::Met(me)) => {
+                tracing::info!(bot = me.username, "listening");
+                let allowed = self.outside.config.allowed_chat_ids.iter().copied().collect();
+                self.access = Some(Access { allowed, me });
+                Vec::new()
+            }
+            Err(error @ TelegramError::Unauthorized(_)) => return Err(BotError::Unauthorized(error)),
+            Err(error) => {
+                let verdict = self.telegram_trouble.with_telegram(&error, fastrand::f64());
+                return Ok((tell(verdict), false));
+            }
+        };
+        if self.telegram_trouble.over() {
+            tracing::info!("Telegram can be reached again");
+        }
+        match self.keep(&updates) {
+            Ok(accepted) => {
+                if !updates.is_empty() && self.store_trouble.over() {
+                    tracing::info!("messages are stored again");
+                }
+                self.send(accepted.answers);
+                Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0))
+            }
+            Err(error) => {
+                // The offset stays where it is: Telegram gives the same batch again.
+                let verdict = self.store_trouble.with_store(&error, fastrand::f64());
+                Ok((tell(verdict), false))
+            }
+        }
+    }
+
+    /// Stores a batch with the answers to its commands and the next offset, in one transaction.
+    fn keep(&mut self, updates: &[RawUpdate]) -> Result<Accepted, StoreError> {
+        let Outside {
+            config,
+            clock,
+            redactor,
+            telegram,
+        } = self.outside;
+        let Some(access) = &self.access else {
+            return Ok(Accepted::default());
+        };
+        let Some(mut reading) = batch::read(telegram.bot_id(), updates, access, redactor) else {
+            return Ok(Accepted::default());
+        };
+        let now = clock.now();
+        for asked in &reading.commands {
+            let text = status::answer(asked.command, &self.store, config, now)?;
+            reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
+        }
+        let accepted = self.store.accept(&reading.batch, now)?;
+        self.offset = Some(reading.batch.next_offset);
+        Ok(accepted)
+    }
+
+    fn send(&self, answers: Vec<i64>) {
+        if !answers.is_empty() && self.answers.try_send(answers).is_err() {
+            tracing::warn!("too many answers wait to be sent; the next wake delivers them");
+        }
+    }
+}
+
+/// Says what is to be said and gives the wait.
+fn tell(verdict: Verdict) -> Duration {
+    if let Some(text) = verdict.say {
+        tracing::warn!("{text}");
+    }
+    verdict.wait
+}
+
+/// One call to Telegram, after a wait.
+async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, TelegramError> {
+    tokio::time::sleep(wait).await;
+    let offset = match what {
+        Ask::Updates(offset) => offset,
+        Ask::Me => {
+            let me = telegram.get_me().await?;
+            if let Err(error) = telegram.set_my_commands(&telegram::Command::menu()).await {
+                tracing::info!(%error, "the menu of commands was not registered; they work all the same");
+            }
+            return Ok(Polled::Met(me));
+        }
+    };
+    let asked = Instant::now();
+    let updates = telegram
+        .get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S, &ALLOWED_UPDATES)
+        .await?;
+    if updates.is_empty() {
+        tokio::time::sleep_until(asked + EMPTY_POLL_MIN).await;
+    }
+    Ok(Polled::Updates(updates))
+}

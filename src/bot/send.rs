@@ -1,0 +1,88 @@
+//! `bot send`: a message from a script or a terminal, by the same outbox and the same sender as every reply.
+
+use chrono::{DateTime, Utc};
+
+use super::BotError;
+use crate::{
+    channel::{Channel, deliver},
+    clock::Clock,
+    config::{CONSOLE_CHAT_ID, Config},
+    process::Identity,
+    queue::{NewOutgoing, Store, Undelivered},
+    redact::Redactor,
+};
+
+/// What became of a message. Except for [`Sending::Failed`] it is delivered or safely queued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sending {
+    /// Telegram confirmed all of it.
+    Delivered,
+    /// For the console: the next wake in a terminal shows it.
+    Shown,
+    /// It waits in the outbox; wakes try again.
+    Waits {
+        /// Not before.
+        until: Option<DateTime<Utc>>,
+        /// Why, if it was tried.
+        why: Option<String>,
+    },
+    /// It may have arrived. The next wake sends it once more, marked as a repeat.
+    InDoubt {
+        /// What happened.
+        why: String,
+    },
+    /// Telegram will never take it.
+    Failed {
+        /// What happened and what can be done.
+        why: String,
+    },
+}
+
+/// Queues a message and delivers it at once. Whether the chat may be written to is for the caller to check.
+///
+/// # Errors
+/// The workspace's or the store's; nothing was queued then, or it is queued and wakes deliver it.
+pub async fn send(
+    config: &Config,
+    channel: Option<&dyn Channel>,
+    clock: &dyn Clock,
+    redactor: &Redactor,
+    chat_id: i64,
+    text: &str,
+) -> Result<Sending, BotError> {
+    crate::cycle::prepare_workspace(config)?;
+    let mut store = Store::open(&config.db_path())?;
+    let message = NewOutgoing {
+        chat_id,
+        text: redactor.redact(text),
+        kind: "notice".to_owned(),
+        ..NewOutgoing::default()
+    };
+    let id = store.plan_message(&message, clock.now())?;
+    if chat_id == CONSOLE_CHAT_ID {
+        return Ok(Sending::Shown);
+    }
+    let Some(id) = id else {
+        return Ok(Sending::Waits { until: None, why: None });
+    };
+    if let Some(channel) = channel {
+        deliver::deliver(&mut store, channel, Some(&[id]), &Identity::current(), clock).await?;
+    }
+    Ok(store.undelivered_message(id)?.map_or(Sending::Delivered, read))
+}
+
+fn read(left: Undelivered) -> Sending {
+    let why = left.error;
+    match left.state.as_str() {
+        "failed" => Sending::Failed {
+            why: why.unwrap_or_else(|| "for an unknown reason".to_owned()),
+        },
+        "unknown" => Sending::InDoubt {
+            why: why.unwrap_or_else(|| "the connection was lost".to_owned()),
+        },
+        _ => Sending::Waits {
+            until: left.not_before.as_deref().and_then(crate::clock::parse_time),
+            why,
+        },
+    }
+}

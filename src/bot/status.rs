@@ -1,0 +1,272 @@
+//! What `/status`, `/start` and `/help` say: gathered from the store without a mind and without the repository.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    channel::telegram::Command,
+    config::{CONSOLE_CHAT_ID, Config, OFFLINE_MODEL},
+    cycle::{self, lock, orient::count},
+    model::offline,
+    queue::{CycleRow, CycleState, Result, Store},
+};
+
+/// How it stands with the assistant.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Status {
+    now: DateTime<Utc>,
+    tz: Tz,
+    /// Since when a wake runs, if one does; the time is what its lock file says.
+    running_since: Option<Option<DateTime<Utc>>>,
+    last: Option<LastWake>,
+    /// Messages that wait, and since when the oldest does.
+    queue: (i64, Option<DateTime<Utc>>),
+    undelivered: usize,
+    mind: String,
+    is_mind_available: bool,
+    is_over_budget: bool,
+    cost_usd: f64,
+    budget_usd: f64,
+}
+
+/// The cycle that began last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LastWake {
+    at: Option<DateTime<Utc>>,
+    reasons: Vec<String>,
+    state: CycleState,
+    commit: Option<String>,
+}
+
+impl Status {
+    /// Looks.
+    pub(super) fn gather(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self> {
+        let mind = cycle::mind_called(config.effective_model(), store, config, now)?;
+        let undelivered = store.undelivered()?;
+        Ok(Self {
+            now,
+            tz: config.timezone,
+            running_since: lock::read(&config.lock_path())
+                .filter(|holder| holder.identity().is_alive())
+                .map(|holder| crate::clock::parse_time(&holder.started_at)),
+            last: store.last_cycle()?.map(LastWake::from),
+            queue: store.queue_depth()?,
+            undelivered: undelivered
+                .iter()
+                .filter(|message| message.chat_id != CONSOLE_CHAT_ID)
+                .count(),
+            mind: mind.name,
+            is_mind_available: mind.is_available,
+            is_over_budget: mind.is_over_budget,
+            cost_usd: store.spent_since(cycle::day_begin(now, config.timezone))?.cost_usd,
+            budget_usd: config.daily_budget_usd,
+        })
+    }
+
+    /// For a person, as Markdown.
+    pub(super) fn text(&self) -> String {
+        [
+            self.running(),
+            self.last_wake(),
+            self.waiting(),
+            self.deliveries(),
+            self.mind(),
+        ]
+        .map(|line| format!("- {line}"))
+        .join("\n")
+    }
+
+    fn running(&self) -> String {
+        match self.running_since {
+            Some(Some(since)) => format!("**Awake** since {}.", self.local(since)),
+            Some(None) => "**Awake**.".to_owned(),
+            None => "**Asleep**.".to_owned(),
+        }
+    }
+
+    fn last_wake(&self) -> String {
+        let Some(last) = &self.last else {
+            return "No wake yet.".to_owned();
+        };
+        let at = last
+            .at
+            .map_or_else(|| "at an unknown time".to_owned(), |at| self.local(at));
+        let outcome = match (last.state, &last.commit) {
+            (CycleState::Running, _) if self.running_since.is_some() => "under way".to_owned(),
+            (CycleState::Running, _) => "cut off; the next wake resumes it".to_owned(),
+            (CycleState::Waiting, _) => "waiting for the mind".to_owned(),
+            (CycleState::Parked, _) => "waiting for you".to_owned(),
+            (CycleState::Done, Some(commit)) => {
+                format!("done, commit {}", commit.chars().take(8).collect::<String>())
+            }
+            (CycleState::Done, None) => "done".to_owned(),
+            (CycleState::Failed, _) => "failed; what it was about is kept".to_owned(),
+            (CycleState::Abandoned, _) => "given up after several tries".to_owned(),
+        };
+        let reasons = match last.reasons.len() {
+            0 => String::new(),
+            _ => format!(" for {}", last.reasons.join(", ")),
+        };
+        format!("Last wake: {at}{reasons} ({outcome}).")
+    }
+
+    fn waiting(&self) -> String {
+        match self.queue {
+            (0, _) => "No message waits.".to_owned(),
+            (n, oldest) => {
+                let n = usize::try_from(n).unwrap_or(usize::MAX);
+                let verb = if n == 1 { "waits" } else { "wait" };
+                let since = oldest.map(|at| format!(", the oldest for {}", age(self.now - at)));
+                format!("{} {verb}{}.", count(n, "message"), since.unwrap_or_default())
+            }
+        }
+    }
+
+    fn deliveries(&self) -> String {
+        match self.undelivered {
+            0 => "Every reply was delivered.".to_owned(),
+            n => format!("{} not delivered yet.", count(n, "reply").replace("replys", "replies")),
+        }
+    }
+
+    fn mind(&self) -> String {
+        let money = format!("${:.2} of ${:.2} used today", self.cost_usd, self.budget_usd);
+        match (self.mind.as_str(), self.is_mind_available) {
+            (OFFLINE_MODEL, _) => format!("Mind: offline (no key), {money}."),
+            (name, true) => format!("Mind: {name}, {money}."),
+            (name, false) if self.is_over_budget => {
+                format!("Mind: {name}, not asked any more today: the day's budget is used up, {money}.")
+            }
+            (name, false) => format!("Mind: {name}, couldn't be reached and is tried again soon, {money}."),
+        }
+    }
+
+    fn local(&self, at: DateTime<Utc>) -> String {
+        let (at, now) = (at.with_timezone(&self.tz), self.now.with_timezone(&self.tz));
+        if at.date_naive() == now.date_naive() {
+            at.format("today %H:%M").to_string()
+        } else {
+            at.format("%a %Y-%m-%d %H:%M").to_string()
+        }
+    }
+}
+
+impl From<CycleRow> for LastWake {
+    fn from(row: CycleRow) -> Self {
+        Self {
+            at: row.started_at,
+            reasons: row.cycle.reasons,
+            state: row.state,
+            commit: row.commit_id,
+        }
+    }
+}
+
+/// The answer to a command.
+pub(super) fn answer(command: Command, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<String> {
+    Ok(match command {
+        Command::Status => Status::gather(store, config, now)?.text(),
+        Command::Start => format!("Hello! I am your assistant.\n\n{}", help(config)),
+        Command::Help => help(config),
+    })
+}
+
+fn help(config: &Config) -> String {
+    let say = if config.effective_model() == OFFLINE_MODEL {
+        offline::HELP
+    } else {
+        "Write to me as to a person: ask, tell me what to remember, what to remind you of and when, what you are working on. \
+         I wake up for it, answer, and write down what I did."
+    };
+    format!("{say}\n\n/status says what I am doing and what waits, /help says this. Both work while I sleep.")
+}
+
+/// How long something has been waiting, roughly.
+fn age(age: TimeDelta) -> String {
+    match age.num_minutes() {
+        ..1 => "less than a minute".to_owned(),
+        minutes @ 1..120 => format!("{minutes} min"),
+        minutes @ 120..2880 => format!("{} h", minutes / 60),
+        minutes => format!("{} days", minutes / 1440),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::parse_time;
+
+    fn at(text: &str) -> Option<DateTime<Utc>> {
+        Some(parse_time(text).unwrap())
+    }
+
+    fn quiet() -> Status {
+        Status {
+            now: parse_time("2026-11-21T09:00:00Z").unwrap(),
+            tz: "Europe/Berlin".parse().unwrap(),
+            running_since: None,
+            last: None,
+            queue: (0, None),
+            undelivered: 0,
+            mind: OFFLINE_MODEL.to_owned(),
+            is_mind_available: true,
+            is_over_budget: false,
+            cost_usd: 0.0,
+            budget_usd: 5.0,
+        }
+    }
+
+    #[test]
+    fn a_fresh_assistant() {
+        insta::assert_snapshot!(quiet().text(), @r"
+        - **Asleep**.
+        - No wake yet.
+        - No message waits.
+        - Every reply was delivered.
+        - Mind: offline (no key), $0.00 of $5.00 used today.
+        ");
+    }
+
+    #[test]
+    fn a_busy_one() {
+        let status = Status {
+            running_since: Some(at("2026-11-21T08:59:00Z")),
+            last: Some(LastWake {
+                at: at("2026-11-20T08:00:00Z"),
+                reasons: vec!["2 messages in chat 4242".to_owned(), "reminder 3".to_owned()],
+                state: CycleState::Done,
+                commit: Some("0123456789abcdef".to_owned()),
+            }),
+            queue: (3, at("2026-11-21T08:15:00Z")),
+            undelivered: 2,
+            mind: "claude-sonnet-5-5".to_owned(),
+            is_mind_available: false,
+            cost_usd: 1.234,
+            ..quiet()
+        };
+        insta::assert_snapshot!(status.text(), @r"
+        - **Awake** since today 09:59.
+        - Last wake: Fri 2026-11-20 09:00 for 2 messages in chat 4242, reminder 3 (done, commit 01234567).
+        - 3 messages wait, the oldest for 45 min.
+        - 2 replies not delivered yet.
+        - Mind: claude-sonnet-5-5, couldn't be reached and is tried again soon, $1.23 of $5.00 used today.
+        ");
+    }
+
+    #[test]
+    fn ages_are_rough() {
+        let ages = [-5, 0, 1, 119, 120, 2879, 2880].map(|minutes| age(TimeDelta::minutes(minutes)));
+        assert_eq!(
+            ages.each_ref().map(String::as_str),
+            [
+                "less than a minute",
+                "less than a minute",
+                "1 min",
+                "119 min",
+                "2 h",
+                "47 h",
+                "2 days"
+            ]
+        );
+    }
+}

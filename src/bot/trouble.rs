@@ -1,0 +1,129 @@
+//! What to do when Telegram or the store fails: how long to wait, and what to say once per stretch of trouble.
+//!
+//! Retrying never ends: a bot that gave up would need a person to notice.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use crate::{channel::telegram::TelegramError, queue::StoreError};
+
+/// The wait after the first failure; it doubles with each further one.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait, unless Telegram asks for a longer one.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// A stretch of failures, from the first to the next success.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    failures: u32,
+    explained: BTreeSet<Kind>,
+}
+
+/// What is explained once in a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Network,
+    TooMany,
+    Conflict,
+    Refused,
+    Store,
+}
+
+/// What to do about a failure.
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// Not to be tried again before.
+    pub(super) wait: Duration,
+    /// To be said, the first time.
+    pub(super) say: Option<String>,
+}
+
+impl Trouble {
+    /// A call to Telegram failed. `jitter` is random, from 0 to 1: many bots don't come back in step.
+    pub(super) fn with_telegram(&mut self, error: &TelegramError, jitter: f64) -> Verdict {
+        let (kind, at_least) = match error {
+            TelegramError::RetryAfter(after) => (Kind::TooMany, *after),
+            TelegramError::Conflict(_) => (Kind::Conflict, Duration::ZERO),
+            TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } => (Kind::Network, Duration::ZERO),
+            TelegramError::Unauthorized(_)
+            | TelegramError::BadFormatting(_)
+            | TelegramError::MigratedTo(_)
+            | TelegramError::ChatGone(_)
+            | TelegramError::Rejected { .. } => (Kind::Refused, Duration::ZERO),
+        };
+        let text = format!("{error}. Fetching messages is tried again until it works; Telegram keeps them for a day");
+        self.failed(kind, text, at_least, jitter)
+    }
+
+    /// A batch couldn't be stored: it isn't confirmed, and comes again.
+    pub(super) fn with_store(&mut self, error: &StoreError, jitter: f64) -> Verdict {
+        let text = format!(
+            "messages came that could not be stored: {error}. Telegram keeps them for a day and they are fetched again \
+             until they can be"
+        );
+        self.failed(Kind::Store, text, Duration::ZERO, jitter)
+    }
+
+    /// It worked. Says whether that ends a stretch of trouble that was told.
+    pub(super) fn over(&mut self) -> bool {
+        !std::mem::take(self).explained.is_empty()
+    }
+
+    fn failed(&mut self, kind: Kind, text: String, at_least: Duration, jitter: f64) -> Verdict {
+        let wait = (FIRST_WAIT * (1 << self.failures.min(16))).min(LONGEST_WAIT);
+        self.failures = self.failures.saturating_add(1);
+        Verdict {
+            wait: wait.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0).max(at_least),
+            say: self.explained.insert(kind).then_some(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn down() -> TelegramError {
+        TelegramError::NotSent {
+            why: "no route".to_owned(),
+        }
+    }
+
+    #[test]
+    fn waits_double_up_to_a_minute_and_are_told_once() {
+        let mut trouble = Trouble::default();
+        let verdicts: Vec<Verdict> = (0..9).map(|_| trouble.with_telegram(&down(), 1.0)).collect();
+        let waits: Vec<u64> = verdicts.iter().map(|verdict| verdict.wait.as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(verdicts.iter().filter(|verdict| verdict.say.is_some()).count(), 1);
+        assert!(trouble.over() && !trouble.over());
+        assert!(trouble.with_telegram(&down(), 0.0).say.is_some());
+    }
+
+    #[test]
+    fn jitter_at_most_halves_a_wait() {
+        for jitter in [-1.0, 0.0, 0.5, 1.0, 7.0] {
+            let wait = Trouble::default().with_telegram(&down(), jitter).wait;
+            assert!((FIRST_WAIT / 2..=FIRST_WAIT).contains(&wait), "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn what_telegram_asks_for_is_obeyed_in_full() {
+        let hour = Duration::from_secs(3600);
+        let verdict = Trouble::default().with_telegram(&TelegramError::RetryAfter(hour), 0.0);
+        assert_eq!(verdict.wait, hour);
+    }
+
+    #[test]
+    fn each_kind_of_trouble_is_told_once() {
+        let mut trouble = Trouble::default();
+        let conflict = TelegramError::Conflict("terminated by other getUpdates request".to_owned());
+        let said: Vec<bool> = [&down(), &conflict, &down(), &conflict]
+            .iter()
+            .map(|error| trouble.with_telegram(error, 1.0).say.is_some())
+            .collect();
+        assert_eq!(said, [true, true, false, false]);
+        assert!(trouble.with_store(&StoreError::Full, 1.0).say.unwrap().contains("full"));
+    }
+}

@@ -1,0 +1,56 @@
+//! What waits for a wake, as far as the queue alone can tell: for the bot, which has no memory of its own and opens no
+//! repository. The same gate decides here as in the wake; what it finds in the repository besides is found by cron's wakes.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    observe,
+    orient::{self, Observed, Reason},
+};
+use crate::{
+    config::Config,
+    queue::{Store, StoreError},
+};
+
+/// What a look at the queue found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// A name for each thing that is due: a message, a reminder, an interrupted cycle, deliveries.
+    pub due: BTreeSet<String>,
+    /// When the next thing known by time is due: a reminder, or the end of a delivery's back-off.
+    pub next_at: Option<DateTime<Utc>>,
+}
+
+/// Looks at the queue. Nothing is written.
+pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
+    let mind = observe::mind_called(config.effective_model(), store, config, now)?;
+    let reasons = orient::due(&Observed {
+        now,
+        tz: config.timezone,
+        mind: &mind,
+        messages: &store.queued()?,
+        open_cycles: &store.open_cycles()?,
+        reminders: &store.reminders()?,
+        tasks: &[],
+        handled: &BTreeSet::new(),
+        quiet_hours: config.quiet_hours,
+        person_commits: &[],
+    });
+    let mut due: BTreeSet<String> = reasons.iter().flat_map(names).collect();
+    if config.telegram_token.is_some() && store.has_deliverable(now)? {
+        due.insert("deliveries".to_owned());
+    }
+    let times = [store.next_reminder_at()?, store.next_delivery()?];
+    let next_at = times.into_iter().flatten().filter(|at| *at > now).min();
+    Ok(Waiting { due, next_at })
+}
+
+/// Each message by itself: when one of two is answered, that is progress.
+fn names(reason: &Reason) -> Vec<String> {
+    match reason {
+        Reason::Messages { ids, .. } => ids.iter().map(|id| format!("message {id}")).collect(),
+        other => vec![other.describe()],
+    }
+}

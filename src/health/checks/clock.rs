@@ -1,0 +1,64 @@
+//! `clock`: a machine without a clock wakes up in 1970, and then no reminder is due.
+
+use chrono::{DateTime, Datelike as _, TimeDelta, Utc};
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+    words::{ago, local},
+};
+
+/// Older than this program no time can be.
+const FIRST_YEAR: i32 = 2026;
+/// What clocks are put right by without anybody noticing.
+const TOLERANCE: TimeDelta = TimeDelta::minutes(5);
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    // Without a database the year alone can be judged.
+    let last = match scene.store() {
+        Ok(Some(store)) => store.last_cycle()?,
+        _ => None,
+    };
+    let last = last.and_then(|row| row.ended_at.max(row.started_at));
+    let finding = judge(last, scene.now);
+    Ok(match finding.status {
+        crate::health::Status::Ok => {
+            let tz = scene.config.timezone;
+            Finding::ok(format!("{} in {tz}", local(scene.now, tz)))
+        }
+        _ => finding,
+    })
+}
+
+fn judge(last_cycle_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Finding {
+    let fix = "set the clock (timedatectl set-ntp true); reminders and tasks go by it";
+    if now.year() < FIRST_YEAR {
+        return Finding::warn(format!("this machine thinks it is {}", now.format("%Y-%m-%d")), fix);
+    }
+    match last_cycle_at {
+        Some(last) if last > now + TOLERANCE => Finding::warn(
+            format!("the last wake was {}: the clock went back", ago(last, now)),
+            fix,
+        ),
+        _ => Finding::ok("right, as far as can be told"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    #[test]
+    fn time_only_goes_forward() {
+        let at = |text| parse_time(text).unwrap();
+        let now = at("2026-11-21T12:00:00Z");
+        assert_eq!(judge(None, now).status, Status::Ok);
+        assert_eq!(judge(None, at("1970-01-01T00:00:07Z")).status, Status::Warn);
+        assert_eq!(judge(Some(at("2026-11-21T12:04:00Z")), now).status, Status::Ok);
+        assert_eq!(
+            judge(Some(at("2026-11-21T14:00:00Z")), now).detail,
+            "the last wake was in 2 h: the clock went back"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! `cycles`: work that was begun and not ended. The next wake takes it up by itself; here it is only told.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+    queue::{CycleRow, CycleState},
+};
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
+    Ok(judge(
+        &store.open_cycles()?,
+        scene.is_wake_running(),
+        overdue,
+        scene.now,
+    ))
+}
+
+/// `overdue`: how long nobody has to take up what could go on.
+fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
+    let findings = open.iter().map(|row| {
+        let began = row
+            .started_at
+            .map_or_else(String::new, |at| format!(", begun {}", ago(at, now)));
+        let id = &row.cycle.id;
+        if row.state == CycleState::Running {
+            return if is_wake_running {
+                Finding::ok(format!("{id} is under way{began}"))
+            } else {
+                Finding::warn(
+                    format!("{id} was cut off{began}"),
+                    "the next wake goes on from there: wake --once",
+                )
+            };
+        }
+        let why = row.error.as_deref().unwrap_or("the mind can't be reached");
+        let may_go_on = row.not_before.unwrap_or(now);
+        let waits = format!("{id} waits{began}: {why}");
+        if now.signed_duration_since(may_go_on) > overdue && !is_wake_running {
+            Finding::warn(
+                format!("{waits}; it could go on since {}", ago(may_go_on, now)),
+                "wake --once takes it up; see that cron or the bot starts wakes",
+            )
+        } else {
+            Finding::ok(format!("{waits}; tried again {}", ago(may_go_on, now)))
+        }
+    });
+    Finding::all(findings.collect(), Finding::ok("none is open"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status, queue::NewCycle};
+
+    fn row(state: CycleState, not_before: Option<&str>) -> CycleRow {
+        CycleRow {
+            cycle: NewCycle {
+                id: "c1".to_owned(),
+                trigger: "cron".to_owned(),
+                reasons: Vec::new(),
+                chat_id: None,
+                thread_id: None,
+                model: "offline".to_owned(),
+                system: String::new(),
+                tools: String::new(),
+            },
+            state,
+            started_at: parse_time("2026-11-21T11:00:00Z"),
+            tries: 0,
+            not_before: not_before.and_then(parse_time),
+            ended_at: None,
+            commit_id: None,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn running_needs_a_wake_and_waiting_has_its_time() {
+        let now = parse_time("2026-11-21T12:00:00Z").unwrap();
+        let status = |rows: &[CycleRow], running| judge(rows, running, TimeDelta::minutes(15), now).status;
+        assert_eq!(status(&[], false), Status::Ok);
+        let running = [row(CycleState::Running, None)];
+        assert_eq!(
+            (status(&running, true), status(&running, false)),
+            (Status::Ok, Status::Warn)
+        );
+        assert_eq!(
+            status(&[row(CycleState::Waiting, Some("2026-11-21T13:00:00Z"))], false),
+            Status::Ok
+        );
+        assert_eq!(
+            status(&[row(CycleState::Waiting, Some("2026-11-21T11:50:00Z"))], false),
+            Status::Ok
+        );
+        assert_eq!(
+            status(&[row(CycleState::Waiting, Some("2026-11-21T11:30:00Z"))], false),
+            Status::Warn
+        );
+    }
+}

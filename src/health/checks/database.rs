@@ -1,0 +1,112 @@
+//! `database`: opens, has the schema that this program knows, is sound, and its write-ahead log is cut back.
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::{list, size},
+    },
+    queue::{Schema, StoreError},
+};
+
+/// A write-ahead log beyond this is kept from being cut back by somebody.
+const WAL_WARN_BYTES: u64 = 16 << 20;
+
+struct Facts {
+    schema: Schema,
+    /// What SQLite's own check says against it.
+    damage: Vec<String>,
+    bytes: u64,
+    wal_bytes: u64,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    if let Some(error) = scene.store_error() {
+        return Ok(judge_unopened(error));
+    }
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let bytes_of = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());
+    let [main, wal, _] = store.files();
+    let damage = match store.integrity() {
+        Ok(sound) => sound.err().unwrap_or_default(),
+        Err(StoreError::Damaged(why)) => vec![why],
+        Err(error) => return Err(error.into()),
+    };
+    Ok(judge(&Facts {
+        schema: store.schema()?,
+        damage,
+        bytes: bytes_of(&main),
+        wal_bytes: bytes_of(&wal),
+    }))
+}
+
+/// It is never repaired or replaced by us: what is still in it can be got out.
+fn damaged(why: &str) -> Finding {
+    Finding::critical(
+        format!("messages.db is damaged: {why}"),
+        "stop the bot, keep a copy of messages.db*, then: sqlite3 messages.db .recover | sqlite3 recovered.db, and put that in \
+         its place. Until then nothing new is stored; Telegram keeps messages for a day",
+    )
+}
+
+fn judge_unopened(error: &StoreError) -> Finding {
+    match error {
+        StoreError::Damaged(why) => damaged(why),
+        StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),
+        StoreError::Busy => Finding::warn(error.to_string(), "run health check again in a minute"),
+        _ => Finding::critical(
+            format!("messages.db can't be opened: {error}"),
+            "see that it is a file which you can read and write",
+        ),
+    }
+}
+
+fn judge(facts: &Facts) -> Finding {
+    if !facts.damage.is_empty() {
+        return damaged(&list(&facts.damage));
+    }
+    let sum = format!("sound, {}, schema {}", size(facts.bytes), facts.schema.found);
+    if facts.schema.found < facts.schema.known {
+        return Finding::warn(
+            format!("{sum}; this program wants schema {}", facts.schema.known),
+            "the next wake brings it up to date",
+        );
+    }
+    if facts.wal_bytes > WAL_WARN_BYTES {
+        return Finding::warn(
+            format!("{sum}; its write-ahead log has grown to {}", size(facts.wal_bytes)),
+            "some program keeps the database open for reading: close it, the next wake then cuts the log back",
+        );
+    }
+    Finding::ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    fn facts() -> Facts {
+        Facts {
+            schema: Schema { found: 1, known: 1 },
+            damage: Vec::new(),
+            bytes: 4096,
+            wal_bytes: WAL_WARN_BYTES,
+        }
+    }
+
+    #[test]
+    fn damage_is_critical_the_rest_mends_itself() {
+        assert_eq!(judge(&facts()).status, Status::Ok);
+        let damage = vec!["row 3 missing from index".to_owned()];
+        assert_eq!(judge(&Facts { damage, ..facts() }).status, Status::Critical);
+        let schema = Schema { found: 1, known: 2 };
+        assert_eq!(judge(&Facts { schema, ..facts() }).status, Status::Warn);
+        let wal_bytes = WAL_WARN_BYTES + 1;
+        assert_eq!(judge(&Facts { wal_bytes, ..facts() }).status, Status::Warn);
+        assert_eq!(judge_unopened(&StoreError::Busy).status, Status::Warn);
+        assert_eq!(judge_unopened(&StoreError::Full).status, Status::Critical);
+    }
+}

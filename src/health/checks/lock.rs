@@ -1,0 +1,247 @@
+//! `lock`: the flock is the truth. What the lock file and `processing_lock` say of it is held against that: who is alive and
+//! holds it is left alone however long it takes; a claim that nobody holds is freed.
+
+use std::{fs::File, io::Read as _, path::Path, thread, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    clock::parse_time,
+    cycle::lock::{self, Holder},
+    health::{
+        finding::{Finding, Trouble},
+        repair::Hands,
+        scene::Scene,
+        words::{ago, span},
+    },
+    process, queue,
+};
+
+/// A wake writes its line a moment after it took the lock: so often, and at such a pause, is looked again.
+const LOOKS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(50);
+/// How much of the lock file is read, in bytes.
+const MAX_LINE_BYTES: u64 = 4096;
+
+/// What there is to know about the lock.
+#[derive(Debug, Clone, Default)]
+pub(in crate::health) struct LockFacts {
+    /// Whether some process holds the flock.
+    pub(in crate::health) is_held: bool,
+    /// What stands in the lock file; empty after a wake that ended in order.
+    pub(in crate::health) line: String,
+    /// The same, read.
+    pub(in crate::health) holder: Option<Holder>,
+    /// Whether the process that it names lives.
+    pub(in crate::health) is_alive: bool,
+    /// What `processing_lock` says.
+    row: Option<queue::Holder>,
+    /// Who holds the flock, where the system tells; only looked for when it isn't whom the line names.
+    pids: Vec<u32>,
+}
+
+impl LockFacts {
+    /// Looks. The flock can only be asked about by taking it for an instant, shared with others who ask.
+    pub(in crate::health) fn look(path: &Path, row: Option<&queue::Holder>) -> Self {
+        let mut facts = Self::default();
+        for look in 0..LOOKS {
+            let line = line(path);
+            let holder: Option<Holder> = serde_json::from_str(&line).ok();
+            facts = Self {
+                is_held: lock::is_held(path),
+                is_alive: holder.as_ref().is_some_and(|holder| holder.identity().is_alive()),
+                line,
+                holder,
+                row: row.cloned(),
+                pids: Vec::new(),
+            };
+            if !facts.is_held || facts.is_alive {
+                return facts;
+            }
+            if look + 1 < LOOKS {
+                thread::sleep(PAUSE);
+            }
+        }
+        facts.pids = process::holding_flock(path);
+        facts
+    }
+}
+
+/// What stands in the lock file.
+pub(in crate::health) fn line(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_LINE_BYTES).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => String::from_utf8_lossy(&bytes).trim().to_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let limit = scene.config.wake_timeout + scene.config.stale_lock;
+    Ok(judge(
+        &scene.lock,
+        TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX),
+        scene.now,
+    ))
+}
+
+/// `limit`: how long a wake can take by its settings.
+fn judge(facts: &LockFacts, limit: TimeDelta, now: DateTime<Utc>) -> Finding {
+    match (&facts.holder, facts.is_held) {
+        (Some(holder), true) if facts.is_alive => judge_living(holder, limit, now),
+        (holder, true) => judge_orphaned(holder.as_ref(), &facts.pids),
+        (holder, false) => judge_free(facts, holder.as_ref()),
+    }
+}
+
+fn judge_living(holder: &Holder, limit: TimeDelta, now: DateTime<Utc>) -> Finding {
+    let since = parse_time(&holder.started_at);
+    let when = since.map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
+    let detail = format!("a wake is at work: pid {}{when}", holder.pid);
+    match since.map(|at| now.signed_duration_since(at)) {
+        Some(age) if age > limit => Finding::warn(
+            format!("{detail}, which is longer than its time-out ({})", span(limit)),
+            format!("it lives, so it is left alone; if it hangs: kill {}", holder.pid),
+        ),
+        _ => Finding::ok(detail),
+    }
+}
+
+/// Who holds the lock isn't who took it: a child that outlived its wake. No wake can run, and it isn't ours to kill.
+fn judge_orphaned(holder: Option<&Holder>, pids: &[u32]) -> Finding {
+    let named = match holder {
+        Some(holder) => format!("the wake that took it (pid {}) is dead", holder.pid),
+        None => "it doesn't say by whom".to_owned(),
+    };
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    if pids.is_empty() {
+        return Finding::critical(
+            format!("the wake lock is held, but {named}"),
+            "find who has .wake-lock open (fuser, lsof) and end it: until then no wake can run",
+        );
+    }
+    let pids = pids.join(" ");
+    Finding::critical(
+        format!("the wake lock is held by pid {pids}, but {named}"),
+        format!("see what it is (ps -fp {pids}) and end it: until then no wake can run"),
+    )
+}
+
+fn judge_free(facts: &LockFacts, holder: Option<&Holder>) -> Finding {
+    let claimed = facts.row.as_ref().is_some_and(|row| row.is_locked);
+    let who = holder
+        .map(|holder| format!(" (pid {})", holder.pid))
+        .unwrap_or_default();
+    match (claimed, facts.line.is_empty()) {
+        (false, true) => Finding::ok("free: no wake is at work"),
+        (true, _) => Finding::repairable(
+            format!("processing_lock says that a wake is at work, but it is dead{who}"),
+            "the claim is freed",
+        ),
+        (false, false) => Finding::repairable(
+            format!("the lock file names a wake that no longer holds it{who}"),
+            "the line is cleared",
+        ),
+    }
+}
+
+/// Taking the lock and the lease and letting go of them in order is the repair; this only tells of it.
+pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+    let claim = hands.claim_before.as_ref().filter(|claim| claim.is_locked);
+    if claim.is_none() && !hands.had_stale_line {
+        return Ok(Vec::new());
+    }
+    let holder = hands.scene.lock.holder.as_ref();
+    let pid = holder
+        .map(|holder| holder.pid)
+        .or_else(|| claim.and_then(|claim| Some(claim.identity.as_ref()?.pid)));
+    let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+    let cycle = holder.and_then(|holder| holder.cycle_id.as_deref());
+    let cycle = cycle.map(|id| format!(" during {id}")).unwrap_or_default();
+    Ok(vec![format!("freed the lock of a wake that had died{pid}{cycle}")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    fn now() -> DateTime<Utc> {
+        parse_time("2026-11-21T12:00:00Z").unwrap()
+    }
+
+    fn holder(started_at: &str) -> Holder {
+        Holder {
+            pid: 812,
+            boot_id: "b".to_owned(),
+            started_at: started_at.to_owned(),
+            cycle_id: None,
+            process_started: "1".to_owned(),
+            chat_id: None,
+            thread_id: None,
+        }
+    }
+
+    fn judged(facts: &LockFacts) -> Finding {
+        judge(facts, TimeDelta::minutes(75), now())
+    }
+
+    #[test]
+    fn the_living_are_left_alone_however_long_they_take() {
+        for (started_at, status) in [
+            ("2026-11-21T11:59:00Z", Status::Ok),
+            ("2026-11-20T11:59:00Z", Status::Warn),
+            ("no time", Status::Ok),
+        ] {
+            let finding = judged(&LockFacts {
+                is_held: true,
+                is_alive: true,
+                line: "x".to_owned(),
+                holder: Some(holder(started_at)),
+                ..LockFacts::default()
+            });
+            assert_eq!((finding.status, finding.repair), (status, None), "{started_at}");
+        }
+    }
+
+    #[test]
+    fn a_lock_held_in_a_dead_ones_name_is_reported_and_never_broken() {
+        let mut facts = LockFacts {
+            is_held: true,
+            line: "x".to_owned(),
+            holder: Some(holder("2026-11-21T11:59:00Z")),
+            pids: vec![4711],
+            ..LockFacts::default()
+        };
+        let finding = judged(&facts);
+        assert_eq!((finding.status, finding.repair), (Status::Critical, None));
+        assert!(
+            finding.detail.contains("4711") && finding.detail.contains("812"),
+            "{}",
+            finding.detail
+        );
+        facts.holder = None;
+        assert_eq!(judged(&facts).status, Status::Critical);
+    }
+
+    #[test]
+    fn what_nobody_holds_is_freed() {
+        assert_eq!(judged(&LockFacts::default()).status, Status::Ok);
+        let line = LockFacts {
+            line: "garbage".to_owned(),
+            ..LockFacts::default()
+        };
+        assert!(judged(&line).repair.is_some());
+        let row = LockFacts {
+            row: Some(queue::Holder {
+                fence: queue::Fence(3),
+                is_locked: true,
+                locked_at: None,
+                identity: None,
+            }),
+            ..LockFacts::default()
+        };
+        assert!(judged(&row).repair.is_some());
+    }
+}

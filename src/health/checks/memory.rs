@@ -1,0 +1,114 @@
+//! `memory`: the documents are there and are understood. Damage in them is a person's to mend: it is told, line by line, and
+//! nothing of it is lost meanwhile.
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::list,
+    },
+    memory::{self, DocKind, Problem, episodic::Log, facts::Facts, skill::Skill, tasks::TaskList},
+};
+
+/// The documents that every memory has.
+const DOCUMENTS: [&str; 7] = [
+    memory::CLAUDE,
+    memory::WORKING_MEMORY,
+    memory::EPISODIC_MEMORY,
+    memory::SEMANTIC_MEMORY,
+    memory::CONTEXT,
+    memory::ACTIVE,
+    memory::BACKLOG,
+];
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(repo) = scene.repo()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let mut problems = Vec::new();
+    for path in DOCUMENTS {
+        match repo.read_work_tree(path)? {
+            Some(text) => problems.extend(name(path, &read(path, &text))),
+            None => problems.push(format!("{path} isn't there")),
+        }
+    }
+    let skills = repo.list_markdown(&["skills"])?;
+    for path in skills.iter().filter(|path| path.ends_with("/SKILL.md")) {
+        if let Some(text) = repo.read_work_tree(path)? {
+            problems.extend(name(path, &read_skill(path, &text)));
+        }
+    }
+    Ok(judge(&problems))
+}
+
+/// What is wrong with a document, by its kind.
+fn read(path: &str, text: &str) -> Vec<Problem> {
+    match DocKind::of(path) {
+        DocKind::Tasks => {
+            let (tasks, mut problems) = TaskList::parse(text);
+            if path == memory::ACTIVE {
+                problems.extend(tasks.active_problems());
+            }
+            problems
+        }
+        DocKind::Facts => Facts::parse(text).1,
+        DocKind::Log => Log::parse(text).1,
+        DocKind::Text => Vec::new(),
+    }
+}
+
+fn read_skill(path: &str, text: &str) -> Vec<Problem> {
+    let folder = path.rsplit('/').nth(1).unwrap_or_default();
+    match Skill::parse(text) {
+        Ok(skill) => skill.check_folder(folder).into_iter().collect(),
+        Err(problem) => vec![problem],
+    }
+}
+
+fn name(path: &str, problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(|problem| format!("{path}, {problem}")).collect()
+}
+
+fn judge(problems: &[String]) -> Finding {
+    if problems.is_empty() {
+        return Finding::ok("every document is understood");
+    }
+    Finding::warn(
+        list(problems),
+        "edit what is named; it is kept as it stands, and the rest is used meanwhile",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{health::Status, memory::templates::templates};
+
+    #[test]
+    fn the_templates_are_understood() {
+        for (path, text) in templates() {
+            let problems = if path.ends_with("SKILL.md") {
+                read_skill(path, text)
+            } else {
+                read(path, text)
+            };
+            assert_eq!(problems, [], "{path}");
+        }
+    }
+
+    #[test]
+    fn too_many_tasks_are_told_for_active_and_not_for_the_backlog() {
+        let tasks: String = (0..8)
+            .map(|n| format!("## Task {n}\n- touched: 2026-11-20\n\n"))
+            .collect();
+        assert_eq!(read(memory::ACTIVE, &tasks).len(), 1);
+        assert_eq!(read(memory::BACKLOG, &tasks), []);
+        let named = name(memory::ACTIVE, &read(memory::ACTIVE, &tasks));
+        let finding = judge(&named);
+        assert!(
+            finding.status == Status::Warn && finding.detail.contains("8 tasks"),
+            "{}",
+            finding.detail
+        );
+    }
+}

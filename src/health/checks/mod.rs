@@ -1,0 +1,85 @@
+//! The checks, in the order in which they are told: what everything stands on first.
+//!
+//! A file holds one check, or a few small ones of a kind: `check` looks and hands the facts to `judge`, which is pure. Ids are
+//! stable: people's monitors use them.
+
+mod clock;
+mod cycles;
+mod database;
+mod disk;
+pub(super) mod lock;
+mod memory;
+mod outbox;
+mod plans;
+mod queue;
+mod remote;
+mod repository;
+mod settings;
+mod workspace;
+
+use super::{
+    finding::{Finding, Trouble},
+    repair::Hands,
+    scene::Scene,
+};
+
+type Look = fn(&Scene<'_>) -> Result<Finding, Trouble>;
+/// Says what was done, in sentences; none if nothing was broken any more.
+type Repair = fn(&mut Hands<'_>) -> Result<Vec<String>, Trouble>;
+
+/// One check.
+pub(super) struct Check {
+    /// Its stable name.
+    pub(super) id: &'static str,
+    look: Look,
+    pub(super) repair: Option<Repair>,
+}
+
+impl Check {
+    /// Looks and judges. One that can't look says so.
+    pub(super) fn run(&self, scene: &Scene<'_>) -> Finding {
+        (self.look)(scene).unwrap_or_else(|trouble| trouble.finding())
+    }
+
+    const fn new(id: &'static str, look: Look) -> Self {
+        Self { id, look, repair: None }
+    }
+
+    const fn repaired_by(mut self, repair: Repair) -> Self {
+        self.repair = Some(repair);
+        self
+    }
+}
+
+/// All checks.
+pub(super) const CHECKS: [Check; 15] = [
+    Check::new("workspace", workspace::check),
+    Check::new("disk", disk::check),
+    Check::new("database", database::check),
+    Check::new("lock", lock::check).repaired_by(lock::repair),
+    Check::new("plans", plans::check).repaired_by(plans::repair),
+    Check::new("cycles", cycles::check),
+    Check::new("queue", queue::check),
+    Check::new("outbox", outbox::check).repaired_by(outbox::repair),
+    Check::new("repository", repository::check).repaired_by(repository::repair),
+    Check::new("remote", remote::check),
+    Check::new("token", settings::token),
+    Check::new("key", settings::key),
+    Check::new("budget", settings::budget),
+    Check::new("memory", memory::check),
+    Check::new("clock", clock::check),
+];
+
+/// The names of all checks, in their order; `configuration` stands alone when the settings can't be read.
+pub const IDS: [&str; 15] = {
+    let mut ids = [""; 15];
+    let mut i = 0;
+    while i < ids.len() {
+        #[expect(clippy::indexing_slicing, reason = "within bounds: both have the same length")]
+        {
+            ids[i] = CHECKS[i].id;
+        }
+        i += 1;
+    }
+    ids
+};

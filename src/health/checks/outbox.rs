@@ -1,0 +1,178 @@
+//! `outbox`: messages that aren't delivered, and why. An attempt whose sender died is in doubt: it is planned once more, to
+//! be marked as a repeat, as the next wake would do.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        repair::Hands,
+        scene::Scene,
+        words::ago,
+    },
+    queue::UnsentPart,
+};
+
+/// A message that failed for good is told of for so long.
+const TELL_FAILED_FOR: TimeDelta = TimeDelta::days(7);
+
+/// What is to be done about a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It will be sent, or is for the console, which shows it at the next wake.
+    Waits,
+    /// Somebody sends it at this moment.
+    UnderWay,
+    /// Its sender is dead, or an attempt ended in doubt and it may be sent once more.
+    InDoubt,
+    /// It was tried and has to wait, or nobody has tried it for long.
+    Late,
+    /// Nobody will try it any more.
+    Lost,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let late = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
+    let parts = store.unsent_parts()?.into_iter().map(|part| {
+        let is_sending = part.sender.as_ref().is_some_and(crate::process::Identity::is_alive);
+        let fate = fate(&part, is_sending, late, scene.now);
+        (part, fate)
+    });
+    Ok(judge(&parts.collect::<Vec<_>>(), scene.now))
+}
+
+fn fate(part: &UnsentPart, is_sending: bool, late: TimeDelta, now: DateTime<Utc>) -> Fate {
+    let age = part
+        .created_at
+        .map_or(TimeDelta::zero(), |at| now.signed_duration_since(at));
+    match part.state.as_str() {
+        _ if part.chat_id == crate::config::CONSOLE_CHAT_ID => Fate::Waits,
+        "attempting" if is_sending => Fate::UnderWay,
+        "attempting" => Fate::InDoubt,
+        "unknown" if !part.is_repeat => Fate::InDoubt,
+        "failed" | "unknown" if age > TELL_FAILED_FOR => Fate::Waits,
+        "failed" | "unknown" => Fate::Lost,
+        _ if age > late => Fate::Late,
+        _ => Fate::Waits,
+    }
+}
+
+fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
+    let mut findings = Vec::new();
+    for (part, fate) in parts {
+        let id = part.outgoing_id;
+        let why = part.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+        let to = format!("message {id} to chat {}", part.chat_id);
+        let age = part
+            .created_at
+            .map(|at| format!(" ({})", ago(at, now)))
+            .unwrap_or_default();
+        findings.extend(match fate {
+            Fate::Waits | Fate::UnderWay => None,
+            Fate::InDoubt => Some(Finding::repairable(
+                format!("{to}{age} may or may not have arrived: its sender is gone{why}"),
+                "it is sent once more, marked as a repeat",
+            )),
+            Fate::Late => {
+                let next = part
+                    .not_before
+                    .map(|at| format!("; tried again {}", ago(at, now)))
+                    .unwrap_or_default();
+                Some(Finding::warn(
+                    format!("{to}{age} isn't delivered after {} tries{why}{next}", part.attempts),
+                    "wake --once delivers what can be; see that there is a token and a network",
+                ))
+            }
+            Fate::Lost if part.state == "unknown" => Some(Finding::warn(
+                format!("{to}{age} was sent twice without an answer, and isn't sent again{why}"),
+                "look into the chat; if it isn't there, ask again",
+            )),
+            Fate::Lost => Some(Finding::warn(
+                format!("{to}{age} was refused for good{why}"),
+                "see that the chat still exists and hasn't blocked the bot; then ask again",
+            )),
+        });
+    }
+    let waiting = parts
+        .iter()
+        .filter(|(_, fate)| matches!(fate, Fate::Waits | Fate::UnderWay));
+    let detail = match waiting.count() {
+        0 => "everything is delivered".to_owned(),
+        1 => "1 part waits to be delivered".to_owned(),
+        n => format!("{n} parts wait to be delivered"),
+    };
+    Finding::all(findings, Finding::ok(detail))
+}
+
+pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+    let Some((store, fence)) = &mut hands.store else {
+        return Ok(Vec::new());
+    };
+    Ok(match store.recover_outbox(*fence, hands.scene.now)? {
+        0 => Vec::new(),
+        1 => vec!["a message whose sender had died is sent once more, marked as a repeat".to_owned()],
+        n => vec![format!(
+            "{n} messages whose sender had died are sent once more, marked as repeats"
+        )],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    fn now() -> DateTime<Utc> {
+        parse_time("2026-11-21T12:00:00Z").unwrap()
+    }
+
+    fn part(state: &str, is_repeat: bool, created_at: &str) -> UnsentPart {
+        UnsentPart {
+            outgoing_id: 1,
+            chat_id: 7,
+            state: state.to_owned(),
+            is_repeat,
+            attempts: 1,
+            created_at: parse_time(created_at),
+            not_before: None,
+            error: Some("no network".to_owned()),
+            sender: None,
+        }
+    }
+
+    fn fate_of(part: &UnsentPart, is_sending: bool) -> Fate {
+        fate(part, is_sending, TimeDelta::minutes(15), now())
+    }
+
+    #[test]
+    fn each_state_has_its_fate() {
+        const FRESH: &str = "2026-11-21T11:59:00Z";
+        const OLD: &str = "2026-11-21T11:00:00Z";
+        const ANCIENT: &str = "2026-11-01T11:00:00Z";
+        assert_eq!(fate_of(&part("planned", false, FRESH), false), Fate::Waits);
+        assert_eq!(fate_of(&part("planned", false, OLD), false), Fate::Late);
+        assert_eq!(fate_of(&part("attempting", false, OLD), true), Fate::UnderWay);
+        assert_eq!(fate_of(&part("attempting", false, FRESH), false), Fate::InDoubt);
+        assert_eq!(fate_of(&part("unknown", false, FRESH), false), Fate::InDoubt);
+        assert_eq!(fate_of(&part("unknown", true, FRESH), false), Fate::Lost);
+        assert_eq!(fate_of(&part("failed", false, OLD), false), Fate::Lost);
+        assert_eq!(fate_of(&part("failed", false, ANCIENT), false), Fate::Waits);
+        let console = UnsentPart {
+            chat_id: 0,
+            ..part("planned", false, ANCIENT)
+        };
+        assert_eq!(fate_of(&console, false), Fate::Waits);
+    }
+
+    #[test]
+    fn each_undelivered_message_is_told_with_its_reason() {
+        let failed = part("failed", false, "2026-11-21T11:00:00Z");
+        let finding = judge(&[(failed.clone(), Fate::Lost), (failed, Fate::InDoubt)], now());
+        assert_eq!(finding.status, Status::Warn);
+        assert!(finding.repair.is_some() && finding.detail.matches("no network").count() == 2);
+        assert_eq!(judge(&[], now()).detail, "everything is delivered");
+    }
+}

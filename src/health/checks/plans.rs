@@ -1,0 +1,199 @@
+//! `plans`: a plan file without a running wake tells of a crash. One whose cycle will be resumed stays where it is; one whose
+//! cycle has ended, or never began, is moved out of the way, to `logs/plans/`: what it says may matter to a person.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    cycle::plan_file,
+    health::{
+        finding::{Finding, Trouble},
+        repair::Hands,
+        scene::Scene,
+        words::list,
+    },
+    queue::{CycleState, Store},
+};
+
+/// Names that are tried for a file that is moved where one of its name is.
+const MAX_NAMES: u32 = 100;
+
+/// A left-over plan file.
+#[derive(Debug)]
+struct Plan {
+    path: PathBuf,
+    cycle_id: String,
+    /// None: the database knows no such cycle.
+    state: Option<CycleState>,
+}
+
+impl Plan {
+    /// Whether no wake will ever come back to it.
+    fn is_over(&self) -> bool {
+        matches!(
+            self.state,
+            None | Some(CycleState::Done | CycleState::Failed | CycleState::Abandoned)
+        )
+    }
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let plans = look(&scene.config.workspace_dir, store)?;
+    Ok(judge(&plans, scene.is_wake_running()))
+}
+
+fn look(workspace: &Path, store: &Store) -> Result<Vec<Plan>, Trouble> {
+    let found = plan_file::left_over(workspace).map_err(Trouble::io("listing", workspace))?;
+    let ours = found.into_iter().filter(|(_, id)| is_cycle_id(id));
+    ours.map(|(path, cycle_id)| {
+        let state = store.cycle(&cycle_id)?.map(|row| row.state);
+        Ok(Plan { path, cycle_id, state })
+    })
+    .collect()
+}
+
+/// `20261121T090300Z-812`, perhaps with a letter. A person's own `plan-holiday.md` is none.
+fn is_cycle_id(id: &str) -> bool {
+    let Some((stamp, process)) = id.split_once('-') else {
+        return false;
+    };
+    let is_stamp = stamp.len() == 16 && stamp.ends_with('Z') && stamp.chars().nth(8) == Some('T');
+    let pid = process.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_stamp && is_number(pid) && stamp.bytes().filter(u8::is_ascii_digit).count() == 14
+}
+
+fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
+    let ids = |plans: &[&Plan]| list(plans.iter().map(|plan| &plan.cycle_id));
+    if is_wake_running {
+        let all: Vec<&Plan> = plans.iter().collect();
+        return Finding::ok(match all.as_slice() {
+            [] => "none".to_owned(),
+            some => format!("a wake is at work; its affair: {}", ids(some)),
+        });
+    }
+    let (over, open): (Vec<&Plan>, Vec<&Plan>) = plans.iter().partition(|plan| plan.is_over());
+    let (parked, cut_off): (Vec<&Plan>, Vec<&Plan>) = open
+        .into_iter()
+        .partition(|plan| plan.state == Some(CycleState::Parked));
+    let mut findings = Vec::new();
+    if !cut_off.is_empty() {
+        findings.push(Finding::warn(
+            format!("left by a wake that was cut off: {}", ids(&cut_off)),
+            "the next wake goes on from there: wake --once",
+        ));
+    }
+    if !over.is_empty() {
+        findings.push(Finding::repairable(
+            format!("left behind by a cycle that is over: {}", ids(&over)),
+            "moved to logs/plans",
+        ));
+    }
+    Finding::all(
+        findings,
+        Finding::ok(match parked.as_slice() {
+            [] => "none left over".to_owned(),
+            some => format!("waiting for a person: {}", ids(some)),
+        }),
+    )
+}
+
+pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+    let Some((store, _)) = &hands.store else {
+        return Ok(Vec::new());
+    };
+    let config = hands.scene.config;
+    let plans = look(&config.workspace_dir, store)?;
+    let over = plans.iter().filter(|plan| plan.is_over());
+    over.map(|plan| {
+        let kept = put_away(&plan.path, &config.logs_dir().join("plans"))?;
+        let kept = kept.strip_prefix(&config.workspace_dir).unwrap_or(&kept).display();
+        Ok(format!("moved the left-over plan of {} to {kept}", plan.cycle_id))
+    })
+    .collect()
+}
+
+/// Moves a file into a directory, under a name that is free there. Nothing is overwritten.
+fn put_away(file: &Path, dir: &Path) -> Result<PathBuf, Trouble> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let mut builder = std::fs::DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(Trouble::io("making", dir))?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let names = std::iter::once(format!("{stem}.md")).chain((2..MAX_NAMES).map(|n| format!("{stem}.{n}.md")));
+    let free = names
+        .map(|name| dir.join(name))
+        .find(|kept| kept.symlink_metadata().is_err());
+    let kept = free.unwrap_or_else(|| dir.join(format!("{stem}.last.md")));
+    std::fs::rename(file, &kept).map_err(Trouble::io("moving", file))?;
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    fn plan(state: Option<CycleState>) -> Plan {
+        Plan {
+            path: "/w/plan-20261121T090300Z-812.md".into(),
+            cycle_id: "20261121T090300Z-812".to_owned(),
+            state,
+        }
+    }
+
+    #[test]
+    fn only_our_own_files_count() {
+        for ours in ["20261121T090300Z-812", "20261121T090300Z-1b"] {
+            assert!(is_cycle_id(ours), "{ours}");
+        }
+        for theirs in [
+            "holiday",
+            "20261121-812",
+            "20261121T090300Z",
+            "20261121T090300Z-",
+            "20261121T090300Z-x",
+            "x0261121T090300Z-1",
+        ] {
+            assert!(!is_cycle_id(theirs), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn what_is_resumed_stays_and_what_is_over_goes() {
+        use CycleState::{Abandoned, Done, Failed, Parked, Running, Waiting};
+        for state in [Running, Waiting] {
+            let finding = judge(&[plan(Some(state))], false);
+            assert_eq!((finding.status, finding.repair), (Status::Warn, None), "{state:?}");
+        }
+        assert_eq!(judge(&[plan(Some(Parked))], false).status, Status::Ok);
+        for state in [Some(Done), Some(Failed), Some(Abandoned), None] {
+            assert!(judge(&[plan(state)], false).repair.is_some(), "{state:?}");
+            assert_eq!(judge(&[plan(state)], true).status, Status::Ok, "{state:?}");
+        }
+        let both = judge(&[plan(Some(Running)), plan(None)], false);
+        assert!(both.repair.is_some() && both.detail.contains("cut off"));
+    }
+
+    #[test]
+    fn nothing_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("plan-x.md");
+        let logs = dir.path().join("logs/plans");
+        for text in ["one", "two", "three"] {
+            std::fs::write(&file, text).unwrap();
+            put_away(&file, &logs).unwrap();
+        }
+        let read = |name: &str| std::fs::read_to_string(logs.join(name)).unwrap();
+        assert_eq!(
+            [read("plan-x.md"), read("plan-x.2.md"), read("plan-x.3.md")],
+            ["one", "two", "three"]
+        );
+        assert!(!file.exists());
+    }
+}

@@ -1,0 +1,120 @@
+//! `queue`: messages that could be answered and aren't. What the present mind can't answer is counted apart: it waits for
+//! another one, as it should.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    cycle::orient::{Mind, is_answerable},
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+    queue::Incoming,
+};
+
+/// More answerable messages than this don't get done.
+const MAX_DEPTH: usize = 50;
+/// An answerable message older than this was overlooked.
+const MAX_AGE: TimeDelta = TimeDelta::hours(1);
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let queued = store.queued()?;
+    let beyond = usize::try_from(store.queue_depth()?.0)
+        .unwrap_or(0)
+        .saturating_sub(queued.len());
+    Ok(judge(
+        &queued,
+        beyond,
+        &scene.mind(store)?,
+        scene.is_wake_running(),
+        scene.now,
+    ))
+}
+
+/// `beyond`: messages that weren't read because there are so many.
+fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
+    let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) = queued
+        .iter()
+        .partition(|message| mind.is_available && is_answerable(message, mind, now));
+    let depth = answerable.len() + beyond;
+    let oldest = answerable.iter().filter_map(|message| message.received_at).min();
+    let mut detail = match (depth, oldest) {
+        (0, _) => "empty".to_owned(),
+        (n, None) => format!("{n} waiting"),
+        (n, Some(at)) => format!("{n} waiting, the oldest came {}", ago(at, now)),
+    };
+    if !held.is_empty() {
+        detail.push_str(&format!("; {} kept until a mind can answer", held.len()));
+    }
+    let is_old = oldest.is_some_and(|at| now.signed_duration_since(at) > MAX_AGE);
+    if depth > MAX_DEPTH || is_old {
+        let fix = if is_wake_running {
+            "a wake is at work on it; look again when it has ended"
+        } else {
+            "wake --once answers it; see that cron or the bot starts wakes"
+        };
+        return Finding::warn(detail, fix);
+    }
+    Finding::ok(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    fn now() -> DateTime<Utc> {
+        parse_time("2026-11-21T12:00:00Z").unwrap()
+    }
+
+    fn message(received_at: &str, held_for: Option<&str>) -> Incoming {
+        Incoming {
+            id: 1,
+            chat_id: 0,
+            text: "hello".to_owned(),
+            received_at: parse_time(received_at),
+            kind: "text".to_owned(),
+            sender_name: None,
+            thread_id: None,
+            channel_message_id: None,
+            quoted: None,
+            forwarded_from: None,
+            attempts: 0,
+            held_for: held_for.map(str::to_owned),
+            not_before: None,
+            cycle_id: None,
+        }
+    }
+
+    fn judged(queued: &[Incoming], is_available: bool) -> Finding {
+        let mind = Mind {
+            name: "offline".to_owned(),
+            is_thinking: false,
+            is_available,
+            is_over_budget: false,
+        };
+        judge(queued, 0, &mind, false, now())
+    }
+
+    #[test]
+    fn old_and_many_are_told_and_held_ones_counted_apart() {
+        let fresh = message("2026-11-21T11:30:00Z", None);
+        let old = message("2026-11-21T10:59:00Z", None);
+        let held = message("2026-11-20T10:00:00Z", Some("offline"));
+        assert_eq!(judged(&[], true).status, Status::Ok);
+        assert_eq!(judged(&vec![fresh.clone(); MAX_DEPTH], true).status, Status::Ok);
+        assert_eq!(judged(&vec![fresh; MAX_DEPTH + 1], true).status, Status::Warn);
+        assert_eq!(judged(std::slice::from_ref(&old), true).status, Status::Warn);
+        // Nobody could answer it now: another check says so.
+        assert_eq!(judged(&[old], false).status, Status::Ok);
+        let finding = judged(&[held], true);
+        assert_eq!(
+            (finding.status, finding.detail.as_str()),
+            (Status::Ok, "empty; 1 kept until a mind can answer")
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! `remote`: how far we are apart from it, and how fetching and pushing have been going. It isn't asked: wakes do that, with
+//! their back-off.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+    queue::Upkeep,
+};
+
+struct Facts {
+    /// Commits that the remote lacks, and that we lack; none before the first fetch or push.
+    apart: Option<(usize, usize)>,
+    push: Upkeep,
+    fetch: Upkeep,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let (Some(repo), Some(store)) = (scene.repo()?, scene.store()?) else {
+        return Ok(Finding::nothing_yet());
+    };
+    if !repo.has_remote() {
+        return Ok(Finding::ok("none: the memory is on this machine only"));
+    }
+    let facts = Facts {
+        apart: repo.ahead_behind()?,
+        push: store.upkeep("push")?,
+        fetch: store.upkeep("fetch")?,
+    };
+    Ok(judge(&facts, scene.now))
+}
+
+fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
+    let sum = match facts.apart {
+        Some((0, 0)) => "has everything".to_owned(),
+        Some((ahead, 0)) => format!("lacks {ahead} of our commits"),
+        Some((0, behind)) => format!("has {behind} commits more"),
+        Some((ahead, behind)) => format!("lacks {ahead} of our commits and has {behind} more"),
+        None => "not seen yet".to_owned(),
+    };
+    let failed = [("push", &facts.push), ("fetch", &facts.fetch)]
+        .into_iter()
+        .filter(|(_, upkeep)| upkeep.failures > 0)
+        .map(|(name, upkeep)| failure(name, upkeep, now));
+    let failed: Vec<String> = failed.collect();
+    if failed.is_empty() {
+        return Finding::ok(sum);
+    }
+    Finding::warn(
+        format!("{sum}; {}", failed.join("; ")),
+        "everything is committed here; try by hand in the memory's directory: git fetch, git push",
+    )
+}
+
+/// `push failed 3 times: no network; tried again in 2 min`.
+pub(super) fn failure(name: &str, upkeep: &Upkeep, now: DateTime<Utc>) -> String {
+    let times = match upkeep.failures {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    let why = upkeep.error.as_deref().unwrap_or("no reason was given");
+    let next = match upkeep.not_before {
+        Some(at) if at > now => format!("tried again {}", ago(at, now)),
+        _ => "tried again by the next wake".to_owned(),
+    };
+    format!("{name} failed {times}: {why}; {next}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    #[test]
+    fn being_apart_is_normal_and_failing_is_told() {
+        let now = parse_time("2026-11-21T12:00:00Z").unwrap();
+        let mut facts = Facts {
+            apart: Some((2, 1)),
+            push: Upkeep::default(),
+            fetch: Upkeep::default(),
+        };
+        let finding = judge(&facts, now);
+        assert_eq!(
+            (finding.status, finding.detail.as_str()),
+            (Status::Ok, "lacks 2 of our commits and has 1 more")
+        );
+        facts.push = Upkeep {
+            failures: 3,
+            last_ok_at: None,
+            not_before: parse_time("2026-11-21T12:02:00Z"),
+            error: Some("no route".to_owned()),
+        };
+        let finding = judge(&facts, now);
+        assert_eq!(finding.status, Status::Warn);
+        assert!(
+            finding
+                .detail
+                .ends_with("push failed 3 times: no route; tried again in 2 min")
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! `repository`: HEAD where wakes can commit, no commit half made, no lock of a dead git program, every object there.
+
+use std::time::Duration;
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        repair::Hands,
+        scene::Scene,
+        words::list,
+    },
+    repo::{Condition, Finished, Repo, RepoError},
+};
+
+/// How long git may look for missing objects.
+const FSCK_TIMEOUT: Duration = Duration::from_secs(20);
+
+struct Facts {
+    branch: String,
+    condition: Condition,
+    is_interrupted: bool,
+    locks: Vec<String>,
+    /// What `git fsck` says against it; none if it took too long.
+    damage: Option<Vec<String>>,
+    left_alone: Vec<String>,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    if let Some(error) = scene.repo_error() {
+        return Ok(judge_unopened(error));
+    }
+    let Some(repo) = scene.repo()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let facts = look(repo, scene)?;
+    Ok(judge(&facts, scene.is_wake_running()))
+}
+
+fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
+    let locks = repo.unheld_locks();
+    let name = |path: &std::path::PathBuf| path.strip_prefix(repo.root()).unwrap_or(path).display().to_string();
+    let left = repo.left_alone(&|text| scene.redactor.contains_secret(text))?;
+    Ok(Facts {
+        branch: repo.branch().to_owned(),
+        condition: repo.condition()?,
+        is_interrupted: repo.is_interrupted(),
+        locks: locks.iter().map(name).collect(),
+        damage: repo.fsck(FSCK_TIMEOUT)?,
+        left_alone: left
+            .iter()
+            .map(|left| format!("{} ({})", left.path, left.why))
+            .collect(),
+    })
+}
+
+fn judge_unopened(error: &RepoError) -> Finding {
+    let fix = match error {
+        RepoError::NotARepository { .. } => "move it away; the next wake then makes or clones the memory",
+        _ => "see what git says of it: git status, git fsck",
+    };
+    Finding::critical(format!("the memory can't be opened: {error}"), fix)
+}
+
+fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
+    let mut findings = Vec::new();
+    if let Some(damage) = facts.damage.as_deref().filter(|damage| !damage.is_empty()) {
+        findings.push(Finding::critical(
+            format!("git finds it damaged: {}", list(damage)),
+            "keep a copy of the directory; what the remote has can be fetched again: git fetch --refetch",
+        ));
+    }
+    findings.extend(judge_condition(&facts.condition, &facts.branch));
+    // While a wake works these are its own.
+    if facts.is_interrupted && !is_wake_running {
+        findings.push(Finding::repairable("a commit was left half done", "it is finished"));
+    }
+    if !facts.locks.is_empty() && !is_wake_running {
+        findings.push(Finding::repairable(
+            format!("lock files that no git program holds: {}", list(&facts.locks)),
+            "they are removed, if they are older than a second",
+        ));
+    }
+    let mut detail = format!("on {}, {}", facts.branch, facts.condition);
+    if facts.damage.is_none() {
+        detail.push_str(&format!(
+            "; not searched for missing objects within {} s",
+            FSCK_TIMEOUT.as_secs()
+        ));
+    }
+    if !facts.left_alone.is_empty() {
+        detail.push_str(&format!("; not committed for you: {}", list(&facts.left_alone)));
+    }
+    Finding::all(findings, Finding::ok(detail))
+}
+
+fn judge_condition(condition: &Condition, branch: &str) -> Option<Finding> {
+    let fix = match condition {
+        Condition::Normal | Condition::Unborn => return None,
+        Condition::Detached | Condition::OtherBranch(_) => {
+            format!("git switch {branch}; until then what wakes write is kept on branches of its own")
+        }
+        Condition::InProgress(what) => {
+            format!("finish or abort the {what}; until then wakes commit nothing on {branch}")
+        }
+    };
+    Some(Finding::warn(
+        format!("it is {condition}, wakes commit on {branch}"),
+        fix,
+    ))
+}
+
+pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+    let Some(repo) = hands.scene.repo()? else {
+        return Ok(Vec::new());
+    };
+    // First the locks: a commit can't be finished while one of them stands.
+    let mut done: Vec<String> = repo
+        .remove_stale_locks()
+        .iter()
+        .map(|lock| {
+            let name = lock.strip_prefix(repo.root()).unwrap_or(lock);
+            format!("removed {}, which a dead git program had left", name.display())
+        })
+        .collect();
+    match repo.finish_interrupted()? {
+        Some(Finished::Completed(commit)) => done.push(format!("finished the commit {commit}, which had been cut off")),
+        Some(Finished::NeverHappened) => {
+            done.push("cleared away a commit that had been prepared and not made".to_owned());
+        }
+        None => {}
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    fn facts() -> Facts {
+        Facts {
+            branch: "main".to_owned(),
+            condition: Condition::Normal,
+            is_interrupted: false,
+            locks: Vec::new(),
+            damage: Some(Vec::new()),
+            left_alone: vec!["photo.jpg (isn't Markdown)".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_persons_files_are_named_and_no_warning() {
+        let finding = judge(&facts(), false);
+        assert_eq!(finding.status, Status::Ok);
+        assert!(finding.detail.contains("photo.jpg"));
+    }
+
+    #[test]
+    fn what_keeps_wakes_from_committing_is_told_with_the_way_out() {
+        for condition in [
+            Condition::Detached,
+            Condition::OtherBranch("x".to_owned()),
+            Condition::InProgress("rebase"),
+        ] {
+            let finding = judge(&Facts { condition, ..facts() }, false);
+            assert_eq!((finding.status, finding.repair), (Status::Warn, None));
+            assert!(finding.fix.unwrap().contains("main"));
+        }
+        let damage = Some(vec!["missing blob 12".to_owned()]);
+        assert_eq!(judge(&Facts { damage, ..facts() }, false).status, Status::Critical);
+    }
+
+    #[test]
+    fn a_running_wakes_locks_are_its_own() {
+        let locks = vec![".git/index.lock".to_owned()];
+        let left = Facts {
+            locks,
+            is_interrupted: true,
+            ..facts()
+        };
+        assert!(judge(&left, false).repair.is_some());
+        assert_eq!(judge(&left, true).status, Status::Ok);
+    }
+}

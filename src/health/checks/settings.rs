@@ -1,0 +1,120 @@
+//! `token`, `key`, `budget`: whether the bot can run, whether a mind can be asked, and whether it may be today.
+
+use chrono::{DateTime, Utc};
+
+use super::remote::failure;
+use crate::{
+    config::OFFLINE_MODEL,
+    health::{
+        finding::{Finding, Trouble},
+        scene::{MODEL, Scene},
+    },
+    queue::Upkeep,
+};
+
+pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let config = scene.config;
+    Ok(judge_token(
+        config.telegram_token.is_some(),
+        config.allowed_chat_ids.len(),
+    ))
+}
+
+fn judge_token(has_token: bool, chats: usize) -> Finding {
+    match (has_token, chats) {
+        (true, 1..) => Finding::ok(format!("there; chats listened to: {chats}")),
+        (true, 0) => Finding::warn(
+            "there, but no chat is allowed: the bot won't run",
+            "set ALLOWED_CHAT_IDS to your numeric chat id (@userinfobot on Telegram tells it)",
+        ),
+        (false, _) => Finding::warn(
+            "none: the bot can't run; wake say works without it",
+            "ask @BotFather on Telegram for a token and set TELEGRAM_BOT_TOKEN",
+        ),
+    }
+}
+
+pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let upkeep = match scene.store()? {
+        Some(store) => store.upkeep(MODEL)?,
+        None => Upkeep::default(),
+    };
+    Ok(judge_key(
+        scene.config.effective_model(),
+        scene.config.anthropic_key.is_some(),
+        &upkeep,
+        scene.now,
+    ))
+}
+
+fn judge_key(model: &str, has_key: bool, upkeep: &Upkeep, now: DateTime<Utc>) -> Finding {
+    if model == OFFLINE_MODEL {
+        let why = if has_key {
+            "MODEL says so"
+        } else {
+            "there is no ANTHROPIC_API_KEY"
+        };
+        return Finding::ok(format!("the offline mind answers: {why}"));
+    }
+    if upkeep.failures == 0 {
+        return Finding::ok(format!("there; {model} answers"));
+    }
+    Finding::warn(
+        format!("there; {}", failure(model, upkeep, now)),
+        "messages wait and are answered when it can be reached; see the key, the account and the network",
+    )
+}
+
+pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let spent_usd = match scene.store()? {
+        Some(store) => scene.spent_today_usd(store)?,
+        None => 0.0,
+    };
+    let is_thinking = scene.config.effective_model() != OFFLINE_MODEL;
+    Ok(judge_budget(spent_usd, scene.config.daily_budget_usd, is_thinking))
+}
+
+fn judge_budget(spent_usd: f64, budget_usd: f64, is_thinking: bool) -> Finding {
+    let detail = format!("spent today: {spent_usd:.2} of {budget_usd:.2} USD");
+    if is_thinking && spent_usd >= budget_usd {
+        return Finding::warn(
+            format!("{detail}; no model is asked before midnight"),
+            "messages wait until then, or raise DAILY_BUDGET_USD",
+        );
+    }
+    Finding::ok(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    #[test]
+    fn the_bot_needs_a_token_and_somebody_to_listen_to() {
+        assert_eq!(judge_token(true, 2).status, Status::Ok);
+        assert!(judge_token(true, 0).fix.unwrap().contains("ALLOWED_CHAT_IDS"));
+        assert!(judge_token(false, 2).fix.unwrap().contains("TELEGRAM_BOT_TOKEN"));
+    }
+
+    #[test]
+    fn offline_is_a_choice_and_a_failing_mind_is_told() {
+        let now = parse_time("2026-11-21T12:00:00Z").unwrap();
+        let failing = Upkeep {
+            failures: 1,
+            error: Some("overloaded".to_owned()),
+            ..Upkeep::default()
+        };
+        assert_eq!(judge_key(OFFLINE_MODEL, false, &failing, now).status, Status::Ok);
+        assert_eq!(judge_key("claude", true, &Upkeep::default(), now).status, Status::Ok);
+        let finding = judge_key("claude", true, &failing, now);
+        assert!(finding.status == Status::Warn && finding.detail.contains("claude failed once: overloaded"));
+    }
+
+    #[test]
+    fn a_spent_budget_matters_to_a_mind_that_costs() {
+        assert_eq!(judge_budget(4.99, 5.0, true).status, Status::Ok);
+        assert_eq!(judge_budget(5.0, 5.0, true).status, Status::Warn);
+        assert_eq!(judge_budget(5.0, 5.0, false).status, Status::Ok);
+    }
+}

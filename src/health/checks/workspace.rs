@@ -1,0 +1,167 @@
+//! `workspace`: the directory is there, ours, and closed to others.
+
+use std::{
+    io::ErrorKind,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::Access;
+
+use crate::health::{
+    finding::{Finding, Trouble},
+    scene::Scene,
+};
+
+/// Who may do what with a file.
+struct Guarded {
+    path: PathBuf,
+    is_dir: bool,
+    owner: u32,
+    mode: u32,
+}
+
+struct Facts {
+    path: PathBuf,
+    /// None if nothing is there.
+    dir: Option<Guarded>,
+    can_write: bool,
+    /// The files with secrets and conversations that are there.
+    private: Vec<Guarded>,
+    us: u32,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    Ok(judge(&look(scene)?))
+}
+
+fn look(scene: &Scene<'_>) -> Result<Facts, Trouble> {
+    let config = scene.config;
+    let private = [config.env_file.clone(), Some(config.db_path())];
+    let private = private.into_iter().flatten().map(|path| guarded(&path));
+    Ok(Facts {
+        path: config.workspace_dir.clone(),
+        dir: guarded(&config.workspace_dir)?,
+        can_write: rustix::fs::access(&config.workspace_dir, Access::WRITE_OK).is_ok(),
+        private: private.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect(),
+        us: rustix::process::geteuid().as_raw(),
+    })
+}
+
+fn guarded(path: &Path) -> Result<Option<Guarded>, Trouble> {
+    match std::fs::metadata(path) {
+        Ok(found) => Ok(Some(Guarded {
+            path: path.to_owned(),
+            is_dir: found.is_dir(),
+            owner: found.uid(),
+            mode: found.mode() & 0o7777,
+        })),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Trouble::io("looking at", path)(error)),
+    }
+}
+
+fn judge(facts: &Facts) -> Finding {
+    let path = facts.path.display();
+    let Some(dir) = &facts.dir else {
+        return Finding::warn(
+            format!("{path} isn't there yet"),
+            "wake --once makes it; WORKSPACE_DIR says where",
+        );
+    };
+    if !dir.is_dir {
+        return Finding::critical(
+            format!("{path} isn't a directory"),
+            "move it away, or choose another WORKSPACE_DIR",
+        );
+    }
+    if !facts.can_write {
+        return Finding::critical(
+            format!(
+                "{path} can't be written to (owner uid {}, mode {:04o})",
+                dir.owner, dir.mode
+            ),
+            format!("run this as its owner, or chown it: chown -R \"$USER\" '{path}'"),
+        );
+    }
+    let mut findings = Vec::new();
+    if dir.owner != facts.us {
+        findings.push(Finding::warn(
+            format!("{path} belongs to another user (uid {})", dir.owner),
+            format!("run this as that user, or make it yours: chown -R \"$USER\" '{path}'"),
+        ));
+    }
+    // Readable by a group is how some machines are set up; writable by it means that others decide what we do.
+    if dir.mode & 0o027 != 0 {
+        findings.push(open_to_others(dir, "700"));
+    }
+    let open = facts.private.iter().filter(|file| file.mode & 0o044 != 0);
+    findings.extend(open.map(|file| open_to_others(file, "600")));
+    Finding::all(findings, Finding::ok(format!("{path}, yours alone")))
+}
+
+fn open_to_others(file: &Guarded, mode: &str) -> Finding {
+    let path = file.path.display();
+    Finding::warn(
+        format!("{path} is open to other users (mode {:04o})", file.mode),
+        format!("chmod {mode} '{path}'"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    fn file(path: &str, mode: u32, is_dir: bool) -> Guarded {
+        Guarded {
+            path: path.into(),
+            is_dir,
+            owner: 1000,
+            mode,
+        }
+    }
+
+    fn facts(dir_mode: u32) -> Facts {
+        Facts {
+            path: "/w".into(),
+            dir: Some(file("/w", dir_mode, true)),
+            can_write: true,
+            private: Vec::new(),
+            us: 1000,
+        }
+    }
+
+    #[test]
+    fn others_may_not_read_and_a_group_may_not_write() {
+        assert_eq!(judge(&facts(0o700)).status, Status::Ok);
+        assert_eq!(judge(&facts(0o750)).status, Status::Ok);
+        assert_eq!(judge(&facts(0o770)).status, Status::Warn);
+        assert_eq!(judge(&facts(0o755)).fix.as_deref(), Some("chmod 700 '/w'"));
+    }
+
+    #[test]
+    fn secrets_and_conversations_are_for_their_owner() {
+        let mut private = facts(0o700);
+        private.private = vec![file("/w/.env", 0o600, false), file("/w/messages.db", 0o600, false)];
+        assert_eq!(judge(&private).status, Status::Ok);
+        private.private.push(file("/home/me/.env", 0o644, false));
+        assert_eq!(judge(&private).fix.as_deref(), Some("chmod 600 '/home/me/.env'"));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_critical_and_what_is_not_there_is_not() {
+        let mut missing = facts(0o700);
+        missing.dir = None;
+        assert_eq!(judge(&missing).status, Status::Warn);
+        let mut closed = facts(0o500);
+        closed.can_write = false;
+        assert_eq!(judge(&closed).status, Status::Critical);
+        let mut not_a_dir = facts(0o700);
+        not_a_dir.dir = Some(file("/w", 0o600, false));
+        assert_eq!(judge(&not_a_dir).status, Status::Critical);
+        let mut foreign = facts(0o700);
+        foreign.us = 7;
+        assert!(judge(&foreign).detail.contains("uid 1000"));
+    }
+}

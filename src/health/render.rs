@@ -1,0 +1,92 @@
+//! The report as a person reads it.
+
+use super::{CheckReport, Report, Status};
+
+/// How far details are indented: the longest id and a space.
+const ID_WIDTH: usize = 11;
+
+/// A line for each check, what to do beneath it, and a sum at the end.
+pub(super) fn report(report: &Report, is_plain: bool) -> String {
+    let mut text: String = report.checks.iter().map(|check| line(check, is_plain)).collect();
+    let count = |status| report.checks.iter().filter(|check| check.status == status).count();
+    let (warnings, critical) = (count(Status::Warn), count(Status::Critical));
+    if !report.repaired.is_empty() {
+        text.push_str(&format!("\nRepaired: {}.", report.repaired.join(", ")));
+    }
+    text.push_str(&match (warnings, critical) {
+        (0, 0) => "\nAll is well.\n".to_owned(),
+        (1, 0) => "\n1 warning.\n".to_owned(),
+        (n, 0) => format!("\n{n} warnings.\n"),
+        (warnings, critical) => format!("\nNot working: {critical}. Warnings: {warnings}.\n"),
+    });
+    text
+}
+
+fn line(check: &CheckReport, is_plain: bool) -> String {
+    let mark = match (check.status, is_plain) {
+        (Status::Ok, true) => "ok      ",
+        (Status::Warn, true) => "warn    ",
+        (Status::Critical, true) => "critical",
+        (Status::Ok, false) => "\u{1b}[32m✓\u{1b}[0m",
+        (Status::Warn, false) => "\u{1b}[33m!\u{1b}[0m",
+        (Status::Critical, false) => "\u{1b}[31m✗\u{1b}[0m",
+    };
+    let indent = " ".repeat(if is_plain { 9 } else { 2 } + ID_WIDTH);
+    let detail = check.detail.lines().collect::<Vec<_>>().join(&format!("\n{indent}"));
+    let mut line = format!("{mark} {:ID_WIDTH$}{detail}\n", check.id);
+    if let Some(fix) = &check.fix {
+        let arrow = if is_plain { "->" } else { "→" };
+        line.push_str(&format!("{indent}{arrow} {fix}\n"));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report_of(checks: &[(&'static str, Status)], repaired: Vec<&'static str>) -> Report {
+        let checks = checks.iter().map(|(id, status)| CheckReport {
+            id,
+            status: *status,
+            detail: format!("what {id} is"),
+            fix: (*status != Status::Ok).then(|| "do this".to_owned()),
+        });
+        Report::new(checks.collect(), repaired)
+    }
+
+    #[test]
+    fn the_worst_check_is_the_status_and_everything_is_told() {
+        let report = report_of(
+            &[
+                ("disk", Status::Ok),
+                ("lock", Status::Warn),
+                ("database", Status::Critical),
+            ],
+            vec!["lock"],
+        );
+        assert_eq!(report.status, Status::Critical);
+        insta::assert_snapshot!(report.render(true), @"
+        ok       disk       what disk is
+        warn     lock       what lock is
+                            -> do this
+        critical database   what database is
+                            -> do this
+
+        Repaired: lock.
+        Not working: 1. Warnings: 1.
+        ");
+        assert!(report.render(false).contains("\u{1b}[31m✗\u{1b}[0m database"));
+        let well = report_of(&[("disk", Status::Ok)], Vec::new());
+        assert!(well.status == Status::Ok && well.render(true).ends_with("All is well.\n"));
+    }
+
+    #[test]
+    fn the_shape_for_programs_is_fixed() {
+        let report = report_of(&[("disk", Status::Warn)], vec!["disk"]);
+        assert_eq!(
+            serde_json::to_string(&report).unwrap(),
+            r#"{"status":"warn","checks":[{"id":"disk","status":"warn","detail":"what disk is","fix":"do this"}],"repaired":["disk"]}"#
+        );
+    }
+}

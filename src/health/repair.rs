@@ -1,0 +1,114 @@
+//! Repairs, under the wake lock and its fence. Each looks again before it acts: what was seen without the lock may be
+//! over by now.
+
+use super::{
+    checks::{Check, lock},
+    finding::Trouble,
+    scene::Scene,
+};
+use crate::{
+    cycle::lock::{LockError, WakeLock},
+    process::Identity,
+    queue::{Fence, Holder, Store},
+};
+
+/// What a repair works with.
+pub(super) struct Hands<'a> {
+    /// The look that found it broken.
+    pub(super) scene: &'a Scene<'a>,
+    /// The database for writing, and the fence; none if it can't be used.
+    pub(super) store: Option<(Store, Fence)>,
+    /// Whether the lock file named a holder though nobody held the lock.
+    pub(super) had_stale_line: bool,
+    /// What `processing_lock` said once nobody else could change it.
+    pub(super) claim_before: Option<Holder>,
+}
+
+/// How the repairs went.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Checks in which something was repaired.
+    pub(super) repaired: Vec<&'static str>,
+    failures: Vec<(&'static str, String)>,
+}
+
+impl Outcome {
+    /// Why repairs of a check didn't work.
+    pub(super) fn failures_of(&self, id: &str) -> impl Iterator<Item = &str> {
+        let of_id = self.failures.iter().filter(move |(failed, _)| *failed == id);
+        of_id.map(|(_, why)| why.as_str())
+    }
+
+    fn failed(&mut self, check: &Check, why: &impl std::fmt::Display) {
+        self.failures.push((check.id, why.to_string()));
+    }
+}
+
+/// Repairs these checks, unless a wake runs by now: then it is the wake's affair, or the next `health check`'s.
+pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
+    let mut outcome = Outcome::default();
+    let me = Identity::current();
+    // Whoever ends in order clears the line first, so a line that is still the same was left by the dead.
+    let line = lock::line(&scene.config.lock_path());
+    let had_stale_line = !line.is_empty() && line == scene.lock.line;
+    let lock = match WakeLock::try_acquire(&scene.config.lock_path(), &me, scene.now) {
+        Ok(lock) => lock,
+        Err(LockError::Held(_)) => return outcome,
+        Err(error) => {
+            broken.iter().for_each(|check| outcome.failed(check, &error));
+            return outcome;
+        }
+    };
+    let mut hands = Hands {
+        scene,
+        store: None,
+        had_stale_line,
+        claim_before: None,
+    };
+    if let Err(error) = hands.claim(&me) {
+        broken.iter().for_each(|check| outcome.failed(check, &error));
+    }
+    for check in broken {
+        let Some(repair) = check.repair else { continue };
+        match repair(&mut hands) {
+            Ok(done) if done.is_empty() => {}
+            Ok(done) => {
+                outcome.repaired.push(check.id);
+                note(&mut hands, check, &done, &mut outcome);
+            }
+            Err(error) => outcome.failed(check, &error),
+        }
+    }
+    if let Some((mut store, fence)) = hands.store
+        && let Err(error) = store.release_lease(fence)
+    {
+        broken.iter().for_each(|check| outcome.failed(check, &error));
+    }
+    drop(lock);
+    outcome
+}
+
+impl Hands<'_> {
+    /// Opens the database for writing and takes the fence. A database that isn't there, or can't be opened, isn't made.
+    fn claim(&mut self, me: &Identity) -> Result<(), Trouble> {
+        if !matches!(self.scene.store(), Ok(Some(_))) {
+            return Ok(());
+        }
+        let mut store = Store::open(&self.scene.config.db_path())?;
+        self.claim_before = store.holder()?;
+        let fence = store.take_lease(me, self.scene.now)?;
+        self.store = Some((store, fence));
+        Ok(())
+    }
+}
+
+/// Leaves word for the next wake. Without a database nothing can be left; the report says what was done.
+fn note(hands: &mut Hands<'_>, check: &Check, done: &[String], outcome: &mut Outcome) {
+    let Some((store, _)) = &mut hands.store else { return };
+    for what in done {
+        let what = hands.scene.redactor.redact(what);
+        if let Err(error) = store.note_repair(check.id, &what, hands.scene.now) {
+            outcome.failed(check, &format!("it was done, but not noted: {error}"));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What all checks look at: the settings, the time, the opened database and repository, and whether a wake runs.
+
+use chrono::{DateTime, NaiveTime, Utc};
+
+use super::{checks::lock::LockFacts, finding::Trouble};
+use crate::{
+    config::{Config, OFFLINE_MODEL},
+    cycle::orient::Mind,
+    queue::{Schema, Store, StoreError},
+    redact::Redactor,
+    repo::{Repo, RepoError},
+    schedule,
+};
+
+/// Keeps how asking the mind has been going.
+pub(super) const MODEL: &str = "model";
+
+/// One look at everything.
+pub(super) struct Scene<'a> {
+    pub(super) config: &'a Config,
+    pub(super) redactor: &'a Redactor,
+    pub(super) now: DateTime<Utc>,
+    pub(super) lock: LockFacts,
+    store: Result<Option<Store>, StoreError>,
+    repo: Result<Option<Repo>, RepoError>,
+}
+
+impl<'a> Scene<'a> {
+    /// Looks. Nothing is made that isn't there.
+    pub(super) fn look(config: &'a Config, redactor: &'a Redactor, now: DateTime<Utc>, dry_run: bool) -> Self {
+        let store = open_store(config);
+        let row = match &store {
+            Ok(Some(store)) => store.holder().ok().flatten(),
+            _ => None,
+        };
+        Self {
+            lock: LockFacts::look(&config.lock_path(), row.as_ref()),
+            repo: open_repo(config, dry_run),
+            store,
+            config,
+            redactor,
+            now,
+        }
+    }
+
+    /// Whether a wake (or another repair) is at work: what is open then is its affair.
+    pub(super) fn is_wake_running(&self) -> bool {
+        self.lock.is_held
+    }
+
+    /// The database; none before the first wake.
+    pub(super) fn store(&self) -> Result<Option<&Store>, Trouble> {
+        let unusable = Trouble::Unusable {
+            what: "the database",
+            see: "database",
+        };
+        self.store.as_ref().map(Option::as_ref).map_err(|_| unusable)
+    }
+
+    /// Why the database can't be opened.
+    pub(super) fn store_error(&self) -> Option<&StoreError> {
+        self.store.as_ref().err()
+    }
+
+    /// The repository; none before the first wake.
+    pub(super) fn repo(&self) -> Result<Option<&Repo>, Trouble> {
+        let unusable = Trouble::Unusable {
+            what: "the repository",
+            see: "repository",
+        };
+        self.repo.as_ref().map(Option::as_ref).map_err(|_| unusable)
+    }
+
+    /// Why the repository can't be opened.
+    pub(super) fn repo_error(&self) -> Option<&RepoError> {
+        self.repo.as_ref().err()
+    }
+
+    /// What was spent since the person's day began, in US dollars.
+    pub(super) fn spent_today_usd(&self, store: &Store) -> Result<f64, StoreError> {
+        let tz = self.config.timezone;
+        let midnight = self.now.with_timezone(&tz).date_naive().and_time(NaiveTime::MIN);
+        let since = schedule::resolve(midnight, tz).at.min(self.now);
+        Ok(store.spent_since(since)?.cost_usd)
+    }
+
+    /// The configured mind as the gate of a wake would see it now.
+    pub(super) fn mind(&self, store: &Store) -> Result<Mind, StoreError> {
+        let name = self.config.effective_model().to_owned();
+        let is_thinking = name != OFFLINE_MODEL;
+        let is_over_budget = is_thinking && self.spent_today_usd(store)? >= self.config.daily_budget_usd;
+        let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(self.now);
+        Ok(Mind {
+            name,
+            is_thinking,
+            is_available,
+            is_over_budget,
+        })
+    }
+}
+
+/// Opens the database for looking, and looks: a file that isn't one opens without complaint.
+fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
+    let Some(store) = Store::open_read_only(&config.db_path())? else {
+        return Ok(None);
+    };
+    // A database that a killed first run left empty has no tables to be asked of.
+    let Schema { found, known } = store.schema()?;
+    if found > known {
+        let path = config.db_path();
+        return Err(StoreError::Newer { path, found, known });
+    }
+    Ok((found > 0).then_some(store))
+}
+
+/// Opens the repository; none before the first wake, which makes it even in a directory that is there and empty.
+fn open_repo(config: &Config, dry_run: bool) -> Result<Option<Repo>, RepoError> {
+    let dir = config.repo_dir();
+    let is_empty = std::fs::read_dir(&dir).map_or(true, |mut entries| entries.next().is_none());
+    // The first opening makes a place of our own in the git directory, which a dry run leaves to a wake.
+    let never_opened = dir.join(".git").exists() && !dir.join(".git/reveille").exists();
+    if !dir.exists() || dir.is_dir() && is_empty || dry_run && never_opened {
+        return Ok(None);
+    }
+    Repo::open(&dir).map(Some)
+}

@@ -1,0 +1,91 @@
+//! Times, sizes and lists as a person reads them.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+
+/// Items of a list that are named; the rest is counted.
+const MAX_NAMED: usize = 5;
+
+/// `3 min ago`, `in 2 h`.
+pub(super) fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let past = now.signed_duration_since(at);
+    if past >= TimeDelta::zero() {
+        format!("{} ago", span(past))
+    } else {
+        format!("in {}", span(-past))
+    }
+}
+
+/// `40 s`, `3 min`, `2 h`, `5 days`.
+pub(super) fn span(span: TimeDelta) -> String {
+    match span.num_seconds() {
+        s @ ..60 => format!("{s} s"),
+        s @ 60..3_600 => format!("{} min", s / 60),
+        s @ 3_600..172_800 => format!("{} h", s / 3_600),
+        s => format!("{} days", s / 86_400),
+    }
+}
+
+/// `Sat 2026-11-21 14:03`, on the person's wall.
+pub(super) fn local(at: DateTime<Utc>, tz: Tz) -> String {
+    at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
+}
+
+/// `512 B`, `3.4 MiB`.
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, "B");
+    for larger in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, larger);
+    }
+    if unit == "B" {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {unit}")
+    }
+}
+
+/// Names some of the items and counts the others.
+pub(super) fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut items = items.into_iter();
+    let named: Vec<String> = items
+        .by_ref()
+        .take(MAX_NAMED)
+        .map(|item| item.as_ref().to_owned())
+        .collect();
+    match items.count() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_sizes_are_told_in_the_largest_fitting_unit() {
+        let of = |s| span(TimeDelta::seconds(s));
+        assert_eq!(
+            [of(0), of(59), of(60), of(7_200), of(172_800)],
+            ["0 s", "59 s", "1 min", "2 h", "2 days"]
+        );
+        let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
+        assert_eq!(ago(now - TimeDelta::minutes(3), now), "3 min ago");
+        assert_eq!(ago(now + TimeDelta::hours(2), now), "in 2 h");
+        assert_eq!(
+            [size(0), size(1023), size(1024), size(3 << 30)],
+            ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]
+        );
+    }
+
+    #[test]
+    fn a_long_list_names_some_and_counts_the_rest() {
+        assert_eq!(list(["a", "b"]), "a, b");
+        assert_eq!(list(["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
+        assert_eq!(list(Vec::<String>::new()), "");
+    }
+}

@@ -1,0 +1,93 @@
+//! What the health check asks of the store. Only looking.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+
+use super::{MIGRATIONS, Result, Store};
+use crate::{clock::parse_time, process::Identity};
+
+/// Parts that are listed at most.
+const MAX_PARTS: i64 = 500;
+
+/// Which schema a database has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schema {
+    /// Its version; 0 for a database without tables of ours.
+    pub found: i64,
+    /// The version that this program brings it to.
+    pub known: i64,
+}
+
+/// A part of a message that wasn't confirmed; also a message that has no parts yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsentPart {
+    /// Its message's row.
+    pub outgoing_id: i64,
+    /// Where to; 0 is the console.
+    pub chat_id: i64,
+    /// `planned`, `attempting`, `unknown` or `failed`.
+    pub state: String,
+    /// Whether it is or was sent once more after a doubt: no further one is risked.
+    pub is_repeat: bool,
+    /// Attempts so far.
+    pub attempts: i64,
+    /// When its message was written.
+    pub created_at: Option<DateTime<Utc>>,
+    /// Not tried again before.
+    pub not_before: Option<DateTime<Utc>>,
+    /// The last error.
+    pub error: Option<String>,
+    /// Who is attempting.
+    pub sender: Option<Identity>,
+}
+
+impl Store {
+    /// Which schema the database has, and which one this program knows.
+    pub fn schema(&self) -> Result<Schema> {
+        let found = self.conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        Ok(Schema {
+            found,
+            known: MIGRATIONS.len() as i64,
+        })
+    }
+
+    /// The database's files: itself, the write-ahead log, and the log's index.
+    pub fn files(&self) -> [PathBuf; 3] {
+        ["", "-wal", "-shm"].map(|ending| {
+            let mut path = self.path.clone().into_os_string();
+            path.push(ending);
+            PathBuf::from(path)
+        })
+    }
+
+    /// Parts of messages that weren't confirmed, oldest first.
+    pub fn unsent_parts(&self) -> Result<Vec<UnsentPart>> {
+        let mut statement = self.conn.prepare(
+            "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0), COALESCE(p.attempts, 0),
+                    o.created_at, p.not_before, p.error, p.sender
+             FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
+             WHERE o.sent_at IS NULL AND (p.state IS NULL OR p.state != 'sent')
+             ORDER BY o.id, p.part LIMIT ?1",
+        )?;
+        let rows = statement.query_map([MAX_PARTS], |row| {
+            let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
+                Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
+            };
+            Ok(UnsentPart {
+                outgoing_id: row.get(0)?,
+                chat_id: row.get(1)?,
+                state: row.get(2)?,
+                is_repeat: row.get::<_, i64>(3)? > 0,
+                attempts: row.get(4)?,
+                created_at: time(5)?,
+                not_before: time(6)?,
+                error: row.get(7)?,
+                sender: row
+                    .get::<_, Option<String>>(8)?
+                    .and_then(|text| serde_json::from_str(&text).ok()),
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

@@ -1,0 +1,66 @@
+//! What the health check asks of a repository. Only looking: nothing here writes, and nothing waits for a lock.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{IsSecret, LeftAlone, Repo, RepoError, locks, remote};
+use crate::process::{self, ProcessError};
+
+/// How much of what `git fsck` says is passed on, in lines.
+const MAX_FSCK_LINES: usize = 5;
+
+impl Repo {
+    /// Lock files in the git directory while no `git` works here. A young one may still be somebody's:
+    /// [`Repo::remove_stale_locks`] only removes those that nobody can hold.
+    pub fn unheld_locks(&self) -> Vec<PathBuf> {
+        let found = locks::lock_files(self.git.path());
+        if found.is_empty() || process::runs_in("git", &self.root) {
+            return Vec::new();
+        }
+        found
+    }
+
+    /// Changed files that a wake wouldn't commit for the person, and why.
+    pub fn left_alone(&self, is_secret: &IsSecret<'_>) -> Result<Vec<LeftAlone>, RepoError> {
+        let head = self.tip()?;
+        let mut left = Vec::new();
+        for (path, status) in self.changed_paths()? {
+            let why = match self.tree.read(&path) {
+                _ if status.is_conflicted() => Some("has a conflict that isn't resolved"),
+                Err(RepoError::UnsafePath { why, .. }) => Some(why),
+                Err(error) => return Err(error),
+                Ok(file) if self.same_as_committed(head, &path, file.as_ref())? => None,
+                Ok(file) => self.reason_to_leave(&path, file.as_ref(), is_secret),
+            };
+            left.extend(why.map(|why| LeftAlone { path, why }));
+        }
+        Ok(left)
+    }
+
+    /// Whether every object that the branches need is there, by `git fsck`; what it says if not. `None` if it took longer than `timeout`.
+    pub fn fsck(&self, timeout: Duration) -> Result<Option<Vec<String>>, ProcessError> {
+        let spec = remote::git(&self.root)
+            .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
+            .timeout(timeout);
+        let output = match process::run(&spec) {
+            Ok(output) => output,
+            Err(ProcessError::TimedOut { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if output.status.success() {
+            return Ok(Some(Vec::new()));
+        }
+        let said = [output.stderr, output.stdout].concat();
+        let lines: Vec<String> = String::from_utf8_lossy(&said)
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .take(MAX_FSCK_LINES)
+            .map(str::to_owned)
+            .collect();
+        Ok(Some(if lines.is_empty() {
+            vec![process::describe(output.status)]
+        } else {
+            lines
+        }))
+    }
+}

@@ -1,0 +1,567 @@
+//! The bot over real sockets: what it stores and when it says so, whom it hears, what it answers itself, when it starts a
+//! wake, and what it survives.
+
+use std::{io::Write as _, process::Stdio, time::Duration};
+
+use reveille::{cycle::lock::WakeLock, process::Identity};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{
+    bot::{Stage, keeps_the_secret, times},
+    env::{CHAT, Ran, TestEnv, eventually},
+    telegram::{FakeTelegram, Fault},
+};
+
+const GROUP: i64 = -1001;
+const STRANGER: i64 = 666;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn edited(update_id: i64, message_id: i64, text: &str) -> Value {
+    json!({"update_id": update_id, "edited_message": {"message_id": message_id, "date": 1_795_000_000,
+        "edit_date": 1_795_000_009, "text": text, "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
+        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}})
+}
+
+#[test]
+fn a_message_is_stored_before_telegram_is_told_and_never_twice() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    // The poll that would confirm the message is never answered, and nothing is confirmed by it.
+    stage.telegram.fail_next("getUpdates", Fault::Stall);
+    stage.say("keep me");
+    stage.telegram.wait_for_calls("getUpdates", 2, PATIENCE);
+    assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (1, 1));
+    bot.signal(Signal::KILL);
+    keeps_the_secret(&bot.end());
+
+    // The next bot confirms what the dead one stored.
+    let bot = stage.start();
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(stage.stored(), 1);
+
+    // Without the offset the same update comes again, and is known.
+    let again = stage.telegram.calls("getUpdates").last().unwrap()["offset"]
+        .as_i64()
+        .unwrap()
+        - 1;
+    stage.env.execute("DELETE FROM poll_state");
+    stage.telegram.push_raw(
+        json!({"update_id": again, "message": {"message_id": again - 900, "date": 1_795_000_000,
+        "text": "keep me", "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
+        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}),
+    );
+    let bot = stage.start();
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(stage.stored(), 1);
+}
+
+#[test]
+fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    stage.env.execute(
+        "CREATE TRIGGER broken BEFORE INSERT ON incoming_messages BEGIN SELECT RAISE(ABORT, 'as ordered'); END",
+    );
+    stage.say("keep me");
+    stage.telegram.wait_for_calls("getUpdates", 3, PATIENCE);
+    assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (0, 1));
+    let polls = stage.telegram.calls("getUpdates");
+    assert!(polls.iter().all(|poll| poll.get("offset").is_none()), "{polls:?}");
+    stage.env.execute("DROP TRIGGER broken");
+    stage.all_confirmed();
+    assert_eq!(stage.stored(), 1);
+    let ran = stage.end(bot);
+    assert_eq!(times(&ran, "could not be stored"), 1, "{}", ran.stderr);
+    assert_eq!(times(&ran, "stored again"), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn a_stranger_gets_silence_and_leaves_a_count() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    for text in ["/start", "hello?", "/status"] {
+        stage.telegram.push_text(STRANGER, STRANGER, text);
+    }
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(stage.stored(), 0);
+    assert_eq!(
+        stage
+            .env
+            .query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"),
+        3
+    );
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages"), 0);
+    assert!(stage.telegram.sent().is_empty() && stage.starts().is_empty());
+}
+
+#[test]
+fn in_a_group_both_the_group_and_the_sender_must_be_listed() {
+    let mut stage = Stage::new();
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GROUP}"));
+    let bot = stage.start_polling();
+    stage.telegram.push_text(GROUP, CHAT, "listed twice");
+    stage.telegram.push_text(GROUP, STRANGER, "a listed group only");
+    stage.telegram.push_text(-1002, CHAT, "a listed person only");
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(stage.stored(), 1);
+    let text: String = stage.env.query("SELECT message_text FROM incoming_messages");
+    assert_eq!(text, "listed twice");
+    assert_eq!(
+        stage
+            .env
+            .query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"),
+        2
+    );
+}
+
+#[test]
+fn commands_are_answered_by_the_bot_itself() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    for command in ["/start", "/help", "/status"] {
+        stage.say(command);
+    }
+    let sent = stage.telegram.wait_for_sent(3, PATIENCE);
+    assert!(sent[0].visible.starts_with("Hello!"), "{sent:#?}");
+    assert!(sent[1].visible.contains("remind me"), "{sent:#?}");
+    assert!(
+        sent[2].visible.contains("Asleep") && sent[2].visible.contains("No wake yet"),
+        "{sent:#?}"
+    );
+    assert!(
+        sent.iter()
+            .all(|message| message.chat_id == CHAT && message.reply_to.is_some())
+    );
+    eventually("every answer is marked as sent", || {
+        stage
+            .env
+            .query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NOT NULL")
+            == 3
+    });
+    let menu = stage.telegram.calls("setMyCommands");
+    assert_eq!(
+        (menu.len(), menu[0]["commands"][0]["command"].as_str()),
+        (1, Some("status"))
+    );
+    stage.end(bot);
+    // A command is no message, and none of them needed a wake.
+    assert_eq!((stage.stored(), stage.starts().len()), (0, 0));
+}
+
+#[test]
+fn a_command_is_answered_while_a_wake_runs() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    stage.say("work on this");
+    stage.wait_for_starts(1);
+    stage.say("/status");
+    let sent = stage.telegram.wait_for_sent(1, PATIENCE);
+    assert!(sent[0].visible.contains("1 message waits"), "{sent:#?}");
+    stage.answer_all();
+    stage.end(bot);
+    assert_eq!(stage.starts().len(), 1);
+}
+
+#[test]
+fn a_burst_makes_one_wake() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    for n in 0..7 {
+        stage.say(&format!("message {n}"));
+    }
+    stage.wait_for_starts(1);
+    stage.all_confirmed();
+    assert_eq!(stage.stored(), 7);
+    stage.answer_all();
+    stage.end(bot);
+    assert_eq!(stage.starts(), ["--once --reason nudge --no-console"]);
+}
+
+#[test]
+fn what_is_left_after_a_wake_starts_another() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    stage.say("first");
+    stage.wait_for_starts(1);
+    stage.answer_all();
+    stage.say("second, while it runs");
+    stage.all_confirmed();
+    assert_eq!(stage.starts().len(), 1);
+    stage.let_wakes_end();
+    stage.wait_for_starts(2);
+    stage.answer_all();
+    stage.end(bot);
+}
+
+#[test]
+fn a_reminder_starts_a_wake_at_its_time() {
+    let mut stage = Stage::new();
+    stage.env.unset("REVEILLE_NOW");
+    let bot = stage.start_polling();
+    stage.env.execute(
+        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+         VALUES (4242, 'stretch', 'UTC', '2026-01-01T09:00:00', strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+2 seconds'), '')",
+    );
+    // The bot looks after a message, and then knows of the reminder.
+    stage.let_wakes_end();
+    stage.say("hello");
+    stage.wait_for_starts(1);
+    stage.answer_all();
+    stage.wait_for_starts(2);
+    stage.env.execute("UPDATE reminders SET state = 'done'");
+    stage.end(bot);
+}
+
+#[test]
+fn typing_is_shown_while_a_wake_lives_and_not_after() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    let me = Identity::current();
+    let now = reveille::clock::parse_time(crate::support::env::NOW).unwrap();
+    let lock_path = stage.env.workspace().join(".wake-lock");
+    let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
+    lock.describe(&me, now, Some("c"), Some(CHAT), Some(3)).unwrap();
+    stage.telegram.wait_for_calls("getUpdates", 1, PATIENCE);
+    // Somebody else's wake: shown for as long as it is held, and no second one is started beside it.
+    stage.say("think about this");
+    stage.telegram.wait_for_calls("sendChatAction", 2, PATIENCE);
+    assert!(stage.starts().is_empty());
+    let typing = (CHAT, Some(3), "typing".to_owned());
+    assert!(stage.telegram.actions().iter().all(|action| *action == typing));
+    drop(lock);
+    // Our own, which is about the console.
+    stage.wait_for_starts(1);
+    let shown = stage.telegram.actions().len();
+    let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
+    lock.describe(&me, now, Some("c"), Some(0), None).unwrap();
+    stage.answer_all();
+    drop(lock);
+    stage.let_wakes_end();
+    // A message that was queued by hand is found at the next look without a reason: long after typing would have been
+    // shown again.
+    stage
+        .env
+        .execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'by hand')");
+    stage.wait_for_starts(2);
+    stage.answer_all();
+    assert_eq!(stage.telegram.actions().len(), shown);
+    stage.end(bot);
+}
+
+#[test]
+fn network_flaps_are_survived_and_told_once() {
+    let stage = Stage::new();
+    // Down at the start, then slow, then gone in the middle.
+    stage.telegram.fail_next("getMe", Fault::CloseBefore);
+    stage.telegram.fail_next("getMe", Fault::Foreign(502));
+    stage.telegram.fail_next("setMyCommands", Fault::CloseBefore);
+    let bot = stage.start();
+    stage.say("hello");
+    stage.all_confirmed();
+    stage.telegram.fail_next("getUpdates", Fault::Malformed);
+    stage.telegram.fail_next("getUpdates", Fault::Status(500, None));
+    stage.say("still there?");
+    eventually("both are stored", || stage.stored() == 2);
+    stage.all_confirmed();
+    // Its batch is answered with rubbish first, and comes again.
+    stage.say("and now?");
+    eventually("all are stored", || stage.stored() == 3);
+    stage.all_confirmed();
+    let ran = stage.end(bot);
+    // Two stretches of trouble, each told once.
+    assert_eq!(times(&ran, "tried again until it works"), 2, "{}", ran.stderr);
+    assert_eq!(times(&ran, "can be reached again"), 2, "{}", ran.stderr);
+}
+
+#[test]
+fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
+    let stage = Stage::new();
+    stage.telegram.fail_next("getUpdates", Fault::Status(429, Some(1)));
+    for _ in 0..2 {
+        let description = "Conflict: terminated by other getUpdates request";
+        stage
+            .telegram
+            .fail_next("getUpdates", Fault::Refuse(409, description, json!({})));
+    }
+    let bot = stage.start();
+    stage.say("hello");
+    stage.all_confirmed();
+    assert_eq!(stage.stored(), 1);
+    let ran = stage.end(bot);
+    assert_eq!(times(&ran, "asks to wait 1 s"), 1, "{}", ran.stderr);
+    assert_eq!(
+        times(&ran, "something else fetches this bot's messages"),
+        1,
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn an_update_of_an_unknown_kind_is_kept() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    let person = json!({"id": CHAT, "is_bot": false, "first_name": "Ana"});
+    stage
+        .telegram
+        .push_raw(json!({"update_id": 1000, "hologram": {"from": person, "beams": 3,
+        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(
+        stage.env.query::<String>("SELECT kind FROM incoming_messages"),
+        "unsupported"
+    );
+    assert!(
+        stage
+            .env
+            .query::<String>("SELECT raw FROM incoming_messages")
+            .contains("beams")
+    );
+}
+
+#[test]
+fn an_edit_changes_what_is_queued_and_nothing_else() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    let first = stage.say("buy mlik");
+    let message_id = first - 900;
+    stage.telegram.push_raw(edited(first + 1, message_id, "buy milk"));
+    stage.all_confirmed();
+    let text = || stage.env.query::<String>("SELECT message_text FROM incoming_messages");
+    assert_eq!((stage.stored(), text()), (1, "buy milk".to_owned()));
+    stage.wait_for_starts(1);
+    stage.answer_all();
+    stage.telegram.push_raw(edited(first + 2, message_id, "/status"));
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!((stage.stored(), text()), (1, "buy milk".to_owned()));
+    // An edit never runs a command.
+    assert!(stage.telegram.sent().is_empty());
+}
+
+#[test]
+fn a_new_token_does_not_mix_offsets() {
+    let stage = Stage::new();
+    drop(stage.env.store());
+    stage
+        .env
+        .execute("INSERT INTO poll_state (bot_id, next_offset) VALUES (98, 700000)");
+    let bot = stage.start_polling();
+    assert!(stage.telegram.calls("getUpdates")[0].get("offset").is_none());
+    stage.say("hello");
+    stage.all_confirmed();
+    stage.end(bot);
+    let offsets: i64 = stage.env.query("SELECT sum(next_offset) FROM poll_state");
+    assert_eq!(offsets, 700_000 + 1001);
+}
+
+#[test]
+fn a_second_bot_is_refused() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    let second = stage.env.bot(&[]);
+    assert_eq!(second.code, 1, "{second:#?}");
+    assert!(
+        second.stderr.contains("another bot runs on this workspace"),
+        "{second:#?}"
+    );
+    stage.say("the first one goes on");
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(stage.stored(), 1);
+}
+
+#[test]
+fn without_a_token_or_a_chat_it_never_runs() {
+    for missing in ["ALLOWED_CHAT_IDS", "TELEGRAM_BOT_TOKEN"] {
+        let mut stage = Stage::new();
+        stage.env.unset(missing);
+        for arguments in [&[][..], &["run"], &["send", "--chat", "4242", "hi"]] {
+            let ran = stage.env.bot(arguments);
+            let code = if arguments.len() > 1 && missing == "ALLOWED_CHAT_IDS" {
+                2
+            } else {
+                78
+            };
+            assert_eq!(ran.code, code, "{ran:#?}");
+            assert!(ran.stderr.contains(missing), "{ran:#?}");
+        }
+        assert!(!stage.env.workspace().exists());
+    }
+}
+
+#[test]
+fn a_token_that_telegram_does_not_know_is_a_matter_of_configuration() {
+    let mut stage = Stage::new();
+    stage
+        .env
+        .set("TELEGRAM_BOT_TOKEN", "99:AAotherSecretSecretSecret-Secret_abc");
+    let ran = stage.env.bot(&["run"]);
+    assert_eq!(ran.code, 78, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("TELEGRAM_BOT_TOKEN") && ran.stderr.contains("BotFather"),
+        "{ran:#?}"
+    );
+    keeps_the_secret(&ran);
+}
+
+#[test]
+fn asked_to_end_it_lets_the_running_wake_finish() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    stage.say("hello");
+    stage.wait_for_starts(1);
+    stage.answer_all();
+    bot.signal(Signal::TERM);
+    // It doesn't poll any more, and it waits.
+    stage.say("too late for this one");
+    let pid = bot.pid();
+    assert!(Identity::of(pid).is_some());
+    stage.let_wakes_end();
+    let ran = bot.end().ok();
+    assert_eq!(times(&ran, "the wake has ended"), 1, "{}", ran.stderr);
+    assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (1, 1));
+}
+
+#[test]
+fn a_wake_that_can_not_be_started_is_tried_again() {
+    let stage = Stage::new();
+    let (bot, log) = stage.start_logged("not-there-yet");
+    stage.say("hello");
+    eventually("the start fails", || {
+        std::fs::read_to_string(&log)
+            .unwrap()
+            .contains("not-there-yet could not be started")
+    });
+    stage.say("/status");
+    let sent = stage.telegram.wait_for_sent(1, PATIENCE);
+    assert!(sent[0].visible.contains("1 message waits"), "{sent:#?}");
+    std::fs::hard_link(stage.env.path("fake-wake"), stage.env.path("not-there-yet")).unwrap();
+    stage.wait_for_starts(1);
+    stage.answer_all();
+    stage.end(bot);
+}
+
+fn pipe_into(env: &TestEnv, arguments: &[&str], text: &str) -> Ran {
+    let mut child = env
+        .command(env!("CARGO_BIN_EXE_bot"), arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn send_delivers_at_once_while_a_bot_runs() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    let ran = stage.env.bot(&["send", "--chat", "4242", "**done**:", "3 < 4"]).ok();
+    assert_eq!(ran.stdout, "delivered\n");
+    let sent = stage.telegram.sent();
+    assert_eq!(
+        (sent.len(), sent[0].visible.as_str(), sent[0].html),
+        (1, "done: 3 < 4", true)
+    );
+    stage.end(bot);
+}
+
+#[test]
+fn send_splits_what_is_long() {
+    let stage = Stage::new();
+    let text = format!("A log:\n\n```\n{}```\nThe end.", "a line of the log\n".repeat(500));
+    let ran = pipe_into(&stage.env, &["send", "--chat", "4242", "-"], &text).ok();
+    assert_eq!(ran.stdout, "delivered\n");
+    let sent = stage.telegram.sent();
+    assert!(sent.len() >= 3, "{}", sent.len());
+    let lines: usize = sent
+        .iter()
+        .map(|part| part.visible.matches("a line of the log").count())
+        .sum();
+    assert_eq!(lines, 500);
+    assert!(sent.last().unwrap().visible.ends_with("The end."));
+}
+
+#[test]
+fn send_says_what_became_of_it() {
+    let stage = Stage::new();
+    let send = |text: &str| stage.env.bot(&["send", "--chat", "4242", text]);
+    stage.telegram.fail_next("sendMessage", Fault::Status(429, Some(3600)));
+    let ran = send("waits").ok();
+    assert!(
+        ran.stdout
+            .starts_with("queued: a later wake delivers it, not before 2026-11-21T15:00:00"),
+        "{ran:#?}"
+    );
+    stage.telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
+    let ran = send("in doubt").ok();
+    assert!(ran.stdout.contains("may have arrived"), "{ran:#?}");
+    stage.telegram.fail_next(
+        "sendMessage",
+        Fault::Refuse(403, "Forbidden: bot was blocked by the user", json!({})),
+    );
+    let ran = send("never");
+    assert!(ran.code == 1 && ran.stderr.contains("blocked"), "{ran:#?}");
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages"), 3);
+}
+
+#[test]
+fn send_refuses_other_chats_and_nothing() {
+    let stage = Stage::new();
+    for (chat, text, why) in [
+        ("666", "hi", "ALLOWED_CHAT_IDS"),
+        ("-5", "hi", "ALLOWED_CHAT_IDS"),
+        ("4242", " ", "empty"),
+    ] {
+        let ran = stage.env.bot(&["send", "--chat", chat, text]);
+        assert!(
+            ran.code == 2 && ran.stderr.contains(why) && ran.stderr.contains("Nothing was queued"),
+            "{ran:#?}"
+        );
+    }
+    let ran = pipe_into(&stage.env, &["send", "--chat", "4242", "-"], &"x".repeat(100_001));
+    assert!(ran.code == 2 && ran.stderr.contains("longer than"), "{ran:#?}");
+    assert!(stage.telegram.sent().is_empty() && !stage.env.workspace().exists());
+}
+
+#[test]
+fn send_to_the_console_waits_for_a_terminal() {
+    let stage = Stage::new();
+    let ran = stage.env.bot(&["send", "--chat", "0", "look here"]).ok();
+    assert!(ran.stdout.contains("next wake in a terminal"), "{ran:#?}");
+    let unseen = stage.env.wake(&["--once", "--no-console"]).ok();
+    assert!(!unseen.stdout.contains("look here"), "{unseen:#?}");
+    let seen = stage.env.wake(&["--once"]).ok();
+    assert!(seen.stdout.contains("look here"), "{seen:#?}");
+}
+
+#[test]
+fn a_real_wake_answers() {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &[]);
+    telegram.push_text(CHAT, CHAT, "remember that the wifi code is 1234");
+    let sent = telegram.wait_for_sent(1, PATIENCE);
+    assert_eq!((sent[0].chat_id, sent[0].reply_to), (CHAT, Some(100)));
+    eventually("the wake has ended", || {
+        env.query::<i64>("SELECT is_locked FROM processing_lock") == 0 && env.queued().is_empty()
+    });
+    bot.signal(Signal::TERM);
+    let ran = bot.end().ok();
+    keeps_the_secret(&ran);
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
+    assert_eq!(env.trailer("Trigger"), "nudge");
+}

@@ -1,0 +1,716 @@
+//! A person works in the same repository: their edits, their branches, their commits, and a wake that is killed.
+
+use std::{fs, path::Path};
+
+use super::support::{
+    claude::{Block, FakeClaude, Reply},
+    env::{CHAT, NOW, Ran, Running, TestEnv, eventually},
+    http::Gate,
+    telegram::FakeTelegram,
+};
+
+const WAKE: &str = env!("CARGO_BIN_EXE_wake");
+const ACTIVE: &str = "memory/project-memory/active.md";
+const CONTEXT: &str = "memory/project-memory/context.md";
+const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+
+/// A world that has its memory already, and a person whom git knows.
+fn lived_in() -> TestEnv {
+    let env = TestEnv::new();
+    known_to_git(&env);
+    env.wake(&["--once"]).ok();
+    env
+}
+
+fn known_to_git(env: &TestEnv) {
+    fs::write(
+        env.path("home/.gitconfig"),
+        "[user]\n\tname = Ann\n\temail = ann@example.org\n",
+    )
+    .unwrap();
+}
+
+fn say(env: &TestEnv, text: &str) -> Ran {
+    env.wake(&["--once", "--say", text]).ok()
+}
+
+fn append(env: &TestEnv, path: &str, text: &str) {
+    let old = env.memory(path);
+    env.write_memory(path, &(old + text));
+}
+
+/// Files of a commit, one a line.
+fn files(env: &TestEnv, commit: &str) -> String {
+    env.git(&["show", "--name-only", "--format=", commit])
+}
+
+fn committed(env: &TestEnv, commit: &str, path: &str) -> String {
+    env.git(&["show", &format!("{commit}:{path}")])
+}
+
+#[test]
+fn a_persons_edit_is_committed_as_theirs_before_the_wakes_commit() {
+    let env = lived_in();
+    append(&env, CONTEXT, "- tea, never coffee\n");
+    env.write_memory("memory/project-memory/trip.md", "# Trip\n");
+    fs::remove_file(env.brain().join("skills/tdd/SKILL.md")).unwrap();
+    say(&env, "remember that the wifi code is 1234");
+
+    let subject = "Wake: Remembered: the wifi code is 1234; Answered: Remembered: the wifi code is 1234";
+    assert_eq!(
+        env.git(&["log", "-2", "--format=%an <%ae> | %cn | %s"]),
+        format!(
+            "Reveille <reveille@localhost> | Reveille | {subject}\n\
+             Ann <ann@example.org> | Ann | Edited by hand: 3 files"
+        )
+    );
+    assert_eq!(
+        files(&env, "HEAD~1"),
+        format!("{CONTEXT}\nmemory/project-memory/trip.md\nskills/tdd/SKILL.md")
+    );
+    assert!(committed(&env, "HEAD~1", CONTEXT).ends_with("- tea, never coffee"));
+    assert_eq!(files(&env, "HEAD"), format!("{EPISODIC}\n{SEMANTIC}"));
+    assert_eq!(env.git(&["status", "--short"]), "");
+    env.check_sound();
+}
+
+#[test]
+fn whom_git_does_not_know_commits_as_the_owner() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    append(&env, CONTEXT, "- tea\n");
+    say(&env, "remember that the wifi code is 1234");
+    assert_eq!(
+        env.git(&["log", "-1", "--format=%an <%ae> | %s", "HEAD~1"]),
+        format!("Owner <owner@localhost> | Edited by hand: {CONTEXT}")
+    );
+}
+
+#[test]
+fn what_is_large_secret_or_no_markdown_is_named_and_left_alone() {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    env.wake(&["--once"]).ok();
+    let large = format!("# Large\n{}", "all work and no play\n".repeat(50_000));
+    let secret = format!("# Keys\n\nThe bot's token is {}.\n", super::support::telegram::TOKEN);
+    env.write_memory("memory/large.md", &large);
+    env.write_memory("memory/keys.md", &secret);
+    env.write_memory("photo.jpg", "not a photo");
+    env.write_memory("memory/fine.md", "Fine.\n");
+    env.git(&["add", "memory/keys.md"]);
+    let before = env.git(&["ls-files", "--stage", "memory/keys.md"]);
+    say(&env, "remember that the wifi code is 1234");
+
+    assert_eq!(files(&env, "HEAD~1"), "memory/fine.md");
+    for (path, text) in [
+        ("memory/large.md", large.as_str()),
+        ("memory/keys.md", &secret),
+        ("photo.jpg", "not a photo"),
+    ] {
+        assert_eq!(env.memory(path), text);
+        assert_eq!(env.git(&["log", "--format=%h", "--", path]), "", "{path} was committed");
+    }
+    assert_eq!(
+        env.git(&["ls-files", "--stage", "memory/keys.md"]),
+        before,
+        "what was staged stays staged"
+    );
+    let message = env.git(&["log", "-1", "--format=%B"]);
+    for left in [
+        "memory/large.md (is 1 MB or larger)",
+        "memory/keys.md (seems to hold a secret)",
+        "photo.jpg (isn't Markdown)",
+    ] {
+        assert!(
+            message.contains(&format!("Left alone, not committed: {left}")),
+            "{left} in {message}"
+        );
+        assert!(env.memory(EPISODIC).contains(left));
+    }
+}
+
+#[test]
+fn a_staged_half_of_an_edit_ends_up_whole_in_the_persons_commit() {
+    let env = lived_in();
+    append(&env, CONTEXT, "- the staged half\n");
+    env.git(&["add", CONTEXT]);
+    append(&env, CONTEXT, "- the other half\n");
+    say(&env, "remember that the wifi code is 1234");
+    assert!(committed(&env, "HEAD~1", CONTEXT).ends_with("- the staged half\n- the other half"));
+    assert_eq!(files(&env, "HEAD"), format!("{EPISODIC}\n{SEMANTIC}"));
+    assert_eq!(env.git(&["status", "--short"]), "");
+    env.check_sound();
+}
+
+/// A wake that is held in the middle of its turn, after it has remembered something.
+struct Held {
+    claude: FakeClaude,
+    gate: Gate,
+    wake: Option<Running>,
+}
+
+impl Held {
+    fn start(env: &mut TestEnv) -> Self {
+        let (claude, gate) = (FakeClaude::start(), Gate::default());
+        env.think_with(&claude);
+        claude.expect(Reply::tools(vec![Block::tool(
+            "toolu_1",
+            "remember",
+            r#"{"fact":"the wifi code is 1234"}"#,
+        )]));
+        claude.expect(Reply::text("Noted.").stalled_after(2, &gate));
+        env.receive(0, "the wifi code is 1234");
+        let wake = env.start(WAKE, &["--once", "--json"]);
+        eventually("the second request", || claude.requests().len() == 2);
+        Self {
+            claude,
+            gate,
+            wake: Some(wake),
+        }
+    }
+
+    fn let_go(mut self) -> (Ran, FakeClaude) {
+        self.gate.open();
+        let ran = self.wake.take().unwrap().end();
+        (ran.ok(), self.claude)
+    }
+}
+
+#[test]
+fn an_edit_made_while_a_cycle_runs_survives_in_the_same_file_and_in_another() {
+    let mut env = lived_in();
+    say(&env, "remember that Anna lives in Bonn");
+    let held = Held::start(&mut env);
+    let edited = env.memory(SEMANTIC).replace("Anna lives in Bonn", "Anna lives in Rome");
+    env.write_memory(SEMANTIC, &(edited + "- typed by hand\n"));
+    append(&env, CONTEXT, "- tea, never coffee\n");
+    let (ran, _claude) = held.let_go();
+    assert_eq!(ran.json()["answered"], 1);
+
+    let facts = env.memory(SEMANTIC);
+    assert!(facts.contains("- Anna lives in Rome <!-- wake "), "{facts}");
+    assert!(
+        facts.contains("- typed by hand\n") && facts.contains("- the wifi code is 1234 <!-- wake "),
+        "{facts}"
+    );
+    assert!(!facts.contains("Bonn"), "{facts}");
+    assert_eq!(committed(&env, "HEAD", SEMANTIC), facts.trim_end());
+    assert_eq!(env.git(&["log", "-2", "--format=%an"]), "Reveille\nAnn");
+    assert_eq!(files(&env, "HEAD~1"), SEMANTIC, "the person's own, below the wake's");
+    let theirs = committed(&env, "HEAD~1", SEMANTIC);
+    assert!(
+        theirs.contains("Rome") && theirs.contains("typed by hand") && !theirs.contains("1234"),
+        "{theirs}"
+    );
+
+    // The other file is still theirs to commit.
+    assert!(env.memory(CONTEXT).ends_with("- tea, never coffee\n"));
+    assert_eq!(env.git(&["status", "--short"]), format!(" M {CONTEXT}"));
+    env.git(&["commit", "-qam", "Tea"]);
+    assert_eq!(files(&env, "HEAD"), CONTEXT);
+    env.check_sound();
+}
+
+#[test]
+fn what_a_person_staged_while_a_cycle_ran_is_all_that_their_next_commit_holds() {
+    let mut env = lived_in();
+    let held = Held::start(&mut env);
+    append(&env, CONTEXT, "- tea\n");
+    env.git(&["add", CONTEXT]);
+    held.let_go();
+    assert_eq!(env.git(&["diff", "--cached", "--name-only"]), CONTEXT);
+    env.git(&["commit", "-qm", "Tea"]);
+    assert_eq!(files(&env, "HEAD"), CONTEXT);
+    assert!(committed(&env, "HEAD", SEMANTIC).contains("the wifi code is 1234"));
+    env.check_sound();
+}
+
+#[test]
+fn a_commit_made_while_a_cycle_runs_stays_below_the_wakes() {
+    let mut env = lived_in();
+    let held = Held::start(&mut env);
+    append(&env, SEMANTIC, "- typed by hand\n");
+    env.git(&["commit", "-qam", "By hand"]);
+    let theirs = env.git(&["rev-parse", "HEAD"]);
+    held.let_go();
+    assert_eq!(env.git(&["rev-parse", "HEAD~1"]), theirs);
+    let facts = env.memory(SEMANTIC);
+    assert!(facts.contains("- typed by hand\n") && facts.contains("1234"), "{facts}");
+    env.check_sound();
+}
+
+/// What must hold wherever HEAD is: the work is on a branch, the person is told, HEAD and the work tree are as they were.
+#[track_caller]
+fn check_parked(env: &TestEnv, ran: &Ran, main: &str) -> String {
+    assert_eq!(env.git(&["rev-parse", "main"]), main, "main doesn't move");
+    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked"]);
+    assert_eq!(branch.lines().count(), 1, "{branch}");
+    assert!(committed(env, &branch, SEMANTIC).contains("the wifi code is 1234"));
+    assert_eq!(env.git(&["rev-parse", &format!("{branch}~1")]), main);
+    assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
+    assert!(ran.stdout.contains(&format!("git merge {branch}")), "{ran:#?}");
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
+        0
+    );
+    branch
+}
+
+/// Back on main, the parked work merges as the person was told, and the next wake goes on.
+#[track_caller]
+fn check_return(env: &TestEnv, branch: &str) {
+    env.git(&["merge", "-q", "--no-edit", branch]);
+    say(env, "remember that Anna lives in Bonn");
+    assert_eq!(env.trailer("Trigger"), "say");
+    assert_eq!(env.git(&["symbolic-ref", "--short", "HEAD"]), "main");
+    let facts = committed(env, "main", SEMANTIC);
+    assert!(
+        facts.contains("Anna lives in Bonn") && facts.contains("the wifi code is 1234"),
+        "{facts}"
+    );
+    env.check_sound();
+}
+
+#[test]
+fn on_a_detached_head_the_work_is_parked_and_the_person_told() {
+    let env = lived_in();
+    say(&env, "remember that tea is at five");
+    let main = env.git(&["rev-parse", "main"]);
+    env.git(&["checkout", "-q", "HEAD~1"]);
+    let here = env.git(&["rev-parse", "HEAD"]);
+    append(&env, CONTEXT, "- mine\n");
+    let ran = say(&env, "remember that the wifi code is 1234");
+    let branch = check_parked(&env, &ran, &main);
+    assert!(ran.stdout.contains("detached HEAD"), "{ran:#?}");
+    assert_eq!(env.git(&["rev-parse", "HEAD"]), here);
+    assert_eq!(env.git(&["status", "--short"]), format!(" M {CONTEXT}"));
+    env.git(&["checkout", "-q", "--", CONTEXT]);
+    env.git(&["switch", "-q", "main"]);
+    check_return(&env, &branch);
+}
+
+#[test]
+fn on_another_branch_the_work_is_parked_and_the_person_told() {
+    let env = lived_in();
+    let main = env.git(&["rev-parse", "main"]);
+    env.git(&["switch", "-q", "-c", "idea"]);
+    append(&env, CONTEXT, "- an idea\n");
+    env.git(&["commit", "-qam", "An idea"]);
+    let idea = env.git(&["rev-parse", "idea"]);
+    let ran = say(&env, "remember that the wifi code is 1234");
+    let branch = check_parked(&env, &ran, &main);
+    assert!(ran.stdout.contains("on the branch idea"), "{ran:#?}");
+    assert_eq!(env.git(&["rev-parse", "idea"]), idea);
+    assert_eq!(env.git(&["symbolic-ref", "--short", "HEAD"]), "idea");
+    assert_eq!(env.git(&["status", "--short"]), "");
+    env.git(&["switch", "-q", "main"]);
+    check_return(&env, &branch);
+}
+
+#[test]
+fn in_the_middle_of_a_merge_the_work_is_parked_and_the_merge_is_not_disturbed() {
+    let env = lived_in();
+    env.git(&["switch", "-q", "-c", "idea"]);
+    append(&env, CONTEXT, "- tea\n");
+    env.git(&["commit", "-qam", "Tea"]);
+    env.git(&["switch", "-q", "main"]);
+    append(&env, CONTEXT, "- coffee\n");
+    env.git(&["commit", "-qam", "Coffee"]);
+    env.once();
+    let main = env.git(&["rev-parse", "main"]);
+    let brain = env.brain().display().to_string();
+    let merge = env.run("git", &["-C", &brain, "merge", "-q", "idea"]);
+    assert_eq!(merge.code, 1, "{merge:#?}");
+    let (conflicted, status) = (env.memory(CONTEXT), env.git(&["status", "--short"]));
+    let ran = say(&env, "remember that the wifi code is 1234");
+    let branch = check_parked(&env, &ran, &main);
+    assert!(ran.stdout.contains("in the middle of a merge"), "{ran:#?}");
+    assert_eq!(
+        (env.memory(CONTEXT), env.git(&["status", "--short"])),
+        (conflicted, status)
+    );
+    env.git(&["checkout", "--theirs", CONTEXT]);
+    env.git(&["commit", "-qam", "Merged"]);
+    check_return(&env, &branch);
+}
+
+#[test]
+fn a_head_that_leaves_while_the_cycle_runs_loses_nothing() {
+    let mut env = lived_in();
+    let main = env.git(&["rev-parse", "main"]);
+    let held = Held::start(&mut env);
+    env.git(&["switch", "-q", "-c", "idea"]);
+    held.let_go();
+    assert_eq!(env.git(&["rev-parse", "main", "idea"]), format!("{main}\n{main}"));
+    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked"]);
+    assert!(committed(&env, &branch, SEMANTIC).contains("the wifi code is 1234"));
+    assert_eq!(env.git(&["status", "--short"]), "");
+    let told: String = env.query("SELECT message_text FROM outgoing_messages WHERE kind = 'notice'");
+    assert!(told.contains(&branch) && told.contains("on the branch idea"), "{told}");
+}
+
+#[test]
+fn a_quiet_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.wake(&["--once"]).ok();
+    append(
+        &env,
+        ACTIVE,
+        "\n## Paint the shed\n- status: active\n- touched: 2026-11-21\n",
+    );
+    env.git(&["commit", "-qam", "A task"]);
+    env.once();
+    let told_before = telegram.sent().len();
+    let mut said = Vec::new();
+    for day in 22..=39 {
+        let date = chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap() + chrono::Days::new(day - 21);
+        for hour in ["09", "18"] {
+            env.at(&format!("{date}T{hour}:00:00Z"));
+            let before = telegram.sent().len();
+            env.once();
+            for message in &telegram.sent()[before..] {
+                said.push((date.to_string(), hour, message.visible.clone()));
+            }
+        }
+    }
+    assert_eq!(told_before, 0);
+    let expected = [
+        (
+            "2026-11-28",
+            "“Paint the shed” has been quiet for 7 days. Is there a small next step?",
+        ),
+        (
+            "2026-12-01",
+            "“Paint the shed” hasn't moved for 10 days. Is it still worth doing, and what holds it up?",
+        ),
+        (
+            "2026-12-05",
+            "“Paint the shed” has been untouched for 14 days. Go on with it, or move it to the backlog?",
+        ),
+    ];
+    let said: Vec<_> = said
+        .iter()
+        .map(|(day, hour, text)| (day.as_str(), *hour, text.as_str()))
+        .collect();
+    assert_eq!(said, expected.map(|(day, text)| (day, "09", text)));
+    env.check_sound();
+}
+
+#[test]
+fn decay_waits_for_the_end_of_quiet_hours() {
+    let mut env = lived_in();
+    env.set("QUIET_HOURS", "22:00-07:00");
+    append(
+        &env,
+        ACTIVE,
+        "\n## Paint the shed\n- status: active\n- touched: 2026-11-10\n",
+    );
+    env.git(&["commit", "-qam", "A task"]);
+    env.at("2026-11-21T03:00:00Z");
+    let night = env.wake(&["--once"]).ok();
+    assert!(!night.stdout.contains("Paint the shed"), "{night:#?}");
+    env.at("2026-11-21T06:30:00Z");
+    let morning = env.wake(&["--once"]).ok();
+    assert!(
+        morning.stdout.contains("“Paint the shed” hasn't moved for 11 days"),
+        "{morning:#?}"
+    );
+    env.at("2026-11-21T08:00:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+}
+
+#[test]
+fn a_tasks_own_time_wakes_once_and_again_when_it_is_moved() {
+    let mut env = lived_in();
+    let task = "\n## Call the plumber\n- status: active\n- next: ask for a date\n- at: 2026-11-21 16:00\n";
+    append(&env, ACTIVE, task);
+    env.git(&["commit", "-qam", "A task"]);
+    let before = env.wake(&["--once"]).ok();
+    assert!(!before.stdout.contains("plumber"), "{before:#?}");
+    // 16:00 in Berlin.
+    env.at("2026-11-21T15:00:00Z");
+    let due = env.wake(&["--once"]).ok();
+    assert_eq!(due.stdout, "It is time for “Call the plumber”: ask for a date.\n");
+    assert_eq!(env.wake(&["--once"]).ok().stdout, "");
+    let moved = env.memory(ACTIVE).replace("16:00", "17:30");
+    env.write_memory(ACTIVE, &moved);
+    assert_eq!(env.wake(&["--once"]).ok().stdout, "");
+    env.at("2026-11-21T16:30:00Z");
+    assert_eq!(
+        env.wake(&["--once"]).ok().stdout,
+        "It is time for “Call the plumber”: ask for a date.\n"
+    );
+    env.at("2026-11-21T16:45:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_reminder_fires_once() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.receive(CHAT, "remind me to call Anna at 16:00");
+    env.once();
+    assert_eq!(telegram.sent().len(), 1);
+    env.at("2026-11-21T14:59:59Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-21T15:00:00Z");
+    assert_eq!(env.once()["outcome"], "worked");
+    for later in ["2026-11-21T15:00:01Z", "2026-11-21T14:59:00Z", "2026-11-22T15:00:00Z"] {
+        env.at(later);
+        assert_eq!(env.once()["outcome"], "idle");
+    }
+    let sent = telegram.sent();
+    assert_eq!(sent.len(), 2);
+    assert_eq!((sent[1].chat_id, sent[1].visible.as_str()), (CHAT, "⏰ call Anna"));
+    assert!(env.memory(EPISODIC).contains("Reminded: call Anna"));
+    env.check_sound();
+}
+
+/// Berlin leaves summer time on 2026-10-25 at 03:00, and enters it on 2027-03-28 at 02:00.
+#[test]
+fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
+    let mut env = lived_in();
+    env.at("2026-10-23T12:00:00Z");
+    say(&env, "remind me to water the plants every day at 9:00");
+    let shown = |env: &TestEnv| env.wake(&["--once"]).ok().stdout;
+    for (at, expected) in [
+        ("2026-10-24T06:59:00Z", ""),
+        ("2026-10-24T07:00:00Z", "⏰ water the plants\n"),
+        ("2026-10-24T07:05:00Z", ""),
+        // Winter time: the same hour of the wall clock is an hour later.
+        ("2026-10-25T07:00:00Z", ""),
+        ("2026-10-25T08:00:00Z", "⏰ water the plants\n"),
+        ("2026-10-26T08:00:00Z", "⏰ water the plants\n"),
+        // The 27th, 28th and 29th are missed, the 30th is on time.
+        (
+            "2026-10-30T08:00:00Z",
+            "⏰ water the plants\n\n(It was due 3 more times while I was not running.)\n",
+        ),
+        ("2026-10-30T08:01:00Z", ""),
+        ("2026-10-31T08:00:00Z", "⏰ water the plants\n"),
+    ] {
+        env.at(at);
+        assert_eq!(shown(&env), expected, "at {at}");
+    }
+    assert_eq!(
+        env.query::<String>("SELECT next_at FROM reminders"),
+        "2026-11-01T08:00:00.000Z"
+    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), 5);
+}
+
+#[test]
+fn a_wall_time_that_the_clock_change_skips_still_comes_on_that_day() {
+    let mut env = lived_in();
+    env.at("2027-03-26T12:00:00Z");
+    say(&env, "remind me to turn the bread every day at 02:30 in the morning");
+    let shown = |env: &TestEnv| env.wake(&["--once"]).ok().stdout;
+    for (at, expected) in [
+        ("2027-03-27T01:30:00Z", "⏰ turn the bread\n"),
+        // 02:30 doesn't exist on the 28th: 01:30 UTC is 03:30 there.
+        ("2027-03-28T00:59:00Z", ""),
+        ("2027-03-28T01:30:00Z", "⏰ turn the bread\n"),
+        ("2027-03-29T00:29:00Z", ""),
+        ("2027-03-29T00:30:00Z", "⏰ turn the bread\n"),
+    ] {
+        env.at(at);
+        assert_eq!(shown(&env), expected, "at {at}");
+    }
+}
+
+#[test]
+fn a_reminder_that_comes_late_says_when_it_was_due() {
+    let mut env = lived_in();
+    say(&env, "remind me to call Anna at 16:00");
+    env.at("2026-11-21T17:00:00Z");
+    assert_eq!(
+        env.wake(&["--once"]).ok().stdout,
+        "⏰ call Anna\n\n(It was due at Sat 16:00; I was not running then.)\n"
+    );
+}
+
+#[test]
+fn an_episodic_memory_past_two_thousand_lines_moves_its_oldest_days_to_the_archive() {
+    let env = lived_in();
+    let mut log = env.memory(EPISODIC);
+    for day in 1..=21 {
+        log.push_str(&format!("\n## 2026-10-{day:02}\n"));
+        (0..100).for_each(|n| log.push_str(&format!("- 10:00 did thing {day}.{n} <!-- wake w{day} -->\n")));
+    }
+    env.write_memory(EPISODIC, &log);
+    env.git(&["commit", "-qam", "A long life"]);
+    say(&env, "remember that the wifi code is 1234");
+    let (log, archive) = (
+        env.memory(EPISODIC),
+        env.memory("memory/agent-memory/archive/2026-10.md"),
+    );
+    assert!(log.lines().count() <= 2_000, "{} lines are left", log.lines().count());
+    assert!(log.contains("Remembered: the wifi code is 1234"));
+    assert!(archive.contains("did thing 1.0") && !log.contains("did thing 1.0 "));
+    for day in 1..=21 {
+        for n in 0..100 {
+            let entry = format!("- 10:00 did thing {day}.{n} <!-- wake w{day} -->\n");
+            let count = log.matches(&entry).count() + archive.matches(&entry).count();
+            assert_eq!(count, 1, "{entry}");
+        }
+    }
+    // The first of the two cycles, which notes the person's commit, has moved them.
+    assert_eq!(
+        files(&env, "HEAD~1"),
+        format!("memory/agent-memory/archive/2026-10.md\n{EPISODIC}")
+    );
+    env.check_sound();
+}
+
+#[test]
+fn a_persons_commit_is_noted_once() {
+    let env = lived_in();
+    append(&env, CONTEXT, "- tea\n");
+    env.git(&["commit", "-qam", "I drink tea"]);
+    let report = env.once();
+    assert_eq!(report["reasons"], serde_json::json!(["1 commit by a person"]));
+    assert_eq!(
+        env.log().lines().next(),
+        Some("Reveille: Wake: Noted a person's commit: I drink tea (Ann)")
+    );
+    for _ in 0..2 {
+        assert_eq!(env.once()["outcome"], "idle");
+    }
+    assert_eq!(env.memory(EPISODIC).matches("I drink tea").count(), 1);
+    env.check_sound();
+}
+
+#[test]
+fn log_and_show_tell_what_wakes_did() {
+    let env = TestEnv::new();
+    for command in [["log", ""], ["show", "abcd"]] {
+        let args: Vec<&str> = command.into_iter().filter(|arg| !arg.is_empty()).collect();
+        let ran = env.wake(&args);
+        assert_eq!(ran.code, 1);
+        assert!(ran.stderr.contains("There is no memory at"), "{ran:#?}");
+    }
+    let said = env.wake(&["say", "remember", "that the wifi code", "is 1234"]).ok();
+    assert_eq!(said.stdout, "Remembered: the wifi code is 1234\n");
+    append(&env, CONTEXT, "- tea\n");
+    env.git(&["commit", "-qam", "I drink tea"]);
+
+    let id = env
+        .git(&["log", "-1", "--format=%(trailers:key=Wake-Id,valueonly)", "HEAD~1"])
+        .trim()
+        .to_owned();
+    let commits = env.git(&["log", "--format=%h", "--abbrev=8"]);
+    let commits: Vec<&str> = commits.lines().collect();
+    let log = env.wake(&["log"]).ok().stdout;
+    let lines: Vec<&str> = log.lines().collect();
+    let at = "Sat 2026-11-21 15:00";
+    assert_eq!(lines.len(), 3);
+    assert!(
+        lines[0].starts_with(commits[0]) && lines[0].ends_with("  Ann  I drink tea"),
+        "{log}"
+    );
+    assert!(
+        lines[1].starts_with(&format!(
+            "{}  {at}  {id}  Wake: Remembered: the wifi code is 1234",
+            commits[1]
+        )),
+        "{log}"
+    );
+    assert_eq!(
+        lines[2],
+        format!("{}  {at}  Reveille  A fresh memory, from the templates", commits[2])
+    );
+    assert_eq!(env.wake(&["log", "-n", "1"]).ok().stdout.lines().count(), 1);
+
+    let whole = env.wake(&["show", &id]).ok().stdout;
+    assert!(whole.contains(&format!("Wake-Id: {id}")), "{whole}");
+    assert!(whole.contains("+- the wifi code is 1234 <!-- wake "), "{whole}");
+    assert_eq!(env.wake(&["show", id.get(..13).unwrap()]).ok().stdout, whole);
+    assert_eq!(env.wake(&["show", commits[1]]).ok().stdout, whole);
+    for unknown in ["zzzz", "20991231", "a", ""] {
+        let ran = env.wake(&["show", unknown]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+        assert!(ran.stderr.contains("`wake log` lists them"), "{ran:#?}");
+    }
+    for empty in [vec!["say", " "], vec!["--once", "--say", ""]] {
+        let ran = env.wake(&empty);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+    }
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
+}
+
+/// What was sent that begins so; a send that was cut off may be repeated once, and then says so.
+#[track_caller]
+fn check_sent_once(telegram: &FakeTelegram, text: &str, round: i64) {
+    let sent = telegram.sent();
+    let all: Vec<&str> = sent
+        .iter()
+        .map(|sent| sent.visible.as_str())
+        .filter(|sent| sent.starts_with(text))
+        .collect();
+    let is_once = all == [text];
+    let is_repeated = all.len() == 2 && all[0] == text && all[1] != text;
+    assert!(is_once || is_repeated, "round {round}: {all:#?}");
+}
+
+#[test]
+fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.once();
+    let mut random = fastrand::Rng::with_seed(2);
+    let start = reveille::clock::parse_time(NOW).unwrap();
+    for round in 0..20_i64 {
+        let now = reveille::clock::rfc3339(start + chrono::TimeDelta::minutes(round));
+        env.at(&now);
+        let id = env.receive(CHAT, &format!("remember that box {round} is blue"));
+        env.execute(&format!(
+            "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+             VALUES ({CHAT}, 'paint box {round}', 'Europe/Berlin', '2026-11-21T15:{round:02}:00', '{now}', '{now}')"
+        ));
+        append(&env, CONTEXT, &format!("- round {round}\n"));
+        let wake = env.start(WAKE, &["--once"]);
+        std::thread::sleep(std::time::Duration::from_millis(random.u64(0..400)));
+        wake.signal(rustix::process::Signal::KILL);
+        wake.end();
+        env.once();
+
+        let fact = format!("- box {round} is blue <!-- wake ");
+        assert_eq!(env.memory(SEMANTIC).matches(&fact).count(), 1, "round {round}");
+        let row = format!("SELECT processed || outcome FROM incoming_messages WHERE id = {id}");
+        assert_eq!(env.query::<String>(&row), "1answered");
+        check_sent_once(&telegram, &format!("Remembered: box {round} is blue"), round);
+        check_sent_once(&telegram, &format!("⏰ paint box {round}"), round);
+        let trailers = env.git(&["log", "--format=%(trailers:key=Messages,valueonly)"]);
+        let commits = trailers.lines().filter(|line| *line == id.to_string()).count();
+        assert_eq!(commits, 1, "round {round}");
+        assert!(env.memory(CONTEXT).ends_with(&format!("- round {round}\n")));
+        assert_eq!(env.git(&["status", "--short"]), "");
+        let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
+        assert_eq!(env.query::<i64>(open), 0);
+        assert_eq!(
+            env.git_in(&remote, &["rev-parse", "main"]),
+            env.git(&["rev-parse", "HEAD"])
+        );
+    }
+    assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);
+    env.check_sound();
+}
+
+#[test]
+fn files_that_others_put_into_git_are_never_followed_out_of_the_work_tree() {
+    let env = lived_in();
+    let outside = env.path("outside.md");
+    fs::write(&outside, "Outside.\n").unwrap();
+    std::os::unix::fs::symlink(Path::new(&outside), env.brain().join("memory/link.md")).unwrap();
+    say(&env, "remember that the wifi code is 1234");
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "Outside.\n");
+    assert!(
+        env.memory(EPISODIC)
+            .contains("Left alone, not committed: memory/link.md (is a link)")
+    );
+}

@@ -1,0 +1,653 @@
+//! `health`: the real thing is broken, the report says so, what can be repaired is, and then all is well again.
+
+use std::{
+    fs,
+    net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+};
+
+use reveille::{
+    clock::parse_time,
+    cycle::lock::Holder,
+    process::Identity,
+    queue::{NewOutgoing, Store},
+};
+use serde_json::Value;
+
+use super::support::env::{NOW, Running, TestEnv};
+
+const TOMORROW: &str = "2026-11-22T14:00:00Z";
+const ACTIVE: &str = "memory/project-memory/active.md";
+const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
+
+/// A world with a bot's token, in which a first wake has run and all is well.
+fn healthy() -> TestEnv {
+    let env = with_token();
+    env.wake(&["--once"]).ok();
+    assert_all_well(&env);
+    env
+}
+
+fn with_token() -> TestEnv {
+    let mut env = TestEnv::new();
+    env.set("TELEGRAM_BOT_TOKEN", "99:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+        .set("ALLOWED_CHAT_IDS", "4242")
+        .set("TELEGRAM_API_URL", "http://127.0.0.1:9");
+    env
+}
+
+/// Runs `health check --json`; the exit code and the document must say the same.
+#[track_caller]
+fn check(env: &TestEnv, args: &[&str]) -> Value {
+    let args: Vec<&str> = ["check", "--json"].iter().chain(args).copied().collect();
+    let ran = env.health(&args);
+    let report = ran.json();
+    let expected = i32::from(report["status"] == "critical");
+    assert_eq!(ran.code, expected, "{ran:#?}");
+    report
+}
+
+/// One check of a report.
+#[track_caller]
+fn of<'r>(report: &'r Value, id: &str) -> &'r Value {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["id"] == id).unwrap()
+}
+
+#[track_caller]
+fn assert_all_well(env: &TestEnv) {
+    let report = check(env, &[]);
+    assert_eq!(report["status"], "ok", "{report:#}");
+    assert_eq!(report["repaired"], serde_json::json!([]), "{report:#}");
+}
+
+/// Checks that a check alone has this status, that nothing was repaired, and gives what it says.
+#[track_caller]
+fn assert_found(env: &TestEnv, id: &str, status: &str) -> String {
+    let report = check(env, &[]);
+    assert_eq!(of(&report, id)["status"], status, "{report:#}");
+    assert_eq!(report["repaired"], serde_json::json!([]), "{report:#}");
+    assert!(of(&report, id)["fix"].is_string() || status == "ok", "{report:#}");
+    of(&report, id)["detail"].as_str().unwrap().to_owned()
+}
+
+/// Checks that this is found by a dry run without being touched, then repaired, and then well.
+#[track_caller]
+fn assert_repaired(env: &TestEnv, id: &str) {
+    let before = everything(env);
+    let report = check(env, &["--dry-run"]);
+    assert_eq!(of(&report, id)["status"], "warn", "{report:#}");
+    let detail = of(&report, id)["detail"].as_str().unwrap();
+    assert!(detail.contains("would be repaired"), "{detail}");
+    assert_eq!(report["repaired"], serde_json::json!([]));
+    assert_eq!(everything(env), before, "the dry run touched something");
+
+    let report = check(env, &[]);
+    assert_eq!(report["repaired"], serde_json::json!([id]), "{report:#}");
+    assert_eq!(of(&report, id)["status"], "ok", "{report:#}");
+    let report = check(env, &[]);
+    assert_eq!(report["repaired"], serde_json::json!([]), "{report:#}");
+}
+
+/// Every file of the workspace with its content. What SQLite keeps for readers of its own accord isn't ours.
+fn everything(env: &TestEnv) -> Vec<(String, Vec<u8>)> {
+    fn walk(dir: &Path, found: &mut Vec<(String, Vec<u8>)>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if !["messages.db-shm", "messages.db-wal"]
+                .iter()
+                .any(|name| path.ends_with(name))
+            {
+                found.push((path.display().to_string(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&env.workspace(), &mut found);
+    found.sort();
+    found
+}
+
+/// A process that lived and was killed.
+fn dead() -> Identity {
+    let env = TestEnv::new();
+    let sleeping = env.start("sleep", &["1000"]);
+    let identity = Identity::of(sleeping.pid()).unwrap();
+    sleeping.signal(rustix::process::Signal::KILL);
+    sleeping.end();
+    assert!(!identity.is_alive());
+    identity
+}
+
+fn lock_line_of(identity: &Identity) -> String {
+    let holder = Holder {
+        pid: identity.pid,
+        boot_id: identity.boot_id.clone(),
+        started_at: NOW.to_owned(),
+        cycle_id: None,
+        process_started: identity.started.clone(),
+        chat_id: None,
+        thread_id: None,
+    };
+    serde_json::to_string(&holder).unwrap()
+}
+
+/// A mind that takes a question and never answers.
+struct Silent {
+    listener: TcpListener,
+}
+
+impl Silent {
+    fn think_with(env: &mut TestEnv) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        env.set("ANTHROPIC_API_KEY", "sk-ant-test-key-0123456789")
+            .set("ANTHROPIC_BASE_URL", &url);
+        Self { listener }
+    }
+
+    /// Starts a wake, and gives it when it is in the middle of its cycle. The connection must be kept.
+    fn wake(&self, env: &TestEnv) -> (Running, TcpStream) {
+        let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--say", "What is love?"]);
+        let (asked, _) = self.listener.accept().unwrap();
+        (wake, asked)
+    }
+}
+
+fn offline(env: &mut TestEnv) {
+    env.unset("ANTHROPIC_API_KEY").unset("ANTHROPIC_BASE_URL");
+}
+
+#[test]
+fn before_the_first_wake_nothing_is_wrong_and_nothing_is_made() {
+    let env = with_token();
+    let report = check(&env, &[]);
+    assert_eq!(report["status"], "warn", "{report:#}");
+    assert_eq!(of(&report, "workspace")["status"], "warn");
+    assert!(!env.workspace().exists());
+    let ids: Vec<&str> = report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| check["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, reveille::health::IDS);
+}
+
+#[test]
+fn for_people_there_is_a_line_for_each_check_and_what_to_do() {
+    let mut env = healthy();
+    let ran = env.health(&["check"]).ok();
+    assert!(ran.stdout.ends_with("\nAll is well.\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout
+            .lines()
+            .all(|line| line.starts_with("ok  ") || line.is_empty() || line == "All is well.")
+    );
+    env.unset("TELEGRAM_BOT_TOKEN");
+    let ran = env.health(&["check"]).ok();
+    assert!(
+        ran.stdout.contains("\nwarn     token ") && ran.stdout.contains("-> ask @BotFather"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_killed_wake_is_cleaned_up_after_and_the_next_wake_writes_it_down() {
+    let mut env = healthy();
+    let mind = Silent::think_with(&mut env);
+    let (wake, asked) = mind.wake(&env);
+    let pid = wake.pid();
+    wake.signal(rustix::process::Signal::KILL);
+    wake.end();
+    drop(asked);
+    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
+
+    assert_repaired(&env, "lock");
+    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 0);
+    assert_eq!(fs::read_to_string(env.workspace().join(".wake-lock")).unwrap(), "");
+    // What the next wake goes on with is only told.
+    let report = check(&env, &[]);
+    for id in ["plans", "cycles"] {
+        assert_eq!(of(&report, id)["status"], "warn", "{report:#}");
+        assert!(
+            of(&report, id)["detail"].as_str().unwrap().contains("cut off"),
+            "{report:#}"
+        );
+    }
+
+    offline(&mut env);
+    env.wake(&["--once", "--say", "remember that the key is under the mat"])
+        .ok();
+    assert_all_well(&env);
+    let log = env.memory(EPISODIC);
+    assert!(
+        log.contains(&format!("freed the lock of a wake that had died (pid {pid})")),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_living_wake_is_never_taken_for_stale() {
+    let mut env = healthy();
+    let mind = Silent::think_with(&mut env);
+    let (wake, _asked) = mind.wake(&env);
+    let me = Identity::of(wake.pid()).unwrap();
+    let line = fs::read(env.workspace().join(".wake-lock")).unwrap();
+    let plan = env.workspace().join("plan-20261121T000000Z-1.md");
+    fs::write(&plan, "nobody knows this one").unwrap();
+
+    // Within its time it is fine; a day later it is told of. It is left alone both times, and nothing is repaired beside it.
+    assert!(assert_found(&env, "lock", "ok").contains(&format!("pid {}", wake.pid())));
+    env.at(TOMORROW);
+    let report = check(&env, &[]);
+    assert_eq!(of(&report, "lock")["status"], "warn", "{report:#}");
+    assert_eq!(report["repaired"], serde_json::json!([]));
+    for id in ["plans", "cycles"] {
+        assert_eq!(of(&report, id)["status"], "ok", "{report:#}");
+    }
+    assert!(me.is_alive() && plan.exists());
+    assert_eq!(fs::read(env.workspace().join(".wake-lock")).unwrap(), line);
+    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
+}
+
+#[test]
+fn a_lock_that_outlived_its_wake_is_reported_with_its_holder_and_left() {
+    let env = healthy();
+    let path = env.workspace().join(".wake-lock");
+    let line = lock_line_of(&dead());
+    fs::write(&path, &line).unwrap();
+    let inherited = fs::File::open(&path).unwrap();
+    fs2::FileExt::lock_exclusive(&inherited).unwrap();
+    let detail = assert_found(&env, "lock", "critical");
+    if cfg!(target_os = "linux") {
+        assert!(detail.contains(&format!("pid {}", std::process::id())), "{detail}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), line);
+    drop(inherited);
+    assert_repaired(&env, "lock");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+}
+
+#[test]
+fn left_over_plans_of_cycles_that_are_over_are_put_away() {
+    let env = healthy();
+    env.wake(&["--once", "--say", "remember that tea is green"]).ok();
+    let done: String = env.query("SELECT id FROM cycles WHERE state = 'done' LIMIT 1");
+    for id in [done.as_str(), "20261121T000000Z-1"] {
+        fs::write(env.workspace().join(format!("plan-{id}.md")), format!("# Wake {id}\n")).unwrap();
+    }
+    let theirs = env.workspace().join("plan-holiday.md");
+    fs::write(&theirs, "Portugal\n").unwrap();
+    assert_repaired(&env, "plans");
+    for id in [done.as_str(), "20261121T000000Z-1"] {
+        let kept = env.workspace().join(format!("logs/plans/plan-{id}.md"));
+        assert_eq!(fs::read_to_string(kept).unwrap(), format!("# Wake {id}\n"));
+        assert!(!env.workspace().join(format!("plan-{id}.md")).exists());
+    }
+    assert_eq!(fs::read_to_string(theirs).unwrap(), "Portugal\n");
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM repairs WHERE check_id = 'plans' AND cycle_id IS NULL"),
+        2
+    );
+    assert_all_well(&env);
+}
+
+#[test]
+fn a_waiting_cycle_that_nobody_takes_up_is_told() {
+    let env = healthy();
+    let insert = |state: &str, not_before: &str| {
+        env.execute(&format!(
+            "DELETE FROM cycles WHERE id = 'c1';
+             INSERT INTO cycles (id, state, trigger, reasons, model, started_at, not_before, fence)
+             VALUES ('c1', '{state}', 'cron', '[]', 'm', '2026-11-21T13:00:00Z', '{not_before}', 1)"
+        ));
+    };
+    insert("waiting", "2026-11-21T14:30:00Z");
+    assert!(assert_found(&env, "cycles", "ok").contains("tried again in 30 min"));
+    insert("waiting", "2026-11-21T13:10:00Z");
+    assert!(assert_found(&env, "cycles", "warn").contains("could go on"));
+    env.execute("DELETE FROM cycles WHERE id = 'c1'");
+    assert_all_well(&env);
+}
+
+#[test]
+fn a_damaged_database_is_critical_and_stops_no_other_check() {
+    let env = healthy();
+    let path = env.workspace().join("messages.db");
+    let sound = fs::read(&path).unwrap();
+
+    // Its head, and a page in its middle.
+    let mut head = sound.clone();
+    head[..100].fill(b'x');
+    let mut page = sound.clone();
+    page[3 * 4096..5 * 4096].fill(0xa5);
+    for damaged in [head, page] {
+        for log in ["-wal", "-shm"] {
+            fs::remove_file(env.workspace().join(format!("messages.db{log}"))).ok();
+        }
+        fs::write(&path, &damaged).unwrap();
+        let report = check(&env, &[]);
+        assert_eq!(report["status"], "critical", "{report:#}");
+        assert_eq!(of(&report, "database")["status"], "critical", "{report:#}");
+        assert!(of(&report, "database")["fix"].as_str().unwrap().contains(".recover"));
+        for id in ["workspace", "disk", "repository", "memory", "token"] {
+            assert_eq!(of(&report, id)["status"], "ok", "{report:#}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), damaged, "it is a person's to mend");
+        env.health(&["status"]).ok();
+        fs::write(&path, &sound).unwrap();
+        assert_all_well(&env);
+    }
+}
+
+#[test]
+fn a_database_of_a_newer_program_is_left_alone() {
+    let env = healthy();
+    let known: i64 = env.query("PRAGMA user_version");
+    env.execute("PRAGMA user_version = 99");
+    assert!(assert_found(&env, "database", "critical").contains("99"));
+    env.execute(&format!("PRAGMA user_version = {known}"));
+    assert_all_well(&env);
+}
+
+#[test]
+fn messages_that_wait_too_long_or_are_too_many_are_told() {
+    let env = healthy();
+    let fill = |count: u32, at: &str| {
+        env.execute(&format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+             INSERT INTO incoming_messages (chat_id, message_text, received_at) SELECT 4242, 'hello', '{at}' FROM n"
+        ));
+    };
+    fill(50, "2026-11-21T13:30:00Z");
+    assert!(assert_found(&env, "queue", "ok").contains("50 waiting"));
+    fill(1, "2026-11-21T13:30:00Z");
+    assert!(assert_found(&env, "queue", "warn").contains("51 waiting"));
+    env.execute("DELETE FROM incoming_messages");
+    fill(1, "2026-11-21T12:30:00Z");
+    assert!(assert_found(&env, "queue", "warn").contains("1 h ago"));
+    // What this mind can't answer waits as it should.
+    env.execute("UPDATE incoming_messages SET held_for = 'offline'");
+    assert!(assert_found(&env, "queue", "ok").contains("1 kept until a mind can answer"));
+}
+
+fn send(store: &mut Store) -> i64 {
+    let message = NewOutgoing {
+        chat_id: 4242,
+        text: "Hello".to_owned(),
+        kind: "reply".to_owned(),
+        ..NewOutgoing::default()
+    };
+    store.plan_message(&message, parse_time(NOW).unwrap()).unwrap().unwrap()
+}
+
+#[test]
+fn a_message_whose_sender_died_is_planned_once_more() {
+    let env = healthy();
+    let mut store = env.store();
+    let id = send(&mut store);
+    // A living sender is left alone.
+    let now = parse_time(NOW).unwrap();
+    store.claim_part(None, &Identity::current(), now).unwrap().unwrap();
+    assert_found(&env, "outbox", "ok");
+    let sender = serde_json::to_string(&dead()).unwrap();
+    env.execute(&format!(
+        "UPDATE outgoing_parts SET sender = '{sender}' WHERE outgoing_id = {id}"
+    ));
+    drop(store);
+    assert_repaired(&env, "outbox");
+    assert_eq!(
+        env.query::<String>("SELECT state || repeats FROM outgoing_parts"),
+        "planned1"
+    );
+    assert_all_well(&env);
+}
+
+#[test]
+fn messages_that_cannot_be_delivered_are_told_with_the_reason() {
+    let mut env = healthy();
+    let id = send(&mut env.store());
+    env.execute(&format!(
+        "UPDATE outgoing_parts SET state = 'failed', error = 'bot was blocked' WHERE outgoing_id = {id}"
+    ));
+    let detail = assert_found(&env, "outbox", "warn");
+    assert!(
+        detail.contains("chat 4242") && detail.contains("bot was blocked"),
+        "{detail}"
+    );
+    env.execute("UPDATE outgoing_parts SET state = 'unknown', repeats = 1");
+    assert!(assert_found(&env, "outbox", "warn").contains("sent twice"));
+    // One that nobody has tried for long.
+    env.execute("UPDATE outgoing_parts SET state = 'planned', repeats = 0, error = NULL");
+    assert_found(&env, "outbox", "ok");
+    env.at("2026-11-21T14:16:00Z");
+    assert!(assert_found(&env, "outbox", "warn").contains("isn't delivered"));
+    env.execute("DELETE FROM outgoing_parts; DELETE FROM outgoing_messages");
+    assert_all_well(&env);
+}
+
+#[test]
+fn a_repository_that_wakes_cannot_commit_to_is_told_with_the_way_back() {
+    let env = healthy();
+    env.git(&["checkout", "-q", "--detach"]);
+    assert!(assert_found(&env, "repository", "warn").contains("detached HEAD"));
+    env.git(&["switch", "-q", "-c", "elsewhere"]);
+    assert!(assert_found(&env, "repository", "warn").contains("elsewhere"));
+    env.git(&["switch", "-q", "main"]);
+    fs::write(env.brain().join("photo.jpg"), [0xff, 0xd8]).unwrap();
+    assert!(assert_found(&env, "repository", "ok").contains("photo.jpg"));
+    assert_all_well(&env);
+}
+
+#[test]
+fn lock_files_of_dead_git_programs_are_removed() {
+    let env = healthy();
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let locks = ["index.lock", "refs/heads/main.lock"].map(|name| env.brain().join(".git").join(name));
+    for lock in &locks {
+        fs::File::create(lock).unwrap().set_modified(long_ago).unwrap();
+    }
+    assert_repaired(&env, "repository");
+    assert!(locks.iter().all(|lock| !lock.exists()));
+    env.write_memory("memory/mine.md", "Mine.\n");
+    env.git(&["add", "memory/mine.md"]);
+    env.git(&["commit", "-q", "-m", "Not blocked"]);
+    assert_all_well(&env);
+}
+
+#[test]
+fn a_commit_that_was_cut_off_is_cleared_up() {
+    let env = healthy();
+    let head = env.git(&["rev-parse", "HEAD"]);
+    let prepared = env.git(&["commit-tree", "-p", &head, "-m", "Prepared", "HEAD^{tree}"]);
+    let note = env.brain().join(".git/reveille/move.json");
+    let planned = serde_json::json!({ "from": head, "to": prepared, "why": "commit: a wake", "files": [] });
+    fs::write(&note, planned.to_string()).unwrap();
+    assert_repaired(&env, "repository");
+    assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
+
+    // The same, cut off after the branch had moved.
+    fs::write(&note, planned.to_string()).unwrap();
+    env.git(&["update-ref", "refs/heads/main", &prepared]);
+    assert_repaired(&env, "repository");
+    assert_eq!(env.git(&["rev-parse", "HEAD"]), prepared);
+    assert!(!note.exists());
+    assert_all_well(&env);
+}
+
+#[test]
+fn a_repository_with_missing_objects_is_critical() {
+    let env = healthy();
+    let blob = env.git(&["rev-parse", &format!("HEAD:{ACTIVE}")]);
+    let object = env.brain().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    let away = env.path("object");
+    fs::rename(&object, &away).unwrap();
+    assert!(assert_found(&env, "repository", "critical").contains(&blob));
+    fs::rename(&away, &object).unwrap();
+    assert_all_well(&env);
+
+    let git = env.brain().join(".git");
+    fs::rename(&git, env.path("git")).unwrap();
+    assert!(assert_found(&env, "repository", "critical").contains("isn't a git repository"));
+    fs::rename(env.path("git"), &git).unwrap();
+    assert_all_well(&env);
+}
+
+#[test]
+fn a_dead_remote_is_told_with_its_error_and_forgotten_when_it_is_back() {
+    let mut env = with_token();
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.wake(&["--once"]).ok();
+    assert_all_well(&env);
+    fs::rename(&remote, env.path("gone.git")).unwrap();
+    env.wake(&["--once", "--say", "remember that tea is green"]).ok();
+    let detail = assert_found(&env, "remote", "warn");
+    assert!(
+        detail.contains("lacks 1 of our commits") && detail.contains("push failed once"),
+        "{detail}"
+    );
+    fs::rename(env.path("gone.git"), &remote).unwrap();
+    env.at("2026-11-21T16:00:00Z");
+    env.wake(&["--once"]).ok();
+    assert!(assert_found(&env, "remote", "ok").contains("has everything"));
+    assert_all_well(&env);
+}
+
+#[test]
+fn memory_that_is_not_understood_is_told_line_by_line() {
+    let env = healthy();
+    let sound = env.memory(ACTIVE);
+    let tasks: String = (1..=8)
+        .map(|n| format!("\n## Task {n}\n- touched: 2026-11-20\n"))
+        .collect();
+    env.write_memory(ACTIVE, &format!("# Active\n{tasks}"));
+    assert!(assert_found(&env, "memory", "warn").contains("8 tasks are active"));
+    fs::remove_file(env.brain().join(ACTIVE)).unwrap();
+    assert!(assert_found(&env, "memory", "warn").contains(&format!("{ACTIVE} isn't there")));
+    env.write_memory(ACTIVE, &sound);
+    fs::create_dir_all(env.brain().join("skills/broken")).unwrap();
+    env.write_memory("skills/broken/SKILL.md", "no front matter\n");
+    assert!(assert_found(&env, "memory", "warn").contains("skills/broken/SKILL.md"));
+    fs::remove_dir_all(env.brain().join("skills/broken")).unwrap();
+    assert_all_well(&env);
+}
+
+#[test]
+fn a_workspace_that_others_can_read_is_told() {
+    let env = healthy();
+    let chmod = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let dot_env = env.workspace().join(".env");
+    fs::write(&dot_env, "AUTONOMY=1\n").unwrap();
+    chmod(&dot_env, 0o600);
+    for (path, open, closed) in [(env.workspace(), 0o755, 0o700), (dot_env, 0o644, 0o600)] {
+        chmod(&path, open);
+        let detail = assert_found(&env, "workspace", "warn");
+        assert!(detail.contains(&path.display().to_string()), "{detail}");
+        chmod(&path, closed);
+        assert_all_well(&env);
+    }
+}
+
+#[test]
+fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
+    let mut env = healthy();
+    env.unset("ALLOWED_CHAT_IDS");
+    assert!(assert_found(&env, "token", "warn").contains("no chat is allowed"));
+    env.unset("TELEGRAM_BOT_TOKEN");
+    assert!(assert_found(&env, "token", "warn").contains("none"));
+    assert!(assert_found(&env, "key", "ok").contains("offline"));
+
+    let mind = Silent::think_with(&mut env);
+    drop(mind);
+    assert_found(&env, "key", "ok");
+    env.wake(&["--once", "--say", "What is love?"]);
+    assert!(assert_found(&env, "key", "warn").contains("failed once"));
+    env.execute("UPDATE upkeep SET failures = 0, not_before = NULL, error = NULL");
+    assert_found(&env, "key", "ok");
+
+    env.execute(&format!(
+        "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
+         VALUES ('c', '{NOW}', 'm', 1, 1, 0, 0, 5.0)"
+    ));
+    assert!(assert_found(&env, "budget", "warn").contains("5.00 of 5.00"));
+    env.at(TOMORROW);
+    assert_found(&env, "budget", "ok");
+}
+
+#[test]
+fn a_clock_that_went_back_is_told() {
+    let mut env = healthy();
+    env.wake(&["--once", "--say", "remember that tea is green"]).ok();
+    env.at("2026-11-20T14:00:00Z");
+    assert!(assert_found(&env, "clock", "warn").contains("the clock went back"));
+    env.at("1970-01-01T00:01:00Z");
+    assert!(assert_found(&env, "clock", "warn").contains("1970"));
+    env.at(NOW);
+    assert_all_well(&env);
+}
+
+#[test]
+fn the_room_on_the_disk_is_told() {
+    let env = healthy();
+    let report = check(&env, &[]);
+    let detail = of(&report, "disk")["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("iB free at") && detail.contains(&env.workspace().display().to_string()),
+        "{detail}"
+    );
+}
+
+#[test]
+fn wrong_settings_are_one_critical_check_and_exit_78() {
+    let mut env = healthy();
+    env.set("TIMEZONE", "Mars/Olympus").set("AUTONOMY", "9");
+    let ran = env.health(&["check", "--json"]);
+    assert_eq!(ran.code, 78, "{ran:#?}");
+    let report = ran.json();
+    assert_eq!(report["status"], "critical");
+    let detail = of(&report, "configuration")["detail"].as_str().unwrap();
+    assert!(detail.contains("TIMEZONE") && detail.contains("AUTONOMY"), "{detail}");
+    let ran = env.health(&["status"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (78, ""));
+    assert!(ran.stderr.contains("TIMEZONE"));
+}
+
+#[test]
+fn the_command_line_teaches() {
+    let env = TestEnv::new();
+    let ran = env.health(&[]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("health check --dry-run"), "{}", ran.stderr);
+    assert!(env.health(&["--help"]).ok().stdout.contains("Exit codes"));
+    assert_eq!(env.health(&["mend"]).code, 2);
+}
+
+#[test]
+fn status_is_one_screen_of_what_is_so() {
+    let env = healthy();
+    env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"])
+        .ok();
+    let ran = env.health(&["status"]).ok();
+    for line in [
+        "last wake  0 s ago, done (1 message from the console)",
+        "now        asleep",
+        "queue      empty",
+        "reminder   Sun 2026-11-22 09:00 (in 18 h): stretch",
+        "outbox     everything is delivered",
+        "mind       offline",
+        "cost       0.00 of 5.00 USD today",
+    ] {
+        assert!(ran.stdout.contains(line), "{line} is missing in\n{}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("memory     main, as it should be; no remote; "));
+    let overview = env.health(&["status", "--json"]).ok().json();
+    assert_eq!(overview["last_wake"]["state"], "done");
+    assert_eq!(overview["git"]["commit"], env.git(&["rev-parse", "HEAD"]));
+    assert_eq!(overview["lock"]["is_held"], false);
+}

@@ -1,0 +1,556 @@
+//! Remotes of every kind, in every state: the memory gets there in the end, nothing is forced, and no answer waits for one.
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::support::{
+    env::{CHAT, Ran, Running, TestEnv, eventually},
+    git_http::GitHttp,
+    telegram::FakeTelegram,
+};
+
+const CONTEXT: &str = "memory/project-memory/context.md";
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+
+fn say(env: &TestEnv, text: &str) -> Ran {
+    env.wake(&["--once", "--say", text]).ok()
+}
+
+/// A world whose memory has gone to a bare repository by path.
+fn with_remote() -> (TestEnv, PathBuf) {
+    let mut env = TestEnv::new();
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    say(&env, "remember that tea is at five");
+    check_in_step(&env, &remote);
+    (env, remote)
+}
+
+#[track_caller]
+fn check_in_step(env: &TestEnv, remote: &Path) {
+    assert_eq!(
+        env.git_in(remote, &["rev-parse", "main"]),
+        env.git(&["rev-parse", "main"])
+    );
+}
+
+/// Somebody else's clone of the remote, as it is now.
+fn clone(env: &TestEnv, remote: &Path) -> PathBuf {
+    let dir = env.path("elsewhere");
+    fs::remove_dir_all(&dir).ok();
+    let [from, to] = [remote, &dir].map(|path| path.display().to_string());
+    env.git_in(&env.path(""), &["clone", "-q", &from, &to]);
+    dir
+}
+
+/// A person's commit from elsewhere, pushed.
+fn push_from(env: &TestEnv, dir: &Path, path: &str, change: impl FnOnce(String) -> String) -> String {
+    let old = fs::read_to_string(dir.join(path)).unwrap();
+    fs::write(dir.join(path), change(old)).unwrap();
+    env.git_in(dir, &["commit", "-qam", "From elsewhere"]);
+    env.git_in(dir, &["push", "-q", "origin", "main"]);
+    env.git_in(dir, &["rev-parse", "HEAD"])
+}
+
+/// Commits and a first clone by any kind of address.
+#[track_caller]
+fn check_round_trip(env: &mut TestEnv, url: &str, remote: &Path) {
+    env.set("REPO_URL", url);
+    let report = env
+        .wake(&["--once", "--json", "--say", "remember that tea is at five"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&report["answered"], &report["pushed"]),
+        (&1.into(), &true.into()),
+        "{report}"
+    );
+    check_in_step(env, remote);
+    let there = push_from(env, &clone(env, remote), CONTEXT, |text| text + "- coffee, too\n");
+    env.at("2026-11-21T15:00:00Z");
+    let report = env.once();
+    assert_eq!(report["outcome"], "worked", "{report}");
+    env.git(&["merge-base", "--is-ancestor", &there, "main"]);
+    assert!(env.memory(CONTEXT).ends_with("- coffee, too\n"));
+    check_in_step(env, remote);
+    // And once more from nothing.
+    fs::rename(env.brain(), env.path("old-brain")).unwrap();
+    say(env, "remember that Anna lives in Bonn");
+    assert!(env.memory(SEMANTIC).contains("tea is at five"));
+    check_in_step(env, remote);
+    env.check_sound();
+}
+
+#[test]
+fn a_remote_by_path() {
+    let mut env = TestEnv::new();
+    let remote = env.bare_remote("remote.git");
+    let url = format!("file://{}", remote.display());
+    check_round_trip(&mut env, &url, &remote);
+}
+
+/// An ssh server of our own on loopback: its own host key, and one person's key that it accepts.
+struct Sshd {
+    port: u16,
+    _server: Running,
+}
+
+impl Sshd {
+    const PROGRAM: &str = "/usr/sbin/sshd";
+
+    fn start(env: &TestEnv) -> Self {
+        let dir = env.path("ssh");
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+        for key in ["host", "person"] {
+            let path = dir.join(key).display().to_string();
+            env.run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path])
+                .ok();
+        }
+        fs::copy(dir.join("person.pub"), dir.join("authorized_keys")).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let at = dir.display();
+        let config = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized_keys\n\
+             PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+             PermitRootLogin prohibit-password\nSetEnv PATH={}\n",
+            std::env::var("PATH").unwrap()
+        );
+        fs::write(dir.join("sshd_config"), config).unwrap();
+        let host = fs::read_to_string(dir.join("host.pub")).unwrap();
+        fs::write(dir.join("known_hosts"), format!("[127.0.0.1]:{port} {host}")).unwrap();
+        let config = dir.join("sshd_config").display().to_string();
+        let server = env.start(Self::PROGRAM, &["-D", "-e", "-f", &config]);
+        eventually("the ssh server", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        Self { port, _server: server }
+    }
+
+    /// How the person tells ssh of their key.
+    fn command(env: &TestEnv, key: &str) -> String {
+        let at = env.path("ssh").display().to_string();
+        format!(
+            "ssh -F none -i {at}/{key} -o IdentitiesOnly=yes -o UserKnownHostsFile={at}/known_hosts -o BatchMode=yes"
+        )
+    }
+
+    fn url(&self, env: &TestEnv, remote: &Path) -> String {
+        let user = env.run("id", &["-un"]).ok().stdout;
+        format!("ssh://{}@127.0.0.1:{}{}", user.trim(), self.port, remote.display())
+    }
+}
+
+#[test]
+fn a_remote_by_ssh_with_the_persons_own_command_and_key() {
+    let mut env = TestEnv::new();
+    if !Path::new(Sshd::PROGRAM).exists() {
+        // `scripts/test` installs it where it can, and names this story as not run where it can't.
+        eprintln!("not run: {} is missing (install openssh-server)", Sshd::PROGRAM);
+        return;
+    }
+    // sshd wants its directory when it is started by root and by nobody else.
+    fs::create_dir_all("/run/sshd").ok();
+    let remote = env.bare_remote("remote.git");
+    let sshd = Sshd::start(&env);
+    let url = sshd.url(&env, &remote);
+    let command = Sshd::command(&env, "person");
+    env.set("GIT_SSH_COMMAND", &command);
+    check_round_trip(&mut env, &url, &remote);
+
+    // The same by git's configuration.
+    env.unset("GIT_SSH_COMMAND");
+    fs::write(
+        env.path("home/.gitconfig"),
+        format!("[core]\n\tsshCommand = {command}\n"),
+    )
+    .unwrap();
+    say(&env, "remember that the wifi code is 1234");
+    check_in_step(&env, &remote);
+
+    // A key that the server doesn't know: answered, committed, and the person is told what to mend.
+    let command = Sshd::command(&env, "host");
+    fs::write(
+        env.path("home/.gitconfig"),
+        format!("[core]\n\tsshCommand = {command}\n"),
+    )
+    .unwrap();
+    env.at("2026-11-21T16:00:00Z");
+    let ran = say(&env, "remember that Anna has a dog");
+    assert!(ran.stdout.contains("Remembered: Anna has a dog"), "{ran:#?}");
+    assert!(
+        ran.stdout.contains("wants other credentials") && ran.stdout.contains("Permission denied"),
+        "{ran:#?}"
+    );
+}
+
+const PASSWORD: &str = "hunter2-PassWord";
+
+/// Looks for the password in everything that a wake leaves, git's own configuration aside.
+#[track_caller]
+fn check_not_shown(env: &TestEnv, ran: &[Ran], telegram: &FakeTelegram) {
+    for ran in ran {
+        assert!(!format!("{ran:?}").contains(PASSWORD), "{ran:#?}");
+    }
+    let sent = format!("{:?}", telegram.sent());
+    assert!(!sent.contains(PASSWORD), "{sent}");
+    if env.brain().exists() {
+        assert!(!env.git(&["log", "--all", "-p"]).contains(PASSWORD));
+    }
+    for entry in fs::read_dir(env.workspace()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            let found = bytes
+                .windows(PASSWORD.len())
+                .any(|window| window == PASSWORD.as_bytes());
+            assert!(!found, "{} holds the password", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_remote_by_http_with_credentials_that_nobody_sees() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.bare_remote("remote.git");
+    env.git_in(&remote, &["config", "http.receivepack", "true"]);
+    let server = GitHttp::start(&env.path(""), "ann", PASSWORD);
+    let url = server.url(&format!("ann:{PASSWORD}"), "remote.git");
+    env.set("REVEILLE_LOG", "debug");
+
+    // First with a wrong password: no repository is made, the message stays.
+    env.set("REPO_URL", &server.url("ann:wrong", "remote.git"));
+    let refused = env.wake(&["--once", "--say", "remember that pi is 3"]);
+    assert_eq!(refused.code, 1, "{refused:#?}");
+    assert!(
+        refused.stderr.contains("the remote wants other credentials"),
+        "{refused:#?}"
+    );
+    assert!(!format!("{refused:?}").contains("ann:wrong"), "{refused:#?}");
+    assert!(!env.brain().exists());
+    env.execute("DELETE FROM incoming_messages");
+
+    check_round_trip(&mut env, &url, &remote);
+    assert!(server.requests() > 4);
+
+    // What is said with the password in it, and a failure that git words with its address.
+    env.receive(CHAT, &format!("remember that my git password is {PASSWORD}"));
+    let said = env.wake(&["--once"]).ok();
+    drop(server);
+    env.at("2026-11-22T15:00:00Z");
+    let dead = env.wake(&["--once", "--say", "remember that Anna has a dog"]).ok();
+    assert!(dead.stderr.contains("can't be reached"), "{dead:#?}");
+    let log = env.wake(&["log"]).ok();
+    let error: String = env.query("SELECT group_concat(error) FROM upkeep");
+    assert!(error.contains("127.0.0.1") && !error.contains(PASSWORD), "{error}");
+    env.execute("UPDATE incoming_messages SET message_text = '' WHERE message_text LIKE '%password%'; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+    check_not_shown(&env, &[refused, said, dead, log], &telegram);
+}
+
+/// An address on which nothing listens.
+fn dead_url() -> String {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    format!("http://127.0.0.1:{port}/remote.git")
+}
+
+#[test]
+fn a_dead_remote_delays_no_answer_and_gets_everything_later() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.bare_remote("remote.git");
+    let url = remote.display().to_string();
+    env.set("REPO_URL", &url);
+    env.once();
+    env.unset("REPO_URL");
+    env.git(&["remote", "set-url", "origin", &dead_url()]);
+    env.at("2026-11-21T14:31:00Z");
+    env.receive(CHAT, "remember that tea is at five");
+    let report = env.once();
+    assert_eq!(
+        (&report["outcome"], &report["answered"]),
+        (&"worked".into(), &1.into()),
+        "{report}"
+    );
+    assert_eq!(report["pushed"], false);
+    assert_eq!(telegram.sent().len(), 1, "trouble with the network is nothing to tell");
+    assert_eq!(env.git(&["rev-list", "--count", "origin/main..main"]), "1");
+
+    // It is back, but the back-off hasn't ended: nothing is due.
+    env.git(&["remote", "set-url", "origin", &url]);
+    env.at("2026-11-21T14:31:05Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-21T14:32:00Z");
+    let report = env.once();
+    assert_eq!(
+        (&report["outcome"], &report["pushed"]),
+        (&"worked".into(), &true.into()),
+        "{report}"
+    );
+    check_in_step(&env, &remote);
+    env.at("2026-11-21T14:33:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+/// The bound is 20 s each for fetch and push.
+#[test]
+fn a_remote_that_never_answers_is_given_up_in_time() {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    env.once();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/remote.git", listener.local_addr().unwrap());
+    env.git(&["remote", "add", "origin", &url]);
+    // Before the next fetch is due, so that the push alone hangs, after the answer.
+    env.execute("INSERT INTO upkeep (name, last_ok_at, not_before) VALUES ('fetch', '2026-11-21T14:00:00.000Z', '2026-11-21T15:00:00.000Z'),
+        ('push', NULL, NULL)");
+    env.execute("UPDATE upkeep SET not_before = '2026-11-21T14:00:01.000Z' WHERE name = 'push'");
+    env.receive(CHAT, "remember that tea is at five");
+    let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json"]);
+    eventually("the answer, while the push hangs", || telegram.sent().len() == 1);
+    let report = wake.end().ok().json();
+    assert_eq!(
+        (&report["outcome"], &report["pushed"]),
+        (&"worked".into(), &false.into()),
+        "{report}"
+    );
+    let error: String = env.query("SELECT error FROM upkeep WHERE name = 'push'");
+    assert!(
+        error.contains("in time") || error.contains("can't be reached"),
+        "{error}"
+    );
+    drop(listener);
+    env.check_sound();
+}
+
+#[test]
+fn a_remote_that_refuses_is_told_of_once() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.once();
+    let hook = remote.join("hooks/pre-receive");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\necho 'the quota is used up' >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    for (minute, text) in [(1, "tea is at five"), (10, "Anna has a dog"), (40, "Bob has a cat")] {
+        env.at(&format!("2026-11-21T14:{minute:02}:00Z"));
+        env.receive(CHAT, &format!("remember that {text}"));
+        assert_eq!(env.once()["answered"], 1);
+    }
+    env.at("2026-11-21T15:40:00Z");
+    env.once();
+    let sent: Vec<_> = telegram.sent().into_iter().map(|sent| sent.visible).collect();
+    let told: Vec<_> = sent
+        .iter()
+        .filter(|text| text.contains("the quota is used up"))
+        .collect();
+    assert_eq!(told.len(), 1, "{sent:#?}");
+    assert!(told[0].contains("Everything is committed here"), "{told:#?}");
+    assert_eq!(sent.len(), 4, "{sent:#?}");
+
+    fs::remove_file(hook).unwrap();
+    env.at("2026-11-21T18:00:00Z");
+    assert_eq!(env.once()["pushed"], true);
+    check_in_step(&env, &remote);
+}
+
+#[test]
+fn a_remote_that_moved_is_merged_and_never_forced() {
+    let (mut env, remote) = with_remote();
+    let there = push_from(&env, &clone(&env, &remote), CONTEXT, |text| text + "- coffee, too\n");
+    // Ours is ahead before theirs is known: the push finds out.
+    env.at("2026-11-21T14:01:00Z");
+    env.execute("UPDATE upkeep SET not_before = '2026-11-21T14:01:30.000Z' WHERE name = 'fetch'");
+    let report = env
+        .wake(&["--once", "--json", "--say", "remember that Anna has a dog"])
+        .ok()
+        .json();
+    assert_eq!(report["pushed"], true, "{report}");
+    let ours = report["commit"].as_str().unwrap().to_owned();
+    for commit in [&there, &ours] {
+        env.git_in(&remote, &["merge-base", "--is-ancestor", commit, "main"]);
+    }
+    check_in_step(&env, &remote);
+    assert!(env.memory(CONTEXT).ends_with("- coffee, too\n"));
+    assert!(env.memory(SEMANTIC).contains("Anna has a dog"));
+    assert_eq!(env.git(&["status", "--short"]), "");
+    env.check_sound();
+}
+
+#[test]
+fn where_both_sides_changed_the_same_section_the_person_wins_and_ours_stays_visible() {
+    let (mut env, remote) = with_remote();
+    let add = |text: &str| format!("\n## Paint the shed\n- status: active\n- next: {text}\n");
+    env.write_memory(
+        "memory/project-memory/active.md",
+        &(env.memory("memory/project-memory/active.md") + &add("buy paint")),
+    );
+    env.git(&["commit", "-qam", "A task"]);
+    env.once();
+    check_in_step(&env, &remote);
+    let elsewhere = clone(&env, &remote);
+    push_from(&env, &elsewhere, "memory/project-memory/active.md", |text| {
+        text.replace("buy paint", "choose a colour")
+    });
+    // A commit of the wake's own that changes the same line.
+    let ours = env
+        .memory("memory/project-memory/active.md")
+        .replace("buy paint", "borrow a ladder");
+    env.write_memory("memory/project-memory/active.md", &ours);
+    env.git(&[
+        "commit",
+        "-qam",
+        "Wake: a next step",
+        "--author",
+        "Reveille <reveille@localhost>",
+    ]);
+    env.at("2026-11-21T14:45:00Z");
+    env.once();
+    check_in_step(&env, &remote);
+    let merged = env.memory("memory/project-memory/active.md");
+    assert!(merged.contains("- next: choose a colour\n"), "{merged}");
+    assert!(merged.contains("borrow a ladder"), "{merged}");
+    assert!(!merged.contains("<<<<<<<"), "{merged}");
+    assert_eq!(merged.matches("## Paint the shed").count(), 1, "{merged}");
+    env.check_sound();
+}
+
+#[test]
+fn a_remote_that_went_back_is_not_followed_and_not_pushed_to() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.once();
+    env.receive(CHAT, "remember that tea is at five");
+    env.once();
+    check_in_step(&env, &remote);
+    let lost = env.git(&["rev-parse", "main"]);
+    let back = env.git(&["rev-parse", "main~1"]);
+    env.git_in(&remote, &["update-ref", "refs/heads/main", &back]);
+    for at in ["2026-11-21T14:45:00Z", "2026-11-21T16:45:00Z"] {
+        env.at(at);
+        env.receive(CHAT, &format!("remember that it was {at}"));
+        let report = env.once();
+        assert_eq!(
+            (&report["answered"], &report["pushed"]),
+            (&1.into(), &false.into()),
+            "{report}"
+        );
+    }
+    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), back, "nothing is forced");
+    env.git(&["merge-base", "--is-ancestor", &lost, "main"]);
+    assert_eq!(env.git(&["rev-parse", &format!("refs/reveille/rescue/{lost}")]), lost);
+    let sent: Vec<_> = telegram.sent().into_iter().map(|sent| sent.visible).collect();
+    let told: Vec<_> = sent
+        .iter()
+        .filter(|text| text.contains("refs/reveille/rescue/"))
+        .collect();
+    assert_eq!(told.len(), 1, "{sent:#?}");
+
+    // The person decides to bring it back.
+    env.git(&["push", "-q", "origin", "main"]);
+    env.at("2026-11-22T16:45:00Z");
+    env.once();
+    env.receive(CHAT, "remember that all is well");
+    assert_eq!(env.once()["pushed"], true);
+    check_in_step(&env, &remote);
+}
+
+#[test]
+fn an_empty_remote_gets_the_templates_as_its_first_commit() {
+    let mut env = TestEnv::new();
+    let remote = env.path("trunk.git");
+    env.git_in(
+        &env.path(""),
+        &["init", "-q", "--bare", "-b", "trunk", &remote.display().to_string()],
+    );
+    env.set("REPO_URL", &remote.display().to_string());
+    env.wake(&["--once"]).ok();
+    assert_eq!(
+        env.git_in(&remote, &["log", "--format=%an <%ae> %s", "trunk"]),
+        "Reveille <reveille@localhost> A fresh memory, from the templates"
+    );
+    let files = env.git_in(&remote, &["ls-tree", "-r", "--name-only", "trunk"]);
+    for file in ["claude.md", CONTEXT, SEMANTIC, "skills/weekly-review/SKILL.md"] {
+        assert!(files.lines().any(|line| line == file), "{file} is missing in {files}");
+    }
+    say(&env, "remember that tea is at five");
+    assert_eq!(
+        env.git_in(&remote, &["rev-parse", "trunk"]),
+        env.git(&["rev-parse", "HEAD"])
+    );
+    assert_eq!(
+        env.git_in(&remote, &["for-each-ref", "--format=%(refname)"]),
+        "refs/heads/trunk"
+    );
+}
+
+#[test]
+fn a_repo_url_that_is_not_origin_is_a_wrong_setting() {
+    let (mut env, remote) = with_remote();
+    let other = env.bare_remote("other.git");
+    env.set("REPO_URL", &other.display().to_string());
+    let ran = env.wake(&["--once", "--say", "remember that Anna has a dog"]);
+    assert_eq!(ran.code, 78, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("REPO_URL is") && ran.stderr.contains("git remote set-url origin"),
+        "{ran:#?}"
+    );
+    assert_eq!(env.queued().len(), 1);
+    assert_eq!(env.git_in(&other, &["for-each-ref"]), "");
+    let ran = env.wake(&["--once", "--json"]);
+    assert_eq!((ran.code, &ran.json()["outcome"]), (78, &"failed".into()));
+    env.set("REPO_URL", &remote.display().to_string());
+    assert_eq!(env.once()["answered"], 1);
+    check_in_step(&env, &remote);
+}
+
+#[test]
+fn a_remote_that_is_out_of_reach_at_the_first_run_leaves_nothing_but_the_queue() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.path("later.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.receive(CHAT, "remember that tea is at five");
+    for _ in 0..2 {
+        let ran = env.wake(&["--once"]);
+        assert_eq!(ran.code, 1, "{ran:#?}");
+        assert!(
+            ran.stderr.contains("couldn't be cloned") && ran.stderr.contains("stays queued"),
+            "{ran:#?}"
+        );
+        assert!(!env.brain().exists());
+        let mut left: Vec<_> = fs::read_dir(env.workspace())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        left.retain(|name| !name.to_string_lossy().starts_with("messages.db"));
+        assert_eq!(left, [".wake-lock"]);
+        assert_eq!(env.queued().len(), 1);
+        assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 0);
+    }
+    env.bare_remote("later.git");
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(telegram.sent().len(), 1);
+    check_in_step(&env, &remote);
+    env.check_sound();
+}
+
+#[test]
+fn a_remote_that_is_named_later_is_adopted() {
+    let mut env = TestEnv::new();
+    say(&env, "remember that tea is at five");
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    say(&env, "remember that Anna has a dog");
+    check_in_step(&env, &remote);
+    env.check_sound();
+}

@@ -9,11 +9,6 @@ use crate::process::{self, ProcessError};
 const MAX_FSCK_LINES: usize = 5;
 
 impl Repo {
-    /// Whether a killed run left a commit half done; [`Repo::finish_interrupted`] does the rest.
-    pub fn is_interrupted(&self) -> bool {
-        self.note().exists()
-    }
-
     /// Lock files in the git directory while no `git` works here. A young one may still be somebody's:
     /// [`Repo::remove_stale_locks`] only removes those that nobody can hold.
     pub fn unheld_locks(&self) -> Vec<PathBuf> {

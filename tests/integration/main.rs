@@ -15,6 +15,8 @@ mod model_anthropic;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod units;

@@ -47,7 +47,7 @@ pub struct Brief<'a> {
     pub tz: Tz,
     /// Why it is due, for people.
     pub reasons: &'a [String],
-    /// What happened without the mind: reminders fired, repairs.
+    /// What was done for these messages before, by a wake that was given up.
     pub done_already: &'a [String],
     /// Commits of people since the last wake.
     pub person_commits: &'a [(String, String)],
@@ -159,7 +159,7 @@ fn situation(brief: &Brief<'_>) -> String {
         escape(&brief.reasons.join("; "))
     );
     for done in brief.done_already {
-        text.push_str(&format!("\nAlready done in this wake, without you: {}", escape(done)));
+        text.push_str(&format!("\nAlready done, not to be done again: {}", escape(done)));
     }
     for (id, subject) in brief.person_commits {
         text.push_str(&format!(

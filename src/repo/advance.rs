@@ -318,7 +318,7 @@ impl Repo {
             .map_err(RepoError::io("syncing", &objects))
     }
 
-    pub(super) fn note(&self) -> PathBuf {
+    fn note(&self) -> PathBuf {
         self.private.join("move.json")
     }
 

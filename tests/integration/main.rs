@@ -13,6 +13,20 @@ mod git;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod mind;
+#[cfg(test)]
+mod mind_due;
+#[cfg(test)]
+mod mind_resume;
+#[cfg(test)]
+mod mind_safety;
+#[cfg(test)]
+mod mind_tools;
+#[cfg(test)]
+mod mind_trouble;
+#[cfg(test)]
+mod mind_turns;
+#[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
 mod remote;

@@ -7,6 +7,8 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;

@@ -33,6 +33,7 @@ fn said(messages: &[Incoming]) -> Entry {
     Entry::Said {
         raw: brief::joined(&messages.iter().collect::<Vec<_>>(), now, Tz::Europe__Berlin),
         messages: messages.iter().map(|message| message.id).collect(),
+        handles: Vec::new(),
     }
 }
 
@@ -83,7 +84,11 @@ impl Talk {
                         closed,
                     });
                 }
-                Step::Say(raw) => self.cycle.apply(&Entry::Said { raw, messages: vec![] }),
+                Step::Say(raw) => self.cycle.apply(&Entry::Said {
+                    raw,
+                    messages: vec![],
+                    handles: vec![],
+                }),
                 Step::Join => return,
                 other => panic!("{other:?}"),
             }

@@ -86,3 +86,210 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock) -> Pa
         Err(SendError::Never { why }) => PartOutcome::Failed(why),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, collections::VecDeque};
+
+    use chrono::{DateTime, Utc};
+
+    use super::*;
+    use crate::{
+        channel::{Form, SendFuture, Sent, TypingFuture},
+        clock::parse_time,
+        queue::NewOutgoing,
+    };
+
+    /// A door that answers as it was told to, and fails a test that asks it more often.
+    #[derive(Default)]
+    struct Door {
+        answers: RefCell<VecDeque<Result<Sent, SendError>>>,
+        got: RefCell<Vec<Outgoing>>,
+    }
+
+    impl Channel for Door {
+        fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
+            self.got.borrow_mut().push(part.clone());
+            let answer = self.answers.borrow_mut().pop_front().expect("an unexpected send");
+            Box::pin(async { answer })
+        }
+
+        fn typing<'a>(&'a self, _: i64, _: Option<i64>) -> TypingFuture<'a> {
+            panic!("nobody types here")
+        }
+    }
+
+    struct At(DateTime<Utc>);
+
+    impl Clock for At {
+        fn now(&self) -> DateTime<Utc> {
+            self.0
+        }
+    }
+
+    struct Scene {
+        store: Store,
+        door: Door,
+        clock: At,
+        _dir: tempfile::TempDir,
+    }
+
+    fn sent() -> Result<Sent, SendError> {
+        Ok(Sent {
+            message_id: 5,
+            form: Form::Html,
+        })
+    }
+
+    impl Scene {
+        fn new(answers: impl IntoIterator<Item = Result<Sent, SendError>>) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            Self {
+                store: Store::open(&dir.path().join("messages.db")).unwrap(),
+                door: Door {
+                    answers: RefCell::new(answers.into_iter().collect()),
+                    ..Door::default()
+                },
+                clock: At(parse_time("2026-11-21T14:00:00Z").unwrap()),
+                _dir: dir,
+            }
+        }
+
+        fn plan(&mut self, chat_id: i64, text: &str) -> i64 {
+            let message = NewOutgoing {
+                chat_id,
+                text: text.to_owned(),
+                kind: "reply".to_owned(),
+                reply_to: Some(100),
+                ..NewOutgoing::default()
+            };
+            self.store.plan_message(&message, self.clock.now()).unwrap().unwrap()
+        }
+
+        fn deliver(&mut self, only: Option<&[i64]>) -> Delivered {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let me = Identity::current();
+            let delivery = deliver(&mut self.store, &self.door, only, &me, &self.clock);
+            let delivered = runtime.block_on(delivery).unwrap();
+            assert!(self.door.answers.borrow().is_empty(), "more was expected to be sent");
+            delivered
+        }
+
+        fn got(&self) -> Vec<String> {
+            self.door.got.borrow().iter().map(|part| part.plain.clone()).collect()
+        }
+
+        fn pass(&mut self, seconds: i64) {
+            self.clock.0 += TimeDelta::seconds(seconds);
+        }
+
+        fn state(&self) -> (String, u64) {
+            let left = self.store.undelivered().unwrap();
+            let wait = left[0].not_before.as_deref().and_then(parse_time);
+            let seconds = wait.map_or(0, |at| (at - self.clock.now()).num_seconds().unsigned_abs());
+            (left[0].state.clone(), seconds)
+        }
+    }
+
+    #[test]
+    fn what_is_planned_is_sent_once_with_its_formatting() {
+        let mut scene = Scene::new([sent(), sent()]);
+        scene.plan(7, "**one**");
+        scene.plan(8, "two");
+        assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
+        assert_eq!(scene.got(), ["one", "two"]);
+        let first = scene.door.got.borrow()[0].clone();
+        assert_eq!(
+            (first.chat_id, first.reply_to, first.html.as_str()),
+            (7, Some(100), "<b>one</b>")
+        );
+        assert_eq!(scene.deliver(None), Delivered::default());
+        assert_eq!(scene.store.undelivered().unwrap(), []);
+    }
+
+    #[test]
+    fn a_wait_that_is_asked_for_is_kept_in_full_and_not_slept_through() {
+        let later = SendError::Later {
+            after: Duration::from_secs(37),
+            why: "Too Many Requests: retry after 37".to_owned(),
+        };
+        let mut scene = Scene::new([Err(later), sent()]);
+        scene.plan(7, "one");
+        scene.plan(7, "two");
+        scene.plan(8, "elsewhere");
+        assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
+        assert_eq!(scene.state(), ("planned".to_owned(), 37));
+        scene.pass(36);
+        assert_eq!(scene.deliver(None), Delivered::default());
+        scene.pass(1);
+        scene.door.answers.borrow_mut().extend([sent(), sent()]);
+        assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
+        assert_eq!(scene.got(), ["one", "elsewhere", "one", "two"]);
+    }
+
+    #[test]
+    fn a_dead_network_is_tried_less_and_less() {
+        let dead = || {
+            Err(SendError::NotSent {
+                why: "no route".to_owned(),
+            })
+        };
+        let mut scene = Scene::new([dead()]);
+        scene.plan(7, "one");
+        scene.deliver(None);
+        assert_eq!(scene.state(), ("planned".to_owned(), 30));
+        scene.pass(30);
+        scene.door.answers.borrow_mut().push_back(dead());
+        scene.deliver(None);
+        assert_eq!(scene.state(), ("planned".to_owned(), 60));
+        assert_eq!(scene.store.undelivered().unwrap()[0].error.as_deref(), Some("no route"));
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_repeated_by_the_next_wake_with_a_mark_and_only_once() {
+        let doubt = || {
+            Err(SendError::Ambiguous {
+                why: "connection reset".to_owned(),
+            })
+        };
+        let mut scene = Scene::new([doubt()]);
+        scene.plan(7, "one");
+        assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
+        assert_eq!(scene.deliver(None), Delivered::default(), "not by this one");
+        let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
+        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 1);
+        scene.door.answers.borrow_mut().push_back(doubt());
+        scene.deliver(None);
+        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 0);
+        assert_eq!(scene.deliver(None), Delivered::default());
+        let got = scene.got();
+        assert_eq!(got[0], "one");
+        assert!(got[1].starts_with("one\n\n↻ This may be a repeat"), "{}", got[1]);
+        assert_eq!(got.len(), 2);
+        assert_eq!(scene.state().0, "unknown");
+    }
+
+    #[test]
+    fn what_will_never_be_taken_fails_with_its_reason() {
+        let never = SendError::Never {
+            why: "Forbidden: bot was blocked by the user".to_owned(),
+        };
+        let mut scene = Scene::new([Err(never), sent()]);
+        scene.plan(7, "one");
+        scene.plan(7, "two");
+        assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
+        let left = scene.store.undelivered().unwrap();
+        assert_eq!(left[0].state, "failed");
+        assert_eq!(left[0].error.as_deref(), Some("Forbidden: bot was blocked by the user"));
+    }
+
+    #[test]
+    fn a_choice_of_messages_leaves_the_others() {
+        let mut scene = Scene::new([sent()]);
+        scene.plan(7, "waits for its wake");
+        let answer = scene.plan(7, "a command's answer");
+        assert_eq!(scene.deliver(Some(&[answer])), Delivered { sent: 1, left: 0 });
+        assert_eq!(scene.got(), ["a command's answer"]);
+        assert_eq!(scene.deliver(Some(&[])), Delivered::default());
+    }
+}

@@ -36,6 +36,7 @@ impl Wake<'_> {
         let documents = Documents::new(repo.root(), self.store.staged(&cycle.id)?);
         let (skills, problems) = skills(&documents);
         account.notes.extend(problems);
+        account.notes.extend(unreadable(repo));
         let since = day_begin(now, config.timezone);
         Ok(World {
             wake_id: cycle.id.clone(),
@@ -124,6 +125,20 @@ impl Wake<'_> {
         }
         Ok(done)
     }
+}
+
+/// Notes on documents that are there and can't be read as text.
+fn unreadable(repo: &Repo) -> Vec<String> {
+    let documents = [
+        memory::CONTEXT,
+        memory::ACTIVE,
+        memory::BACKLOG,
+        memory::WORKING_MEMORY,
+        memory::SEMANTIC_MEMORY,
+        memory::EPISODIC_MEMORY,
+    ];
+    let errors = documents.iter().filter_map(|path| repo.check_writable(path).err());
+    errors.map(|error| format!("Could not be read: {error}.")).collect()
 }
 
 /// The skills that can be read, and notes on those that can't.

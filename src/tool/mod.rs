@@ -111,7 +111,10 @@ impl Tool {
         effect: Effect,
         run: fn(&A, &World) -> Outcome,
     ) -> Self {
-        let mut schema = schemars::schema_for!(A).to_value();
+        // Written out in place: a definition elsewhere is one more thing to be misread.
+        let inline =
+            schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+        let mut schema = inline.into_generator().into_root_schema_for::<A>().to_value();
         if let Some(object) = schema.as_object_mut() {
             object.remove("$schema");
             object.remove("title");
@@ -157,7 +160,7 @@ impl Registry {
     /// The offline mind's: the standard ones, and one to keep what it can't answer.
     pub fn offline() -> Self {
         let mut registry = Self::standard();
-        registry.tools.extend([keep::tool(), read::quote()]);
+        registry.tools.extend([keep::tool(), read::quote(), read::recall()]);
         registry
     }
 

@@ -4,10 +4,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
-use crate::memory::search::{self, Hit};
+use crate::memory::{
+    DocKind,
+    search::{self, Hit},
+};
 
 /// Lines that one `memory_read` shows at most.
 const MAX_LINES: usize = 400;
+/// Hits that are quoted about one topic at most.
+const MAX_RECALLED: usize = 10;
 /// Hits that one search shows at most.
 const MAX_HITS: usize = 20;
 
@@ -73,6 +78,32 @@ pub(super) fn quote() -> Tool {
                 }
                 _ => Err(Refusal::because("Nothing that is stored answers this.")),
             }
+        },
+    )
+}
+
+/// The offline mind's answer to "what do you know about …": facts, context and tasks; the log only when these are silent.
+pub(super) fn recall() -> Tool {
+    Tool::new(
+        "recall",
+        "Quote what is stored about a topic.",
+        Effect::Read,
+        |args: &Search, world| {
+            let topic = words(&args.query, "query", 500)?;
+            let (log, known): (Vec<_>, Vec<_>) = documents(world)
+                .into_iter()
+                .partition(|(path, _)| DocKind::of(path) == DocKind::Log);
+            let hits = [known, log]
+                .iter()
+                .map(|documents| search::search(&borrowed(documents), &topic, MAX_RECALLED))
+                .find(|hits| !hits.is_empty());
+            Ok(Done::told(match hits {
+                Some(hits) => {
+                    let lines: Vec<_> = hits.iter().map(quoted).collect();
+                    format!("About {topic}:\n{}", lines.join("\n"))
+                }
+                None => format!("Nothing is stored about {topic}."),
+            }))
         },
     )
 }

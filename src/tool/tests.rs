@@ -1,1 +1,118 @@
+//! Every tool: a good call, each bad argument, its limits. Tools are values in and values out, so a test looks at what a call
+//! would change.
 
+mod definitions;
+mod memory;
+mod reminders;
+mod speaking;
+mod tasks;
+
+use std::collections::BTreeSet;
+
+use chrono_tz::Tz;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    clock::parse_time,
+    queue::{NewOutgoing, StagedFile},
+};
+
+/// A world in a temporary directory: Saturday, 15:00 in Berlin, chat 7 asks with message 41.
+pub(super) struct Scene {
+    pub(super) world: World,
+    dir: tempfile::TempDir,
+}
+
+impl Scene {
+    pub(super) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let world = World {
+            wake_id: "20261121T140000Z-812".to_owned(),
+            mind: "offline".to_owned(),
+            now: parse_time("2026-11-21T14:00:00Z").unwrap(),
+            tz: Tz::Europe__Berlin,
+            chat: Some(Chat {
+                id: 7,
+                thread_id: Some(3),
+                reply_to: Some(100),
+            }),
+            open_messages: vec![41],
+            replies: 0,
+            owner_chat_id: 7,
+            told_keys: BTreeSet::new(),
+            told_today: 0,
+            tell_per_day: 3,
+            quiet_hours: None,
+            reminders: Vec::new(),
+            documents: Documents::new(dir.path(), Vec::new()),
+            skills: Vec::new(),
+        };
+        Self { world, dir }
+    }
+
+    /// The same with a file of the memory.
+    pub(super) fn with(self, path: &str, text: &str) -> Self {
+        let full = self.dir.path().join(path);
+        std::fs::create_dir_all(full.parent().unwrap()).unwrap();
+        std::fs::write(full, text).unwrap();
+        self
+    }
+
+    pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
+        self.dir.path().join(path)
+    }
+
+    pub(super) fn call(&self, name: &str, input: &Value) -> Outcome {
+        Registry::offline().call(name, &input.to_string(), &self.world)
+    }
+
+    #[track_caller]
+    pub(super) fn done(&self, name: &str, input: &Value) -> Done {
+        self.call(name, input).unwrap_or_else(|refusal| panic!("{refusal}"))
+    }
+
+    /// What a refused call says.
+    #[track_caller]
+    pub(super) fn refused(&self, name: &str, input: &Value) -> String {
+        match self.call(name, input) {
+            Err(refusal) => refusal.0,
+            Ok(done) => panic!("{done:?}"),
+        }
+    }
+
+    /// Carries a call's files out, as the cycle would.
+    #[track_caller]
+    pub(super) fn act(&mut self, name: &str, input: &Value) -> Done {
+        let done = self.done(name, input);
+        for change in &done.changes {
+            if let Change::File(file) = change {
+                self.world.documents.apply(file);
+            }
+        }
+        done
+    }
+}
+
+/// The files that a call would write.
+pub(super) fn files(done: &Done) -> Vec<&StagedFile> {
+    done.changes
+        .iter()
+        .filter_map(|change| match change {
+            Change::File(file) => Some(file),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The message that a call would send.
+#[track_caller]
+pub(super) fn sent(done: &Done) -> &NewOutgoing {
+    done.changes
+        .iter()
+        .find_map(|change| match change {
+            Change::Send(message) => Some(message),
+            _ => None,
+        })
+        .unwrap()
+}

@@ -7,6 +7,8 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;
@@ -28,6 +30,8 @@ mod mind_turns;
 mod model_anthropic;
 #[cfg(test)]
 mod remote;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -108,7 +108,14 @@ fn parts(id: &str, command: Command) -> Vec<Part> {
         ),
         Command::TaskList { backlog: false } => look("", "task_list", json!({"list": "active"}), "Active tasks:"),
         Command::TaskList { backlog: true } => look("", "task_list", json!({"list": "backlog"}), "Backlog:"),
-        Command::Know { topic } => look("", "memory_search", json!({"query": topic}), &format!("About {topic}:")),
+        Command::Know { topic } => Part::Call {
+            id: id.to_owned(),
+            tool: "recall",
+            input: json!({"query": topic}),
+            step: None,
+            lead: None,
+            keep_on_failure: false,
+        },
         Command::Status => {
             return vec![
                 Part::Say("I am here, working without a mind (offline).".to_owned()),

@@ -98,6 +98,11 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
         return Some((Draft::every(Every::Months(n * 3)), end));
     }
     let (unit, end) = unit_of_time(after)?;
+    if let Unit::Days(weeks @ (7 | 14)) = unit
+        && let Some((on, end)) = on_weekdays(end)
+    {
+        return Some(with_part(Draft::every(Every::Weeks(n * weeks / 7, on)), end));
+    }
     let every = match unit {
         Unit::Seconds(seconds) => Every::Minutes(Some(seconds / 60 * n).filter(|minutes| *minutes > 0)?),
         Unit::Days(7) => Every::Weeks(n, WeekdaySet::EMPTY),
@@ -107,6 +112,14 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
         Unit::Months(months) => Every::Months(months * n),
     };
     Some((Draft::every(every), end))
+}
+
+/// After "every 2 weeks": "on Monday and Thursday", "on weekdays".
+fn on_weekdays(end: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
+    let days = end.phrase("on")?;
+    days.lookup(SETS)
+        .or_else(|| days.lookup(PLURAL_SETS))
+        .or_else(|| weekday_list(days, |day| day.weekday_or_short().or_else(|| day.weekdays())))
 }
 
 fn step(after: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {

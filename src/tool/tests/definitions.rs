@@ -1,0 +1,142 @@
+use super::*;
+
+fn definitions(registry: &Registry) -> Vec<Value> {
+    serde_json::from_str(&registry.definitions()).unwrap()
+}
+
+fn names(registry: &Registry) -> Vec<String> {
+    definitions(registry)
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
+    insta::assert_snapshot!(
+        names(&Registry::standard()).join(" "),
+        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill"
+    );
+    let offline = names(&Registry::offline());
+    assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
+}
+
+#[test]
+fn every_definition_is_what_the_api_takes() {
+    let mut seen = BTreeSet::new();
+    for tool in definitions(&Registry::offline()) {
+        let name = tool["name"].as_str().unwrap();
+        assert!((1..=64).contains(&name.len()), "{name}");
+        assert!(
+            name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)),
+            "{name}"
+        );
+        assert!(seen.insert(name.to_owned()), "{name} is there twice");
+        assert!(tool["description"].as_str().unwrap().len() >= 20, "{name}");
+        let schema = &tool["input_schema"];
+        assert_eq!(schema["type"], "object", "{name}");
+        assert_eq!(schema["additionalProperties"], false, "{name}");
+        assert!(
+            schema.get("$schema").is_none() && schema.get("title").is_none(),
+            "{name}"
+        );
+        let text = schema.to_string();
+        assert!(!text.contains("$ref") && !text.contains("$defs"), "{name}: {text}");
+        for (property, described) in schema["properties"].as_object().into_iter().flatten() {
+            assert!(
+                described["description"].as_str().is_some_and(|text| text.len() > 5),
+                "{name}.{property}: {described}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_definitions_are_the_same_to_the_byte_each_time() {
+    assert_eq!(Registry::standard().definitions(), Registry::standard().definitions());
+}
+
+/// Words in backquotes that could be tools: lower case letters and underscores.
+fn quoted_names(text: &str) -> BTreeSet<String> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted
+        .filter(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_standing_orders_name_every_tool_and_no_other() {
+    let orders = quoted_names(include_str!("../../../claude.md"));
+    let tools: BTreeSet<String> = names(&Registry::standard()).into_iter().collect();
+    assert_eq!(orders, tools);
+}
+
+#[test]
+fn skills_name_only_tools_that_there_are() {
+    let tools: BTreeSet<String> = names(&Registry::standard()).into_iter().collect();
+    for text in [
+        include_str!("../../../skills/memory-consolidation/SKILL.md"),
+        include_str!("../../../skills/weekly-review/SKILL.md"),
+    ] {
+        let named = quoted_names(text);
+        let with_underscore = named.iter().filter(|name| name.contains('_'));
+        let unknown: Vec<_> = with_underscore.filter(|name| !tools.contains(*name)).collect();
+        assert_eq!(unknown, [""; 0]);
+    }
+}
+
+#[test]
+fn anything_wrong_with_a_call_is_a_refusal_that_helps() {
+    let scene = Scene::new();
+    let registry = Registry::standard();
+    let refused = |name: &str, input: &str| registry.call(name, input, &scene.world).unwrap_err().0;
+    assert!(refused("run_shell", "{}").starts_with("There is no tool named \"run_shell\". There are: plan, reply,"));
+    for input in [
+        "",
+        "null",
+        "[]",
+        "{",
+        "\"text\"",
+        r#"{"text":1}"#,
+        r#"{"text":"a","more":1}"#,
+        r#"{"text":"a","text":"b"}"#,
+    ] {
+        let why = refused("reply", input);
+        assert!(
+            why.starts_with("The arguments don't fit reply: ") && why.ends_with("Nothing was done."),
+            "{input}: {why}"
+        );
+    }
+    assert!(
+        registry.call("task_list", "", &scene.world).is_ok(),
+        "no arguments at all are an empty object"
+    );
+    assert!(refused("reminder_list", r#"{"x":1}"#).contains("unknown field"));
+}
+
+#[test]
+fn a_long_outcome_is_cut_at_a_line_and_said_to_be() {
+    let facts = "- a fact that is kept for good\n".repeat(300);
+    let scene = Scene::new().with("memory/agent-memory/semantic-memory.md", &"- x\n".repeat(401));
+    let long = "ü".repeat(200);
+    let scene = scene.with("memory/project-memory/context.md", &format!("{long}\n").repeat(300));
+    let done = scene.done("memory_read", &json!({"path": "memory/project-memory/context.md"}));
+    assert!(done.content.len() <= MAX_OUTCOME_BYTES + 100);
+    assert!(done.content.contains("\n(Cut here: ") && done.content.ends_with("Ask for a part of it.)"));
+    assert_eq!(bounded(facts.clone()), facts);
+}
+
+#[test]
+fn risk_and_effect_are_declared_for_the_policy() {
+    let registry = Registry::offline();
+    let once: Vec<_> = registry
+        .tools
+        .iter()
+        .filter(|tool| tool.effect == Effect::Once)
+        .map(|tool| tool.name)
+        .collect();
+    assert_eq!(once, ["reply", "reminder_set"]);
+    assert!(registry.tools.iter().all(|tool| tool.risk == Risk::Safe));
+    assert!(registry.get("reply").is_some() && registry.get("nothing").is_none());
+}

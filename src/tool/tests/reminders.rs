@@ -1,0 +1,218 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    queue::{NewReminder, Reminder},
+    schedule::{Nth, Rule},
+};
+
+#[track_caller]
+fn reminder(done: &Done) -> &NewReminder {
+    match done.changes.as_slice() {
+        [Change::AddReminder(reminder)] => reminder,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn kept(id: i64, chat_id: i64, text: &str) -> Reminder {
+    let scene = Scene::new();
+    let done = scene.done("reminder_set", &json!({"text": text, "when": "tomorrow at 9"}));
+    Reminder {
+        id,
+        what: NewReminder {
+            chat_id,
+            ..reminder(&done).clone()
+        },
+    }
+}
+
+#[test]
+fn a_reminder_is_set_for_the_asking_chat_in_its_civil_time() {
+    let scene = Scene::new();
+    let done = scene.done("reminder_set", &json!({"text": "call Anna", "when": "tomorrow at 9"}));
+    let what = reminder(&done);
+    assert_eq!(
+        (what.chat_id, what.thread_id, what.zone.as_str()),
+        (7, Some(3), "Europe/Berlin")
+    );
+    assert_eq!(what.slot.to_string(), "2026-11-22 09:00:00");
+    assert_eq!(what.next_at, parse_time("2026-11-22T08:00:00Z").unwrap());
+    assert_eq!(
+        done.receipt.as_deref(),
+        Some("Set the reminder “call Anna”, Sun 22 Nov 2026 at 09:00")
+    );
+    assert_eq!(done.content, "Reminder set: call Anna — Sun 22 Nov 2026 at 09:00");
+    let done = scene.done(
+        "reminder_set",
+        &json!({"text": "stand up", "when": "every weekday at 8"}),
+    );
+    assert_eq!(
+        done.content,
+        "Reminder set: stand up — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00"
+    );
+    let mut scene = scene;
+    scene.world.chat = None;
+    scene.world.owner_chat_id = 9;
+    let done = scene.done("reminder_set", &json!({"text": "x", "when": "2026-11-23 09:00"}));
+    assert_eq!((reminder(&done).chat_id, reminder(&done).thread_id), (9, None));
+}
+
+#[test]
+fn an_instant_that_has_just_passed_is_due_at_once_and_an_old_one_is_refused() {
+    let scene = Scene::new();
+    let done = scene.done("reminder_set", &json!({"text": "x", "when": "2026-11-21T13:59:00Z"}));
+    assert!(reminder(&done).next_at < scene.world.now);
+    assert!(
+        scene
+            .refused("reminder_set", &json!({"text": "x", "when": "2026-11-19T13:00:00Z"}))
+            .contains("already passed")
+    );
+}
+
+#[test]
+fn a_reminder_that_cannot_be_set_is_refused_with_the_reason() {
+    let mut scene = Scene::new();
+    let refused = |when: &str| scene.refused("reminder_set", &json!({"text": "x", "when": when}));
+    assert!(refused("when it rains").contains("No time was understood in \"when it rains\""));
+    assert!(refused("2026-02-30 09:00").ends_with("Nothing was done."));
+    assert!(refused("yesterday at 9").ends_with("Nothing was done."));
+    assert!(refused("").contains("No time was understood"));
+    assert!(
+        scene
+            .refused("reminder_set", &json!({"text": "", "when": "tomorrow"}))
+            .contains("text is empty")
+    );
+    assert!(
+        scene
+            .refused("reminder_set", &json!({"text": "x".repeat(1_001), "when": "tomorrow"}))
+            .contains("at most 1000")
+    );
+    scene.world.reminders = vec![kept(1, 7, "tea"); 500];
+    assert!(
+        scene
+            .refused("reminder_set", &json!({"text": "x", "when": "tomorrow"}))
+            .starts_with("500 reminders")
+    );
+}
+
+#[test]
+fn reminders_are_listed_and_ended_by_number_or_words() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.done("reminder_list", &json!({})).content, "No reminders are set.");
+    scene.world.reminders = vec![kept(1, 7, "call Anna"), kept(2, 7, "call Bob"), kept(3, 8, "elsewhere")];
+    insta::assert_snapshot!(scene.done("reminder_list", &json!({})).content, @r"
+    1. call Anna — Sun 22 Nov 2026 at 09:00
+    2. call Bob — Sun 22 Nov 2026 at 09:00
+    3. elsewhere — Sun 22 Nov 2026 at 09:00
+    ");
+    let ended = |done: &Done| match done.changes.as_slice() {
+        [Change::EndReminder { id, state }] => (*id, *state),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        ended(&scene.done("reminder_done", &json!({"reminder": "#2"}))),
+        (2, "cancelled")
+    );
+    let done = scene.done("reminder_done", &json!({"reminder": "ANNA"}));
+    assert_eq!(
+        (ended(&done), done.receipt.as_deref()),
+        ((1, "cancelled"), Some("Ended the reminder “call Anna”"))
+    );
+    assert!(
+        scene
+            .refused("reminder_done", &json!({"reminder": "call"}))
+            .contains("1. call Anna\n2. call Bob")
+    );
+    assert!(
+        scene
+            .refused("reminder_done", &json!({"reminder": "99"}))
+            .contains("No active reminder")
+    );
+    assert!(
+        scene
+            .refused("reminder_done", &json!({"reminder": ""}))
+            .contains("reminder is empty")
+    );
+}
+
+#[test]
+fn another_chat_sees_its_own_reminders_alone() {
+    let mut scene = Scene::new();
+    scene.world.owner_chat_id = 9;
+    scene.world.reminders = vec![kept(1, 7, "mine"), kept(2, 9, "the owner's")];
+    assert!(!scene.done("reminder_list", &json!({})).content.contains("owner"));
+    assert!(scene.call("reminder_done", &json!({"reminder": "2"})).is_err());
+    assert!(scene.call("reminder_done", &json!({"reminder": "owner"})).is_err());
+}
+
+fn time() -> impl Strategy<Value = chrono::NaiveTime> {
+    (0..24_u32, 0..60_u32).prop_map(|(hour, minute)| chrono::NaiveTime::from_hms_opt(hour, minute, 0).unwrap())
+}
+
+fn weekday() -> impl Strategy<Value = chrono::Weekday> {
+    (0..7_u8).prop_map(|day| chrono::Weekday::try_from(day).unwrap())
+}
+
+fn weekdays() -> impl Strategy<Value = chrono::WeekdaySet> {
+    prop::collection::vec(weekday(), 1..7).prop_map(|days| days.into_iter().collect())
+}
+
+fn nth() -> impl Strategy<Value = Nth> {
+    prop::sample::select(vec![Nth::First, Nth::Second, Nth::Third, Nth::Fourth, Nth::Last])
+}
+
+/// Any rule that words can make at the scene's moment, Saturday 21 November. Its anchor is what the words give it.
+fn rule() -> impl Strategy<Value = Rule> {
+    let today = Scene::new().world.local().date_naive();
+    let now = Scene::new().world.now;
+    prop_oneof![
+        (1..1000_u32).prop_map(move |minutes| Rule::Interval { minutes, anchor: now }),
+        (1..17_u32).prop_map(move |hours| Rule::Interval {
+            minutes: hours * 60,
+            anchor: now
+        }),
+        time().prop_map(|at| Rule::Daily { at }),
+        (2..400_u32, time()).prop_map(move |(n, at)| Rule::Days { n, anchor: today, at }),
+        (weekdays(), time()).prop_map(|(on, at)| Rule::Weekly { on, at }),
+        (2..60_u32, weekdays(), time()).prop_map(move |(n, on, at)| Rule::Weeks {
+            n,
+            on,
+            anchor: today,
+            at
+        }),
+        (1..32_u32, time()).prop_map(|(day, at)| Rule::Monthly { day, at }),
+        (2..30_u32, 1..32_u32, time()).prop_map(move |(n, day, at)| Rule::Months {
+            n,
+            day,
+            anchor: today,
+            at
+        }),
+        (nth(), weekday(), time()).prop_map(|(nth, weekday, at)| Rule::MonthWeekday { nth, weekday, at }),
+        (1..13_u32, 1..32_u32, time())
+            .prop_filter("a day of the calendar", |(month, day, _)| {
+                chrono::NaiveDate::from_ymd_opt(2028, *month, *day).is_some()
+            })
+            .prop_map(|(month, day, at)| Rule::Yearly { month, day, at }),
+    ]
+}
+
+/// The rule without where it is counted from.
+fn unanchored(rule: &Rule) -> Value {
+    let mut json = serde_json::to_value(rule).unwrap();
+    json.as_object_mut().unwrap().remove("anchor");
+    json
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// The offline mind hands a rule over in the words in which it is said to people.
+    #[test]
+    fn a_rule_in_words_is_understood_as_the_same_rule(rule in rule()) {
+        let scene = Scene::new();
+        let done = scene.call("reminder_set", &json!({"text": "x", "when": rule.to_string()}));
+        let done = done.map_err(|refusal| TestCaseError::fail(format!("{rule}: {refusal}")))?;
+        let understood = reminder(&done).rule.clone();
+        prop_assert_eq!(understood.as_ref().map(unanchored), Some(unanchored(&rule)), "{}", rule);
+    }
+}

@@ -1,0 +1,166 @@
+use super::*;
+use crate::memory::{ACTIVE, BACKLOG};
+
+const TASKS: &str = "# Active tasks\n\n## Call Bob\n- status: active\n- touched: 2026-11-10\n- mood: hopeful\n\nfree text\n\n## Write the report\n- status: active\n- touched: 2026-11-21\n";
+const WAITING: &str = "# Backlog\n\n## Learn Dutch\n- status: waiting\n";
+
+fn scene() -> Scene {
+    Scene::new().with(ACTIVE, TASKS).with(BACKLOG, WAITING)
+}
+
+#[test]
+fn a_task_is_added_with_all_that_was_said_of_it() {
+    let done = scene().done(
+        "task_add",
+        &json!({"title": "Buy milk", "next": "go", "at": "2026-11-23 09:00", "why": "tea", "notes": "oat"}),
+    );
+    let text = &files(&done)[0].content;
+    assert!(text.starts_with(TASKS));
+    insta::assert_snapshot!(text.strip_prefix(TASKS).unwrap().trim(), @r"
+    ## Buy milk
+    - status: active
+    - touched: 2026-11-21
+    - next: go
+    - at: 2026-11-23 09:00
+    - why: tea
+
+    oat
+    ");
+    assert_eq!(
+        done.receipt.as_deref(),
+        Some("Added the task “Buy milk” to the active tasks")
+    );
+    let done = scene().done("task_add", &json!({"title": "Sail", "list": "backlog"}));
+    assert!(files(&done)[0].path == BACKLOG && files(&done)[0].content.contains("## Sail\n- status: waiting\n"));
+}
+
+#[test]
+fn a_task_that_cannot_be_added_is_refused_with_what_to_do() {
+    let scene = scene();
+    let refused = |input: Value| scene.refused("task_add", &input);
+    assert!(refused(json!({"title": " "})).contains("title is empty"));
+    assert!(refused(json!({"title": "x".repeat(121)})).contains("at most 120"));
+    assert!(refused(json!({"title": "call bob"})).contains("already"));
+    assert!(refused(json!({"title": "learn dutch"})).contains("in the backlog already. Move it with `task_move`"));
+    assert!(refused(json!({"title": "x", "at": "soon"})).contains("a local time such as"));
+    assert!(refused(json!({"title": "x", "list": "done"})).contains("unknown variant"));
+}
+
+#[test]
+fn seven_are_active_at_most() {
+    let mut scene = scene();
+    for n in 0..5 {
+        scene.act("task_add", &json!({"title": format!("Task {n}")}));
+    }
+    assert!(
+        scene
+            .refused("task_add", &json!({"title": "The eighth"}))
+            .starts_with("7 tasks are active already")
+    );
+    assert!(
+        scene
+            .refused("task_move", &json!({"task": "Learn Dutch", "to": "active"}))
+            .starts_with("7 tasks are active")
+    );
+    scene.act("task_add", &json!({"title": "The eighth", "list": "backlog"}));
+    scene.act("task_done", &json!({"task": "Task 0"}));
+    scene.act("task_move", &json!({"task": "The eighth", "to": "active"}));
+}
+
+#[test]
+fn one_key_is_set_or_removed_and_nothing_else_changes_but_the_touch() {
+    let mut scene = scene();
+    let done = scene.act(
+        "task_update",
+        &json!({"task": "bob", "key": "next", "value": "ring at noon"}),
+    );
+    assert_eq!(
+        done.receipt.as_deref(),
+        Some("Updated the task “Call Bob”: next now “ring at noon”")
+    );
+    insta::assert_snapshot!(files(&done)[0].content, @r"
+    # Active tasks
+
+    ## Call Bob
+    - status: active
+    - touched: 2026-11-21
+    - mood: hopeful
+    - next: ring at noon
+
+    free text
+
+    ## Write the report
+    - status: active
+    - touched: 2026-11-21
+    ");
+    let done = scene.act("task_update", &json!({"task": "Call Bob", "key": "mood"}));
+    assert!(!files(&done)[0].content.contains("mood"));
+    assert!(
+        scene
+            .refused("task_update", &json!({"task": "bob", "key": "At", "value": "later"}))
+            .contains("`at` is")
+    );
+    assert!(
+        scene
+            .refused("task_update", &json!({"task": "bob", "key": "a b", "value": "x"}))
+            .contains("can't be a key")
+    );
+    assert!(
+        scene
+            .refused("task_update", &json!({"task": "zebra", "key": "x"}))
+            .contains("there is no task “zebra”")
+    );
+    let forged = scene.act(
+        "task_update",
+        &json!({"task": "bob", "key": "next", "value": "x\n## Forged\n- status: y"}),
+    );
+    assert!(!files(&forged)[0].content.contains("\n## Forged"));
+}
+
+#[test]
+fn touching_finishing_and_moving() {
+    let mut scene = scene();
+    let touched = scene.act("task_touch", &json!({"task": "bob"}));
+    assert!(files(&touched)[0].content.contains("- touched: 2026-11-21\n- mood"));
+    let again = scene.act("task_touch", &json!({"task": "bob"}));
+    assert_eq!((again.receipt, again.changes), (None, vec![]));
+
+    let moved = scene.act("task_move", &json!({"task": "bob", "to": "backlog"}));
+    let paths: Vec<_> = files(&moved).iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, [ACTIVE, BACKLOG]);
+    assert!(!files(&moved)[0].content.contains("Bob"));
+    let backlog = &files(&moved)[1].content;
+    assert!(
+        backlog.starts_with(WAITING) && backlog.contains("- mood: hopeful\n\nfree text"),
+        "{backlog}"
+    );
+    assert!(backlog.contains("## Call Bob\n- status: waiting\n"), "{backlog}");
+    let still = scene.act("task_move", &json!({"task": "bob", "to": "backlog"}));
+    assert_eq!(still.content, "“Call Bob” is in the backlog already.");
+
+    let done = scene.act("task_done", &json!({"task": "1"}));
+    assert_eq!(done.receipt.as_deref(), Some("Finished the task “Write the report”"));
+    assert_eq!(
+        scene.done("task_list", &json!({})).content,
+        "Nothing is in the active tasks."
+    );
+    let listed = scene.done("task_list", &json!({"list": "backlog"})).content;
+    assert_eq!(listed, "1. Learn Dutch\n2. Call Bob");
+    assert!(
+        scene
+            .refused("task_done", &json!({"task": "9"}))
+            .contains("there is no task")
+    );
+}
+
+#[test]
+fn words_that_fit_several_tasks_are_asked_back() {
+    let scene = Scene::new().with(ACTIVE, "## Call Bob\n\n## Call Anna\n");
+    let why = scene.refused("task_done", &json!({"task": "call"}));
+    assert!(why.contains("“Call Bob”") && why.contains("“Call Anna”"), "{why}");
+    assert!(
+        scene
+            .refused("task_done", &json!({"task": "dance with Anna"}))
+            .contains("near it: “Call Anna”")
+    );
+}

@@ -99,7 +99,8 @@ fn a_server_that_asks_for_minutes_is_left_alone_for_them() {
 
 #[test]
 fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
-    let troubles: [(&str, fn() -> Reply); 3] = [
+    type Trouble = (&'static str, fn() -> Reply);
+    let troubles: [Trouble; 3] = [
         ("doesn't accept the key", || {
             Reply::error(401, "authentication_error", "invalid x-api-key")
         }),

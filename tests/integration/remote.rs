@@ -118,7 +118,7 @@ impl Sshd {
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized_keys\n\
              PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
              PermitRootLogin prohibit-password\nSetEnv PATH={}\n",
-            env.var("PATH")
+            super::support::env::search_path()
         );
         fs::write(dir.join("sshd_config"), config).unwrap();
         let host = fs::read_to_string(dir.join("host.pub")).unwrap();
@@ -219,7 +219,7 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
     let mut env = TestEnv::with_telegram(&telegram);
     let remote = env.bare_remote("remote.git");
     env.git_in(&remote, &["config", "http.receivepack", "true"]);
-    let server = GitHttp::start(&env, "ann", PASSWORD);
+    let server = GitHttp::start(&env.path(""), "ann", PASSWORD);
     let url = server.url(&format!("ann:{PASSWORD}"), "remote.git");
     env.set("REVEILLE_LOG", "debug");
 

@@ -90,11 +90,6 @@ impl TestEnv {
         self
     }
 
-    /// What a variable is set to.
-    pub(crate) fn var(&self, name: &str) -> &str {
-        &self.vars[name]
-    }
-
     /// Takes a variable away.
     pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
         self.vars.remove(name);

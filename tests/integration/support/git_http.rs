@@ -10,20 +10,17 @@ use std::{
     },
 };
 
-use super::{
-    env::TestEnv,
-    http::{HttpServer, Request, Response},
-};
+use super::http::{HttpServer, Request, Response};
 
-/// The running server. It serves every repository in a test's world.
+/// The running server. It serves every repository below a directory.
 pub(crate) struct GitHttp {
     server: HttpServer,
     requests: Arc<AtomicUsize>,
 }
 
 impl GitHttp {
-    pub(crate) fn start(env: &TestEnv, user: &str, password: &str) -> Self {
-        let (root, programs) = (env.path(""), env.var("PATH").to_owned());
+    pub(crate) fn start(root: &Path, user: &str, password: &str) -> Self {
+        let root = root.to_owned();
         let expected = format!("Basic {}", base64(format!("{user}:{password}").as_bytes()));
         let requests = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&requests);
@@ -32,7 +29,7 @@ impl GitHttp {
                 return Response::new(401, "").header("www-authenticate", "Basic realm=\"memory\"");
             }
             counted.fetch_add(1, Ordering::SeqCst);
-            backend(&root, &programs, request)
+            backend(&root, request)
         });
         Self { server, requests }
     }
@@ -50,7 +47,7 @@ impl GitHttp {
 }
 
 /// One request through `git http-backend`, by the rules of CGI.
-fn backend(root: &Path, programs: &str, request: &Request) -> Response {
+fn backend(root: &Path, request: &Request) -> Response {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     #[expect(
         clippy::disallowed_methods,
@@ -61,7 +58,7 @@ fn backend(root: &Path, programs: &str, request: &Request) -> Response {
     let mut child = command
         .arg("http-backend")
         .env_clear()
-        .env("PATH", programs)
+        .env("PATH", super::env::search_path())
         .env("GIT_PROJECT_ROOT", root)
         .env("GIT_HTTP_EXPORT_ALL", "1")
         .env("REQUEST_METHOD", &request.method)

@@ -90,7 +90,7 @@ fn a_cycle_is_read_back_with_its_fixed_parts() {
         (row.state, row.tries, row.started_at),
         (CycleState::Running, 0, Some(at(0)))
     );
-    assert_eq!(world.store.open_cycles().unwrap(), [row.clone()]);
+    assert_eq!(world.store.open_cycles().unwrap(), std::slice::from_ref(&row));
     assert_eq!(world.store.last_cycle().unwrap(), Some(row));
     assert_eq!(world.store.cycle("c2").unwrap(), None);
     assert_eq!(world.store.journal("c2").unwrap(), []);

@@ -25,8 +25,10 @@ fn each_holder_gets_the_next_fence_and_is_written_down() {
     );
 }
 
-/// Every verb of a wake, as (name, call).
-fn verbs() -> Vec<(&'static str, fn(&mut Store, Fence) -> Result<()>)> {
+type Verb = fn(&mut Store, Fence) -> Result<()>;
+
+/// Every verb of a wake, by its name.
+fn verbs() -> Vec<(&'static str, Verb)> {
     vec![
         ("begin_cycle", |s, f| {
             s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], at(9))

@@ -1,5 +1,5 @@
 //! When to start a wake: a synchronous, total function of what happened. It knows no store, no process and no clock; the
-//! loop in [`super::run`] gathers events, tells them with the time, and carries out what it is told.
+//! loop in `run` gathers events, tells them with the time, and carries out what it is told.
 //!
 //! Times are durations since the bot began, on a clock that nobody sets.
 

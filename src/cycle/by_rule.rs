@@ -123,7 +123,7 @@ impl Wake<'_> {
     fn tell_by_rule(&mut self, cycle_id: &str, key: &str, text: &str, account: &mut Account) -> Result<(), WakeError> {
         let message = NewOutgoing {
             chat_id: self.context.config.owner_chat_id,
-            text: text.to_owned(),
+            text: self.context.redactor.redact(text),
             kind: "tell".to_owned(),
             key: Some(format!("tell/{key}")),
             ..NewOutgoing::default()
@@ -167,7 +167,7 @@ impl Wake<'_> {
             slot: what.slot,
             message: NewOutgoing {
                 chat_id: what.chat_id,
-                text,
+                text: self.context.redactor.redact(&text),
                 kind: "reminder".to_owned(),
                 thread_id: what.thread_id,
                 cycle_id: Some(cycle_id.to_owned()),

@@ -18,7 +18,7 @@ use crate::{
         ModelError, Turn, Usage,
         anthropic::{price, retry},
     },
-    queue::{Change, Entry, Incoming, NewCycle, NewOutgoing, Spent},
+    queue::{Change, Entry, Incoming, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
@@ -231,7 +231,24 @@ impl Wake<'_> {
         world.open_messages.clone_from(&state.open);
         world.replies = state.replies;
         let outcome = registry.call(&request.name, &request.input, world);
+        let outcome = outcome.and_then(|done| self.without_secrets(done));
         self.settle(live, request, outcome)
+    }
+
+    /// Refuses to write one of our own secrets into the memory: the file could never be committed again.
+    fn without_secrets(&self, done: Done) -> Outcome {
+        let redactor = self.context.redactor;
+        let is_new_in = |file: &StagedFile| {
+            redactor.contains_secret(&file.content)
+                && !file.base.as_deref().is_some_and(|base| redactor.contains_secret(base))
+        };
+        let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
+        if done.changes.iter().any(writes_secret) {
+            return Err(Refusal(
+                "This holds a key or token, which is not written down. Nothing was done.".to_owned(),
+            ));
+        }
+        Ok(done)
     }
 
     /// Journals how a call ended, with what makes it true.
@@ -374,6 +391,10 @@ impl Wake<'_> {
             Change::Send(message) => Change::Send(NewOutgoing {
                 text: redactor.redact(&message.text),
                 ..message
+            }),
+            Change::AddReminder(reminder) => Change::AddReminder(NewReminder {
+                text: redactor.redact(&reminder.text),
+                ..reminder
             }),
             other => other,
         };

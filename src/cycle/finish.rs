@@ -27,9 +27,12 @@ impl Wake<'_> {
             .account
             .notes
             .extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
+        self.note_damaged(repo, &mut ending);
         let staged = self.with_entry(repo, &ending);
         let message = self.commit_message(&ending)?;
-        let changes = changes(&staged);
+        let (changes, damaged): (Vec<_>, Vec<_>) = changes(&staged)
+            .into_iter()
+            .partition(|change| repo.check_writable(&change.path).is_ok());
         let redactor = self.context.redactor;
         let published = repo.publish(&Publish {
             changes: &changes,
@@ -49,11 +52,15 @@ impl Wake<'_> {
                 ));
                 commit.to_string()
             }
-            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. } | RepoError::Moved)) => {
-                self.park(repo, &ending, &changes, &message, &error)?
-            }
+            Err(
+                error @ (RepoError::NotOnBranch { .. }
+                | RepoError::Locked { .. }
+                | RepoError::Moved
+                | RepoError::UnsafePath { .. }),
+            ) => self.park(repo, &ending, &changes, &message, &error)?,
             Err(error) => return Err(error.into()),
         };
+        self.park_damaged(repo, &ending, &damaged, &message)?;
         let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
         let end = CycleEnd {
             state: CycleState::Done,
@@ -183,6 +190,44 @@ impl Wake<'_> {
                 .notes
                 .push(format!("{} was written but not committed: it {}", left.path, left.why));
         }
+    }
+
+    /// Says in the wake's own account which files it won't find changed.
+    fn note_damaged(&self, repo: &Repo, ending: &mut Ending) {
+        let paths = ending.staged.iter().map(|file| file.path.as_str());
+        for path in paths.chain([memory::EPISODIC_MEMORY]) {
+            if let Err(error) = repo.check_writable(path) {
+                ending.account.notes.push(format!("Not written: {error}."));
+            }
+        }
+    }
+
+    /// What was meant for files that can't be written goes onto a branch of its own. The person is told once a day and file.
+    fn park_damaged(
+        &mut self,
+        repo: &Repo,
+        ending: &Ending,
+        damaged: &[repo::Change],
+        message: &str,
+    ) -> Result<(), WakeError> {
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        let now = self.now();
+        let (branch, _) = repo.park(&format!("parked/{}", ending.cycle.id), damaged, message, now)?;
+        let today = now.with_timezone(&self.context.config.timezone).date_naive();
+        for change in damaged {
+            let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
+            let why = why.unwrap_or_else(|| change.path.clone());
+            let text = format!(
+                "I could not write to my memory: {why}. The file is as you left it, and what I wanted to write is kept on the \
+                 branch `{branch}`. Please put the file right; `git log -p -- {}` shows what it was.",
+                change.path
+            );
+            self.report.notes.push(text.clone());
+            self.alarm(&format!("damaged/{}/{today}", change.path), text)?;
+        }
+        Ok(())
     }
 
     /// The work can't be committed where HEAD is: it goes onto a branch of its own, and the person is told.

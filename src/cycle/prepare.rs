@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     WakeError, brief,
     drive::registry,
+    machine::Cycle,
     observe::{Observation, day_begin},
     orient::Reason,
     verify::Account,
@@ -12,10 +13,13 @@ use super::{
 };
 use crate::{
     memory::{self, skill},
-    queue::{Entry, Incoming, NewCycle},
+    queue::{CycleState, Entry, Incoming, NewCycle},
     repo::Repo,
     tool::{Chat, Documents, World},
 };
+
+/// Tools whose effect outlives a cycle that is given up.
+const LASTING_TOOLS: [&str; 4] = ["reply", "tell", "reminder_set", "reminder_done"];
 
 impl Wake<'_> {
     /// Builds what the tools see.
@@ -32,6 +36,7 @@ impl Wake<'_> {
         let documents = Documents::new(repo.root(), self.store.staged(&cycle.id)?);
         let (skills, problems) = skills(&documents);
         account.notes.extend(problems);
+        account.notes.extend(unreadable(repo));
         let since = day_begin(now, config.timezone);
         Ok(World {
             wake_id: cycle.id.clone(),
@@ -78,12 +83,13 @@ impl Wake<'_> {
             .iter()
             .filter(|message| ids.contains(&message.id))
             .collect();
+        let done_already = self.done_already(&messages)?;
         let raw = brief::opening(&brief::Brief {
             wake_id: &cycle.id,
             now: world.now,
             tz: world.tz,
             reasons: &cycle.reasons,
-            done_already: &[],
+            done_already: &done_already,
             person_commits: &observation.person_commits,
             exchanges: &exchanges,
             messages: &messages,
@@ -95,6 +101,44 @@ impl Wake<'_> {
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
         })
     }
+
+    /// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are
+    /// on a branch of their own.
+    fn done_already(&self, messages: &[&Incoming]) -> Result<Vec<String>, WakeError> {
+        let ids: BTreeSet<&String> = messages
+            .iter()
+            .filter_map(|message| message.cycle_id.as_ref())
+            .collect();
+        let mut done = Vec::new();
+        for id in ids {
+            let Some(row) = self.store.cycle(id)?.filter(|row| row.state == CycleState::Abandoned) else {
+                continue;
+            };
+            let state = Cycle::replay(row.cycle.system, row.cycle.tools, &self.store.journal(id)?);
+            let lasting = state
+                .receipts
+                .into_iter()
+                .filter(|receipt| LASTING_TOOLS.contains(&receipt.tool.as_str()));
+            done.extend(
+                lasting.filter_map(|receipt| Some(format!("{} (in the wake {id}, which was given up)", receipt.what?))),
+            );
+        }
+        Ok(done)
+    }
+}
+
+/// Notes on documents that are there and can't be read as text.
+fn unreadable(repo: &Repo) -> Vec<String> {
+    let documents = [
+        memory::CONTEXT,
+        memory::ACTIVE,
+        memory::BACKLOG,
+        memory::WORKING_MEMORY,
+        memory::SEMANTIC_MEMORY,
+        memory::EPISODIC_MEMORY,
+    ];
+    let errors = documents.iter().filter_map(|path| repo.check_writable(path).err());
+    errors.map(|error| format!("Could not be read: {error}.")).collect()
 }
 
 /// The skills that can be read, and notes on those that can't.

@@ -1,7 +1,7 @@
 //! Messages in: stored before anybody is told that they arrived, answered or kept, never dropped.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
+use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{NewOutgoing, Result, Store, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
@@ -124,14 +124,14 @@ pub struct Accepted {
 }
 
 impl Incoming {
-    const COLUMNS: &str = "id, chat_id, message_text, received_at, kind, sender_name, thread_id, channel_message_id, \
+    const COLUMNS: &str = "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id, \
                            quoted, forwarded_from, attempts, held_for, not_before, cycle_id";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             chat_id: row.get(1)?,
-            text: row.get(2)?,
+            text: text_of(row, 2)?,
             received_at: row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time),
             kind: row.get(4)?,
             sender_name: row.get(5)?,
@@ -277,12 +277,20 @@ impl Store {
                 Ok(Exchange {
                     at: row.get::<_, Option<String>>(0)?.as_deref().and_then(parse_time),
                     from: row.get(1)?,
-                    text: row.get(2)?,
+                    text: text_of(row, 2)?,
                 })
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         exchanges.reverse();
         Ok(exchanges)
+    }
+}
+
+/// A message's words. Rows may be put in by hand: bytes that aren't text must not hold up the whole queue.
+fn text_of(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    match row.get_ref(column)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        _ => row.get(column),
     }
 }
 

@@ -223,7 +223,11 @@ impl Repo {
             // A commit of the person's on top of a killed move has the last word on what it changed.
             let committed = |commit| tree::item_at(&self.git, commit, &file.path);
             if tip == Some(planned.to.0) || committed(tip)? == committed(Some(planned.to.0))? {
-                self.write_file(file)?;
+                match self.write_file(file) {
+                    // Something that is no file stands there, or on its way: the person's, like any other version of theirs.
+                    Ok(()) | Err(RepoError::UnsafePath { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(())
@@ -278,7 +282,11 @@ impl Repo {
         };
         let mut entry = tree::entry(path, item);
         let stat = self.tree.stat(path);
-        if let (Some(stat), Some(now)) = (stat, self.tree.read(path)?)
+        let now = match self.tree.read(path) {
+            Err(RepoError::UnsafePath { .. }) => None,
+            read => read?,
+        };
+        if let (Some(stat), Some(now)) = (stat, now)
             && Oid::hash_object(git2::ObjectType::Blob, &now.bytes)? == item.id
             && now.mode == item.mode
         {
@@ -310,7 +318,7 @@ impl Repo {
             .map_err(RepoError::io("syncing", &objects))
     }
 
-    pub(super) fn note(&self) -> PathBuf {
+    fn note(&self) -> PathBuf {
         self.private.join("move.json")
     }
 

@@ -110,13 +110,7 @@ impl Repo {
     /// Decides what one file becomes, on disk and in the commit.
     fn plan(&self, from: Option<Oid>, change: &Change, publish: &Publish<'_>) -> Result<Plan, RepoError> {
         let path = change.path.as_str();
-        let on_disk = self.tree.read(path)?;
-        if on_disk.as_ref().is_some_and(|file| file.mode == LINK) {
-            return Err(RepoError::UnsafePath {
-                path: path.to_owned(),
-                why: "it is a link",
-            });
-        }
+        let on_disk = self.read_writable(path)?;
         let edited = text(on_disk.as_ref()) != change.base;
         let join = |theirs: Option<String>| joined(publish.merge, change, theirs);
         let after = if edited {
@@ -169,6 +163,25 @@ impl Repo {
             persons: matches!(judged, Judged::Take(_)),
             merged: edited,
             left_alone,
+        })
+    }
+
+    /// Whether a wake may write to a path. Links, directories and what isn't text are the person's to put right
+    /// ([`RepoError::UnsafePath`]): text could only be joined with them by losing bytes.
+    pub fn check_writable(&self, path: &str) -> Result<(), RepoError> {
+        self.read_writable(path).map(drop)
+    }
+
+    fn read_writable(&self, path: &str) -> Result<Option<OnDisk>, RepoError> {
+        let on_disk = self.tree.read(path)?;
+        let why = match &on_disk {
+            Some(file) if file.mode == LINK => "it is a link",
+            Some(file) if std::str::from_utf8(&file.bytes).is_err() => "it isn't text in UTF-8",
+            _ => return Ok(on_disk),
+        };
+        Err(RepoError::UnsafePath {
+            path: path.to_owned(),
+            why,
         })
     }
 

@@ -168,6 +168,31 @@ fn a_command_is_answered_while_a_wake_runs() {
 }
 
 #[test]
+fn an_answer_that_a_kill_cut_off_is_repeated_with_a_mark() {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &[]);
+    telegram.fail_next("sendMessage", Fault::Stall);
+    telegram.push_text(CHAT, CHAT, "/status");
+    telegram.wait_for_calls("sendMessage", 1, PATIENCE);
+    bot.signal(Signal::KILL);
+    bot.end();
+    // The next bot finds it and starts a wake for it: answers in doubt are the wakes' to settle.
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &[]);
+    let sent = telegram.wait_for_sent(1, PATIENCE);
+    assert!(
+        sent[0].visible.ends_with("the first try wasn't confirmed."),
+        "{sent:#?}"
+    );
+    eventually("it is marked as sent", || {
+        env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL") == 0
+    });
+    bot.signal(Signal::TERM);
+    keeps_the_secret(&bot.end().ok());
+    assert_eq!(telegram.sent().len(), 1);
+}
+
+#[test]
 fn a_burst_makes_one_wake() {
     let stage = Stage::new();
     let bot = stage.start_polling();

@@ -484,7 +484,8 @@ fn a_commit_that_was_cut_off_is_cleared_up() {
 fn a_repository_with_missing_objects_is_critical() {
     let env = healthy();
     let blob = env.git(&["rev-parse", &format!("HEAD:{ACTIVE}")]);
-    let object = env.brain().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    let (folder, name) = blob.split_at(2);
+    let object = env.brain().join(".git/objects").join(folder).join(name);
     let away = env.path("object");
     fs::rename(&object, &away).unwrap();
     assert!(assert_found(&env, "repository", "critical").contains(&blob));

@@ -7,13 +7,31 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod mind;
+#[cfg(test)]
+mod mind_due;
+#[cfg(test)]
+mod mind_resume;
+#[cfg(test)]
+mod mind_safety;
+#[cfg(test)]
+mod mind_tools;
+#[cfg(test)]
+mod mind_trouble;
+#[cfg(test)]
+mod mind_turns;
+#[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
 mod remote;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl Sshd {
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized_keys\n\
              PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
              PermitRootLogin prohibit-password\nSetEnv PATH={}\n",
-            std::env::var("PATH").unwrap()
+            super::support::env::search_path()
         );
         fs::write(dir.join("sshd_config"), config).unwrap();
         let host = fs::read_to_string(dir.join("host.pub")).unwrap();

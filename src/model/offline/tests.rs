@@ -87,7 +87,7 @@ impl Talk {
                 Step::Say(raw) => self.cycle.apply(&Entry::Said {
                     raw,
                     messages: vec![],
-                    handles: vec![],
+                    handles: Vec::new(),
                 }),
                 Step::Join => return,
                 other => panic!("{other:?}"),

@@ -25,9 +25,9 @@ fn each_holder_gets_the_next_fence_and_is_written_down() {
     );
 }
 
+/// Every verb of a wake, as (name, call).
 type Verb = fn(&mut Store, Fence) -> Result<()>;
 
-/// Every verb of a wake, by its name.
 fn verbs() -> Vec<(&'static str, Verb)> {
     vec![
         ("begin_cycle", |s, f| {

@@ -63,11 +63,7 @@ impl TestEnv {
             .set("TIMEZONE", "Europe/Berlin")
             .set("REVEILLE_NOW", NOW);
         env.set("HOME", &env.path("home").display().to_string());
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the programs are found where the test's own are"
-        )]
-        env.set("PATH", &std::env::var("PATH").unwrap());
+        env.set("PATH", &search_path());
         env.set("GIT_CONFIG_NOSYSTEM", "1").set("QUIET_HOURS", "none");
         env
     }
@@ -335,6 +331,12 @@ impl Drop for Running {
             child.wait().ok();
         }
     }
+}
+
+/// Where programs are found: where the test's own are.
+#[expect(clippy::disallowed_methods, reason = "the tests' one look at the environment")]
+pub(crate) fn search_path() -> String {
+    std::env::var("PATH").unwrap()
 }
 
 /// Waits until something is so; fails the test when it never comes.

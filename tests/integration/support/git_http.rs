@@ -58,7 +58,7 @@ fn backend(root: &Path, request: &Request) -> Response {
     let mut child = command
         .arg("http-backend")
         .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("PATH", super::env::search_path())
         .env("GIT_PROJECT_ROOT", root)
         .env("GIT_HTTP_EXPORT_ALL", "1")
         .env("REQUEST_METHOD", &request.method)

@@ -1,0 +1,432 @@
+use chrono::{NaiveTime, TimeDelta};
+
+use super::*;
+use crate::{
+    clock::parse_time,
+    memory::tasks::TaskList,
+    queue::{NewCycle, NewReminder},
+};
+
+const ACTIVE: &str = "\
+## Tax return\n- status: active\n- touched: 2026-11-11\n- next: find the letter\n\n\
+## Garden\n- status: active\n- touched: 2026-11-20\n- at: 2026-11-21 15:00\n- next: look at the weather\n\n\
+## Odd\n- touched: yesterday\n- at: when it rains\n";
+
+/// All that can be observed, owned; 15:00 on a Saturday in Berlin.
+struct Scene {
+    now: DateTime<Utc>,
+    tz: Tz,
+    mind: Mind,
+    messages: Vec<Incoming>,
+    open_cycles: Vec<CycleRow>,
+    reminders: Vec<Reminder>,
+    tasks: Vec<Task>,
+    handled: BTreeSet<String>,
+    quiet_hours: Option<QuietHours>,
+    person_commits: Vec<(String, String)>,
+}
+
+fn scene() -> Scene {
+    Scene {
+        now: parse_time("2026-11-21T14:00:00Z").unwrap(),
+        tz: Tz::Europe__Berlin,
+        mind: Mind {
+            name: "claude".to_owned(),
+            is_thinking: true,
+            is_available: true,
+            is_over_budget: false,
+        },
+        messages: Vec::new(),
+        open_cycles: Vec::new(),
+        reminders: Vec::new(),
+        tasks: Vec::new(),
+        handled: BTreeSet::new(),
+        quiet_hours: None,
+        person_commits: Vec::new(),
+    }
+}
+
+impl Scene {
+    fn due(&self) -> Vec<String> {
+        self.reasons().iter().map(Reason::describe).collect()
+    }
+
+    fn reasons(&self) -> Vec<Reason> {
+        due(&Observed {
+            now: self.now,
+            tz: self.tz,
+            mind: &self.mind,
+            messages: &self.messages,
+            open_cycles: &self.open_cycles,
+            reminders: &self.reminders,
+            tasks: &self.tasks,
+            handled: &self.handled,
+            quiet_hours: self.quiet_hours,
+            person_commits: &self.person_commits,
+        })
+    }
+
+    fn later(&mut self, minutes: i64) -> &mut Self {
+        self.now += TimeDelta::minutes(minutes);
+        self
+    }
+}
+
+fn message(id: i64, chat_id: i64) -> Incoming {
+    Incoming {
+        id,
+        chat_id,
+        text: "hello".to_owned(),
+        received_at: None,
+        kind: "text".to_owned(),
+        sender_name: None,
+        thread_id: None,
+        channel_message_id: None,
+        quoted: None,
+        forwarded_from: None,
+        attempts: 0,
+        held_for: None,
+        not_before: None,
+        cycle_id: None,
+    }
+}
+
+fn open_cycle(id: &str, state: CycleState, not_before: Option<DateTime<Utc>>) -> CycleRow {
+    CycleRow {
+        cycle: NewCycle {
+            id: id.to_owned(),
+            trigger: "cron".to_owned(),
+            reasons: Vec::new(),
+            chat_id: None,
+            thread_id: None,
+            model: "claude".to_owned(),
+            system: String::new(),
+            tools: String::new(),
+        },
+        state,
+        started_at: None,
+        tries: 0,
+        not_before,
+        ended_at: None,
+        commit_id: None,
+        error: None,
+    }
+}
+
+fn reminder(id: i64, next_at: DateTime<Utc>) -> Reminder {
+    Reminder {
+        id,
+        what: NewReminder {
+            chat_id: 7,
+            thread_id: None,
+            text: "tea".to_owned(),
+            rule: None,
+            zone: "Europe/Berlin".to_owned(),
+            slot: next_at.naive_utc(),
+            next_at,
+        },
+    }
+}
+
+fn tasks(text: &str) -> Vec<Task> {
+    TaskList::parse(text).0.tasks().to_vec()
+}
+
+#[test]
+fn with_nothing_there_nothing_is_due() {
+    assert_eq!(scene().reasons(), []);
+}
+
+#[test]
+fn messages_are_due_by_chat_and_topic_in_their_order() {
+    let mut scene = scene();
+    scene.messages = vec![message(1, 7), message(2, 0), message(3, 7)];
+    scene.messages.push(Incoming {
+        thread_id: Some(5),
+        ..message(4, 7)
+    });
+    assert_eq!(
+        scene.due(),
+        [
+            "2 messages in chat 7",
+            "1 message from the console",
+            "1 message in chat 7"
+        ]
+    );
+    let ids = scene.reasons().into_iter().map(|reason| match reason {
+        Reason::Messages { thread_id, ids, .. } => (thread_id, ids),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(
+        ids.collect::<Vec<_>>(),
+        [(None, vec![1, 3]), (None, vec![2]), (Some(5), vec![4])]
+    );
+    scene.mind.is_available = false;
+    assert_eq!(scene.reasons(), []);
+}
+
+#[test]
+fn a_flood_is_taken_up_in_bounded_portions() {
+    let mut scene = scene();
+    scene.messages = (0..200).map(|id| message(id, 7)).collect();
+    assert_eq!(scene.due(), [format!("{MAX_MESSAGES} messages in chat 7")]);
+}
+
+#[test]
+fn a_message_that_this_mind_cannot_answer_waits_for_another() {
+    let mut scene = scene();
+    scene.messages = vec![Incoming {
+        held_for: Some("claude".to_owned()),
+        ..message(1, 7)
+    }];
+    assert_eq!(scene.reasons(), []);
+    scene.mind.name = "claude-next".to_owned();
+    assert_eq!(scene.reasons().len(), 1);
+}
+
+#[test]
+fn a_message_in_back_off_is_due_when_that_ends() {
+    let mut scene = scene();
+    scene.messages = vec![Incoming {
+        not_before: Some(scene.now + TimeDelta::minutes(1)),
+        ..message(1, 7)
+    }];
+    assert_eq!(scene.reasons(), []);
+    assert_eq!(scene.later(1).reasons().len(), 1);
+}
+
+#[test]
+fn what_an_open_cycle_has_in_its_conversation_is_left_to_it() {
+    let mut scene = scene();
+    scene.messages = vec![Incoming {
+        cycle_id: Some("c1".to_owned()),
+        ..message(1, 7)
+    }];
+    assert_eq!(scene.reasons().len(), 1, "that cycle has ended");
+    let wait = scene.now + TimeDelta::minutes(5);
+    scene.open_cycles = vec![open_cycle("c1", CycleState::Waiting, Some(wait))];
+    assert_eq!(scene.reasons(), []);
+}
+
+#[test]
+fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_mind_is_back() {
+    let mut scene = scene();
+    let wait = scene.now + TimeDelta::minutes(5);
+    scene.mind.is_available = false;
+    scene.open_cycles = vec![
+        open_cycle("crashed", CycleState::Running, None),
+        open_cycle("waits", CycleState::Waiting, Some(wait)),
+    ];
+    assert_eq!(scene.due(), ["resume crashed"]);
+    assert_eq!(scene.later(5).due(), ["resume crashed"]);
+    scene.mind.is_available = true;
+    assert_eq!(scene.due(), ["resume crashed", "resume waits"]);
+    let crashed: Vec<bool> = scene
+        .reasons()
+        .into_iter()
+        .map(|reason| match reason {
+            Reason::Resume { has_crashed, .. } => has_crashed,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(crashed, [true, false]);
+}
+
+#[test]
+fn a_reminder_is_due_at_its_instant_whatever_the_mind_does() {
+    let mut scene = scene();
+    scene.mind.is_available = false;
+    scene.quiet_hours = Some(QuietHours {
+        from: NaiveTime::MIN,
+        until: NaiveTime::from_hms_opt(23, 59, 0).unwrap(),
+    });
+    scene.reminders = vec![reminder(4, scene.now + TimeDelta::minutes(1))];
+    assert_eq!(scene.reasons(), []);
+    assert_eq!(scene.later(1).due(), ["reminder 4"]);
+}
+
+#[test]
+fn a_tasks_own_time_and_its_decay_are_due_once_each() {
+    let mut scene = scene();
+    scene.tasks = tasks(ACTIVE);
+    assert_eq!(
+        scene.due(),
+        [
+            "task \"Garden\" has its next step now",
+            "task \"Tax return\" is quiet: challenge"
+        ]
+    );
+    let key = |reason: &Reason| match reason {
+        Reason::Task { key, .. } | Reason::Decay { key, .. } => key.clone(),
+        other => panic!("{other:?}"),
+    };
+    let keys: Vec<String> = scene.reasons().iter().map(key).collect();
+    assert_eq!(
+        keys,
+        ["at/Garden/2026-11-21 15:00", "decay/Tax return/2026-11-11/challenge"]
+    );
+    scene.handled.extend(keys);
+    assert_eq!(scene.reasons(), []);
+    scene.later(4 * 24 * 60);
+    assert_eq!(
+        scene.due(),
+        ["task \"Tax return\" is quiet: decide"],
+        "the next line is another reason"
+    );
+    scene.tasks = tasks(
+        &ACTIVE
+            .replace("2026-11-21 15:00", "2026-11-22 08:00")
+            .replace("2026-11-11", "2026-11-24"),
+    );
+    assert_eq!(
+        scene.due(),
+        ["task \"Garden\" has its next step now"],
+        "a new time is another reason"
+    );
+    scene.mind.is_available = false;
+    assert_eq!(scene.reasons(), []);
+}
+
+#[test]
+fn a_tasks_time_is_its_local_time() {
+    let check = |at: &str, utc: Option<&str>| {
+        assert_eq!(
+            task_time(at, Tz::Europe__Berlin),
+            utc.map(|utc| parse_time(utc).unwrap()),
+            "{at}"
+        );
+    };
+    check("2026-11-23 09:00", Some("2026-11-23T08:00:00Z"));
+    check(" 2026-07-01T09:00 ", Some("2026-07-01T07:00:00Z"));
+    check("2026-11-23", Some("2026-11-23T08:00:00Z"));
+    check("2026-11-23T09:00:00Z", Some("2026-11-23T09:00:00Z"));
+    check("2026-03-29 02:30", Some("2026-03-29T01:30:00Z")); // skipped: 03:30 there
+    check("2026-10-25 02:30", Some("2026-10-25T00:30:00Z")); // doubled: the first
+    for unclear in ["", "soon", "2026-02-30", "09:00", "2026-13-01 09:00"] {
+        check(unclear, None);
+    }
+}
+
+#[test]
+fn decay_waits_for_the_end_of_quiet_hours_over_midnight_too() {
+    let mut scene = scene();
+    scene.tasks = tasks("## Tax return\n- touched: 2026-11-11\n");
+    let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
+    scene.quiet_hours = Some(QuietHours {
+        from: time(22),
+        until: time(8),
+    });
+    // Berlin is an hour ahead of UTC: 15:00, 21:59, 22:00, 00:30, 07:59, 08:00.
+    for (utc, is_due) in [
+        ("2026-11-21T14:00:00Z", true),
+        ("2026-11-21T20:59:00Z", true),
+        ("2026-11-21T21:00:00Z", false),
+        ("2026-11-21T23:30:00Z", false),
+        ("2026-11-22T06:59:00Z", false),
+        ("2026-11-22T07:00:00Z", true),
+    ] {
+        scene.now = parse_time(utc).unwrap();
+        assert_eq!(!scene.reasons().is_empty(), is_due, "{utc}");
+    }
+}
+
+#[test]
+fn days_are_counted_on_the_persons_calendar() {
+    let mut scene = scene();
+    scene.tasks = tasks("## Tax return\n- touched: 2026-11-15\n");
+    scene.now = parse_time("2026-11-21T22:59:00Z").unwrap();
+    assert_eq!(scene.reasons(), [], "23:59 in Berlin: six days");
+    assert_eq!(scene.later(1).due(), ["task \"Tax return\" is quiet: nudge"]);
+}
+
+#[test]
+fn a_persons_commits_are_a_reason_for_a_mind_that_can_be_asked() {
+    let mut scene = scene();
+    let commit = |subject: &str| ("0123".to_owned(), subject.to_owned());
+    scene.person_commits = vec![commit("tidy up (Ann)"), commit("more (Ann)")];
+    assert_eq!(scene.due(), ["2 commits by a person"]);
+    scene.mind.is_available = false;
+    assert_eq!(scene.reasons(), []);
+    scene.mind.is_thinking = false;
+    assert_eq!(
+        scene.due(),
+        ["2 commits by a person"],
+        "by rule they can be noted at any time"
+    );
+}
+
+fn messages_of(chat_id: i64) -> Reason {
+    Reason::Messages {
+        chat_id,
+        thread_id: None,
+        ids: vec![1],
+    }
+}
+
+fn decay() -> Reason {
+    Reason::Decay {
+        title: "t".to_owned(),
+        stage: Stage::Nudge,
+        key: "k".to_owned(),
+    }
+}
+
+fn resume(id: &str) -> Reason {
+    Reason::Resume {
+        cycle_id: id.to_owned(),
+        has_crashed: true,
+    }
+}
+
+#[test]
+fn interrupted_work_comes_first_then_rules_then_one_chat() {
+    const OWNER: i64 = 7;
+    let thinking = scene().mind;
+    let offline = Mind {
+        name: "offline".to_owned(),
+        is_thinking: false,
+        is_available: true,
+        is_over_budget: false,
+    };
+    let remind = || Reason::Reminder { id: 1 };
+    assert_eq!(choose(Vec::new(), &thinking, OWNER), None);
+    let work = choose(
+        vec![resume("a"), resume("b"), remind(), messages_of(OWNER)],
+        &thinking,
+        OWNER,
+    );
+    assert!(matches!(work, Some(Work::Resume { cycle_id, has_crashed: true }) if cycle_id == "a"));
+    assert_eq!(
+        choose(vec![remind(), messages_of(OWNER), decay()], &thinking, OWNER),
+        Some(Work::Mechanical(vec![remind()]))
+    );
+    assert_eq!(
+        choose(vec![remind(), messages_of(OWNER), decay()], &offline, OWNER),
+        Some(Work::Mechanical(vec![remind(), decay()])),
+        "what nobody asked for is done by rule without a thinking mind"
+    );
+    assert_eq!(
+        choose(vec![messages_of(OWNER), messages_of(8), decay()], &thinking, OWNER),
+        Some(Work::Think {
+            reasons: vec![messages_of(OWNER), decay()]
+        })
+    );
+    assert_eq!(
+        choose(vec![messages_of(8), messages_of(OWNER), decay()], &thinking, OWNER),
+        Some(Work::Think {
+            reasons: vec![messages_of(8)]
+        }),
+        "another chat never sees the owner's affairs"
+    );
+    assert_eq!(
+        choose(vec![decay()], &thinking, OWNER),
+        Some(Work::Think { reasons: vec![decay()] })
+    );
+}
+
+#[test]
+fn counts_read_well() {
+    assert_eq!(count(1, "message"), "1 message");
+    assert_eq!(count(0, "message"), "0 messages");
+    assert_eq!(count(2, "commit by a person"), "2 commits by a person");
+}

@@ -1,0 +1,106 @@
+use super::*;
+
+fn sh(script: &str) -> Spec {
+    Spec::new("sh").args(["-c", script])
+}
+
+#[test]
+fn output_and_exit_code_come_back() {
+    let output = run(&sh("cat; echo out; echo err >&2; exit 3")).unwrap();
+    assert_eq!(
+        (output.stdout.as_slice(), output.stderr.as_slice()),
+        (&b"out\n"[..], &b"err\n"[..])
+    );
+    assert_eq!(output.status.code(), Some(3));
+    assert!(!output.truncated);
+}
+
+#[test]
+fn a_missing_program_is_named() {
+    let error = run(&Spec::new("no-such-program-here")).unwrap_err();
+    assert!(
+        matches!(&error, ProcessError::NotFound { program } if program == "no-such-program-here"),
+        "{error}"
+    );
+}
+
+#[test]
+fn output_beyond_the_bound_is_read_and_dropped() {
+    let output = run(&sh("head -c 300000 /dev/zero").max_output_bytes(1000)).unwrap();
+    assert_eq!(output.stdout.len(), 1000);
+    assert!(output.truncated && output.status.success());
+}
+
+#[test]
+fn a_time_out_kills_grandchildren_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = sh("sleep 1000 & echo $! > pid; wait")
+        .dir(dir.path())
+        .timeout(Duration::from_millis(300));
+    let error = run(&spec).unwrap_err();
+    assert!(matches!(error, ProcessError::TimedOut { .. }), "{error}");
+    let pid: u32 = std::fs::read_to_string(dir.path().join("pid"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    // A kill is delivered before the call returns, its effect may be seen a moment later.
+    let dead = (0..500).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        Identity::of(pid).is_none()
+    });
+    assert!(dead, "the grandchild lives on");
+}
+
+#[test]
+fn a_daemon_that_keeps_the_pipe_does_not_hold_us() {
+    let output = run(&sh("sleep 5 & echo started")).unwrap();
+    assert_eq!(output.stdout, b"started\n");
+}
+
+#[test]
+fn variables_are_added_and_dropped() {
+    let output = run(&sh("echo $ADDED${PATH:+has-path}").env("ADDED", "yes ")).unwrap();
+    assert_eq!(output.stdout, b"yes has-path\n");
+    let output = run(&Spec::new("/bin/sh").args(["-c", "env"]).without(&["CARGO"])).unwrap();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("\nCARGO"));
+}
+
+#[test]
+fn our_secrets_are_known_by_name_and_other_peoples_are_left() {
+    for ours in ["TELEGRAM_BOT_TOKEN", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
+        assert!(is_secret_name(ours), "{ours}");
+    }
+    for theirs in ["GITHUB_TOKEN", "PATH", "TELEGRAM_API_URL", "MY_API_KEY"] {
+        assert!(!is_secret_name(theirs), "{theirs}");
+    }
+}
+
+#[test]
+fn a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else() {
+    let me = Identity::current();
+    assert!(me.is_alive() && !me.started.is_empty());
+    assert!(
+        !Identity {
+            started: "1".to_owned(),
+            ..me.clone()
+        }
+        .is_alive()
+    );
+    assert!(
+        !Identity {
+            boot_id: "another".to_owned(),
+            ..me.clone()
+        }
+        .is_alive()
+    );
+    let back: Identity = serde_json::from_str(&serde_json::to_string(&me).unwrap()).unwrap();
+    assert_eq!(back, me);
+
+    let mut child = spawn_detached(Path::new("/bin/sleep"), &["1000"], &[], Stdio::null(), Stdio::null()).unwrap();
+    let identity = Identity::of(child.id()).unwrap();
+    assert!(identity.is_alive() && identity.kill());
+    // Before it is reaped the process is a zombie, afterwards nothing: dead both times.
+    child.wait().unwrap();
+    assert!(!identity.is_alive() && !identity.kill());
+}

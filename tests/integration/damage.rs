@@ -1,0 +1,408 @@
+//! Damage: memory files in every bad shape, a database that is none, a place that can't be written, rows put in by hand.
+//! A wake works with what is sound, says what isn't, repairs nothing silently and loses no byte.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
+
+use super::support::env::{CHAT, Ran, TestEnv};
+
+const ACTIVE: &str = "memory/project-memory/active.md";
+const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+
+fn say(env: &TestEnv, text: &str) -> Ran {
+    env.wake(&["--once", "--say", text]).ok()
+}
+
+fn lived_in() -> TestEnv {
+    let env = TestEnv::new();
+    say(&env, "remember that tea is at five");
+    env
+}
+
+fn bytes(env: &TestEnv, path: &str) -> Vec<u8> {
+    fs::read(env.brain().join(path)).unwrap()
+}
+
+/// The fact reached the branch that the person was told of, and no other.
+#[track_caller]
+fn check_parked(env: &TestEnv, ran: &Ran, path: &str, needle: &str) {
+    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked"]);
+    assert_eq!(branch.lines().count(), 1, "{branch}");
+    assert!(
+        ran.stdout.contains(&format!("is kept on the branch `{branch}`")),
+        "{ran:#?}"
+    );
+    assert!(env.git(&["show", &format!("{branch}:{path}")]).contains(needle));
+    let message = env.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(
+        message.contains(&format!("Not written: {path} won't be touched: ")),
+        "{message}"
+    );
+}
+
+/// What may be wrong with a file so that no text can be joined with it.
+enum Bad {
+    Bytes(&'static [u8]),
+    Directory,
+    Link,
+}
+
+#[track_caller]
+fn check_bad_file(path: &str, bad: &Bad, why: &str) {
+    let env = lived_in();
+    let sound = env.git(&["rev-parse", "HEAD"]);
+    let file = env.brain().join(path);
+    fs::remove_file(&file).unwrap();
+    let outside = env.path("outside.md");
+    fs::write(&outside, "Outside.\n").unwrap();
+    match bad {
+        Bad::Bytes(bytes) => fs::write(&file, bytes).unwrap(),
+        Bad::Directory => fs::create_dir(&file).unwrap(),
+        Bad::Link => symlink(&outside, &file).unwrap(),
+    }
+    let ran = say(&env, "remember that the wifi code is 1234");
+    assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
+    assert!(
+        ran.stdout.contains(&format!("{path} won't be touched: {why}")),
+        "{ran:#?}"
+    );
+    check_parked(&env, &ran, path, "the wifi code is 1234");
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
+        0
+    );
+    match bad {
+        Bad::Bytes(bytes) => assert_eq!(fs::read(&file).unwrap(), *bytes),
+        Bad::Directory => assert!(file.is_dir()),
+        Bad::Link => assert_eq!(fs::read_link(&file).unwrap(), outside),
+    }
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "Outside.\n");
+
+    // The other files are written, the next wake works, and it is told once a day.
+    let other = if path == SEMANTIC { EPISODIC } else { SEMANTIC };
+    assert!(env.memory(other).contains("the wifi code is 1234"));
+    let again = say(&env, "list reminders");
+    assert!(again.stdout.starts_with("Reminders:"), "{again:#?}");
+    assert!(!again.stdout.contains("won't be touched"), "{again:#?}");
+
+    // Put right by the person, it is written again.
+    if file.is_dir() {
+        fs::remove_dir(&file).unwrap();
+    } else {
+        fs::remove_file(&file).unwrap();
+    }
+    env.git(&["checkout", "-q", &sound, "--", path]);
+    say(&env, "remember that Anna has a dog");
+    assert!(env.memory(path).contains("Anna has a dog"));
+    env.check_sound();
+}
+
+#[test]
+fn bytes_that_are_no_text_are_left_as_they_are() {
+    check_bad_file(
+        SEMANTIC,
+        &Bad::Bytes(b"\x00\xff\xfe## broken \x80\x81"),
+        "it isn't text in UTF-8",
+    );
+    check_bad_file(EPISODIC, &Bad::Bytes(b"# Log\n- caf\xe9\n"), "it isn't text in UTF-8");
+}
+
+#[test]
+fn a_directory_in_a_files_place_is_left_as_it_is() {
+    check_bad_file(SEMANTIC, &Bad::Directory, "it is neither a file nor a link");
+}
+
+#[test]
+fn a_link_in_a_files_place_is_neither_followed_nor_replaced() {
+    check_bad_file(SEMANTIC, &Bad::Link, "it is a link");
+}
+
+#[test]
+fn a_document_that_cannot_be_read_is_named_in_the_log() {
+    let env = lived_in();
+    fs::write(env.brain().join(ACTIVE), b"## Caf\xe9\n- status: active\n").unwrap();
+    let ran = say(&env, "list tasks");
+    assert!(ran.stdout.contains("Nothing is in the active tasks"), "{ran:#?}");
+    assert!(
+        env.memory(EPISODIC)
+            .contains(&format!("Could not be read: {ACTIVE} won't be touched: it isn't text"))
+    );
+    let ran = say(&env, "add task buy milk");
+    assert!(ran.stdout.contains("buy milk"), "{ran:#?}");
+    assert_eq!(bytes(&env, ACTIVE), b"## Caf\xe9\n- status: active\n");
+    check_parked(&env, &ran, ACTIVE, "## buy milk");
+}
+
+#[test]
+fn half_a_task_duplicates_and_nonsense_keep_every_byte() {
+    let env = lived_in();
+    let odd = "## Half a task\n- status\n-\n- touched: last Tuesday\n- at: whenever\n\n## Twice\n- next: one\n\n## Twice\n- next: two\n\n\
+               ### no task\n```\n## not a heading\n```\n<!-- never closed\n## Hidden\n";
+    env.write_memory(ACTIVE, odd);
+    let ran = say(&env, "add task buy milk");
+    assert!(ran.stdout.contains("Added to the active tasks: buy milk"), "{ran:#?}");
+    let text = env.memory(ACTIVE);
+    for line in odd.lines() {
+        assert!(text.lines().any(|kept| kept == line), "{line:?} is gone from {text}");
+    }
+    assert!(
+        text.replacen(odd.trim_end(), "", 1).len() < text.len(),
+        "its lines are together: {text}"
+    );
+    let ran = say(&env, "list tasks");
+    assert!(
+        ran.stdout.contains("buy milk") && ran.stdout.contains("Half a task"),
+        "{ran:#?}"
+    );
+    env.check_sound();
+}
+
+#[test]
+fn line_ends_of_another_system_stay_and_are_understood() {
+    let env = lived_in();
+    let crlf = env.memory(SEMANTIC).replace('\n', "\r\n");
+    fs::write(env.brain().join(SEMANTIC), &crlf).unwrap();
+    let ran = say(&env, "what do you know about tea?");
+    assert!(ran.stdout.contains("tea is at five"), "{ran:#?}");
+    say(&env, "remember that Anna has a dog");
+    let text = String::from_utf8(bytes(&env, SEMANTIC)).unwrap();
+    assert!(text.starts_with(crlf.trim_end()), "{text:?}");
+    assert!(text.contains("- Anna has a dog <!-- wake "), "{text:?}");
+    assert_eq!(
+        text.matches('\n').count(),
+        text.matches("\r\n").count(),
+        "one kind of line end: {text:?}"
+    );
+    env.check_sound();
+}
+
+#[test]
+fn a_huge_line_is_no_trouble() {
+    let env = lived_in();
+    let huge = format!("## Notes\n- {}\n", "all work and no play ".repeat(45_000));
+    env.write_memory(SEMANTIC, &huge);
+    say(&env, "remember that Anna has a dog");
+    let text = env.memory(SEMANTIC);
+    assert!(text.starts_with(huge.trim_end()) && text.contains("Anna has a dog"));
+    env.check_sound();
+}
+
+#[test]
+fn missing_files_are_made_again_by_what_is_written_to_them() {
+    let env = lived_in();
+    fs::remove_dir_all(env.brain().join("memory")).unwrap();
+    fs::remove_file(env.brain().join("claude.md")).unwrap();
+    fs::remove_dir_all(env.brain().join("skills")).unwrap();
+    say(&env, "remember that Anna has a dog");
+    assert!(env.memory(SEMANTIC).contains("Anna has a dog") && env.memory(EPISODIC).contains("Anna has a dog"));
+    assert!(
+        !env.brain().join("claude.md").exists(),
+        "what a person deleted stays deleted"
+    );
+    let before = env.git(&["show", &format!("HEAD~2:{SEMANTIC}")]);
+    assert!(before.contains("tea is at five"), "the history has it: {before}");
+    env.check_sound();
+}
+
+#[test]
+fn a_file_where_a_folder_should_be_stays_and_stops_nothing() {
+    let env = lived_in();
+    fs::remove_dir_all(env.brain().join("memory/agent-memory")).unwrap();
+    env.write_memory("memory/agent-memory", "no folder\n");
+    for text in ["Anna has a dog", "Bob has a cat"] {
+        let ran = say(&env, &format!("remember that {text}"));
+        assert!(ran.stdout.contains(&format!("Remembered: {text}")), "{ran:#?}");
+    }
+    assert_eq!(env.memory("memory/agent-memory"), "no folder\n");
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
+        0
+    );
+    let all = env.git(&["log", "--all", "-p"]);
+    assert!(all.contains("+- Anna has a dog <!-- wake ") && all.contains("+- Bob has a cat <!-- wake "));
+}
+
+#[test]
+fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
+    let env = lived_in();
+    env.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    let db = env.workspace().join("messages.db");
+    let sound = fs::read(&db).unwrap();
+    let mut damaged = sound.clone();
+    damaged[..4_096].fill(0xAA);
+    for bad in [
+        b"this is no database, but it is long enough to be looked at".repeat(100),
+        damaged,
+    ] {
+        for beside in ["messages.db-wal", "messages.db-shm"] {
+            fs::remove_file(env.workspace().join(beside)).ok();
+        }
+        fs::write(&db, &bad).unwrap();
+        for args in [
+            vec!["--once"],
+            vec!["--once", "--say", "hello"],
+            vec!["--once", "--json"],
+        ] {
+            let ran = env.wake(&args);
+            assert_eq!(ran.code, 1, "{ran:#?}");
+            assert!(ran.stderr.contains("the database is damaged"), "{ran:#?}");
+        }
+        assert_eq!(fs::read(&db).unwrap(), bad, "it is left for a person");
+    }
+    fs::write(&db, &sound).unwrap();
+    say(&env, "remember that Anna has a dog");
+    env.check_sound();
+}
+
+#[test]
+fn a_workspace_that_cannot_be_written_fails_clearly() {
+    let env = lived_in();
+    env.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    let head = env.git(&["rev-parse", "HEAD"]);
+    let modes = |mode: u32, file_mode: u32| {
+        for entry in [env.path("home"), env.workspace(), env.path("")] {
+            fs::set_permissions(&entry, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        for entry in fs::read_dir(env.workspace()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                fs::set_permissions(&path, fs::Permissions::from_mode(file_mode)).unwrap();
+            }
+        }
+    };
+    // Permissions don't hold root back: then somebody else runs it.
+    let wake = env.path("wake");
+    fs::copy(env!("CARGO_BIN_EXE_wake"), &wake).unwrap();
+    modes(0o555, 0o444);
+    let wake = wake.display().to_string();
+    let run = |args: &[&str]| {
+        if rustix::process::geteuid().is_root() {
+            let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--", &wake];
+            env.run("setpriv", &[&nobody, args].concat())
+        } else {
+            env.run(&wake, args)
+        }
+    };
+    let ran = run(&["--once", "--say", "remember that Anna has a dog"]);
+    modes(0o755, 0o644);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("failed: ") && !ran.stderr.contains("panicked"),
+        "{ran:#?}"
+    );
+    assert!(!ran.stdout.contains("Remembered"), "{ran:#?}");
+    assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
+    say(&env, "remember that Anna has a dog");
+    env.check_sound();
+}
+
+#[test]
+fn a_workspace_below_a_file_fails_clearly() {
+    let mut env = TestEnv::new();
+    fs::write(env.path("file"), "").unwrap();
+    let below = env.path("file/workspace").display().to_string();
+    env.set("WORKSPACE_DIR", &below);
+    let ran = env.wake(&["--once"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stderr.contains(&below), "{ran:#?}");
+}
+
+#[test]
+fn something_else_where_the_repository_should_be_is_not_touched() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.brain()).unwrap();
+    env.write_memory("thesis.txt", "mine");
+    let ran = env.wake(&["--once", "--say", "hello"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("isn't a git repository and isn't empty"),
+        "{ran:#?}"
+    );
+    assert_eq!(env.memory("thesis.txt"), "mine");
+    assert_eq!(fs::read_dir(env.brain()).unwrap().count(), 1);
+    assert_eq!(env.queued().len(), 1);
+}
+
+#[test]
+fn a_workspace_with_spaces_and_other_letters_in_its_path() {
+    let mut env = TestEnv::new();
+    let remote = env.bare_remote("räm ote.git");
+    let odd = env.path("Mein Arbeits-Raum äöü 日本 'quoted' $HOME");
+    env.set("WORKSPACE_DIR", &odd.display().to_string())
+        .set("REPO_URL", &remote.display().to_string());
+    let ran = say(&env, "remember that tea is at five");
+    assert_eq!(ran.stdout, "Remembered: tea is at five\n");
+    let brain = odd.join("brain");
+    let facts = fs::read_to_string(brain.join(SEMANTIC)).unwrap();
+    assert!(facts.contains("tea is at five"));
+    assert_eq!(
+        env.git_in(&remote, &["rev-parse", "main"]),
+        env.git_in(&brain, &["rev-parse", "main"])
+    );
+    let note = "memory/Ünïcode nötes 日本.md";
+    fs::write(brain.join(note), "# Ü\n").unwrap();
+    say(&env, "remember that Anna has a dog");
+    let listed = env.git_in(
+        &brain,
+        &[
+            "-c",
+            "core.quotePath=false",
+            "show",
+            "--name-only",
+            "--format=",
+            "HEAD~1",
+        ],
+    );
+    assert_eq!(listed, note);
+    assert_eq!(env.git_in(&brain, &["status", "--short"]), "");
+}
+
+#[test]
+fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
+    let mut env = TestEnv::new();
+    env.set("ALLOWED_CHAT_IDS", &CHAT.to_string());
+    env.wake(&["--once"]).ok();
+    let times = [
+        "'2026-11-21T13:59:00Z'",
+        "'2026-11-21 13:59:00'",
+        "'2026-11-21T14:59:00+01:00'",
+        "'yesterday, I think'",
+        "''",
+        "1795269540",
+        "1795269540.5",
+        "CURRENT_TIMESTAMP",
+    ];
+    for (n, time) in times.iter().enumerate() {
+        env.execute(&format!(
+            "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed) VALUES (0, 'remember that box {n} is blue', {time}, 0)"
+        ));
+    }
+    env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'remember that box 90 is blue')");
+    env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, CAST('remember that box 91 is blue' AS BLOB))");
+    env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES ('0', 'remember that box 92 is blue')");
+    env.execute("INSERT INTO incoming_messages (chat_id, message_text, processed) VALUES (0, 'remember that box 93 is blue', 1)");
+    for odd in ["x'ff00fe'", "''", "42"] {
+        env.execute(&format!(
+            "INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, {odd})"
+        ));
+    }
+    for _ in 0..3 {
+        env.wake(&["--once"]).ok();
+    }
+    let facts = env.memory(SEMANTIC);
+    for n in (0..times.len()).chain(90..=92) {
+        assert_eq!(
+            facts.matches(&format!("- box {n} is blue <!-- wake ")).count(),
+            1,
+            "box {n} in {facts}"
+        );
+    }
+    assert!(!facts.contains("box 93"));
+    let left = "SELECT count(*) FROM incoming_messages WHERE processed = 0 AND message_text LIKE 'remember%'";
+    assert_eq!(env.query::<i64>(left), 0);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}

@@ -1,0 +1,226 @@
+//! What wakes the mind, how often, and what it may cost.
+
+use super::{
+    mind::{block_of, commits, last, minded, opening, sent},
+    support::{
+        claude::{FakeClaude, Reply},
+        env::{CHAT, TestEnv},
+    },
+};
+use serde_json::json;
+
+/// Why the mind says it was woken.
+fn situation(claude: &FakeClaude) -> String {
+    opening(&last(claude), "<situation")
+}
+
+fn write_task(env: &TestEnv, lines: &str) {
+    env.write_memory(
+        "memory/project-memory/active.md",
+        &format!("# Active tasks\n\n## Tax return\n\n{lines}"),
+    );
+}
+
+#[test]
+fn without_a_reason_nothing_is_asked() {
+    let (telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    for _ in 0..3 {
+        assert_eq!(env.once()["outcome"], "idle");
+    }
+    assert_eq!((claude.connections(), telegram.sent().len(), commits(&env)), (0, 0, 1));
+    env.check_sound();
+}
+
+#[test]
+fn a_spent_budget_is_said_once_and_the_messages_wait_for_tomorrow() {
+    let (telegram, claude, mut env) = minded();
+    env.set("DAILY_BUDGET_USD", "0.0001").receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello."));
+    env.once();
+    env.receive(CHAT, "how are you?");
+    env.once();
+    env.receive(CHAT, "hello?");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(claude.requests().len(), 1);
+    let said = sent(&telegram);
+    assert_eq!(said.len(), 2, "{said:#?}");
+    assert!(said[1].contains("budget") && said[1].contains("tomorrow"), "{said:#?}");
+    // Still today in UTC, but not in Berlin.
+    env.at("2026-11-21T22:59:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-21T23:01:00Z");
+    claude.expect(Reply::text("Fine."));
+    assert_eq!(env.once()["answered"], 2);
+    assert_eq!(sent(&telegram)[2..], ["Fine."]);
+    env.check_sound();
+}
+
+#[test]
+fn a_budget_that_ends_in_the_middle_is_gone_on_from_tomorrow() {
+    let (telegram, claude, mut env) = minded();
+    env.set("DAILY_BUDGET_USD", "0.0001")
+        .receive(CHAT, "remember that cats purr");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(telegram.sent().len(), 1);
+    env.at("2026-11-22T08:00:00Z");
+    claude.expect(Reply::text("Kept."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(last(&claude).messages.len(), 3);
+    assert_eq!(sent(&telegram)[1..], ["Kept."]);
+    env.check_sound();
+}
+
+#[test]
+fn a_budget_of_nothing_asks_nothing_and_says_so() {
+    let (telegram, claude, mut env) = minded();
+    env.set("DAILY_BUDGET_USD", "0").receive(CHAT, "hello");
+    env.once();
+    for day in 22..25 {
+        env.at(&format!("2026-11-{day}T14:00:00Z"));
+        assert_eq!(env.once()["outcome"], "idle");
+    }
+    assert_eq!(claude.connections(), 0);
+    let said = sent(&telegram);
+    assert_eq!(said.len(), 1, "{said:#?}");
+    assert!(
+        said[0].contains("DAILY_BUDGET_USD is 0") && !said[0].contains("tomorrow"),
+        "{said:#?}"
+    );
+    env.set("DAILY_BUDGET_USD", "1");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_quiet_task_wakes_the_mind_once_at_each_line_and_not_at_night() {
+    let (telegram, claude, mut env) = minded();
+    env.set("QUIET_HOURS", "22:00-08:00")
+        .at("2026-11-20T23:30:00Z")
+        .wake(&["--once"])
+        .ok();
+    write_task(&env, "- status: active\n- touched: 2026-11-14\n");
+    assert_eq!(env.once()["outcome"], "idle", "half past midnight");
+    for (at, stage, days) in [
+        ("2026-11-21T07:30:00Z", "nudge", 7),
+        ("2026-11-24T07:30:00Z", "challenge", 10),
+        ("2026-11-28T07:30:00Z", "decide", 14),
+    ] {
+        env.at(at);
+        let tell = json!({"key": format!("tax/{stage}"), "text": format!("The tax return, {days} days")});
+        claude.expect(Reply::tool("t1", "tell", tell));
+        claude.expect(Reply::text("Told."));
+        assert_eq!(env.once()["outcome"], "worked");
+        assert!(
+            situation(&claude).contains(&format!("is quiet: {stage}")),
+            "{}",
+            situation(&claude)
+        );
+        assert_eq!(sent(&telegram).last().unwrap(), &format!("The tax return, {days} days"));
+        assert_eq!(env.once()["outcome"], "idle");
+    }
+    assert_eq!(telegram.sent().len(), 3);
+    env.at("2026-12-15T07:30:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_tasks_own_time_wakes_the_mind_once() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write_task(
+        &env,
+        "- touched: 2026-11-21\n- next: look up the form\n- at: 2026-11-21 16:00\n",
+    );
+    env.git(&["commit", "-qam", "A task"]);
+    claude.expect(Reply::text("Seen."));
+    env.once();
+    env.at("2026-11-21T14:59:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-21T15:00:00Z");
+    claude.expect(Reply::text("I looked it up."));
+    env.once();
+    assert!(
+        situation(&claude).contains("&quot;Tax return&quot; has its next step now"),
+        "{}",
+        situation(&claude)
+    );
+    assert_eq!(env.once()["outcome"], "idle");
+    assert!(
+        telegram.sent().is_empty(),
+        "nobody asked, so the last words are for nobody"
+    );
+    env.check_sound();
+}
+
+#[test]
+fn a_persons_commit_wakes_the_mind_once_and_is_shown() {
+    let (_telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
+    env.git(&["commit", "-qam", "I am <tired>"]);
+    claude.expect(Reply::text("Noted."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let situation = situation(&claude);
+    assert!(
+        situation.contains("A person committed ") && situation.contains("I am &lt;tired>"),
+        "{situation}"
+    );
+    assert!(opening(&last(&claude), "<memory>").contains("- energy: low"));
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(claude.requests().len(), 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_reason_that_could_not_be_thought_about_is_thought_about_later() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write_task(&env, "- touched: 2026-11-14\n");
+    claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-21T14:01:00Z");
+    claude.expect(Reply::text("Seen."));
+    env.once();
+    assert_eq!(env.once()["outcome"], "idle");
+    assert!(telegram.sent().is_empty());
+    env.check_sound();
+}
+
+#[test]
+fn a_reason_that_the_server_refuses_to_hear_of_is_told_and_not_tried_for_ever() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write_task(&env, "- touched: 2026-11-14\n");
+    claude.expect(Reply::error(400, "invalid_request_error", "broken"));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert!(sent(&telegram)[0].contains("Tax return"), "{:?}", sent(&telegram));
+    env.at("2026-11-22T14:00:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn what_the_offline_mind_kept_is_answered_once_there_is_a_key() {
+    let (telegram, claude, mut env) = minded();
+    env.unset("ANTHROPIC_API_KEY")
+        .unset("MODEL")
+        .receive(CHAT, "write me a poem");
+    env.once();
+    assert_eq!(env.once()["outcome"], "idle");
+    assert!(sent(&telegram)[0].contains("I keep it"), "{:?}", sent(&telegram));
+    env.think_with(&claude).at("2026-11-21T15:00:00Z");
+    claude.expect(Reply::text("The sea, the sea."));
+    assert_eq!(env.once()["answered"], 1);
+    let request = last(&claude);
+    assert!(opening(&request, "<messages>").contains("write me a poem"));
+    assert!(block_of(&request.json["messages"][0], "<recent_exchange>").contains("I keep it"));
+    assert_eq!(sent(&telegram)[1..], ["The sea, the sea."]);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}

@@ -1,0 +1,181 @@
+//! A wake that is ended in the middle: what was paid for is not paid again, what was done is not done again.
+
+use super::{
+    mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, TestEnv},
+        http::Gate,
+    },
+};
+use rustix::process::Signal;
+use serde_json::json;
+
+/// One reminder and one fact.
+fn two_calls() -> Reply {
+    Reply::tools(vec![
+        Block::thinking("Both."),
+        Block::tool(
+            "t1",
+            "reminder_set",
+            json!({"text": "Stretch", "when": "tomorrow at 9"}),
+        ),
+        Block::tool("t2", "remember", json!({"fact": "Cats purr"})),
+    ])
+}
+
+/// Ends a wake by a signal while the mind is silent in its nth request, and says how the process ended.
+fn end_in_request(env: &TestEnv, claude: &FakeClaude, n: usize, signal: Signal) -> i32 {
+    let wake = start_wake(env);
+    asked(claude, n);
+    wake.signal(signal);
+    wake.end().code
+}
+
+#[test]
+fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let (telegram, claude, env) = minded();
+        env.receive(CHAT, "remind me to stretch, and cats purr");
+        claude.expect(two_calls());
+        claude.expect(Reply::text("Both are done, I think.").stalled_after(4, &Gate::default()));
+        end_in_request(&env, &claude, 2, signal);
+        assert!(telegram.sent().is_empty());
+        assert_eq!(env.queued().len(), 1);
+        assert_eq!(commits(&env), 1);
+        let state: String = env.query("SELECT state FROM cycles");
+        assert_eq!(state, if signal == Signal::TERM { "waiting" } else { "running" });
+        assert_eq!(
+            reveille::cycle::plan_file::left_over(&env.workspace()).unwrap().len(),
+            1
+        );
+
+        claude.expect(Reply::text("Both are done."));
+        assert_eq!(env.once()["answered"], 1);
+        assert_eq!(
+            claude.requests()[2].raw,
+            claude.requests()[1].raw,
+            "the conversation goes on as it was"
+        );
+        assert_eq!(sent(&telegram), ["Both are done."]);
+        assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+        assert_eq!(
+            env.memory("memory/agent-memory/semantic-memory.md")
+                .matches("Cats purr")
+                .count(),
+            1
+        );
+        assert_eq!(commits(&env), 2);
+        assert_eq!(env.trailer("Messages"), "1");
+        assert_eq!(
+            env.query::<i64>("SELECT tries FROM cycles"),
+            i64::from(signal == Signal::KILL)
+        );
+        assert!(
+            env.memory("memory/agent-memory/episodic-memory.md")
+                .contains("which was interrupted")
+        );
+        env.check_sound();
+    }
+}
+
+#[test]
+fn what_comes_while_a_cut_off_wake_waits_is_answered_with_it() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "name a river");
+    claude.expect(Reply::text("The Rhine.").stalled_after(4, &Gate::default()));
+    end_in_request(&env, &claude, 1, Signal::KILL);
+    env.receive(CHAT, "and a mountain range");
+    claude.expect(Reply::text("The Rhine."));
+    claude.expect(Reply::text("The Alps."));
+    assert_eq!(env.once()["answered"], 2);
+    assert_eq!(sent(&telegram), ["The Rhine.", "The Alps."]);
+    assert_eq!(commits(&env), 2);
+    env.check_sound();
+}
+
+#[test]
+fn a_cycle_that_is_cut_off_four_times_is_given_up_and_its_message_begun_again() {
+    let (telegram, claude, mut env) = minded();
+    let id = env.receive(CHAT, "remind me to stretch, and cats purr");
+    claude.expect(two_calls());
+    for _ in 0..4 {
+        claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
+    }
+    for n in 2..=5 {
+        end_in_request(&env, &claude, n, Signal::KILL);
+        assert!(telegram.sent().is_empty());
+    }
+    env.once();
+    let said = sent(&telegram);
+    assert!(
+        said[0].contains("cut off 4 times") && said[0].contains("kept"),
+        "{said:#?}"
+    );
+    assert_eq!(env.queued()[0].attempts, 1);
+    let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
+    assert!(
+        env.git(&[
+            "show",
+            &format!("recovered/{given_up}:memory/agent-memory/semantic-memory.md")
+        ])
+        .contains("Cats purr")
+    );
+    assert!(
+        !env.memory("memory/agent-memory/semantic-memory.md")
+            .contains("Cats purr")
+    );
+
+    env.at("2026-11-21T14:01:00Z");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    claude.expect(Reply::text("Both are done, at last."));
+    assert_eq!(env.once()["answered"], 1);
+    let situation = opening(&last(&claude), "<situation");
+    assert!(
+        situation.contains("Already done, not to be done again: Set a reminder: “Stretch”"),
+        "{situation}"
+    );
+    assert!(!situation.contains("Remembered"), "that was not published: {situation}");
+    assert_eq!(sent(&telegram)[1..], ["Both are done, at last."]);
+    assert_eq!(env.trailer("Messages"), id.to_string());
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
+    let (_telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.write_memory(
+        "memory/project-memory/active.md",
+        "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n",
+    );
+    claude.expect(Reply::text("Seen.").stalled_after(1, &Gate::default()));
+    end_in_request(&env, &claude, 1, Signal::KILL);
+    claude.expect(Reply::text("Seen."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello."));
+    end_well(start_wake(&env));
+    // As it was between the commit and the end.
+    env.execute("UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL");
+    let before = commits(&env);
+    env.once();
+    assert_eq!(
+        (commits(&env), sent(&telegram).len(), claude.requests().len()),
+        (before, 1, 1)
+    );
+    assert_eq!(
+        env.query::<String>("SELECT commit_id FROM cycles"),
+        env.git(&["rev-parse", "HEAD"])
+    );
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}

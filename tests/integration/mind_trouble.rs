@@ -1,0 +1,209 @@
+//! The mind can't be reached, doesn't want to, or may not: nothing is lost, one thing is said, and it goes on by itself.
+
+use super::{
+    mind::{commits, last, minded, sent},
+    support::{
+        claude::Reply,
+        env::{CHAT, TestEnv},
+    },
+};
+
+/// A wake that ends with exit code 1 and says so in its report.
+#[track_caller]
+fn fails(env: &TestEnv) -> String {
+    let ran = env.wake(&["--once", "--json"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert_eq!(ran.json()["outcome"], "failed");
+    ran.json()["error"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
+    let (telegram, claude, mut env) = minded();
+    let nobody = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    env.set("ANTHROPIC_BASE_URL", &nobody).receive(CHAT, "hello");
+    fails(&env);
+    assert_eq!(env.queued().len(), 1);
+    assert!(
+        sent(&telegram)[0].contains("I can't reach my mind right now"),
+        "{:?}",
+        sent(&telegram)
+    );
+    // Its back-off is no reason to wake.
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(commits(&env), 1);
+
+    env.think_with(&claude).at("2026-11-21T14:01:00Z");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(sent(&telegram)[1..], ["Hello."]);
+    assert_eq!(last(&claude).messages.len(), 1);
+    env.check_sound();
+}
+
+#[test]
+fn slowing_down_and_overload_are_waited_out() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::error(429, "rate_limit_error", "Slow down").header("retry-after", "0"));
+    claude.expect(Reply::error(529, "overloaded_error", "Overloaded"));
+    claude.expect(Reply::text("Hello."));
+    env.once();
+    assert_eq!(claude.requests().len(), 3);
+    assert_eq!(claude.requests()[0].raw, claude.requests()[2].raw);
+    assert_eq!(sent(&telegram), ["Hello."]);
+    assert_eq!(env.trailer("Tokens"), "in=10 out=40 cache-read=30 cache-write=20");
+    env.check_sound();
+}
+
+#[test]
+fn a_turn_that_broke_off_is_paid_for_and_never_sent_back() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello, this is the first try.").cut_after(4));
+    claude.expect(Reply::text("Hello, this is the second try.").error_event_after(4, "overloaded_error"));
+    claude.expect(Reply::text("Hello."));
+    env.once();
+    assert_eq!(claude.requests().len(), 3);
+    assert!(claude.requests().iter().all(|request| request.messages.len() == 1));
+    assert_eq!(sent(&telegram), ["Hello."]);
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM ledger WHERE discarded = 1 AND input = 10"),
+        2
+    );
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'discarded'"),
+        2
+    );
+    assert_eq!(env.trailer("Tokens"), "in=30 out=42 cache-read=90 cache-write=60");
+    env.check_sound();
+}
+
+#[test]
+fn a_server_that_asks_for_minutes_is_left_alone_for_them() {
+    let (telegram, claude, mut env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::error(429, "rate_limit_error", "Slow down").header("retry-after", "120"));
+    fails(&env);
+    env.at("2026-11-21T14:01:59Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-21T14:02:00Z");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(telegram.sent().len(), 2);
+    env.check_sound();
+}
+
+#[test]
+fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
+    type Trouble = (&'static str, fn() -> Reply);
+    let troubles: [Trouble; 3] = [
+        ("doesn't accept the key", || {
+            Reply::error(401, "authentication_error", "invalid x-api-key")
+        }),
+        ("Spend limit reached", Reply::spending_limit),
+        ("model: claude-sonnet-5-5", || {
+            Reply::error(404, "not_found_error", "model: claude-sonnet-5-5")
+        }),
+    ];
+    for (why, reply) in troubles {
+        let (telegram, claude, mut env) = minded();
+        env.receive(CHAT, "hello");
+        claude.expect(reply());
+        assert!(fails(&env).contains(why));
+        let said = sent(&telegram);
+        assert!(
+            said[0].contains("mend") && said[0].contains(why) && said[0].contains("kept"),
+            "{said:#?}"
+        );
+        assert_eq!(env.once()["outcome"], "idle");
+        env.receive(CHAT, "are you there?");
+        assert_eq!(env.once()["outcome"], "idle");
+
+        env.at("2026-11-21T14:00:30Z");
+        claude.expect(reply());
+        fails(&env);
+        env.at("2026-11-21T14:01:00Z");
+        assert_eq!(env.once()["outcome"], "idle", "it waits longer each time");
+        assert_eq!(telegram.sent().len(), 1, "{:#?}", telegram.sent());
+        assert_eq!(env.queued().len(), 2);
+
+        env.at("2026-11-21T14:01:30Z");
+        claude.expect(Reply::text("Now I am."));
+        assert_eq!(env.once()["answered"], 2);
+        assert_eq!(sent(&telegram)[1..], ["Now I am."]);
+        env.check_sound();
+    }
+}
+
+#[test]
+fn trouble_in_the_middle_is_gone_on_from_there() {
+    let (telegram, claude, mut env) = minded();
+    env.receive(CHAT, "remember that cats purr");
+    claude.expect(Reply::tool("t1", "remember", serde_json::json!({"fact": "Cats purr"})));
+    claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    fails(&env);
+    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "waiting");
+    assert_eq!(commits(&env), 1);
+    env.at("2026-11-21T14:01:00Z");
+    claude.expect(Reply::text("Kept."));
+    env.once();
+    assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw);
+    assert_eq!(sent(&telegram)[1..], ["Kept."]);
+    assert_eq!(
+        env.memory("memory/agent-memory/semantic-memory.md")
+            .matches("Cats purr")
+            .count(),
+        1
+    );
+    env.check_sound();
+}
+
+#[test]
+fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
+    let (telegram, claude, mut env) = minded();
+    let id = env.receive(CHAT, "a message\nthat breaks things");
+    let refuse = || Reply::error(400, "invalid_request_error", "messages.0: broken");
+    claude.expect(refuse());
+    assert!(fails(&env).contains("messages.0: broken"));
+    let said = sent(&telegram);
+    assert!(said[0].contains("kept") && said[0].contains("start over"), "{said:#?}");
+    assert_eq!(env.once()["outcome"], "idle");
+
+    env.at("2026-11-21T14:00:30Z");
+    claude.expect(refuse());
+    fails(&env);
+    assert_eq!(telegram.sent().len(), 1, "the same is not said again");
+    env.at("2026-11-21T14:01:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(env.queued()[0].attempts, 2);
+
+    env.at("2026-11-21T14:01:30Z");
+    claude.expect(refuse());
+    fails(&env);
+    let said = sent(&telegram);
+    assert!(
+        said[1].contains("a message that breaks things") && said[1].contains("put it aside"),
+        "{said:#?}"
+    );
+    assert_eq!(
+        env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {id}")),
+        "dead"
+    );
+    assert!(env.queued().is_empty());
+    env.at("2026-11-22T14:00:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(
+        env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'abandoned'"),
+        3
+    );
+
+    // Others are served as ever.
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    env.check_sound();
+}

@@ -1,0 +1,403 @@
+//! Settings: each one wrong is named before anything starts, secrets stay secret, and `.env` is believed only where it may be.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use super::support::{
+    env::{Ran, TestEnv},
+    telegram::TOKEN,
+};
+
+const WAKE: &str = env!("CARGO_BIN_EXE_wake");
+const BOT: &str = env!("CARGO_BIN_EXE_bot");
+const HEALTH: &str = env!("CARGO_BIN_EXE_health");
+const KEY: &str = "sk-ant-api03-a-key-that-nobody-may-see-0123456789";
+
+/// Each program as cron or a person starts it.
+fn programs() -> Vec<(&'static str, &'static str, &'static [&'static str])> {
+    vec![
+        ("wake", WAKE, &["--once"]),
+        ("wake log", WAKE, &["log"]),
+        ("bot", BOT, &["run"]),
+        ("health", HEALTH, &["check"]),
+    ]
+}
+
+/// Wrong in every program: exit 78, the name, what was expected; nothing on stdout, nothing made.
+#[track_caller]
+fn check_refused(env: &TestEnv, name: &str, expected: &str) {
+    for (program, path, args) in programs() {
+        let ran = env.run(path, args);
+        assert_eq!(ran.code, 78, "{program} with a wrong {name}: {ran:#?}");
+        assert_eq!(ran.stdout, "", "{program}");
+        let line = ran.stderr.lines().find(|line| line.trim_start().starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("{program} doesn't name {name}: {ran:#?}"));
+        assert!(line.contains(expected), "{program}: {line}");
+    }
+}
+
+/// A world without a bot's settings, so that only the one in question is wrong.
+fn with(name: &str, value: &str) -> TestEnv {
+    let mut env = TestEnv::new();
+    env.set("TELEGRAM_BOT_TOKEN", TOKEN)
+        .set("ALLOWED_CHAT_IDS", "42")
+        .set(name, value);
+    env
+}
+
+#[test]
+fn each_wrong_setting_is_named_with_what_was_expected() {
+    const NO_FILE: &str = "/nonexistent/reveille-secret";
+    for (name, value, expected) in [
+        ("TELEGRAM_BOT_TOKEN", "no-token", "the token that @BotFather gave"),
+        ("TELEGRAM_BOT_TOKEN_FILE", NO_FILE, "can't be read"),
+        ("ALLOWED_CHAT_IDS", "@ann", "numeric chat ids"),
+        ("OWNER_CHAT_ID", "43", "one of ALLOWED_CHAT_IDS"),
+        ("TELEGRAM_API_URL", "http://example.org", "https"),
+        ("ANTHROPIC_API_KEY", "two words", "one word without spaces"),
+        ("ANTHROPIC_API_KEY_FILE", NO_FILE, "can't be read"),
+        ("ANTHROPIC_BASE_URL", "example.org", "a URL such as"),
+        ("MODEL", "claude sonnet", "the id of a model"),
+        ("DAILY_BUDGET_USD", "-1", "an amount in US dollars"),
+        ("WORKSPACE_DIR", "here", "an absolute path"),
+        ("REPO_NAME", "../brain", "a plain directory name"),
+        ("REPO_URL", "ext::sh -c evil", "a git remote"),
+        ("WHISPER_MODEL", "model.bin", "an absolute path"),
+        ("TIMEZONE", "CEST-ish", "an IANA time zone"),
+        ("AUTONOMY", "3", "0 (ask before everything), 1 (smart) or 2 (full)"),
+        ("QUIET_HOURS", "late", "22:00-07:00"),
+        ("TELL_PER_DAY", "many", "a whole number from 0 to 100"),
+        ("WAKE_TIMEOUT_MIN", "0", "whole minutes from 1"),
+        ("STALE_LOCK_MIN", "1.5", "whole minutes from 1"),
+        ("PULL_EVERY_MIN", "soon", "whole minutes from 1"),
+        ("REVEILLE_LOG", "loud", "error, warn, info or debug"),
+        ("REVEILLE_NOW", "today", "a time in RFC 3339"),
+    ] {
+        let mut env = with(name, value);
+        if let Some(secret) = name.strip_suffix("_FILE") {
+            env.unset(secret);
+        }
+        check_refused(&env, name, expected);
+        assert!(!env.workspace().exists(), "{name}: the workspace was made");
+    }
+}
+
+/// The table above has a row for each; this fails when a setting comes that it lacks.
+#[test]
+fn the_table_of_wrong_settings_is_complete() {
+    let this = include_str!("settings.rs");
+    for name in reveille::config::VARIABLES {
+        assert!(this.contains(&format!("(\"{name}\", ")), "{name} has no row");
+    }
+}
+
+#[test]
+fn all_wrong_settings_are_named_at_once() {
+    let mut env = TestEnv::new();
+    env.set("TIMEZONE", "Mars").set("AUTONOMY", "9").set("MODEL", "a b");
+    let ran = env.wake(&["--once"]);
+    assert_eq!(ran.code, 78);
+    for part in [
+        "3 settings need correcting",
+        "TIMEZONE",
+        "AUTONOMY",
+        "MODEL",
+        "got \"Mars\"",
+        ".env.example",
+    ] {
+        assert!(ran.stderr.contains(part), "{part} in {ran:#?}");
+    }
+}
+
+#[test]
+fn an_empty_setting_counts_as_none() {
+    let mut env = TestEnv::new();
+    for name in reveille::config::VARIABLES {
+        if !["WORKSPACE_DIR", "REVEILLE_NOW", "TIMEZONE"].contains(&name) {
+            env.set(name, "");
+        }
+    }
+    assert_eq!(env.once()["outcome"], "worked");
+}
+
+#[test]
+fn the_bot_never_runs_without_a_token_or_open_to_all() {
+    let mut env = TestEnv::new();
+    let ran = env.bot(&["run"]);
+    assert_eq!(ran.code, 78, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("TELEGRAM_BOT_TOKEN") && ran.stderr.contains("ALLOWED_CHAT_IDS"),
+        "{ran:#?}"
+    );
+    env.set("TELEGRAM_BOT_TOKEN", TOKEN);
+    let ran = env.bot(&["run"]);
+    assert_eq!(ran.code, 78, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("ALLOWED_CHAT_IDS: the bot never runs open"),
+        "{ran:#?}"
+    );
+    // A wake needs neither.
+    assert_eq!(env.once()["outcome"], "worked");
+}
+
+fn write(path: &Path, mode: u32, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// The name of the repository tells which setting was heard.
+#[track_caller]
+fn check_heard(env: &TestEnv, name: &str) {
+    env.wake(&["--once"]).ok();
+    assert!(env.workspace().join(name).join(".git").exists(), "{name} wasn't made");
+}
+
+#[test]
+fn settings_come_from_the_workspace_else_the_current_directory_and_the_environment_wins() {
+    let mut env = TestEnv::new();
+    write(&env.path(".env"), 0o600, "REPO_NAME=of-cwd\n");
+    check_heard(&env, "of-cwd");
+    write(
+        &env.workspace().join(".env"),
+        0o600,
+        "# mine\nREPO_NAME='of-workspace'\n",
+    );
+    check_heard(&env, "of-workspace");
+    env.set("REPO_NAME", "of-environment");
+    check_heard(&env, "of-environment");
+    env.set("REPO_NAME", "");
+    fs::remove_dir_all(env.workspace().join("of-workspace")).unwrap();
+    check_heard(&env, "of-workspace");
+}
+
+#[test]
+fn a_workspace_can_be_named_in_the_current_directorys_file() {
+    let mut env = TestEnv::new();
+    env.unset("WORKSPACE_DIR");
+    let text = format!("WORKSPACE_DIR={}\nREPO_NAME=mind\n", env.workspace().display());
+    write(&env.path(".env"), 0o600, &text);
+    check_heard(&env, "mind");
+}
+
+#[test]
+fn without_a_workspace_setting_it_lies_in_the_data_home() {
+    let mut env = TestEnv::new();
+    env.unset("WORKSPACE_DIR");
+    env.wake(&["--once"]).ok();
+    assert!(env.path("home/.local/share/reveille/brain/claude.md").exists());
+    let data = env.path("data").display().to_string();
+    env.set("XDG_DATA_HOME", &data);
+    env.wake(&["--once"]).ok();
+    assert!(env.path("data/reveille/brain/claude.md").exists());
+}
+
+#[test]
+fn a_file_that_others_could_have_written_is_refused() {
+    for (place, mode) in [("workspace/.env", 0o620), ("workspace/.env", 0o602), (".env", 0o666)] {
+        let env = TestEnv::new();
+        write(&env.path(place), mode, &format!("ANTHROPIC_API_KEY={KEY}\n"));
+        let ran = env.wake(&["--once"]);
+        assert_eq!(ran.code, 78, "{place} {mode:o}: {ran:#?}");
+        assert!(
+            ran.stderr.contains("other users can write to it") && ran.stderr.contains("chmod 600"),
+            "{ran:#?}"
+        );
+        assert!(!format!("{ran:?}").contains(KEY));
+        assert!(!env.brain().exists());
+    }
+}
+
+/// Giving a file away is root's privilege: elsewhere the unit test of the same rule has to do.
+#[test]
+fn a_file_of_somebody_else_is_refused() {
+    let env = TestEnv::new();
+    let path = env.workspace().join(".env");
+    write(&path, 0o600, "REPO_NAME=theirs\n");
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("not run: only root can give a file to another user");
+        return;
+    }
+    std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+    let ran = env.wake(&["--once"]);
+    assert_eq!(ran.code, 78, "{ran:#?}");
+    assert!(ran.stderr.contains("belongs to another user (uid 65534)"), "{ran:#?}");
+    assert!(!env.workspace().join("theirs").exists());
+}
+
+#[test]
+fn a_file_that_others_can_read_is_used_with_a_word_about_it() {
+    let env = TestEnv::new();
+    write(&env.workspace().join(".env"), 0o644, "REPO_NAME=mind\nCOLOUR=blue\n");
+    let ran = env.wake(&["--once"]).ok();
+    assert!(
+        ran.stderr.contains("can be read by other users: run chmod 600"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("COLOUR is no setting of Reveille"), "{ran:#?}");
+    assert!(env.workspace().join("mind").exists());
+}
+
+#[test]
+fn a_damaged_line_is_named_by_its_number_and_not_shown() {
+    let env = TestEnv::new();
+    let text = format!("REPO_NAME=mind\nANTHROPIC_API_KEY='{KEY}\n");
+    write(&env.workspace().join(".env"), 0o600, &text);
+    let ran = env.wake(&["--once"]);
+    assert_eq!(ran.code, 78, "{ran:#?}");
+    assert!(!format!("{ran:?}").contains(KEY), "{ran:#?}");
+    assert!(ran.stderr.contains("line 2"), "{ran:#?}");
+}
+
+/// Everything that a run leaves, in its output and on the disk, secrets' own files aside.
+#[track_caller]
+fn check_secret(env: &TestEnv, ran: &[Ran], secret: &str) {
+    for ran in ran {
+        assert!(!format!("{ran:?}").contains(secret), "{ran:#?}");
+    }
+    let left = env.run(
+        "grep",
+        &["-rlF", "--exclude=.env", "--exclude-dir=secrets", secret, "."],
+    );
+    assert_eq!((left.code, left.stdout.as_str()), (1, ""), "{left:#?}");
+}
+
+#[test]
+fn secrets_come_from_files_and_are_never_shown() {
+    let mut env = TestEnv::new();
+    env.set("REVEILLE_LOG", "debug").set("MODEL", "offline");
+    for (name, secret) in [("TELEGRAM_BOT_TOKEN", TOKEN), ("ANTHROPIC_API_KEY", KEY)] {
+        let path = env.path(&format!("secrets/{name}"));
+        write(&path, 0o600, &format!("{secret}\n"));
+        env.set(&format!("{name}_FILE"), &path.display().to_string());
+    }
+    let unreachable = "http://127.0.0.1:9";
+    env.set("TELEGRAM_API_URL", unreachable)
+        .set("ANTHROPIC_BASE_URL", unreachable)
+        .set("ALLOWED_CHAT_IDS", "42");
+    let mut ran = vec![
+        env.wake(&[
+            "--once",
+            "--say",
+            &format!("remember that my keys are {KEY} and {TOKEN}"),
+        ])
+        .ok(),
+    ];
+    assert!(
+        ran[0].stdout.contains("Remembered: my keys are *** and ***"),
+        "{ran:#?}"
+    );
+    env.receive(42, "remember that tea is at five");
+    ran.push(env.wake(&["--once"]).ok());
+    let is_trying: i64 = env.query("SELECT count(*) FROM outgoing_parts WHERE attempts > 0 AND state <> 'sent'");
+    assert_eq!(is_trying, 1, "the token was used");
+    ran.push(env.health(&["check"]));
+    ran.push(env.health(&["status", "--json"]));
+    ran.push(env.wake(&["log"]));
+    // The mind's server is out of reach: its error is told.
+    env.unset("MODEL");
+    ran.push(env.wake(&["--once", "--say", "hello"]));
+    check_secret(&env, &ran, TOKEN);
+    check_secret(&env, &ran, TOKEN.split_once(':').unwrap().1);
+    check_secret(&env, &ran, KEY);
+}
+
+#[test]
+fn a_secret_is_said_once_and_from_a_file_of_ones_own() {
+    let mut env = TestEnv::new();
+    let path = env.path("secrets/key");
+    write(&path, 0o622, KEY);
+    env.set("ANTHROPIC_API_KEY_FILE", &path.display().to_string());
+    let ran = env.wake(&["--once"]);
+    assert_eq!(ran.code, 78);
+    assert!(
+        ran.stderr.contains("ANTHROPIC_API_KEY_FILE") && ran.stderr.contains("other users can write"),
+        "{ran:#?}"
+    );
+    write(&path, 0o600, "two words\n");
+    let ran = env.wake(&["--once"]);
+    assert_eq!(ran.code, 78);
+    assert!(!ran.stderr.contains("two words"), "{ran:#?}");
+}
+
+#[test]
+fn an_unknown_command_or_flag_is_wrong_usage_and_touches_nothing() {
+    let env = TestEnv::new();
+    for (program, args) in [
+        (WAKE, vec!["sleep"]),
+        (WAKE, vec!["--twice"]),
+        (WAKE, vec!["--say", "hello"]),
+        (WAKE, vec!["say"]),
+        (WAKE, vec!["show"]),
+        (BOT, vec!["dance"]),
+        (BOT, vec!["send", "--chat", "ann", "hello"]),
+        (BOT, vec!["--token", TOKEN]),
+        (HEALTH, vec!["guess"]),
+        (HEALTH, vec!["check", "--yes"]),
+    ] {
+        let ran = env.run(program, &args);
+        assert_eq!(ran.code, 2, "{args:?}: {ran:#?}");
+        assert_eq!(ran.stdout, "");
+        assert!(
+            ran.stderr.contains("--help") || ran.stderr.contains("Usage"),
+            "{ran:#?}"
+        );
+    }
+    assert!(!env.workspace().exists());
+}
+
+#[test]
+fn help_and_version_need_no_settings() {
+    let mut env = TestEnv::new();
+    env.set("TIMEZONE", "Mars");
+    for args in [
+        vec!["--help"],
+        vec!["say", "--help"],
+        vec!["log", "--help"],
+        vec!["show", "--help"],
+        vec!["--version"],
+    ] {
+        check_help(&env, WAKE, &args);
+    }
+    for args in [vec!["--help"], vec!["send", "--help"], vec!["--version"]] {
+        check_help(&env, BOT, &args);
+    }
+    for args in [
+        vec!["--help"],
+        vec!["check", "--help"],
+        vec!["status", "--help"],
+        vec!["--version"],
+    ] {
+        check_help(&env, HEALTH, &args);
+    }
+    assert!(!env.workspace().exists());
+}
+
+#[track_caller]
+fn check_help(env: &TestEnv, program: &str, args: &[&str]) {
+    let ran = env.run(program, args);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{program} {args:?}");
+    let is_version = args == ["--version"];
+    assert_eq!(ran.stdout.contains("Usage:"), !is_version, "{ran:#?}");
+    assert!(
+        !is_version || ran.stdout.contains(env!("CARGO_PKG_VERSION")),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let mut env = TestEnv::new();
+    env.set("REVEILLE_LOG", "debug");
+    let piped = env.wake(&["--once", "--say", "help"]).ok();
+    assert!(!piped.stderr.is_empty() && !piped.stderr.contains('\u{1b}') && !piped.stdout.contains('\u{1b}'));
+    // `script` gives it a terminal; there the log has colours, unless NO_COLOR asks for none.
+    let on_terminal = |env: &TestEnv| {
+        env.run("script", &["-qec", &format!("{WAKE} --once --say help"), "/dev/null"])
+            .ok()
+            .stdout
+    };
+    assert!(on_terminal(&env).contains('\u{1b}'));
+    env.set("NO_COLOR", "1");
+    assert!(!on_terminal(&env).contains('\u{1b}'));
+}

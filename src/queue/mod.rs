@@ -186,6 +186,26 @@ impl Store {
         Ok(value)
     }
 
+    /// As [`Store::write`], without waiting for the disk: for what may be lost in a power cut, when it is looked at anew or a
+    /// synced write follows before anything leaves this machine. A killed process loses nothing of it, and the next synced
+    /// write makes it durable too.
+    fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        const NORMAL: i64 = 1;
+        let usual: i64 = self.conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+        self.conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
+        let written = self.write(work);
+        self.conn.pragma_update(None, "synchronous", usual)?;
+        written
+    }
+
+    /// [`Store::write_relaxed`] for the wake that holds `fence`.
+    fn fenced_relaxed<T>(&mut self, fence: Fence, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        self.write_relaxed(|tx| {
+            lease::check(tx, fence)?;
+            work(tx)
+        })
+    }
+
     /// One immediate transaction of the wake that holds `fence`; refused when another wake has taken over.
     fn fenced<T>(&mut self, fence: Fence, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         self.write(|tx| {

@@ -100,7 +100,7 @@ impl Store {
         }
         let conn = Connection::open(path)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
-        conn.pragma_update(None, "journal_mode", "WAL")?;
+        use_log(&conn)?;
         conn.pragma_update(None, "synchronous", "FULL")?;
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "foreign_keys", true)?;
@@ -212,6 +212,22 @@ impl Store {
             lease::check(tx, fence)?;
             work(tx)
         })
+    }
+}
+
+/// Makes the database write ahead to a log. Switching a new one over takes the whole file for an instant, and SQLite
+/// doesn't wait by itself for others who are just doing the same.
+fn use_log(conn: &Connection) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let begun = std::time::Instant::now();
+    loop {
+        match conn
+            .pragma_update(None, "journal_mode", "WAL")
+            .map_err(StoreError::from)
+        {
+            Err(StoreError::Busy) if begun.elapsed() < BUSY_TIMEOUT => std::thread::sleep(PAUSE),
+            done => return done,
+        }
     }
 }
 

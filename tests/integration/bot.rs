@@ -439,18 +439,19 @@ fn a_token_that_telegram_does_not_know_is_a_matter_of_configuration() {
 #[test]
 fn asked_to_end_it_lets_the_running_wake_finish() {
     let stage = Stage::new();
-    let bot = stage.start_polling();
+    let (bot, log) = stage.start_logged("fake-wake");
     stage.say("hello");
     stage.wait_for_starts(1);
     stage.answer_all();
     bot.signal(Signal::TERM);
-    // It doesn't poll any more, and it waits.
+    let logged = |what: &str| std::fs::read_to_string(&log).unwrap().contains(what);
+    eventually("it stops polling", || logged("no more polling"));
+    // It waits for the wake, and doesn't take what comes now.
     stage.say("too late for this one");
-    let pid = bot.pid();
-    assert!(Identity::of(pid).is_some());
+    assert!(Identity::of(bot.pid()).is_some());
     stage.let_wakes_end();
-    let ran = bot.end().ok();
-    assert_eq!(times(&ran, "the wake has ended"), 1, "{}", ran.stderr);
+    bot.end().ok();
+    assert!(logged("the wake has ended"));
     assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (1, 1));
 }
 

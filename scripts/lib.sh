@@ -135,9 +135,14 @@ target_dir() {
     esac
 }
 
-# find_program NAME: this clone's build if there is one, else what `cargo install` or a person put in place.
+# find_program NAME: this clone's build, the newest if there are two, else what `cargo install` or a person put in place.
 find_program() {
-    for candidate in "$(target_dir)/release/$1" "$(target_dir)/quick/$1" "${CARGO_HOME:-$HOME/.cargo}/bin/$1" "$HOME/.local/bin/$1"; do
+    built=$(target_dir)
+    set -- "$1" "$built/release/$1" "$built/quick/$1"
+    # Tests with -nt are in every sh that we meet, if not in the old standard.
+    # shellcheck disable=SC3013
+    if [ "$3" -nt "$2" ]; then set -- "$1" "$3" "$2"; fi
+    for candidate in "$2" "$3" "${CARGO_HOME:-$HOME/.cargo}/bin/$1" "$HOME/.local/bin/$1"; do
         if [ -x "$candidate" ]; then
             printf '%s\n' "$candidate"
             return 0

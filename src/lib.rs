@@ -9,8 +9,8 @@
 //! 4. which read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`];
 //! 5. [`repo`] makes one git commit of it and pushes; [`channel`] delivers the answer.
 //!
-//! [`health`] finds and repairs what crashed. [`cli`] is what the three binaries are: arguments, wiring, exit codes. [`config`] alone reads the environment, [`clock`] alone asks the
-//! time, [`process`] alone starts children.
+//! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
+//! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
 
 pub mod bot;
 pub mod channel;

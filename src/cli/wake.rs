@@ -43,7 +43,7 @@ struct Arguments {
     #[arg(long, value_name = "TEXT", requires = "once")]
     say: Option<String>,
     /// What starts this wake, for the commit's trailer: cron, nudge, …
-    #[arg(long, value_name = "REASON", default_value = "cli")]
+    #[arg(long, value_name = "REASON", default_value = "cli", requires = "once")]
     reason: String,
     /// Print one JSON document instead of text.
     #[arg(long)]

@@ -115,7 +115,7 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
     )
 }
 
-/// Hands over each line that isn't blank or a heading of a part, and whether it belongs to a bullet item. In
+/// Hands over each line that isn't blank, a comment or a heading of a part, and whether it belongs to a bullet item. In
 /// documents of facts and logs an item is one "line" however often it is wrapped.
 fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
     let document = Document::split(text);
@@ -125,9 +125,10 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
         let mut plain = |from: usize, to: usize, is_item: bool| {
             let mut at = from;
             for line in lines(document.slice(&(from..to))) {
-                let hit = hit(path, part, document.line_of(at), line);
-                at += line.len();
-                if !is_blank(&hit.text) {
+                let range = at..at + line.len();
+                at = range.end;
+                let hit = hit(path, part, document.line_of(range.start), line);
+                if !is_blank(&hit.text) && !document.is_comment(&range) {
                     take(hit, is_item);
                 }
             }
@@ -193,6 +194,23 @@ mod tests {
             .into_iter()
             .map(|hit| hit.text)
             .collect()
+    }
+
+    #[test]
+    fn explanations_in_comments_are_not_knowledge() {
+        for (path, text) in crate::memory::templates::templates() {
+            let hits = search(&[(path, text)], "Reveille task fact heading energy log going", 9);
+            let texts: Vec<&str> = hits.iter().map(|hit| hit.text.as_str()).collect();
+            assert!(
+                !path.starts_with("memory/") || texts.iter().all(|text| *text == "energy: normal"),
+                "{path}: {texts:?}"
+            );
+        }
+        let found = |text: &str| search(&[(SEMANTIC_MEMORY, text)], "tea", 9).len();
+        assert_eq!(found("<!-- tea\n  tea\n-->\n\n- a <!-- tea -->\n"), 0);
+        assert_eq!(found("<!-- tea\n--> tea\n"), 1);
+        assert_eq!(found("<!-- never closed\n\ntea\n"), 1);
+        assert_eq!(found("```\n<!-- tea -->\ngreen tea\n```\n"), 1);
     }
 
     #[test]

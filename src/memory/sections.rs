@@ -22,6 +22,7 @@ pub struct Document<'a> {
     pub parts: Vec<Part>,
     line_starts: Vec<usize>,
     underlined: Vec<usize>,
+    comments: Vec<Range<usize>>,
 }
 
 /// The preamble, or a level 1 or 2 heading with all that follows it up to the next one.
@@ -55,6 +56,7 @@ impl<'a> Document<'a> {
             parts: Vec::new(),
             line_starts,
             underlined: Vec::new(),
+            comments: Vec::new(),
         };
         document.parts.push(Part {
             level: 0,
@@ -79,6 +81,7 @@ impl<'a> Document<'a> {
                     match (depth, tag) {
                         (0, Tag::Heading { level, .. }) => self.heading(level, range.start),
                         (1, Tag::Item) => self.item(&range),
+                        (_, Tag::HtmlBlock) => self.comment(&range),
                         _ => {}
                     }
                     depth += 1;
@@ -87,6 +90,23 @@ impl<'a> Document<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Notes a comment that is a block of its own. One that is never closed is damage, and hides nothing.
+    fn comment(&mut self, block: &Range<usize>) {
+        let text = slice(self.text, block.clone());
+        if let (true, Some(end)) = (text.trim_start().starts_with("<!--"), text.find("-->")) {
+            self.comments
+                .push(self.line_start(block.start)..block.start + end + "-->".len());
+        }
+    }
+
+    /// Whether all of a line, given by its bytes, stands in a comment: explanations for the one who edits the file.
+    pub(super) fn is_comment(&self, line: &Range<usize>) -> bool {
+        let end = line.start + slice(self.text, line.clone()).trim_end().len();
+        self.comments
+            .iter()
+            .any(|comment| comment.start <= line.start && end <= comment.end)
     }
 
     fn heading(&mut self, level: HeadingLevel, at: usize) {

@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
+    time::{Duration, SystemTime},
 };
 
 use serde_json::{Value, json};
@@ -173,17 +174,20 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
             "{said}"
         );
 
-        // Of several builds this clone's own counts first; an exit code comes through.
+        // Of several builds this clone's own counts first, and of these the newest; an exit code comes through.
         for (dir, code) in [
             (".local/bin", 3),
             (".cargo/bin", 4),
             ("target/quick", 5),
             ("target/release", 6),
+            ("target/quick", 7),
         ] {
             let path = home.path().join(dir).join(program);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, format!("#!/bin/sh\necho \"$PWD|$PATH|$*\"\nexit {code}\n")).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            let built_at = SystemTime::UNIX_EPOCH + Duration::from_hours(u64::from(code.unsigned_abs()));
+            fs::File::open(&path).unwrap().set_modified(built_at).unwrap();
             let ran = cron(script, home.path(), &["--json"]);
             assert_eq!(
                 ran.status.code(),

@@ -63,17 +63,17 @@ pub struct Config {
     pub model: String,
     /// The zone in which the person lives (`TIMEZONE`).
     pub timezone: Tz,
-    /// How much may be done without asking (`AUTONOMY`).
+    /// How much may be done without asking (`AUTONOMY`). Nothing reads it yet: no tool does anything that would ask.
     pub autonomy: Autonomy,
     /// What model calls may cost a day, in US dollars (`DAILY_BUDGET_USD`).
     pub daily_budget_usd: f64,
     /// The longest that one wake may take (`WAKE_TIMEOUT_MIN`).
     pub wake_timeout: Duration,
-    /// From which age a lock whose holder shows no life is stale (`STALE_LOCK_MIN`).
+    /// How long a wake may outlive its time-out, or a cycle or a reply lie about, before health tells (`STALE_LOCK_MIN`).
     pub stale_lock: Duration,
     /// The shortest time between two fetches without another reason (`PULL_EVERY_MIN`).
     pub pull_every: Duration,
-    /// The file of the speech model (`WHISPER_MODEL`); whether it is there is for the health check to say.
+    /// The file of the speech model (`WHISPER_MODEL`). Nothing reads it yet.
     pub whisper_model: Option<PathBuf>,
     /// When nobody is spoken to unasked; `None` if there is no such time (`QUIET_HOURS`).
     pub quiet_hours: Option<QuietHours>,

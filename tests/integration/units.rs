@@ -176,7 +176,7 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
 
         // Of several builds this clone's own counts first, and of these the newest; an exit code comes through.
         for (dir, code) in [
-            (".local/bin", 3),
+            (".local/bin", 3_u64),
             (".cargo/bin", 4),
             ("target/quick", 5),
             ("target/release", 6),
@@ -186,12 +186,12 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, format!("#!/bin/sh\necho \"$PWD|$PATH|$*\"\nexit {code}\n")).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-            let built_at = SystemTime::UNIX_EPOCH + Duration::from_hours(u64::from(code.unsigned_abs()));
+            let built_at = SystemTime::UNIX_EPOCH + Duration::from_secs(code);
             fs::File::open(&path).unwrap().set_modified(built_at).unwrap();
             let ran = cron(script, home.path(), &["--json"]);
             assert_eq!(
                 ran.status.code(),
-                Some(code),
+                i32::try_from(code).ok(),
                 "{}",
                 String::from_utf8_lossy(&ran.stderr)
             );

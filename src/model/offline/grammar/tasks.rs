@@ -35,10 +35,11 @@ const ADD: &[(&str, bool)] = &[
     ("add to ?my|the task|todo|to-do list :", false),
     ("new task|todo|to-do", false),
     ("task|todo|to-do :", false),
+    ("task|todo|to-do add|new ?:", false),
     ("todo|to-do", false),
 ];
 
-/// "Add task buy milk", "todo: buy milk".
+/// "Add task buy milk", "task add buy milk", "todo: buy milk".
 fn add(sentence: &Sentence<'_>) -> Option<Reading> {
     let (backlog, end) = sentence.cursor().lookup(ADD)?;
     let rest = sentence.rest_at(end);
@@ -100,6 +101,7 @@ const FINISHED: &[(&str, Option<&str>)] = &[
     ("i'm|im ?now done|finished with ?the|my task|todo", None),
     ("i am ?now done|finished with ?the|my task|todo", None),
     ("the task|todo", Some("is|was ?now done|finished|complete|completed")),
+    ("task|todo done|finish|complete ?:", None),
     ("task|todo", Some("?is ?now done|finished|complete|completed")),
 ];
 

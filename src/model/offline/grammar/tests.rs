@@ -441,6 +441,9 @@ const FACTS: &[(&str, &str)] = &[
 
 const TASKS: &[(&str, &str)] = &[
     ("add task buy milk", "add ‹buy milk› active"),
+    ("task add buy milk", "add ‹buy milk› active"),
+    ("task add: call Anna", "add ‹call Anna› active"),
+    ("task add", "ask back"),
     ("Add a task: Buy milk 🥛", "add ‹Buy milk 🥛› active"),
     (
         "please add a new task to call the plumber",
@@ -473,6 +476,8 @@ const TASKS: &[(&str, &str)] = &[
     ),
     ("add a task", "ask back"),
     ("task 2 done", "done #2"),
+    ("task done 2", "done #2"),
+    ("task done buy milk", "done ‹buy milk›"),
     ("task 2 is done.", "done #2"),
     ("Task #2 is finished!", "done #2"),
     ("done: buy milk", "done ‹buy milk›"),
@@ -605,6 +610,10 @@ const NO_COMMANDS: &[(&str, &str)] = &[
     ("is task 2 done?", "question"),
     ("task 2 done?", "question"),
     ("task 2 is not done", "unclear"),
+    ("task done", "unclear"),
+    ("task add is what he said", "unclear"),
+    ("task done?", "question"),
+    ("tasks add up", "unclear"),
     ("task 2 is almost done", "unclear"),
     ("the work is done", "unclear"),
     ("mark my words", "unclear"),

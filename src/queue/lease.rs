@@ -40,7 +40,7 @@ pub(super) fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
 impl Store {
     /// Takes the next fence for a process that already holds the flock.
     pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
-        self.write(|tx| {
+        self.write_relaxed(|tx| {
             tx.execute("INSERT OR IGNORE INTO processing_lock (id) VALUES (1)", [])?;
             let fence = tx.query_row(
                 "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, fence = fence + 1, holder = ?2
@@ -54,7 +54,7 @@ impl Store {
 
     /// Frees the lease; without effect when somebody else holds it by now.
     pub fn release_lease(&mut self, fence: Fence) -> Result<()> {
-        self.write(|tx| {
+        self.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
                 [fence.0],

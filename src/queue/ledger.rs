@@ -15,7 +15,8 @@ pub struct Spent {
 }
 
 impl Store {
-    /// Books one request; `discarded` says that its turn was cut off and isn't kept.
+    /// Books one request; `discarded` says that its turn was cut off and isn't kept. The journal's entry of it
+    /// follows, and syncs both.
     pub fn book(
         &mut self,
         fence: Fence,
@@ -25,7 +26,7 @@ impl Store {
         discarded: bool,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        self.fenced(fence, |tx| {
+        self.fenced_relaxed(fence, |tx| {
             tx.execute(
                 "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, discarded)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",

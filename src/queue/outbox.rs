@@ -321,7 +321,7 @@ impl Store {
 
     /// Marks a console reply as shown.
     pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
-        self.write(|tx| {
+        self.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL",
                 (id, rfc3339(now)),

@@ -60,7 +60,7 @@ impl Store {
 
     /// It worked: no back-off any more.
     pub fn upkeep_ok(&mut self, fence: Fence, name: &str, now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| {
+        self.fenced_relaxed(fence, |tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, last_ok_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
                  SET failures = 0, last_ok_at = excluded.last_ok_at, not_before = NULL, error = NULL",
@@ -93,7 +93,7 @@ impl Store {
         let wait = wait_after(upkeep.failures).max(at_least.unwrap_or_default());
         upkeep.not_before = Some(now + wait);
         upkeep.error = Some(error.to_owned());
-        self.fenced(fence, |tx| {
+        self.fenced_relaxed(fence, |tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, not_before, error) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE
                  SET failures = excluded.failures, not_before = excluded.not_before, error = excluded.error",
@@ -124,7 +124,7 @@ impl Store {
 
     /// Remembers that it was handled.
     pub fn set_handled(&mut self, fence: Fence, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| set_handled(tx, key, value, now))
+        self.fenced_relaxed(fence, |tx| set_handled(tx, key, value, now))
     }
 
     /// Writes down a repair for the next wake's episodic entry.

@@ -136,7 +136,7 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
     assert_eq!(env.trailer("Tokens"), "in=40 out=160 cache-read=120 cache-write=80");
     assert_eq!(env.trailer("Cost-USD"), "0.0019");
     let entry = env.memory("memory/agent-memory/episodic-memory.md");
-    assert!(entry.contains("Remembered: Anna's birthday is 3 May"), "{entry}");
+    assert!(entry.contains("Remembered “Anna's birthday is 3 May”"), "{entry}");
     assert!(!entry.contains("Not done"), "{entry}");
     assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages"), "answered");
     env.check_sound();
@@ -312,7 +312,7 @@ fn what_was_planned_and_has_no_receipt_is_told_and_written_down_as_not_done() {
     for line in [
         "Not done: Move the report",
         "Not done: Call Bob",
-        "Remembered: The gate code is 99",
+        "Remembered “The gate code is 99”",
     ] {
         assert!(entry.contains(line), "{line} in {entry}");
     }

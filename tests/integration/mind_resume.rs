@@ -132,7 +132,7 @@ fn a_cycle_that_is_cut_off_four_times_is_given_up_and_its_message_begun_again() 
     assert_eq!(env.once()["answered"], 1);
     let situation = opening(&last(&claude), "<situation");
     assert!(
-        situation.contains("Already done, not to be done again: Set a reminder: “Stretch”"),
+        situation.contains("Already done, not to be done again: Set the reminder “Stretch”"),
         "{situation}"
     );
     assert!(!situation.contains("Remembered"), "that was not published: {situation}");

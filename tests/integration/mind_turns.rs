@@ -167,7 +167,7 @@ fn thirty_rounds_are_the_limit_and_the_person_is_told() {
     assert_eq!(claude.requests().len(), 30);
     let said = sent(&telegram);
     assert!(said[0].contains("I stopped after 30 rounds"), "{said:#?}");
-    assert!(said[0].contains("Remembered: Round 29 was made"), "{said:#?}");
+    assert!(said[0].contains("Remembered “Round 29 was made”"), "{said:#?}");
     assert!(
         env.memory("memory/agent-memory/semantic-memory.md")
             .contains("Round 29")

@@ -84,7 +84,7 @@ fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
     <situation wake="20261121T140000Z-812">
     It is Saturday 2026-11-21 15:00 in Europe/Berlin (UTC+01:00).
     Why you are awake: 1 message in chat 7.
-    Already done in this wake, without you: Reminded of “tea”
+    Already done, not to be done again: Reminded of “tea”
     A person committed 01234567: tidy &lt;up> (Ann)
     </situation>
     ----

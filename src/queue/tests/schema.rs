@@ -32,6 +32,24 @@ fn it_syncs_each_commit_and_bounds_its_log() {
 }
 
 #[test]
+fn after_a_write_that_may_be_lost_commits_are_synced_again() {
+    let world = World::new();
+    let mut store = Store::open(&world.path()).unwrap();
+    let synchronous = |store: &Store| -> i64 {
+        store
+            .conn
+            .pragma_query_value(None, "synchronous", |row| row.get(0))
+            .unwrap()
+    };
+    let fence = store.take_lease(&me(), at(1)).unwrap();
+    assert_eq!(synchronous(&store), 2);
+    store.upkeep_ok(fence, "push", at(1)).unwrap();
+    let refused = store.upkeep_ok(world.fence, "push", at(2));
+    assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
+    assert_eq!(synchronous(&store), 2);
+}
+
+#[test]
 fn what_was_written_is_there_when_it_is_opened_again() {
     let mut world = World::new();
     world.store.say(0, "keep me", at(0)).unwrap();

@@ -41,6 +41,7 @@ impl Wake<'_> {
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
+            autonomy: config.autonomy,
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {

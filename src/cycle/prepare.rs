@@ -100,6 +100,7 @@ impl Wake<'_> {
             raw: redactor.redact(&raw),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+            head: observation.head.clone(),
         })
     }
 

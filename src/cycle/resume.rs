@@ -193,7 +193,7 @@ impl Wake<'_> {
             failed_messages: if counts { &state.open } else { &[] },
         };
         if is_over {
-            self.see_head(repo)?;
+            self.see_commits(repo, state.head_shown.as_deref())?;
         }
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);

@@ -63,7 +63,7 @@ pub struct Config {
     pub model: String,
     /// The zone in which the person lives (`TIMEZONE`).
     pub timezone: Tz,
-    /// How much may be done without asking (`AUTONOMY`). Nothing reads it yet: no tool does anything that would ask.
+    /// How much may be done without asking (`AUTONOMY`).
     pub autonomy: Autonomy,
     /// What model calls may cost a day, in US dollars (`DAILY_BUDGET_USD`).
     pub daily_budget_usd: f64,

@@ -174,14 +174,7 @@ fn situation(brief: &Brief<'_>) -> String {
 
 fn memories(documents: &Documents) -> String {
     let mut text = String::from("<memory>");
-    for path in [
-        memory::CONTEXT,
-        memory::ACTIVE,
-        memory::BACKLOG,
-        memory::WORKING_MEMORY,
-        memory::SEMANTIC_MEMORY,
-        memory::EPISODIC_MEMORY,
-    ] {
+    for path in memory::DOCUMENTS {
         let Some(content) = documents.get(path) else {
             text.push_str(&format!("\n<file path=\"{path}\" missing=\"true\"/>"));
             continue;

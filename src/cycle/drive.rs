@@ -103,6 +103,7 @@ impl Wake<'_> {
                         raw,
                         messages: Vec::new(),
                         handles: Vec::new(),
+                        head: None,
                     },
                     &[],
                 )?,
@@ -323,6 +324,7 @@ impl Wake<'_> {
             raw,
             messages: ids,
             handles: Vec::new(),
+            head: None,
         };
         self.record(live, &said, &[])?;
         Ok(true)

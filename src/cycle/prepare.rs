@@ -41,6 +41,7 @@ impl Wake<'_> {
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
+            autonomy: config.autonomy,
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -99,6 +100,7 @@ impl Wake<'_> {
             raw: redactor.redact(&raw),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+            head: observation.head.clone(),
         })
     }
 
@@ -129,15 +131,9 @@ impl Wake<'_> {
 
 /// Notes on documents that are there and can't be read as text.
 fn unreadable(repo: &Repo) -> Vec<String> {
-    let documents = [
-        memory::CONTEXT,
-        memory::ACTIVE,
-        memory::BACKLOG,
-        memory::WORKING_MEMORY,
-        memory::SEMANTIC_MEMORY,
-        memory::EPISODIC_MEMORY,
-    ];
-    let errors = documents.iter().filter_map(|path| repo.check_writable(path).err());
+    let errors = memory::DOCUMENTS
+        .iter()
+        .filter_map(|path| repo.check_writable(path).err());
     errors.map(|error| format!("Could not be read: {error}.")).collect()
 }
 

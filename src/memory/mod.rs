@@ -34,6 +34,15 @@ pub const CONTEXT: &str = "memory/project-memory/context.md";
 pub const ACTIVE: &str = "memory/project-memory/active.md";
 /// The tasks that wait.
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// The documents that every wake reads, in the order in which the mind is shown them.
+pub const DOCUMENTS: [&str; 6] = [
+    CONTEXT,
+    ACTIVE,
+    BACKLOG,
+    WORKING_MEMORY,
+    SEMANTIC_MEMORY,
+    EPISODIC_MEMORY,
+];
 
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
 pub const SMALL_FILE_BYTES: usize = 512;

@@ -202,16 +202,20 @@ impl Store {
         Ok(offset)
     }
 
-    /// Queued messages, oldest first.
+    /// Queued messages, oldest first. Where there are more than one look takes in, those that are kept for another mind give
+    /// way: however many they are, they never hide what can be answered.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE processed = 0 ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            "SELECT {} FROM incoming_messages WHERE processed = 0
+             ORDER BY held_for IS NOT NULL, id LIMIT {MAX_QUEUED_READ}",
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement
+        let mut messages = statement
             .query_map([], Incoming::read)?
-            .collect::<rusqlite::Result<_>>()?)
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        messages.sort_unstable_by_key(|message| message.id);
+        Ok(messages)
     }
 
     /// Messages that were given up after too many failed cycles, oldest first.

@@ -94,3 +94,15 @@ fn a_second_wake_changes_nothing_and_ends_well() {
     drop(lock);
     assert_eq!(env.once()["answered"], 1);
 }
+
+#[test]
+fn who_wants_to_be_asked_first_is_not_overruled() {
+    let mut env = TestEnv::new();
+    env.set("AUTONOMY", "0");
+    let ran = env
+        .wake(&["--once", "--say", "remember that the wifi code is 1234"])
+        .ok();
+    assert!(ran.stdout.contains("there is no way to ask yet"), "{ran:#?}");
+    assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
+    env.check_sound();
+}

@@ -220,3 +220,16 @@ fn exchanges_are_both_sides_of_one_chat_oldest_first() {
     assert_eq!(shown(2), ["the person: second", "me: to the second"]);
     assert_eq!(shown(0), [""; 0]);
 }
+
+#[test]
+fn what_is_kept_for_another_mind_never_hides_what_can_be_answered() {
+    let mut world = World::new();
+    world.by_hand(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+         INSERT INTO incoming_messages (chat_id, message_text, held_for) SELECT 7, 'kept', 'offline' FROM n",
+    );
+    let id = world.store.say(7, "list reminders", at(0)).unwrap();
+    let queued = world.store.queued().unwrap();
+    assert_eq!(queued.last().map(|message| message.id), Some(id));
+    assert!(queued.is_sorted_by_key(|message| message.id));
+}

@@ -6,7 +6,8 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 use super::{NewOutgoing, Result, Store, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
-/// At most this many queued messages are looked at by one wake; the rest wait for the next look.
+/// At most this many queued messages are looked at by one wake, and as many that are kept for another mind; the rest wait
+/// for the next look.
 const MAX_QUEUED_READ: i64 = 500;
 /// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
 pub const MAX_ATTEMPTS: i64 = 3;
@@ -202,10 +203,17 @@ impl Store {
         Ok(offset)
     }
 
-    /// Queued messages, oldest first.
+    /// Queued messages, oldest first. Those kept for another mind are counted by themselves: however many they are, what
+    /// can be answered now is among the rows.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE processed = 0 ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            "SELECT {} FROM incoming_messages WHERE id IN (
+                 SELECT id FROM (SELECT id FROM incoming_messages WHERE processed = 0 AND held_for IS NULL
+                                 ORDER BY id LIMIT {MAX_QUEUED_READ})
+                 UNION ALL
+                 SELECT id FROM (SELECT id FROM incoming_messages WHERE processed = 0 AND held_for IS NOT NULL
+                                 ORDER BY id LIMIT {MAX_QUEUED_READ}))
+             ORDER BY id",
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;

@@ -50,6 +50,18 @@ fn the_documented_columns_are_enough_to_queue_a_message_by_hand() {
 }
 
 #[test]
+fn what_is_kept_for_another_mind_never_hides_what_can_be_answered_now() {
+    let mut world = World::new();
+    world.by_hand(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+         INSERT INTO incoming_messages (chat_id, message_text, held_for) SELECT 7, 'kept', 'offline' FROM n",
+    );
+    world.store.say(7, "new", at(0)).unwrap();
+    let texts = texts(&world.store);
+    assert_eq!((texts.len(), texts.last().map(String::as_str)), (501, Some("new")));
+}
+
+#[test]
 fn a_processed_row_is_not_in_the_queue() {
     let world = World::new();
     world.by_hand("INSERT INTO incoming_messages (chat_id, message_text, processed) VALUES (7, 'done', 1)");

@@ -124,10 +124,14 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
         let mut at = part.body_start;
         let mut plain = |from: usize, to: usize, is_item: bool| {
             let mut at = from;
+            let mut in_comment = false;
             for line in lines(document.slice(&(from..to))) {
                 let hit = hit(path, part, document.line_of(at), line);
                 at += line.len();
-                if !is_blank(&hit.text) {
+                // A comment of several lines explains the file to people: it is nothing that is known.
+                let was_in_comment = in_comment;
+                in_comment = (in_comment || line.trim_start().starts_with("<!--")) && !line.contains("-->");
+                if !was_in_comment && !in_comment && !is_blank(&hit.text) {
                     take(hit, is_item);
                 }
             }
@@ -193,6 +197,15 @@ mod tests {
             .into_iter()
             .map(|hit| hit.text)
             .collect()
+    }
+
+    #[test]
+    fn a_comment_of_several_lines_is_nothing_that_is_known() {
+        let text =
+            "# Active tasks\n\n<!-- Lines such as\n     \"- next: call Anna\", then text of Anna. -->\n\nAnna waits.\n";
+        let hits = search(&[(ACTIVE, text)], "Anna", 9);
+        let shown: Vec<(usize, &str)> = hits.iter().map(|hit| (hit.line, hit.text.as_str())).collect();
+        assert_eq!(shown, [(6, "Anna waits.")]);
     }
 
     #[test]

@@ -437,7 +437,9 @@ fn a_tasks_own_time_wakes_once_and_again_when_it_is_moved() {
     let moved = env.memory(ACTIVE).replace("16:00", "17:30");
     env.write_memory(ACTIVE, &moved);
     assert_eq!(env.wake(&["--once"]).ok().stdout, "");
-    env.at("2026-11-21T16:30:00Z");
+    env.at("2026-11-21T16:30:00Z").set("QUIET_HOURS", "17:00-18:00");
+    assert_eq!(env.once()["outcome"], "idle", "nothing is told in quiet hours");
+    env.set("QUIET_HOURS", "none");
     assert_eq!(
         env.wake(&["--once"]).ok().stdout,
         "It is time for “Call the plumber”: ask for a date.\n"

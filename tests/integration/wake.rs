@@ -1,9 +1,10 @@
 //! One message from the queue to the answer, the commit and the remote; and a wake with nothing to do.
 
 use super::support::{
-    env::{CHAT, TestEnv},
+    env::{CHAT, TestEnv, eventually},
     telegram::FakeTelegram,
 };
+use rustix::process::Signal;
 
 #[test]
 fn a_first_run_on_an_empty_directory_makes_the_memory_and_answers() {
@@ -93,4 +94,33 @@ fn a_second_wake_changes_nothing_and_ends_well() {
     assert_eq!(env.queued().len(), 1);
     drop(lock);
     assert_eq!(env.once()["answered"], 1);
+}
+
+#[test]
+fn the_reason_that_is_given_stands_in_the_trailer() {
+    let env = TestEnv::new();
+    env.wake(&["--once", "--reason", "alarm", "--say", "remember that tea is at five"])
+        .ok();
+    assert_eq!(env.trailer("Trigger"), "alarm");
+}
+
+#[test]
+fn a_wake_that_stays_works_when_something_is_due_and_ends_when_asked() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env.receive(0, "remember that tea is at five");
+    let staying = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
+    eventually("the message is answered", || env.queued().is_empty());
+    eventually("the wake has ended", || {
+        std::fs::read(env.workspace().join(".wake-lock")).unwrap().is_empty()
+    });
+    staying.signal(Signal::TERM);
+    let ran = staying.end();
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "Remembered: tea is at five\n"),
+        "{ran:#?}"
+    );
+    assert_eq!(env.trailer("Trigger"), "stay");
+    env.check_sound();
 }

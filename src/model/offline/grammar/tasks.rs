@@ -35,6 +35,7 @@ const ADD: &[(&str, bool)] = &[
     ("add to ?my|the task|todo|to-do list :", false),
     ("new task|todo|to-do", false),
     ("task|todo|to-do :", false),
+    ("task add ?:", false),
     ("todo|to-do", false),
 ];
 
@@ -101,6 +102,7 @@ const FINISHED: &[(&str, Option<&str>)] = &[
     ("i am ?now done|finished with ?the|my task|todo", None),
     ("the task|todo", Some("is|was ?now done|finished|complete|completed")),
     ("task|todo", Some("?is ?now done|finished|complete|completed")),
+    ("task done|finish|complete ?:", None),
 ];
 
 fn done(sentence: &Sentence<'_>) -> Option<Reading> {

@@ -505,6 +505,24 @@ fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
 }
 
 #[test]
+fn an_interval_goes_on_through_the_hour_that_the_clock_change_doubles() {
+    let mut env = lived_in();
+    // 01:30 in Berlin; 02:30 comes twice.
+    env.at("2027-10-30T23:30:00Z");
+    let said = say(&env, "remind me every hour to breathe").stdout;
+    assert!(said.ends_with("next Sun 31 Oct 2027 at 02:30\n"), "{said}");
+    for hour in ["00:30", "01:30", "02:30"] {
+        env.at(&format!("2027-10-31T{hour}:00Z"));
+        assert_eq!(env.wake(&["--once"]).ok().stdout, "⏰ breathe\n", "{hour}");
+    }
+    // A day and two hours later.
+    env.at("2027-11-01T04:30:00Z");
+    let late = env.wake(&["--once"]).ok().stdout;
+    assert!(late.contains("due at least 20 more times"), "{late}");
+    env.check_sound();
+}
+
+#[test]
 fn a_wall_time_that_the_clock_change_skips_still_comes_on_that_day() {
     let mut env = lived_in();
     env.at("2027-03-26T12:00:00Z");

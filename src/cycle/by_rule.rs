@@ -97,7 +97,7 @@ impl Wake<'_> {
             staged: Vec::new(),
             handled,
             plan_file,
-            sees_commits,
+            head_shown: observation.head.clone().filter(|_| sees_commits),
         };
         self.finish(repo, ending).await
     }

@@ -103,6 +103,7 @@ impl Wake<'_> {
                         raw,
                         messages: Vec::new(),
                         handles: Vec::new(),
+                        head: None,
                     },
                     &[],
                 )?,
@@ -326,6 +327,7 @@ impl Wake<'_> {
             raw,
             messages: ids,
             handles: Vec::new(),
+            head: None,
         };
         self.record(live, &said, &[])?;
         Ok(true)

@@ -71,9 +71,7 @@ impl Wake<'_> {
             failed_messages: &[],
         };
         self.store.end_cycle(self.fence, &ending.cycle.id, &end, self.now())?;
-        if ending.sees_commits || observe::person_commits(self.store, repo)?.is_empty() {
-            self.see_head(repo)?;
-        }
+        self.see_commits(repo, ending.head_shown.as_deref())?;
         self.close(repo, &commit, &ending.plan_file).await
     }
 
@@ -95,10 +93,7 @@ impl Wake<'_> {
             failed_messages: &[],
         };
         self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
-        if !state.conversation.messages.is_empty() {
-            // Its mind was told of a person's commits up to its own.
-            self.store.set_handled(self.fence, HEAD_SEEN, commit, self.now())?;
-        }
+        self.see_commits(repo, state.head_shown.as_deref())?;
         self.close(repo, commit, plan_file).await
     }
 
@@ -107,6 +102,17 @@ impl Wake<'_> {
         self.deliver().await?;
         self.push(repo)?;
         self.remove_plan_file(plan_file);
+        Ok(())
+    }
+
+    /// Takes note of the commits that a cycle was shown. What a person committed while it ran was not: it stays a reason.
+    pub(super) fn see_commits(&mut self, repo: &Repo, head_shown: Option<&str>) -> Result<(), WakeError> {
+        if let Some(head) = head_shown {
+            self.store.set_handled(self.fence, HEAD_SEEN, head, self.now())?;
+        }
+        if observe::person_commits(self.store, repo)?.is_empty() {
+            self.see_head(repo)?;
+        }
         Ok(())
     }
 

@@ -121,6 +121,8 @@ pub struct Cycle {
     pub kept: Vec<i64>,
     /// Keys of the reasons that it was told of, which are reasons no more once it has ended.
     pub handles: Vec<String>,
+    /// The commit up to which it was shown what people committed.
+    pub head_shown: Option<String>,
     /// Texts sent to the asking chat.
     pub replies: usize,
     /// The last plan.
@@ -157,6 +159,7 @@ impl Cycle {
             messages: Vec::new(),
             kept: Vec::new(),
             handles: Vec::new(),
+            head_shown: None,
             replies: 0,
             plan: None,
             receipts: Vec::new(),
@@ -184,8 +187,14 @@ impl Cycle {
     /// Takes an entry into account.
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
-            Entry::Said { raw, messages, handles } => {
+            Entry::Said {
+                raw,
+                messages,
+                handles,
+                head,
+            } => {
                 self.handles.extend(handles.iter().cloned());
+                self.head_shown = head.clone().or(self.head_shown.take());
                 self.conversation.messages.push(raw.clone());
                 self.open.extend(messages);
                 self.messages.extend(messages);

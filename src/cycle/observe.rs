@@ -40,6 +40,8 @@ pub(super) struct Observation {
     pub(super) tasks: Vec<Task>,
     pub(super) handled: BTreeSet<String>,
     pub(super) person_commits: Vec<(String, String)>,
+    /// The commit at which it was looked for them.
+    pub(super) head: Option<String>,
 }
 
 impl Observation {
@@ -58,6 +60,7 @@ impl Observation {
             tasks: repo.map(tasks).unwrap_or_default(),
             handled,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| person_commits(store, repo))?,
+            head: repo.map_or(Ok(None), head_of)?,
         })
     }
 
@@ -180,6 +183,11 @@ fn tasks(repo: &Repo) -> Vec<Task> {
             })
         })
         .collect()
+}
+
+/// The commit that the memory is at.
+pub(super) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
+    Ok(repo.head()?.map(|id| id.to_string()))
 }
 
 /// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.

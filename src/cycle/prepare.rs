@@ -41,6 +41,7 @@ impl Wake<'_> {
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
+            autonomy: config.autonomy,
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -99,6 +100,7 @@ impl Wake<'_> {
             raw: redactor.redact(&raw),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+            head: observation.head.clone(),
         })
     }
 

@@ -195,7 +195,7 @@ impl Wake<'_> {
             failed_messages: if counts { &state.open } else { &[] },
         };
         if is_over {
-            self.see_head(repo)?;
+            self.see_commits(repo, state.head_shown.as_deref())?;
         }
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);
@@ -240,7 +240,7 @@ impl Wake<'_> {
                 cycle.id.clone(),
                 format!(
                     "I tried {MAX_ATTEMPTS} times and could not answer this, because {why}:\n\n> {}\n\nI have put it aside and don't \
-                     try it again by myself. Please put it differently and send it again.",
+                     try it again by myself. Please put it differently and send it again, or run `wake queue retry`.",
                     dead.iter()
                         .map(|text| brief::clip(text, 200).replace('\n', " "))
                         .collect::<Vec<_>>()

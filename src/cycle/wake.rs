@@ -54,8 +54,8 @@ pub(super) struct Ending {
     /// Keys that are reasons no more.
     pub(super) handled: Vec<String>,
     pub(super) plan_file: PlanFile,
-    /// Whether a person's commits were taken note of in it.
-    pub(super) sees_commits: bool,
+    /// The commit up to which people's commits were taken note of in it, if they were looked at.
+    pub(super) head_shown: Option<String>,
 }
 
 impl<'a> Wake<'a> {
@@ -228,6 +228,7 @@ impl<'a> Wake<'a> {
         self.pull(repo, &mut account).await?;
         self.take_in_person_edits(repo, &mut account)?;
         observation.person_commits = observe::person_commits(self.store, repo)?;
+        observation.head = observe::head_of(repo)?;
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
@@ -275,7 +276,7 @@ impl<'a> Wake<'a> {
             staged,
             handled: state.handles,
             plan_file,
-            sees_commits: true,
+            head_shown: state.head_shown,
         };
         self.finish(repo, ending).await
     }

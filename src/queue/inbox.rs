@@ -6,8 +6,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 use super::{NewOutgoing, Result, Store, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
-/// At most this many queued messages are looked at by one wake, and as many that are kept for another mind; the rest wait
-/// for the next look.
+/// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
 /// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
 pub const MAX_ATTEMPTS: i64 = 3;
@@ -203,23 +202,20 @@ impl Store {
         Ok(offset)
     }
 
-    /// Queued messages, oldest first. Those kept for another mind are counted by themselves: however many they are, what
-    /// can be answered now is among the rows.
+    /// Queued messages, oldest first. Where there are more than one look takes in, those that are kept for another mind give
+    /// way: however many they are, they never hide what can be answered.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE id IN (
-                 SELECT id FROM (SELECT id FROM incoming_messages WHERE processed = 0 AND held_for IS NULL
-                                 ORDER BY id LIMIT {MAX_QUEUED_READ})
-                 UNION ALL
-                 SELECT id FROM (SELECT id FROM incoming_messages WHERE processed = 0 AND held_for IS NOT NULL
-                                 ORDER BY id LIMIT {MAX_QUEUED_READ}))
-             ORDER BY id",
+            "SELECT {} FROM incoming_messages WHERE processed = 0
+             ORDER BY held_for IS NOT NULL, id LIMIT {MAX_QUEUED_READ}",
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement
+        let mut messages = statement
             .query_map([], Incoming::read)?
-            .collect::<rusqlite::Result<_>>()?)
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        messages.sort_unstable_by_key(|message| message.id);
+        Ok(messages)
     }
 
     /// Messages that were given up after too many failed cycles, oldest first.

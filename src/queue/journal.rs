@@ -27,6 +27,9 @@ pub enum Entry {
         /// Keys of the reasons that it tells of: they are reasons no more once the cycle has ended.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         handles: Vec<String>,
+        /// The commit up to which people's commits were shown; only in a cycle's opening.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
     },
     /// A request is about to be sent.
     Asked,

@@ -132,7 +132,7 @@ impl Repo {
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
         }
-        if let Some(rescue_ref) = self.rewound()? {
+        if let Some(rescue_ref) = self.retrying(|| self.rewound())? {
             return Err(RemoteError::Rewound { rescue_ref });
         }
         let Some(tip) = self.tip()? else {
@@ -155,7 +155,7 @@ impl Repo {
         if !output.status.success() {
             return Err(push_failure(&output));
         }
-        self.saw_remote_at(tip)?;
+        self.retrying(|| self.saw_remote_at(tip))?;
         Ok(Pushed::To(tip))
     }
 
@@ -163,7 +163,7 @@ impl Repo {
     pub(super) fn saw_remote_at(&self, commit: Oid) -> Result<(), RepoError> {
         for reference in [self.tracking_ref(), self.accepted_ref()] {
             if self.id_of(&reference)? != Some(commit) {
-                self.git.reference(&reference, commit, true, "seen at the remote")?;
+                self.set_reference(&reference, commit, true, "seen at the remote")?;
             }
         }
         Ok(())
@@ -189,9 +189,20 @@ impl Repo {
         }
         let rescue = format!("refs/reveille/rescue/{seen}");
         if self.id_of(&rescue)?.is_none() {
-            self.git.reference(&rescue, seen, false, "the remote went back")?;
+            self.set_reference(&rescue, seen, false, "the remote went back")?;
         }
         Ok(Some(rescue))
+    }
+
+    /// A lock that a killed run left on the reference is [`RepoError::Locked`], which is waited for and cleared away.
+    fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
+        match self.git.reference(name, commit, force, why) {
+            Ok(_) => Ok(()),
+            Err(error) if error.code() == git2::ErrorCode::Locked => Err(RepoError::Locked {
+                path: self.git.path().join(format!("{name}.lock")),
+            }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The last commit of the remote's that became part of our branch, or came from it.

@@ -23,6 +23,7 @@ pub(super) fn tool() -> Tool {
         Effect::Idempotent,
         run,
     )
+    .free()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {

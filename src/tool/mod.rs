@@ -7,6 +7,7 @@
 mod keep;
 mod note;
 mod plan;
+pub mod policy;
 mod read;
 mod remember;
 mod reminder;
@@ -100,6 +101,8 @@ pub struct Tool {
     pub effect: Effect,
     /// What a call can do to the person's things.
     pub risk: Risk,
+    /// Never asks: planning, answering the asking chat, the mind's own notes.
+    pub is_free: bool,
     run: Run,
 }
 
@@ -130,8 +133,19 @@ impl Tool {
             schema,
             effect,
             risk: Risk::Safe,
+            is_free: false,
             run,
         }
+    }
+
+    /// The same, which never asks.
+    fn free(self) -> Self {
+        Self { is_free: true, ..self }
+    }
+
+    /// The same with another risk than [`Risk::Safe`].
+    fn risking(self, risk: Risk) -> Self {
+        Self { risk, ..self }
     }
 }
 
@@ -189,6 +203,12 @@ impl Registry {
             )));
         };
         let input = if input.trim().is_empty() { "{}" } else { input };
+        if policy::decide(tool, world.autonomy) == policy::Decision::Ask {
+            return Err(Refusal(format!(
+                "Your person wants to be asked before `{name}` (AUTONOMY={}), and there is no way to ask yet. Nothing was done; say so.",
+                world.autonomy as u8
+            )));
+        }
         (tool.run)(input, world).map(|mut done| {
             done.content = bounded(done.content);
             done

@@ -28,6 +28,7 @@ pub(super) fn note() -> Tool {
         Effect::Idempotent,
         |args: &Args, world| rewrite(args, world, memory::WORKING_MEMORY, "Rewrote the working memory"),
     )
+    .free()
 }
 
 pub(super) fn context_update() -> Tool {
@@ -38,6 +39,7 @@ pub(super) fn context_update() -> Tool {
         Effect::Idempotent,
         |args: &Args, world| rewrite(args, world, memory::CONTEXT, "Updated the context"),
     )
+    .free()
 }
 
 fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {

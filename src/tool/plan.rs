@@ -72,6 +72,7 @@ pub(super) fn tool() -> Tool {
         Effect::Idempotent,
         run,
     )
+    .free()
 }
 
 fn run(plan: &Plan, _: &World) -> Outcome {

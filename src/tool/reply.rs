@@ -26,6 +26,7 @@ pub(super) fn tool() -> Tool {
         Effect::Once,
         run,
     )
+    .free()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {

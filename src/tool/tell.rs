@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Effect, Outcome, Refusal, Risk, Tool, World, brief, words};
 use crate::queue::{Change, NewOutgoing};
 
 #[derive(Deserialize, JsonSchema)]
@@ -23,6 +23,7 @@ pub(super) fn tool() -> Tool {
         Effect::Idempotent,
         run,
     )
+    .risking(Risk::Caution)
 }
 
 fn run(args: &Args, world: &World) -> Outcome {

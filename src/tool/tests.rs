@@ -30,6 +30,7 @@ impl Scene {
         let world = World {
             wake_id: "20261121T140000Z-812".to_owned(),
             mind: "offline".to_owned(),
+            autonomy: crate::config::Autonomy::Smart,
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
             tz: Tz::Europe__Berlin,
             chat: Some(Chat {

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use crate::{
-    config::QuietHours,
+    config::{Autonomy, QuietHours},
     memory::skill::Skill,
     queue::{Change, Reminder, StagedFile},
 };
@@ -35,6 +35,8 @@ pub struct World {
     pub wake_id: String,
     /// The mind's name.
     pub mind: String,
+    /// How much may be done without asking.
+    pub autonomy: Autonomy,
     /// Now.
     pub now: DateTime<Utc>,
     /// The person's zone.

@@ -237,3 +237,41 @@ fn what_the_offline_mind_kept_is_answered_once_there_is_a_key() {
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
+
+#[test]
+fn what_a_person_commits_while_the_mind_works_is_shown_to_the_next_wake() {
+    let (telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.receive(CHAT, "hello");
+    let brain = env.brain().display().to_string();
+    let commit = env.command(
+        "git",
+        &[
+            "-C",
+            &brain,
+            "-c",
+            "user.name=Ann",
+            "-c",
+            "user.email=ann@example.org",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "I drink tea",
+        ],
+    );
+    let commit = std::sync::Mutex::new(commit);
+    claude.expect(Reply::with(move |_| {
+        assert!(commit.lock().unwrap().status().unwrap().success());
+        Reply::text("Hello!")
+    }));
+    // The same wake looks again, and finds the commit.
+    claude.expect(Reply::with(|request| {
+        assert!(request.last_text().contains("I drink tea"), "{}", request.last_text());
+        Reply::text("Seen.")
+    }));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(sent(&telegram), ["Hello!"]);
+    env.check_sound();
+}

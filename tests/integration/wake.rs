@@ -124,3 +124,22 @@ fn a_wake_that_stays_works_when_something_is_due_and_ends_when_asked() {
     assert_eq!(env.trailer("Trigger"), "stay");
     env.check_sound();
 }
+
+#[test]
+fn who_wants_to_be_asked_first_is_not_overruled() {
+    let mut env = TestEnv::new();
+    env.set("AUTONOMY", "0");
+    let ran = env
+        .wake(&["--once", "--say", "remember that the wifi code is 1234"])
+        .ok();
+    assert!(ran.stdout.contains("there is no way to ask yet"), "{ran:#?}");
+    assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
+    env.check_sound();
+}
+
+#[test]
+fn what_did_not_work_is_said_in_whole_sentences() {
+    let env = TestEnv::new();
+    let ran = env.wake(&["say", "task done paint the shed"]).ok();
+    assert_eq!(ran.stdout, "That did not work. There is no task “paint the shed”.\n");
+}

@@ -13,6 +13,7 @@ fn said(messages: &[i64]) -> Entry {
         raw: user_text("hello"),
         messages: messages.to_vec(),
         handles: Vec::new(),
+        head: None,
     }
 }
 
@@ -146,6 +147,7 @@ fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
         raw,
         messages: vec![],
         handles: Vec::new(),
+        head: None,
     });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
 }
@@ -176,6 +178,7 @@ fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
         raw,
         messages: vec![],
         handles: Vec::new(),
+        head: None,
     });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
@@ -187,6 +190,7 @@ fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
         raw,
         messages: vec![],
         handles: Vec::new(),
+        head: None,
     });
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     assert!(
@@ -217,6 +221,7 @@ fn past_the_contexts_limit_nothing_more_is_asked() {
         raw,
         messages: vec![],
         handles: Vec::new(),
+        head: None,
     });
     let (said, _) = answer(cycle.next(LIMITS));
     assert_eq!(
@@ -237,6 +242,7 @@ fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
             raw,
             messages: vec![],
             handles: Vec::new(),
+            head: None,
         });
         assert_eq!(cycle.next(LIMITS), Step::Ask);
         cycle.apply(&cut(piece));
@@ -254,6 +260,7 @@ fn a_text_is_joined_only_with_what_it_continues() {
         raw: user_text("go on"),
         messages: vec![],
         handles: Vec::new(),
+        head: None,
     };
     let texts = |entries: &[Entry]| answer(next(entries)).0;
     let end = |words: &str| turn(&json!([text(words)]), Stop::EndTurn);
@@ -270,6 +277,7 @@ fn a_text_is_joined_only_with_what_it_continues() {
         raw: results(&[]),
         messages: vec![],
         handles: Vec::new(),
+        head: None,
     };
     let did = outcome("a", "note", false, &[]);
     assert_eq!(texts(&[cut, go_on, calling, did, results, end("Anew.")]), "Anew.");
@@ -312,6 +320,7 @@ fn silence_is_asked_about_once_and_then_owned_up_to() {
         raw,
         messages: vec![],
         handles: Vec::new(),
+        head: None,
     });
     cycle.apply(&turn(
         &json!([{"type": "thinking", "thinking": "…", "signature": "s"}]),
@@ -347,6 +356,7 @@ fn rounds_are_bounded_and_the_bound_is_told() {
             raw,
             messages: vec![],
             handles: Vec::new(),
+            head: None,
         });
     }
     assert_eq!(
@@ -415,6 +425,7 @@ fn random_entry() -> impl Strategy<Value = Entry> {
             raw: if is_json { user_text("hm") } else { "no json".into() },
             messages,
             handles: Vec::new(),
+            head: None
         }),
         Just(Entry::Asked),
         (0..60_u32, any::<bool>()).prop_map(|(id, is_error)| outcome(&format!("c{id}"), "plan", is_error, &[1])),
@@ -458,6 +469,7 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
                 raw,
                 messages: vec![],
                 handles: Vec::new(),
+                head: None,
             }),
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
             Step::Join => match joins.next() {

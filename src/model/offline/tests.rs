@@ -34,6 +34,7 @@ fn said(messages: &[Incoming]) -> Entry {
         raw: brief::joined(&messages.iter().collect::<Vec<_>>(), now, Tz::Europe__Berlin),
         messages: messages.iter().map(|message| message.id).collect(),
         handles: Vec::new(),
+        head: None,
     }
 }
 
@@ -88,6 +89,7 @@ impl Talk {
                     raw,
                     messages: vec![],
                     handles: Vec::new(),
+                    head: None,
                 }),
                 Step::Join => return,
                 other => panic!("{other:?}"),

@@ -44,7 +44,8 @@ fn entry() -> impl Strategy<Value = Entry> {
         (text(), ids()).prop_map(|(raw, messages)| Entry::Said {
             raw,
             messages,
-            handles: vec!["at/x".to_owned()]
+            handles: vec!["at/x".to_owned()],
+            head: None
         }),
         Just(Entry::Asked),
         (text(), usage()).prop_map(|(why, usage)| Entry::Discarded { why, usage }),
@@ -128,6 +129,7 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
         raw: "{}".to_owned(),
         messages: vec![one, two],
         handles: Vec::new(),
+        head: None,
     };
     world.store.record(world.fence, "c1", &said, &[], at(1)).unwrap();
     assert_eq!(world.store.queued().unwrap()[1].cycle_id.as_deref(), Some("c1"));

@@ -47,6 +47,23 @@ fn ahead_then_pushed_then_up_to_date() {
     assert_eq!(world.status(), "");
 }
 
+/// A kill in the moment of noting where the remote is leaves its lock; nobody but us writes there.
+#[test]
+fn a_dead_lock_on_what_was_seen_of_the_remote_is_cleared_away() {
+    for reference in ["refs/reveille/remote/main", "refs/remotes/origin/main"] {
+        let world = World::new();
+        let repo = world.shared();
+        let lock = world.file(&format!(".git/{reference}.lock"));
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        fs::write(&lock, "").unwrap();
+        let commit = publish_active(&world, &repo, "ours\n");
+        assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+        assert_eq!(pull(&repo), Integrated::UpToDate);
+        assert_eq!(world.git(&["rev-parse", reference]).trim(), commit.to_string());
+        assert!(!lock.exists(), "{reference} is still locked");
+    }
+}
+
 #[test]
 fn a_remote_that_moved_alone_is_followed() {
     let world = World::new();

@@ -64,6 +64,10 @@ impl TestEnv {
             .set("REVEILLE_NOW", NOW);
         env.set("HOME", &env.path("home").display().to_string());
         env.set("PATH", &search_path());
+        // Where coverage is measured, the programs' own counts too.
+        if let Some(profile) = variable("LLVM_PROFILE_FILE") {
+            env.set("LLVM_PROFILE_FILE", &profile);
+        }
         env.set("GIT_CONFIG_NOSYSTEM", "1").set("QUIET_HOURS", "none");
         env
     }
@@ -334,9 +338,13 @@ impl Drop for Running {
 }
 
 /// Where programs are found: where the test's own are.
-#[expect(clippy::disallowed_methods, reason = "the tests' one look at the environment")]
 pub(crate) fn search_path() -> String {
-    std::env::var("PATH").unwrap()
+    variable("PATH").unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests' one look at the environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Waits until something is so; fails the test when it never comes.

@@ -1,6 +1,6 @@
 //! Finds what is wrong, and repairs what can be repaired safely.
 //!
-//! Every check in [`checks`] is two steps: looking gathers facts, judging is a pure function of them. All checks run; one that
+//! Every check in `checks` is two steps: looking gathers facts, judging is a pure function of them. All checks run; one that
 //! can't look says so and stops no other. Looking writes nothing. Repairs come after, all of them under the wake lock, so
 //! never beside a wake; each looks again before it acts and leaves a note for the next wake to write into the memory.
 

@@ -1,6 +1,6 @@
 //! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. No SQL stands outside this module.
 //!
-//! The bot writes the inbox; everything that a wake writes carries the fence of its [`Lease`], so that a holder that was
+//! The bot writes the inbox; everything that a wake writes carries the fence of its [`Fence`], so that a holder that was
 //! replaced while it slept can't write any more. No transaction stays open across a network call.
 
 mod inbox;
@@ -45,7 +45,7 @@ pub struct Store {
 /// Why the store didn't do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process has been writing for longer than [`BUSY_TIMEOUT`]: try again.
+    /// Another process has been writing for longer than we wait: try again.
     #[error("the database is busy: another process has been writing to it for over {} s", BUSY_TIMEOUT.as_secs())]
     Busy,
     /// The wake lock was taken over: stop at once, write nothing more.

@@ -11,6 +11,7 @@ use super::support::{
     env::{CHAT, Ran, Running, TestEnv, eventually},
     git_http::GitHttp,
     telegram::FakeTelegram,
+    tls::Tls,
 };
 
 const CONTEXT: &str = "memory/project-memory/context.md";
@@ -250,6 +251,31 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
     assert!(error.contains("127.0.0.1") && !error.contains(PASSWORD), "{error}");
     env.execute("UPDATE incoming_messages SET message_text = '' WHERE message_text LIKE '%password%'; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
     check_not_shown(&env, &[refused, said, dead, log], &telegram);
+}
+
+#[test]
+fn a_remote_by_https_with_the_persons_own_trust() {
+    let mut env = TestEnv::new();
+    let remote = env.bare_remote("remote.git");
+    env.git_in(&remote, &["config", "http.receivepack", "true"]);
+    let server = GitHttp::start(&env.path(""), "ann", PASSWORD);
+    let Some(tls) = Tls::start(&env, server.port()) else {
+        return;
+    };
+    let url = format!("https://ann:{PASSWORD}@localhost:{}/remote.git", tls.port);
+
+    // A certificate that the person doesn't trust is not taken: nothing is made, the message stays.
+    env.set("REPO_URL", &url);
+    let refused = env.wake(&["--once", "--say", "remember that pi is 3"]);
+    assert_eq!(refused.code, 1, "{refused:#?}");
+    assert!(!env.brain().exists());
+    assert_eq!(server.requests(), 0);
+    env.execute("DELETE FROM incoming_messages");
+
+    let trust = tls.certificate.display().to_string();
+    env.run("git", &["config", "--global", "http.sslCAInfo", &trust]).ok();
+    check_round_trip(&mut env, &url, &remote);
+    assert!(server.requests() > 4);
 }
 
 /// An address on which nothing listens.

@@ -34,6 +34,18 @@ impl GitHttp {
         Self { server, requests }
     }
 
+    /// The server's port.
+    pub(crate) fn port(&self) -> u16 {
+        self.server
+            .url()
+            .rsplit(':')
+            .next()
+            .unwrap()
+            .trim_end_matches('/')
+            .parse()
+            .unwrap()
+    }
+
     /// The address of a repository, with credentials in it.
     pub(crate) fn url(&self, credentials: &str, repository: &str) -> String {
         let url = self.server.url().replace("://", &format!("://{credentials}@"));

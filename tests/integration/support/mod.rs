@@ -9,3 +9,4 @@ pub(crate) mod http;
 pub(crate) mod telegram;
 mod telegram_server;
 mod telegram_spec;
+pub(crate) mod tls;

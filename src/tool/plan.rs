@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
 
 /// More steps than this are a project, not a wake.
-const MAX_STEPS: usize = 30;
+pub(crate) const MAX_STEPS: usize = 30;
 
 /// A mind's plan for one cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -143,3 +143,15 @@ fn what_did_not_work_is_said_in_whole_sentences() {
     let ran = env.wake(&["say", "task done paint the shed"]).ok();
     assert_eq!(ran.stdout, "That did not work. There is no task “paint the shed”.\n");
 }
+
+#[test]
+fn a_burst_of_many_messages_is_planned_like_any_other() {
+    let env = TestEnv::new();
+    for n in 0..40 {
+        env.receive(0, &format!("remember that box {n} is blue"));
+    }
+    assert_eq!(env.once()["answered"], 40);
+    let refused = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body ->> 'is_error'";
+    assert_eq!(env.query::<i64>(refused), 0);
+    env.check_sound();
+}

@@ -9,9 +9,9 @@ use super::{complain, failed, print};
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Context, Report, WakeOutcome},
-    queue::{Store, StoreError},
-    repo::Repo,
+    cycle::{self, Context, Report, WakeError, WakeOutcome},
+    queue::{Store, StoreError, wait_after},
+    repo::{Repo, RepoError},
 };
 
 /// Commits that `wake log` lists.
@@ -43,7 +43,13 @@ struct Arguments {
     #[arg(long, value_name = "TEXT", requires = "once")]
     say: Option<String>,
     /// What starts this wake, for the commit's trailer: cron, nudge, …
-    #[arg(long, value_name = "REASON", default_value = "cli", requires = "once")]
+    #[arg(
+        long,
+        value_name = "REASON",
+        default_value = "cli",
+        default_value_if("say", clap::builder::ArgPredicate::IsPresent, "say"),
+        requires = "once"
+    )]
     reason: String,
     /// Print one JSON document instead of text.
     #[arg(long)]
@@ -105,28 +111,32 @@ pub fn main() -> ExitCode {
         Err(code) => return code,
     };
     match &arguments.command {
-        Some(Command::Say { text }) => once(&config, &arguments, Some(&text.join(" "))),
+        Some(Command::Say { text }) => once(&config, &arguments, "say", Some(&text.join(" "))),
         Some(Command::Queue { action }) => queue(&config, action),
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
-        None if arguments.once => once(&config, &arguments, arguments.say.as_deref()),
+        None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),
         None => stay(&config, &arguments),
     }
 }
 
-fn once(config: &Config, arguments: &Arguments, say: Option<&str>) -> ExitCode {
+fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>) -> ExitCode {
     if say.is_some_and(|text| text.trim().is_empty()) {
         complain("There is nothing to say: the text is empty. Nothing was queued.");
         return ExitCode::from(super::EXIT_USAGE);
     }
-    let trigger = if say.is_some() { "say" } else { &arguments.reason };
-    let trigger: String = trigger
+    let trigger: String = reason
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c))
         .take(40)
         .collect();
     with_context(config, async |context| match look(context, &trigger, say).await {
-        Ok((report, mut store)) => show_report(context, &mut store, &report, arguments),
+        Ok((mut report, mut store)) => {
+            if say.is_some() && report.outcome == WakeOutcome::Idle {
+                report.notes.extend(why_it_waits(context, &store));
+            }
+            show_report(context, &mut store, &report, arguments)
+        }
         Err(error) => {
             let why = context.redactor.redact(&error.to_string());
             if arguments.json {
@@ -140,16 +150,40 @@ fn once(config: &Config, arguments: &Arguments, say: Option<&str>) -> ExitCode {
             complain(&format!(
                 "failed: {why}\nWhat was said stays queued; the next wake goes on from here."
             ));
-            match error {
-                cycle::WakeError::Repo(crate::repo::RepoError::Configuration(_)) => ExitCode::from(super::EXIT_CONFIG),
-                _ => ExitCode::from(super::EXIT_FAILED),
-            }
+            exit_code(&error)
         }
     })
 }
 
+/// The exit code of a wake that failed.
+fn exit_code(error: &WakeError) -> ExitCode {
+    match error {
+        WakeError::Repo(RepoError::Configuration(_)) => ExitCode::from(super::EXIT_CONFIG),
+        _ => ExitCode::from(super::EXIT_FAILED),
+    }
+}
+
+/// What was just said is no reason to wake: the mind was asked before and its back-off hasn't ended, or its budget is spent.
+fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
+    let mind = cycle::mind_of(store, context).ok()?;
+    if mind.is_available {
+        return None;
+    }
+    let until = match cycle::mind_again_at(store).ok().flatten() {
+        Some(at) if !mind.is_over_budget => {
+            let at = at.with_timezone(&context.config.timezone);
+            format!(
+                "the mind couldn't be reached; it is asked again from {} on",
+                at.format("%H:%M:%S")
+            )
+        }
+        _ => "today's budget for thinking is spent (DAILY_BUDGET_USD)".to_owned(),
+    };
+    Some(format!("Your message is kept: {until}."))
+}
+
 /// One wake, and the store that it used, for what is shown of it.
-async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), cycle::WakeError> {
+async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), WakeError> {
     let mut store = cycle::open_store(context.config)?;
     let report = cycle::once(context, &mut store, trigger, say).await?;
     Ok((report, store))
@@ -159,19 +193,32 @@ async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<
 fn stay(config: &Config, arguments: &Arguments) -> ExitCode {
     with_context(config, async |context| {
         let mut stop = context.stop.clone();
+        let mut failures = 0;
         tracing::info!("staying; SIGTERM ends it");
         loop {
-            match look(context, "stay", None).await {
-                Ok((report, _)) if report.outcome == WakeOutcome::Idle => {}
+            let looked = look(context, "stay", None).await;
+            failures = if looked.is_err() { failures + 1 } else { 0 };
+            match looked {
+                // Another wake does what is due.
+                Ok((report, _)) if matches!(report.outcome, WakeOutcome::Idle | WakeOutcome::Locked) => {}
                 Ok((report, mut store)) => {
                     show_report(context, &mut store, &report, arguments);
                 }
-                Err(error) => complain(&format!("failed: {}", context.redactor.redact(&error.to_string()))),
+                Err(error) => {
+                    complain(&format!("failed: {}", context.redactor.redact(&error.to_string())));
+                    if matches!(error, WakeError::Repo(RepoError::Configuration(_))) {
+                        return exit_code(&error);
+                    }
+                }
             }
+            let wait = match failures {
+                0 => cycle::LOOK_EVERY,
+                failures => wait_after(failures).to_std().unwrap_or(cycle::LOOK_EVERY),
+            };
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return ExitCode::SUCCESS,
-                () = tokio::time::sleep(cycle::LOOK_EVERY) => {}
+                () = tokio::time::sleep(wait) => {}
             }
         }
     })

@@ -139,6 +139,10 @@ impl Wake<'_> {
         let now = self.now();
         let what = &reminder.what;
         let tz = what.zone.parse().unwrap_or(self.context.config.timezone);
+        let due = Slot {
+            civil: what.slot,
+            at: what.next_at,
+        };
         let missed = what
             .rule
             .as_ref()
@@ -147,14 +151,18 @@ impl Wake<'_> {
         let late = now.signed_duration_since(what.next_at).num_minutes();
         let mut text = format!("⏰ {}", what.text);
         if !missed.is_empty() {
+            let at_least = if missed.len() == MAX_MISSED { "at least " } else { "" };
             text.push_str(&format!(
-                "\n\n(It was due {} more times while I was not running.)",
-                missed.len()
+                "\n\n(It was due {at_least}{} while I was not running.)",
+                match missed.len() {
+                    1 => "1 more time".to_owned(),
+                    n => format!("{n} more times"),
+                }
             ));
         } else if late >= LATE_MIN {
             text.push_str(&format!(
                 "\n\n(It was due at {}; I was not running then.)",
-                what.slot.format("%a %H:%M")
+                due.wall_time(what.rule.as_ref(), tz).format("%a %H:%M")
             ));
         }
         let next = what

@@ -22,7 +22,7 @@ use crate::{
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
-/// Requests that one cycle makes at most.
+/// Turns that one cycle takes at most.
 const MAX_ROUNDS: u32 = 30;
 
 /// How driving a cycle ended.
@@ -120,11 +120,14 @@ impl Wake<'_> {
 
     /// Asks for the next turn, with the retries that the error allows, and records it.
     async fn ask(&mut self, live: &mut Live) -> Result<Result<(), Interrupt>, WakeError> {
-        if self.is_over_budget()? {
-            return Ok(Err(Interrupt::OverBudget));
-        }
-        self.record(live, &Entry::Asked, &[])?;
         for attempt in 1.. {
+            // Before each try: one that broke off has cost something, too.
+            if self.is_over_budget()? {
+                return Ok(Err(Interrupt::OverBudget));
+            }
+            if attempt == 1 {
+                self.record(live, &Entry::Asked, &[])?;
+            }
             let error = match self.turn(&live.state).await {
                 Ok(Ok(turn)) => {
                     self.book(&live.cycle, &turn.usage, false)?;

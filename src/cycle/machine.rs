@@ -22,7 +22,7 @@ const FULL: &str = "This conversation became too long for me to go on.";
 /// Bounds of one cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests to the mind.
+    /// Turns of the mind.
     pub max_rounds: u32,
 }
 
@@ -134,7 +134,6 @@ pub struct Cycle {
     /// Turns received.
     pub turns: u32,
     phase: Phase,
-    rounds: u32,
     continuations: u32,
     was_asked_for_answer: bool,
     /// Text of the last turn, and of those it continues.
@@ -167,7 +166,6 @@ impl Cycle {
             usage: Usage::default(),
             turns: 0,
             phase: Phase::Asking,
-            rounds: 0,
             continuations: 0,
             was_asked_for_answer: false,
             text: String::new(),
@@ -215,10 +213,10 @@ impl Cycle {
                 }
                 self.phase = Phase::Asking;
             }
-            Entry::Asked => self.rounds += 1,
             Entry::Discarded { usage, .. } => self.usage += *usage,
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
-            Entry::Called { .. } | Entry::Verified { .. } => {}
+            // A request that had no answer is no round: however long a mind is out of reach, its work is not cut short.
+            Entry::Asked | Entry::Called { .. } | Entry::Verified { .. } => {}
             Entry::Outcome {
                 call,
                 name,
@@ -254,7 +252,7 @@ impl Cycle {
     /// What follows from the state.
     pub fn next(&self, limits: Limits) -> Step {
         match &self.phase {
-            Phase::Asking if self.rounds >= limits.max_rounds => self.end_with(&format!(
+            Phase::Asking if self.turns >= limits.max_rounds => self.end_with(&format!(
                 "I stopped after {} rounds of work, which is my limit for one wake.",
                 limits.max_rounds
             )),

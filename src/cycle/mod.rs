@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-pub use observe::{day_begin, mind_called, mind_of};
+pub use observe::{day_begin, mind_again_at, mind_called, mind_of};
 pub use waiting::{Waiting, waiting};
 
 use crate::{

@@ -90,6 +90,10 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     let Some(repo) = open(&context.config.repo_dir())? else {
         return Ok(true);
     };
+    let url = context.config.repo_url.as_ref().map(crate::config::RepoUrl::expose);
+    if url.is_some_and(|url| !repo.has_origin(url)) {
+        return Ok(true);
+    }
     if repo.is_interrupted() || is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
         return Ok(true);
     }
@@ -99,6 +103,11 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
 /// The configured mind as the gate knows it.
 pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> {
     mind_called(context.model.name(), store, context.config, context.clock.now())
+}
+
+/// When the mind's back-off ends, if it is in one.
+pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
+    Ok(store.upkeep(MODEL)?.not_before)
 }
 
 /// The mind of this name as the gate knows it, for those who only look.

@@ -338,7 +338,11 @@ fn due_reminders(observed: &Observed<'_>) -> Vec<Reason> {
     due.map(|reminder| Reason::Reminder { id: reminder.id }).collect()
 }
 
+/// A thinking mind may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
 fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
+    if !observed.mind.is_thinking && is_quiet(observed) {
+        return Vec::new();
+    }
     let with_time = observed.tasks.iter().filter_map(|task| Some((task, task.at()?)));
     with_time
         .filter(|(_, at)| task_time(at, observed.tz).is_some_and(|at| at <= observed.now))
@@ -351,12 +355,17 @@ fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
         .collect()
 }
 
+fn is_quiet(observed: &Observed<'_>) -> bool {
+    let local = observed.now.with_timezone(&observed.tz);
+    observed.quiet_hours.is_some_and(|hours| hours.contains(local.time()))
+}
+
 /// Decay is spoken of in waking hours only, so it becomes due then.
 fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
-    let local = observed.now.with_timezone(&observed.tz);
-    if observed.quiet_hours.is_some_and(|hours| hours.contains(local.time())) {
+    if is_quiet(observed) {
         return Vec::new();
     }
+    let local = observed.now.with_timezone(&observed.tz);
     observed
         .tasks
         .iter()

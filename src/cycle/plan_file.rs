@@ -52,7 +52,8 @@ impl PlanFile {
 
     /// Writes the mind's plan down before it acts.
     pub fn plan(&self, plan: &Plan) -> std::io::Result<()> {
-        let mut text = format!("\n## Plan\n\n{}\n\n", plan.understood.trim());
+        let complexity = plan.complexity.name();
+        let mut text = format!("\n## Plan ({complexity})\n\n{}\n\n", plan.understood.trim());
         for step in &plan.steps {
             text.push_str(&format!("- {} (`{}`)\n", step.what, step.tool));
         }
@@ -141,7 +142,7 @@ mod tests {
 
         - 1 message
 
-        ## Plan
+        ## Plan (quick)
 
         Keep a fact.
 

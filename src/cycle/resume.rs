@@ -169,6 +169,7 @@ impl Wake<'_> {
     ) -> Result<(), WakeError> {
         let now = self.now();
         let staged = self.store.staged(cycle_id)?;
+        let mut parked = None;
         if !staged.is_empty() {
             let branch = format!("recovered/{cycle_id}");
             let message = format!("Unfinished work of the wake {cycle_id}\n");
@@ -176,10 +177,11 @@ impl Wake<'_> {
             self.report
                 .notes
                 .push(format!("Its unfinished work is on the branch {branch}."));
+            parked = Some(branch);
         }
         let (why, counts) = why.unwrap_or(("it was cut off before it began", false));
         if counts && let Some(row) = self.store.cycle(cycle_id)? {
-            let notice = Change::Send(self.given_up(&row.cycle, state, why)?);
+            let notice = Change::Send(self.given_up(&row.cycle, state, why, parked.as_deref())?);
             self.store.change(self.fence, cycle_id, &[notice], now)?;
         }
         // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
@@ -201,8 +203,15 @@ impl Wake<'_> {
     }
 
     /// What is said of a cycle that was given up: that its messages are tried again (once, however often they are), that
-    /// they are put aside, or that it had none.
-    fn given_up(&self, cycle: &NewCycle, state: &Cycle, why: &str) -> Result<NewOutgoing, WakeError> {
+    /// they are put aside, or that it had none left: then nothing does its work again, so that its person is told where it is
+    /// `parked`. What it had answered may say of that work that it was done.
+    fn given_up(
+        &self,
+        cycle: &NewCycle,
+        state: &Cycle,
+        why: &str,
+        parked: Option<&str>,
+    ) -> Result<NewOutgoing, WakeError> {
         let queued = self.store.queued()?;
         let dead: Vec<&str> = queued
             .iter()
@@ -213,8 +222,12 @@ impl Wake<'_> {
             (None, _) => (
                 cycle.id.clone(),
                 format!(
-                    "I gave up a piece of work ({}) because {why}. I don't try it again by myself; ask me if it matters.",
-                    cycle.reasons.join("; ")
+                    "I gave up a piece of work ({}) because {why}. I don't try it again by myself; ask me if it matters.{}",
+                    cycle.reasons.join("; "),
+                    parked.map_or_else(String::new, |branch| format!(
+                        " What it wanted to write is not in my memory, even if I said so: it is kept on the branch `{branch}`, and \
+                         `git merge {branch}` brings it in."
+                    ))
                 ),
             ),
             (Some(first), []) => (

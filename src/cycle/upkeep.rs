@@ -28,7 +28,7 @@ impl Wake<'_> {
             has_worked = true;
         }
         if observe::is_fetch_due(self.store, repo, self.context)? {
-            self.fetch(repo, &mut Account::default())?;
+            self.fetch_by_itself(repo)?;
             has_worked = true;
         }
         if observe::is_push_due(self.store, repo, self.now())? {
@@ -59,6 +59,14 @@ impl Wake<'_> {
         } else {
             Ok(())
         }
+    }
+
+    /// Fetches outside a cycle: what is to be known of it is said here, as no entry tells it.
+    fn fetch_by_itself(&mut self, repo: &Repo) -> Result<(), WakeError> {
+        let mut account = Account::default();
+        self.fetch(repo, &mut account)?;
+        self.report.notes.extend(account.notes);
+        Ok(())
     }
 
     fn fetch(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
@@ -108,7 +116,7 @@ impl Wake<'_> {
         }
         let mut pushed = repo.push(REMOTE_BOUND);
         if matches!(pushed, Err(RemoteError::Moved)) {
-            self.fetch(repo, &mut Account::default())?;
+            self.fetch_by_itself(repo)?;
             pushed = repo.push(REMOTE_BOUND);
         }
         match pushed {

@@ -291,7 +291,13 @@ impl Overview {
             .as_deref()
             .map(|error| format!(": {}", short(error)))
             .unwrap_or_default();
-        format!("{when}, {}{error} ({why}); wake show {}", wake.state, wake.cycle_id)
+        // Only what was committed can be shown.
+        let show = wake
+            .commit
+            .as_ref()
+            .map(|_| format!("; wake show {}", wake.cycle_id))
+            .unwrap_or_default();
+        format!("{when}, {}{error} ({why}){show}", wake.state)
     }
 
     fn lock_line(&self) -> String {
@@ -521,7 +527,7 @@ mod tests {
         };
         insta::assert_snapshot!(busy.render(chrono_tz::Europe::Berlin), @"
         workspace  /home/me/.local/share/reveille
-        last wake  5 min ago, running (2 messages in chat 7); wake show 20261121T115500Z-812
+        last wake  5 min ago, running (2 messages in chat 7)
         now        a wake is at work (pid 812, 20261121T115500Z-812)
         queue      2 waiting, 1 kept until a mind can answer, the oldest came 6 min ago
         reminder   Sat 2026-11-21 15:00 (in 2 h): call mum

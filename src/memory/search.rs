@@ -214,6 +214,15 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_of_several_lines_is_nothing_that_is_known() {
+        let text =
+            "# Active tasks\n\n<!-- Lines such as\n     \"- next: call Anna\", then text of Anna. -->\n\nAnna waits.\n";
+        let hits = search(&[(ACTIVE, text)], "Anna", 9);
+        let shown: Vec<(usize, &str)> = hits.iter().map(|hit| (hit.line, hit.text.as_str())).collect();
+        assert_eq!(shown, [(6, "Anna waits.")]);
+    }
+
+    #[test]
     fn the_most_words_win_and_the_log_is_newest_first() {
         let hits = search(&docs(), "What teas does Bob like?", 9);
         let shown: Vec<String> = hits

@@ -68,6 +68,13 @@ impl Repo {
         Ok((Self::open(dir)?, created))
     }
 
+    /// Whether `origin` is what `REPO_URL` says; opening it for work settles or refuses what isn't.
+    pub fn has_origin(&self, repo_url: &str) -> bool {
+        self.git
+            .find_remote(REMOTE)
+            .is_ok_and(|origin| normal(&String::from_utf8_lossy(origin.url_bytes())) == normal(repo_url))
+    }
+
     /// Holds `REPO_URL` against `origin`, and settles once which branch is ours.
     fn adopt(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
         if let Some(url) = repo_url {

@@ -33,6 +33,14 @@ impl Slot {
             at,
         }
     }
+
+    /// The slot as people are told it, on the wall clock in `tz`: the key of an interval's is no local time.
+    pub fn wall_time(&self, rule: Option<&Rule>, tz: Tz) -> NaiveDateTime {
+        match rule {
+            Some(Rule::Interval { .. }) => self.at.with_timezone(&tz).naive_local(),
+            _ => self.civil,
+        }
+    }
 }
 
 /// The instant of a wall time in a zone. A time that DST skips moves forward by the gap (02:30 happens at 03:30) and keeps

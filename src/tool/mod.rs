@@ -16,6 +16,7 @@ mod task;
 mod tell;
 mod world;
 
+pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
 pub(crate) use reply::answer;
 pub use world::{Chat, Documents, World};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
 
 /// More steps than this are a project, not a wake.
-const MAX_STEPS: usize = 30;
+pub(crate) const MAX_STEPS: usize = 30;
 
 /// A mind's plan for one cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct Step {
     pub tool: String,
 }
 
-/// How much work a plan is; it bounds rounds and time.
+/// How much work a plan is, for whoever reads the plan file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Complexity {
@@ -49,6 +49,18 @@ pub enum Complexity {
     Complex,
     /// Work that goes on in the background.
     Background,
+}
+
+impl Complexity {
+    /// Its name, as the mind writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Medium => "medium",
+            Self::Complex => "complex",
+            Self::Background => "background",
+        }
+    }
 }
 
 pub(super) fn tool() -> Tool {

@@ -1,6 +1,7 @@
 //! Reminders: set, list and end. They fire by themselves, without a mind, at their civil time.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -72,7 +73,7 @@ fn set(args: &Set, world: &World) -> Outcome {
     let chat = world
         .chat
         .map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
-    let at = spoken(slot, rule.as_ref());
+    let at = spoken(slot, rule.as_ref(), world.tz);
     Ok(Done {
         content: format!("Reminder set: {text} — {at}"),
         receipt: Some(format!("Set the reminder “{}”, {at}", brief(&text))),
@@ -124,7 +125,7 @@ fn list(_: &Nothing, world: &World) -> Outcome {
                 "{}. {} — {}",
                 reminder.id,
                 reminder.what.text,
-                spoken(slot, reminder.what.rule.as_ref())
+                spoken(slot, reminder.what.rule.as_ref(), world.tz)
             )
         })
         .collect();
@@ -180,7 +181,7 @@ fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
 }
 
 /// A slot as people say it.
-fn spoken(slot: Slot, rule: Option<&Rule>) -> String {
-    let next = slot.civil.format("%a %-d %b %Y at %H:%M");
+fn spoken(slot: Slot, rule: Option<&Rule>, tz: Tz) -> String {
+    let next = slot.wall_time(rule, tz).format("%a %-d %b %Y at %H:%M");
     rule.map_or_else(|| next.to_string(), |rule| format!("{rule}, next {next}"))
 }

@@ -185,6 +185,8 @@ fn an_edit_made_while_a_cycle_runs_survives_in_the_same_file_and_in_another() {
     let edited = env.memory(SEMANTIC).replace("Anna lives in Bonn", "Anna lives in Rome");
     env.write_memory(SEMANTIC, &(edited + "- typed by hand\n"));
     append(&env, CONTEXT, "- tea, never coffee\n");
+    // What a person did meanwhile is a reason of its own, at once.
+    held.claude.expect(Reply::text("Seen."));
     let (ran, _claude) = held.let_go();
     assert_eq!(ran.json()["answered"], 1);
 
@@ -196,19 +198,17 @@ fn an_edit_made_while_a_cycle_runs_survives_in_the_same_file_and_in_another() {
     );
     assert!(!facts.contains("Bonn"), "{facts}");
     assert_eq!(committed(&env, "HEAD", SEMANTIC), facts.trim_end());
-    assert_eq!(env.git(&["log", "-2", "--format=%an"]), "Reveille\nAnn");
-    assert_eq!(files(&env, "HEAD~1"), SEMANTIC, "the person's own, below the wake's");
-    let theirs = committed(&env, "HEAD~1", SEMANTIC);
+    assert_eq!(env.git(&["log", "-4", "--format=%an"]), "Reveille\nAnn\nReveille\nAnn");
+    assert_eq!(files(&env, "HEAD~3"), SEMANTIC, "the person's own, below the wake's");
+    let theirs = committed(&env, "HEAD~3", SEMANTIC);
     assert!(
         theirs.contains("Rome") && theirs.contains("typed by hand") && !theirs.contains("1234"),
         "{theirs}"
     );
 
-    // The other file is still theirs to commit.
+    // The other file was theirs until the next cycle, which committed it as theirs.
     assert!(env.memory(CONTEXT).ends_with("- tea, never coffee\n"));
-    assert_eq!(env.git(&["status", "--short"]), format!(" M {CONTEXT}"));
-    env.git(&["commit", "-qam", "Tea"]);
-    assert_eq!(files(&env, "HEAD"), CONTEXT);
+    assert_eq!(files(&env, "HEAD~1"), CONTEXT);
     env.check_sound();
 }
 
@@ -233,8 +233,9 @@ fn a_commit_made_while_a_cycle_runs_stays_below_the_wakes() {
     append(&env, SEMANTIC, "- typed by hand\n");
     env.git(&["commit", "-qam", "By hand"]);
     let theirs = env.git(&["rev-parse", "HEAD"]);
+    held.claude.expect(Reply::text("Seen."));
     held.let_go();
-    assert_eq!(env.git(&["rev-parse", "HEAD~1"]), theirs);
+    assert_eq!(env.git(&["rev-parse", "HEAD~2"]), theirs);
     let facts = env.memory(SEMANTIC);
     assert!(facts.contains("- typed by hand\n") && facts.contains("1234"), "{facts}");
     env.check_sound();
@@ -437,7 +438,9 @@ fn a_tasks_own_time_wakes_once_and_again_when_it_is_moved() {
     let moved = env.memory(ACTIVE).replace("16:00", "17:30");
     env.write_memory(ACTIVE, &moved);
     assert_eq!(env.wake(&["--once"]).ok().stdout, "");
-    env.at("2026-11-21T16:30:00Z");
+    env.at("2026-11-21T16:30:00Z").set("QUIET_HOURS", "17:00-18:00");
+    assert_eq!(env.once()["outcome"], "idle", "nothing is told in quiet hours");
+    env.set("QUIET_HOURS", "none");
     assert_eq!(
         env.wake(&["--once"]).ok().stdout,
         "It is time for “Call the plumber”: ask for a date.\n"
@@ -500,6 +503,24 @@ fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
         "2026-11-01T08:00:00.000Z"
     );
     assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), 5);
+}
+
+#[test]
+fn an_interval_goes_on_through_the_hour_that_the_clock_change_doubles() {
+    let mut env = lived_in();
+    // 01:30 in Berlin; 02:30 comes twice.
+    env.at("2027-10-30T23:30:00Z");
+    let said = say(&env, "remind me every hour to breathe").stdout;
+    assert!(said.ends_with("next Sun 31 Oct 2027 at 02:30\n"), "{said}");
+    for hour in ["00:30", "01:30", "02:30"] {
+        env.at(&format!("2027-10-31T{hour}:00Z"));
+        assert_eq!(env.wake(&["--once"]).ok().stdout, "⏰ breathe\n", "{hour}");
+    }
+    // A day and two hours later.
+    env.at("2027-11-01T04:30:00Z");
+    let late = env.wake(&["--once"]).ok().stdout;
+    assert!(late.contains("due at least 20 more times"), "{late}");
+    env.check_sound();
 }
 
 #[test]

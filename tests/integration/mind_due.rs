@@ -74,6 +74,19 @@ fn a_budget_that_ends_in_the_middle_is_gone_on_from_tomorrow() {
 }
 
 #[test]
+fn a_try_that_broke_off_counts_against_the_budget_before_the_next() {
+    let (telegram, claude, mut env) = minded();
+    env.set("DAILY_BUDGET_USD", "0.00001").receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello, this is the first try.").cut_after(4));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert_eq!(claude.requests().len(), 1);
+    let said = sent(&telegram);
+    assert!(said.len() == 1 && said[0].contains("budget"), "{said:#?}");
+    assert_eq!(env.queued().len(), 1);
+    env.check_sound();
+}
+
+#[test]
 fn a_budget_of_nothing_asks_nothing_and_says_so() {
     let (telegram, claude, mut env) = minded();
     env.set("DAILY_BUDGET_USD", "0").receive(CHAT, "hello");

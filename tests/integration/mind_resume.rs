@@ -143,6 +143,36 @@ fn a_cycle_that_is_cut_off_four_times_is_given_up_and_its_message_begun_again() 
 }
 
 #[test]
+fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "remember that cats purr");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "remember", json!({"fact": "Cats purr"})),
+        Block::tool("t2", "reply", json!({"text": "Kept."})),
+    ]));
+    for _ in 0..4 {
+        claude.expect(Reply::text("Done.").stalled_after(4, &Gate::default()));
+    }
+    for n in 2..=5 {
+        end_in_request(&env, &claude, n, Signal::KILL);
+    }
+    env.once();
+    let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
+    let said = sent(&telegram);
+    assert_eq!(said[0], "Kept.");
+    assert!(
+        said[1].contains("not in my memory") && said[1].contains(&format!("git merge recovered/{given_up}")),
+        "{said:#?}"
+    );
+    env.git(&["merge", "-q", &format!("recovered/{given_up}")]);
+    assert!(
+        env.memory("memory/agent-memory/semantic-memory.md")
+            .contains("Cats purr")
+    );
+    env.check_sound();
+}
+
+#[test]
 fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
     let (_telegram, claude, env) = minded();
     env.wake(&["--once"]).ok();

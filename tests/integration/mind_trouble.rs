@@ -45,6 +45,38 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
 }
 
 #[test]
+fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
+    let (_telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    fails(&env);
+    let ran = env.wake(&["say", "are you there?"]).ok();
+    assert!(
+        ran.stderr.contains("kept") && ran.stderr.contains("15:00:30"),
+        "{ran:#?}"
+    );
+    assert_eq!(env.queued().len(), 2);
+    env.check_sound();
+}
+
+#[test]
+fn an_outage_of_days_is_no_limit_of_rounds() {
+    let (telegram, claude, mut env) = minded();
+    env.receive(CHAT, "remember that cats purr");
+    claude.expect(Reply::tool("t1", "remember", serde_json::json!({"fact": "Cats purr"})));
+    for day in 0..31 {
+        env.at(&format!("2026-12-{:02}T14:00:00Z", day + 1));
+        claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+        fails(&env);
+    }
+    env.at("2027-01-02T14:00:00Z");
+    claude.expect(Reply::text("Kept."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(sent(&telegram)[1..], ["Kept."]);
+    env.check_sound();
+}
+
+#[test]
 fn slowing_down_and_overload_are_waited_out() {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "hello");

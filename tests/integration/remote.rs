@@ -438,7 +438,8 @@ fn where_both_sides_changed_the_same_section_the_person_wins_and_ours_stays_visi
         "Reveille <reveille@localhost>",
     ]);
     env.at("2026-11-21T14:45:00Z");
-    env.once();
+    let ran = env.wake(&["--once"]).ok();
+    assert!(ran.stderr.contains("Both sides had changed"), "{ran:#?}");
     check_in_step(&env, &remote);
     let merged = env.memory("memory/project-memory/active.md");
     assert!(merged.contains("- next: choose a colour\n"), "{merged}");
@@ -524,6 +525,8 @@ fn a_repo_url_that_is_not_origin_is_a_wrong_setting() {
     let (mut env, remote) = with_remote();
     let other = env.bare_remote("other.git");
     env.set("REPO_URL", &other.display().to_string());
+    assert_eq!(env.wake(&["--once"]).code, 78, "with nothing due, too");
+    assert_eq!(env.wake(&[]).code, 78, "staying would not mend it");
     let ran = env.wake(&["--once", "--say", "remember that Anna has a dog"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
     assert!(

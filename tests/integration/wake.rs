@@ -1,9 +1,10 @@
 //! One message from the queue to the answer, the commit and the remote; and a wake with nothing to do.
 
 use super::support::{
-    env::{CHAT, TestEnv},
+    env::{CHAT, TestEnv, eventually},
     telegram::FakeTelegram,
 };
+use rustix::process::Signal;
 
 #[test]
 fn a_first_run_on_an_empty_directory_makes_the_memory_and_answers() {
@@ -96,6 +97,35 @@ fn a_second_wake_changes_nothing_and_ends_well() {
 }
 
 #[test]
+fn the_reason_that_is_given_stands_in_the_trailer() {
+    let env = TestEnv::new();
+    env.wake(&["--once", "--reason", "alarm", "--say", "remember that tea is at five"])
+        .ok();
+    assert_eq!(env.trailer("Trigger"), "alarm");
+}
+
+#[test]
+fn a_wake_that_stays_works_when_something_is_due_and_ends_when_asked() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env.receive(0, "remember that tea is at five");
+    let staying = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
+    eventually("the message is answered", || env.queued().is_empty());
+    eventually("the wake has ended", || {
+        std::fs::read(env.workspace().join(".wake-lock")).unwrap().is_empty()
+    });
+    staying.signal(Signal::TERM);
+    let ran = staying.end();
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "Remembered: tea is at five\n"),
+        "{ran:#?}"
+    );
+    assert_eq!(env.trailer("Trigger"), "stay");
+    env.check_sound();
+}
+
+#[test]
 fn who_wants_to_be_asked_first_is_not_overruled() {
     let mut env = TestEnv::new();
     env.set("AUTONOMY", "0");
@@ -104,5 +134,24 @@ fn who_wants_to_be_asked_first_is_not_overruled() {
         .ok();
     assert!(ran.stdout.contains("there is no way to ask yet"), "{ran:#?}");
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
+    env.check_sound();
+}
+
+#[test]
+fn what_did_not_work_is_said_in_whole_sentences() {
+    let env = TestEnv::new();
+    let ran = env.wake(&["say", "task done paint the shed"]).ok();
+    assert_eq!(ran.stdout, "That did not work. There is no task “paint the shed”.\n");
+}
+
+#[test]
+fn a_burst_of_many_messages_is_planned_like_any_other() {
+    let env = TestEnv::new();
+    for n in 0..40 {
+        env.receive(0, &format!("remember that box {n} is blue"));
+    }
+    assert_eq!(env.once()["answered"], 40);
+    let refused = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body ->> 'is_error'";
+    assert_eq!(env.query::<i64>(refused), 0);
     env.check_sound();
 }

@@ -19,7 +19,10 @@ use self::{
     phrase::{Part, parts_of},
 };
 use super::{Conversation, Model, Stop, Turn, TurnFuture, Usage};
-use crate::cycle::brief::{self, Shown};
+use crate::{
+    cycle::brief::{self, Shown},
+    tool::MAX_STEPS,
+};
 
 /// The offline mind.
 #[derive(Debug, Clone, Copy)]
@@ -185,6 +188,16 @@ fn plan(readings: &[Reading], steps: &[Value], deferred: &[String]) -> Value {
     let understood = match readings.len() {
         1 => "One message, read by the offline grammar.".to_owned(),
         n => format!("{n} messages, read by the offline grammar."),
+    };
+    let (steps, understood) = match steps.get(..MAX_STEPS) {
+        Some(listed) if listed.len() < steps.len() => (
+            listed,
+            format!(
+                "{understood} Listed are the first {MAX_STEPS} of {} steps.",
+                steps.len()
+            ),
+        ),
+        _ => (steps, understood),
     };
     json!({"understood": understood, "steps": steps, "deferred": deferred, "complexity": "quick"})
 }

@@ -144,7 +144,7 @@ pub(super) fn spoken(parts: &[Part], outcomes: &Outcomes) -> Option<String> {
                 ..
             } => match outcomes.get(id) {
                 Some((_, true)) | None if *keep_on_failure => return None,
-                Some((why, true)) => said.push(format!("That did not work. {why}")),
+                Some((why, true)) => said.push(format!("That did not work. {}", sentence(why))),
                 Some((told, false)) => {
                     said.push(
                         lead.as_ref()
@@ -184,4 +184,15 @@ fn time(when: &When) -> String {
         When::At(slot) => slot.at.to_rfc3339(),
         When::Every(rule) => rule.to_string(),
     }
+}
+
+/// What a tool told, as a sentence: some of it is the end of one.
+fn sentence(told: &str) -> String {
+    let mut chars = told.trim().chars();
+    let first = chars.next().map(char::to_uppercase).into_iter().flatten();
+    let mut text: String = first.chain(chars).collect();
+    if !text.ends_with(['.', '!', '?']) {
+        text.push('.');
+    }
+    text
 }

@@ -478,6 +478,7 @@ const TASKS: &[(&str, &str)] = &[
     ("task 2 done", "done #2"),
     ("task done 2", "done #2"),
     ("task done buy milk", "done ‹buy milk›"),
+    ("task done: buy milk", "done ‹buy milk›"),
     ("task 2 is done.", "done #2"),
     ("Task #2 is finished!", "done #2"),
     ("done: buy milk", "done ‹buy milk›"),

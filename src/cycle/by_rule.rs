@@ -28,64 +28,13 @@ impl Wake<'_> {
         observation: &Observation,
         reasons: &[Reason],
     ) -> Result<(), WakeError> {
-        let cycle = self.new_cycle(reasons, "none");
+        let cycle = self.new_cycle(reasons, "none")?;
         let plan_file = self.open_plan_file(&cycle)?;
         let mut account = Account::default();
         self.take_in_person_edits(repo, &mut account)?;
-        let now = self.now();
-        self.store.begin_cycle(self.fence, &cycle, &[], now)?;
-        let mut handled = Vec::new();
+        self.store.begin_cycle(self.fence, &cycle, &[], self.now())?;
         for reason in reasons {
-            match reason {
-                Reason::Reminder { id } => {
-                    if let Some(reminder) = observation.reminders.iter().find(|reminder| reminder.id == *id) {
-                        let (firing, receipt) = self.firing(reminder, &cycle.id);
-                        self.store.fire(self.fence, &[firing], now)?;
-                        account.receipts.push(receipt);
-                    }
-                }
-                Reason::Task { title, next, key } => {
-                    let next = next.as_deref().unwrap_or("no next step is written down");
-                    self.tell_by_rule(
-                        &cycle.id,
-                        key,
-                        &format!("It is time for “{title}”: {next}."),
-                        &mut account,
-                    )?;
-                    handled.push(key.clone());
-                }
-                Reason::Decay { title, stage, key } => {
-                    let touched = observation
-                        .tasks
-                        .iter()
-                        .find(|task| task.title == *title)
-                        .and_then(|task| task.touched);
-                    let today = now.with_timezone(&self.context.config.timezone).date_naive();
-                    let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
-                    self.tell_by_rule(&cycle.id, key, &stage.wording(title, days), &mut account)?;
-                    handled.push(key.clone());
-                }
-                Reason::PersonCommits { subjects } => {
-                    account.receipts.extend(
-                        subjects
-                            .iter()
-                            .map(|subject| format!("Noted a person's commit: {subject}")),
-                    );
-                }
-                Reason::OverBudget {
-                    chat_id,
-                    thread_id,
-                    key,
-                } => {
-                    let notice = self.budget_notice(*chat_id, *thread_id, key);
-                    self.store.change(self.fence, &cycle.id, &[notice], now)?;
-                    account
-                        .receipts
-                        .push(format!("Told chat {chat_id} that the day's budget is spent"));
-                    handled.push(key.clone());
-                }
-                Reason::Messages { .. } | Reason::Resume { .. } => {}
-            }
+            account.receipts.extend(self.act_on(reason, observation, &cycle.id)?);
         }
         let sees_commits = reasons
             .iter()
@@ -95,11 +44,54 @@ impl Wake<'_> {
             messages: Vec::new(),
             account,
             staged: Vec::new(),
-            handled,
+            handled: reasons.iter().filter_map(Reason::handled_key).collect(),
             plan_file,
             head_shown: observation.head.clone().filter(|_| sees_commits),
         };
         self.finish(repo, ending).await
+    }
+
+    /// Does what the rule for one reason says; gives receipts of what was done.
+    fn act_on(&mut self, reason: &Reason, observation: &Observation, cycle_id: &str) -> Result<Vec<String>, WakeError> {
+        let now = self.now();
+        match reason {
+            Reason::Reminder { id } => {
+                let Some(reminder) = observation.reminders.iter().find(|reminder| reminder.id == *id) else {
+                    return Ok(Vec::new());
+                };
+                let (firing, receipt) = self.firing(reminder, cycle_id);
+                self.store.fire(self.fence, &[firing], now)?;
+                Ok(vec![receipt])
+            }
+            Reason::Task { title, next, key } => {
+                let next = next.as_deref().unwrap_or("no next step is written down");
+                self.tell_by_rule(cycle_id, key, &format!("It is time for “{title}”: {next}."))
+            }
+            Reason::Decay { title, stage, key } => {
+                let touched = observation
+                    .tasks
+                    .iter()
+                    .find(|task| task.title == *title)
+                    .and_then(|task| task.touched);
+                let today = now.with_timezone(&self.context.config.timezone).date_naive();
+                let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
+                self.tell_by_rule(cycle_id, key, &stage.wording(title, days))
+            }
+            Reason::PersonCommits { subjects } => Ok(subjects
+                .iter()
+                .map(|subject| format!("Noted a person's commit: {subject}"))
+                .collect()),
+            Reason::OverBudget {
+                chat_id,
+                thread_id,
+                key,
+            } => {
+                let notice = self.budget_notice(*chat_id, *thread_id, key);
+                self.store.change(self.fence, cycle_id, &[notice], now)?;
+                Ok(vec![format!("Told chat {chat_id} that the day's budget is spent")])
+            }
+            Reason::Messages { .. } | Reason::Resume { .. } => Ok(Vec::new()),
+        }
     }
 
     /// Says in a chat that its messages wait for the budget.
@@ -120,7 +112,7 @@ impl Wake<'_> {
     }
 
     /// Speaks to the owner by rule, once per key.
-    fn tell_by_rule(&mut self, cycle_id: &str, key: &str, text: &str, account: &mut Account) -> Result<(), WakeError> {
+    fn tell_by_rule(&mut self, cycle_id: &str, key: &str, text: &str) -> Result<Vec<String>, WakeError> {
         let message = NewOutgoing {
             chat_id: self.context.config.owner_chat_id,
             text: self.context.redactor.redact(text),
@@ -130,8 +122,7 @@ impl Wake<'_> {
         };
         self.store
             .change(self.fence, cycle_id, &[Change::Send(message)], self.now())?;
-        account.receipts.push(format!("Told: {text}"));
-        Ok(())
+        Ok(vec![format!("Told: {text}")])
     }
 
     /// A due reminder's message and its next slot; slots that were missed while nothing ran are said and not sent one by one.

@@ -40,6 +40,8 @@ pub(super) struct Observation {
     pub(super) tasks: Vec<Task>,
     pub(super) handled: BTreeSet<String>,
     pub(super) person_commits: Vec<(String, String)>,
+    /// How often may still be spoken unasked today.
+    pub(super) tells_left: usize,
     /// The commit at which it was looked for them.
     pub(super) head: Option<String>,
 }
@@ -60,6 +62,7 @@ impl Observation {
             tasks: repo.map(tasks).unwrap_or_default(),
             handled,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| person_commits(store, repo))?,
+            tells_left: tells_left(store, context)?,
             head: repo.map_or(Ok(None), head_of)?,
         })
     }
@@ -75,6 +78,7 @@ impl Observation {
             reminders: &self.reminders,
             tasks: &self.tasks,
             handled: &self.handled,
+            tells_left: self.tells_left,
             quiet_hours: context.config.quiet_hours,
             person_commits: &self.person_commits,
         })
@@ -183,6 +187,12 @@ fn tasks(repo: &Repo) -> Vec<Task> {
             })
         })
         .collect()
+}
+
+fn tells_left(store: &Store, context: Context<'_>) -> Result<usize, StoreError> {
+    let told = store.told_since("tell", day_begin(context.clock.now(), context.config.timezone))?;
+    let left = i64::from(context.config.tell_per_day) - told;
+    Ok(usize::try_from(left).unwrap_or(0))
 }
 
 /// The commit that the memory is at.

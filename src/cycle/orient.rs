@@ -50,6 +50,8 @@ pub struct Observed<'a> {
     pub tasks: &'a [Task],
     /// Keys that are reasons no more.
     pub handled: &'a BTreeSet<String>,
+    /// How often may still be spoken unasked today.
+    pub tells_left: usize,
     /// When nothing is said unasked.
     pub quiet_hours: Option<QuietHours>,
     /// Commits of people since the last wake, newest first, as (id, what).
@@ -127,7 +129,7 @@ impl Reason {
     /// The key under which it is a reason no more once it was taken up.
     pub fn handled_key(&self) -> Option<String> {
         match self {
-            Self::Task { key, .. } | Self::Decay { key, .. } => Some(key.clone()),
+            Self::Task { key, .. } | Self::Decay { key, .. } | Self::OverBudget { key, .. } => Some(key.clone()),
             _ => None,
         }
     }
@@ -166,8 +168,13 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
         reasons.extend(waiting_for_budget(observed));
     }
     if observed.mind.is_available || !observed.mind.is_thinking {
-        reasons.extend(due_tasks(observed));
-        reasons.extend(decaying(observed));
+        let mut owners = due_tasks(observed);
+        owners.extend(decaying(observed));
+        if !observed.mind.is_thinking {
+            // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
+            owners.truncate(observed.tells_left);
+        }
+        reasons.extend(owners);
         if !observed.person_commits.is_empty() {
             let subjects = observed
                 .person_commits

@@ -35,6 +35,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         reminders: &store.reminders()?,
         tasks: &[],
         handled: &BTreeSet::new(),
+        tells_left: 0,
         quiet_hours: config.quiet_hours,
         person_commits: &[],
     });

@@ -172,21 +172,20 @@ impl<'a> Wake<'a> {
         Ok(repo)
     }
 
-    fn next_cycle_id(&self) -> String {
-        let stamp = self.now().format("%Y%m%dT%H%M%SZ");
-        let first = format!("{stamp}-{}", self.me.pid);
-        // Several cycles of one process within a second, or with a clock that stands still, are told apart by a letter.
+    fn next_cycle_id(&self) -> Result<String, WakeError> {
+        let first = format!("{}-{}", self.now().format("%Y%m%dT%H%M%SZ"), self.me.pid);
         let mut id = first.clone();
-        for suffix in 'b'..='z' {
-            match self.store.cycle(&id) {
-                Ok(Some(_)) => id = format!("{first}{suffix}"),
-                _ => break,
+        // Several cycles of one process within a second, or with a clock that stands still, are counted.
+        for count in 2.. {
+            if self.store.cycle(&id)?.is_none() {
+                break;
             }
+            id = format!("{first}-{count}");
         }
-        id
+        Ok(id)
     }
 
-    pub(super) fn new_cycle(&mut self, reasons: &[Reason], model: &str) -> NewCycle {
+    pub(super) fn new_cycle(&mut self, reasons: &[Reason], model: &str) -> Result<NewCycle, WakeError> {
         let (chat_id, thread_id) = reasons
             .iter()
             .find_map(|reason| match reason {
@@ -194,8 +193,8 @@ impl<'a> Wake<'a> {
                 _ => None,
             })
             .unwrap_or_default();
-        NewCycle {
-            id: self.next_cycle_id(),
+        Ok(NewCycle {
+            id: self.next_cycle_id()?,
             trigger: self.trigger.to_owned(),
             reasons: reasons.iter().map(Reason::describe).collect(),
             chat_id,
@@ -203,7 +202,7 @@ impl<'a> Wake<'a> {
             model: model.to_owned(),
             system: "[]".to_owned(),
             tools: "[]".to_owned(),
-        }
+        })
     }
 
     pub(super) fn open_plan_file(&mut self, cycle: &NewCycle) -> Result<PlanFile, WakeError> {
@@ -222,7 +221,7 @@ impl<'a> Wake<'a> {
 
     /// A cycle with the mind.
     async fn think(&mut self, repo: &Repo, mut observation: Observation, reasons: &[Reason]) -> Result<(), WakeError> {
-        let mut cycle = self.new_cycle(reasons, self.context.model.name());
+        let mut cycle = self.new_cycle(reasons, self.context.model.name())?;
         let plan_file = self.open_plan_file(&cycle)?;
         let mut account = Account::default();
         self.pull(repo, &mut account).await?;

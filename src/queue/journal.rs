@@ -197,7 +197,7 @@ impl CycleState {
 /// What is known of a cycle when it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCycle {
-    /// `<UTC YYYYMMDDTHHMMSSZ>-<pid>`, with a letter for the second and later cycles of one wake in the same second.
+    /// `<UTC YYYYMMDDTHHMMSSZ>-<pid>`, counted from `-2` on where one process begins several in a second.
     pub id: String,
     /// What started the wake (`cron`, `nudge`, `say`, …).
     pub trigger: String,

@@ -61,7 +61,7 @@ impl Reminder {
             rusqlite::Error::FromSqlConversionFailure(
                 column,
                 rusqlite::types::Type::Text,
-                format!("not a time: {value}").into(),
+                format!("not understood: {value}").into(),
             )
         };
         Ok(Self {
@@ -72,7 +72,8 @@ impl Reminder {
                 text: row.get(3)?,
                 rule: row
                     .get::<_, Option<String>>(4)?
-                    .and_then(|text| serde_json::from_str(&text).ok()),
+                    .map(|text| serde_json::from_str(&text).map_err(|_| unreadable(4, text)))
+                    .transpose()?,
                 zone: row.get(5)?,
                 slot: NaiveDateTime::parse_from_str(&slot, SLOT_FORMAT).map_err(|_| unreadable(6, slot))?,
                 next_at: parse_time(&next_at).ok_or_else(|| unreadable(7, next_at))?,
@@ -82,15 +83,24 @@ impl Reminder {
 }
 
 impl Store {
-    /// Active reminders, the next one first.
+    /// Active reminders, the next one first. One that can't be read, as after a hand's slip in the database, is left out and
+    /// logged: it must not hold up the others, nor fire as something else.
     pub fn reminders(&self) -> Result<Vec<Reminder>> {
         let mut statement = self.conn.prepare_cached(
             "SELECT id, chat_id, thread_id, text, rule, zone, slot, next_at FROM reminders
              WHERE state = 'active' ORDER BY next_at, id",
         )?;
-        Ok(statement
-            .query_map([], Reminder::read)?
-            .collect::<rusqlite::Result<_>>()?)
+        let mut reminders = Vec::new();
+        for reminder in statement.query_map([], Reminder::read)? {
+            match reminder {
+                Ok(reminder) => reminders.push(reminder),
+                Err(rusqlite::Error::FromSqlConversionFailure(_, _, why)) => {
+                    tracing::warn!(%why, "a reminder in the database can't be read");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(reminders)
     }
 
     /// When the next active reminder is due.

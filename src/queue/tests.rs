@@ -5,6 +5,7 @@ mod inbox;
 mod journal;
 mod lease;
 mod outbox;
+mod reminders;
 mod schema;
 
 use chrono::{DateTime, TimeDelta, Utc};

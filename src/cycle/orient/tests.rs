@@ -22,6 +22,7 @@ struct Scene {
     reminders: Vec<Reminder>,
     tasks: Vec<Task>,
     handled: BTreeSet<String>,
+    tells_left: usize,
     quiet_hours: Option<QuietHours>,
     person_commits: Vec<(String, String)>,
 }
@@ -41,6 +42,7 @@ fn scene() -> Scene {
         reminders: Vec::new(),
         tasks: Vec::new(),
         handled: BTreeSet::new(),
+        tells_left: 5,
         quiet_hours: None,
         person_commits: Vec::new(),
     }
@@ -61,6 +63,7 @@ impl Scene {
             reminders: &self.reminders,
             tasks: &self.tasks,
             handled: &self.handled,
+            tells_left: self.tells_left,
             quiet_hours: self.quiet_hours,
             person_commits: &self.person_commits,
         })
@@ -429,4 +432,22 @@ fn counts_read_well() {
     assert_eq!(count(1, "message"), "1 message");
     assert_eq!(count(0, "message"), "0 messages");
     assert_eq!(count(2, "commit by a person"), "2 commits by a person");
+}
+
+#[test]
+fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
+    let mut scene = scene();
+    scene.tasks = tasks(ACTIVE);
+    let thought_about = scene.due().len();
+    assert!(thought_about > 1);
+    scene.tells_left = 1;
+    assert_eq!(scene.due().len(), thought_about, "a mind that thinks counts for itself");
+    scene.mind = Mind {
+        name: "offline".to_owned(),
+        is_thinking: false,
+        ..scene.mind
+    };
+    assert_eq!(scene.due().len(), 1);
+    scene.tells_left = 0;
+    assert_eq!(scene.due(), Vec::<String>::new());
 }

@@ -137,18 +137,12 @@ impl Config {
 
     /// The bot's own numeric id, which its token begins with.
     pub fn bot_id(&self) -> Option<i64> {
-        self.telegram_token
-            .as_ref()
-            .and_then(|token| values::bot_id(token.expose()))
+        self.telegram_token.as_ref().and_then(|token| values::bot_id(token.expose()))
     }
 
     /// The mind that answers: [`OFFLINE_MODEL`] without a key, else the one asked for.
     pub fn effective_model(&self) -> &str {
-        if self.anthropic_key.is_some() {
-            &self.model
-        } else {
-            OFFLINE_MODEL
-        }
+        if self.anthropic_key.is_some() { &self.model } else { OFFLINE_MODEL }
     }
 
     /// The clock of this process: the machine's, or one that stands still at `REVEILLE_NOW`.
@@ -162,12 +156,7 @@ impl Config {
     /// Everything that must not reach a log, a message, a prompt or a commit.
     pub fn secrets(&self) -> Vec<Secret> {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
-        self.telegram_token
-            .iter()
-            .chain(&self.anthropic_key)
-            .cloned()
-            .chain(password)
-            .collect()
+        self.telegram_token.iter().chain(&self.anthropic_key).cloned().chain(password).collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file.
@@ -204,7 +193,5 @@ impl Config {
 /// The whole environment as text. What isn't UTF-8 becomes replacement characters, which `raw` refuses in a setting.
 fn environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
-    std::env::vars_os()
-        .map(|(name, value)| (text(name), text(value)))
-        .collect()
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }

@@ -150,10 +150,7 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
             return Err(ProcessError::NotFound { program: spec.name() });
         }
         Err(source) => {
-            return Err(ProcessError::Start {
-                program: spec.name(),
-                source,
-            });
+            return Err(ProcessError::Start { program: spec.name(), source });
         }
     };
     let stdout = Drain::start(child.stdout.take(), spec.max_output_bytes);
@@ -169,28 +166,16 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
             if status.code() == Some(127) && stderr.starts_with(b"setpriv: failed to execute") {
                 return Err(ProcessError::NotFound { program: spec.name() });
             }
-            Ok(Output {
-                status,
-                stdout,
-                stderr,
-                truncated: out_truncated || err_truncated,
-            })
+            Ok(Output { status, stdout, stderr, truncated: out_truncated || err_truncated })
         }
-        Ok(Err(source)) => Err(ProcessError::Start {
-            program: spec.name(),
-            source,
-        }),
+        Ok(Err(source)) => Err(ProcessError::Start { program: spec.name(), source }),
         Err(_) => {
             if let Some(group) = group {
                 // It may have ended just now, which is as good.
                 rustix::process::kill_process_group(group, Signal::KILL).ok();
             }
             end.recv_timeout(DRAIN_GRACE).ok();
-            Err(ProcessError::TimedOut {
-                program: spec.name(),
-                after: spec.timeout,
-                stderr: stderr.finish().0,
-            })
+            Err(ProcessError::TimedOut { program: spec.name(), after: spec.timeout, stderr: stderr.finish().0 })
         }
     }
 }
@@ -306,20 +291,12 @@ impl Identity {
     /// This process.
     pub fn current() -> Self {
         let pid = std::process::id();
-        Self::of(pid).unwrap_or_else(|| Self {
-            pid,
-            boot_id: String::new(),
-            started: String::new(),
-        })
+        Self::of(pid).unwrap_or_else(|| Self { pid, boot_id: String::new(), started: String::new() })
     }
 
     /// The living process of that number; none if there is none, or only what a parent hasn't reaped.
     pub fn of(pid: u32) -> Option<Self> {
-        Some(Self {
-            pid,
-            boot_id: boot_id()?,
-            started: started(pid)?,
-        })
+        Some(Self { pid, boot_id: boot_id()?, started: started(pid)? })
     }
 
     /// Whether this very process still lives.
@@ -368,11 +345,7 @@ fn boot_id() -> Option<String> {
 #[cfg(not(target_os = "linux"))]
 fn started(pid: u32) -> Option<String> {
     let pid = pid.to_string();
-    let line = first_line(
-        &Spec::new("ps")
-            .env("LC_ALL", "C")
-            .args(["-o", "stat=", "-o", "lstart=", "-p", &pid]),
-    )?;
+    let line = first_line(&Spec::new("ps").env("LC_ALL", "C").args(["-o", "stat=", "-o", "lstart=", "-p", &pid]))?;
     let (state, started) = line.split_once(char::is_whitespace)?;
     (!state.starts_with('Z')).then(|| started.trim().to_owned())
 }
@@ -380,11 +353,7 @@ fn started(pid: u32) -> Option<String> {
 #[cfg(not(target_os = "linux"))]
 fn first_line(spec: &Spec) -> Option<String> {
     let output = run(&spec.clone().timeout(Duration::from_secs(2))).ok()?;
-    let line = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .next()?
-        .trim()
-        .to_owned();
+    let line = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
     (output.status.success() && !line.is_empty()).then_some(line)
 }
 
@@ -397,13 +366,10 @@ pub fn runs_in(name: &str, dir: &Path) -> bool {
         let Ok(processes) = std::fs::read_dir("/proc") else {
             return false;
         };
-        processes
-            .filter_map(Result::ok)
-            .map(|process| process.path())
-            .any(|process| {
-                std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
-                    && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir))
-            })
+        processes.filter_map(Result::ok).map(|process| process.path()).any(|process| {
+            std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+                && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir))
+        })
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -411,9 +377,7 @@ pub fn runs_in(name: &str, dir: &Path) -> bool {
         let processes = run(&Spec::new("ps").args(["-axo", "comm="]));
         processes.is_ok_and(|output| {
             let names = String::from_utf8_lossy(&output.stdout).into_owned();
-            names
-                .lines()
-                .any(|line| Path::new(line.trim()).file_name() == Some(OsStr::new(name)))
+            names.lines().any(|line| Path::new(line.trim()).file_name() == Some(OsStr::new(name)))
         })
     }
 }

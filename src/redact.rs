@@ -136,10 +136,7 @@ struct Joined {
 
 impl Joined {
     fn of(text: &str) -> Self {
-        let mut joined = Self {
-            text: String::with_capacity(text.len()),
-            offsets: Vec::with_capacity(text.len()),
-        };
+        let mut joined = Self { text: String::with_capacity(text.len()), offsets: Vec::with_capacity(text.len()) };
         for (at, c) in text.char_indices().filter(|(_, c)| !is_line_break(*c)) {
             joined.text.push(c);
             joined.offsets.extend(at..at + c.len_utf8());
@@ -197,27 +194,15 @@ static SHAPES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 static URL_CREDENTIALS: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#@:]*:[^\s/?#@]+|[^\s/?#@:]{20,})@"));
 
-#[expect(
-    clippy::expect_used,
-    reason = "the patterns are constants of this file, and a test compiles them all"
-)]
+#[expect(clippy::expect_used, reason = "the patterns are constants of this file, and a test compiles them all")]
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a constant pattern")
 }
 
 fn shape_spans(text: &str) -> Vec<Range<usize>> {
-    let shapes = SHAPES
-        .iter()
-        .flat_map(|shape| shape.find_iter(text))
-        .map(|found| found.range());
-    let urls = URL_CREDENTIALS
-        .captures_iter(text)
-        .filter_map(|found| found.get(1))
-        .map(|group| group.range());
-    shapes
-        .chain(urls)
-        .filter(|span| text.get(span.clone()) != Some(MASK))
-        .collect()
+    let shapes = SHAPES.iter().flat_map(|shape| shape.find_iter(text)).map(|found| found.range());
+    let urls = URL_CREDENTIALS.captures_iter(text).filter_map(|found| found.get(1)).map(|group| group.range());
+    shapes.chain(urls).filter(|span| text.get(span.clone()) != Some(MASK)).collect()
 }
 
 /// The spellings in which a secret is recognised: as it is, hex, percent-encoded, escaped for JSON and HTML, base64.
@@ -241,24 +226,15 @@ fn spellings_of(secret: &str) -> Vec<Spelling> {
         percent_encoded(bytes, |_| false, false),
         percent_encoded(bytes, |_| false, true),
     ];
-    let plain = texts.into_iter().map(|text| Spelling {
-        text,
-        shares_edges: false,
-    });
+    let plain = texts.into_iter().map(|text| Spelling { text, shares_edges: false });
     let coded = (0..3).flat_map(|alignment| {
         let standard = base64_inside(bytes, alignment);
         let url_safe = standard.replace('+', "-").replace('/', "_");
-        [standard, url_safe].map(|text| Spelling {
-            text,
-            shares_edges: true,
-        })
+        [standard, url_safe].map(|text| Spelling { text, shares_edges: true })
     });
     plain
         .chain(coded)
-        .map(|spelling| Spelling {
-            text: spelling.text.replace(is_line_break, ""),
-            ..spelling
-        })
+        .map(|spelling| Spelling { text: spelling.text.replace(is_line_break, ""), ..spelling })
         .filter(|spelling| spelling.text.len() >= MIN_SECRET_BYTES)
         .collect()
 }

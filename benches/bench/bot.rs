@@ -14,12 +14,7 @@ const IDLE: Duration = Duration::from_secs(5);
 const START: Duration = Duration::from_secs(30);
 
 pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
-    vec![Row::alone(
-        "bot, idle memory",
-        "MB",
-        idle_mb().map(|mb| vec![mb]),
-        Bound::Max(15.0),
-    )]
+    vec![Row::alone("bot, idle memory", "MB", idle_mb().map(|mb| vec![mb]), Bound::Max(15.0))]
 }
 
 fn idle_mb() -> Result<f64, String> {
@@ -42,9 +37,7 @@ fn idle_mb() -> Result<f64, String> {
         }
     }
     std::thread::sleep(IDLE);
-    resident_bytes(&env, bot.pid())
-        .map(|bytes| bytes / 1e6)
-        .ok_or_else(|| "it ended by itself".to_owned())
+    resident_bytes(&env, bot.pid()).map(|bytes| bytes / 1e6).ok_or_else(|| "it ended by itself".to_owned())
 }
 
 /// What a process holds in memory now; none once it is over.

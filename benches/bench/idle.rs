@@ -16,12 +16,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let env = TestEnv::with_telegram(&telegram);
     env.wake(&["--once"]).ok();
     for n in 0..HISTORY {
-        env.wake(&[
-            "--once",
-            "--say",
-            &format!("remember that book {n} stands on shelf {}", n % 7),
-        ])
-        .ok();
+        env.wake(&["--once", "--say", &format!("remember that book {n} stands on shelf {}", n % 7)]).ok();
     }
     assert_eq!(env.once()["outcome"], "idle");
     let wake = || timed(|| drop(env.wake(&["--once"]).ok()));
@@ -29,9 +24,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let status = || timed(|| drop(env.run("git", &["-C", &brain, "status"]).ok()));
     Pair::by_turns(3, wake, status);
     let pair = Pair::by_turns(rounds, wake, status);
-    let peaks = (0..rounds.min(10))
-        .map(|_| rss::peak_mb(&env, WAKE, &["--once"]))
-        .collect();
+    let peaks = (0..rounds.min(10)).map(|_| rss::peak_mb(&env, WAKE, &["--once"])).collect();
     assert!(telegram.calls("sendMessage").is_empty(), "an idle wake says nothing");
     vec![
         Row::pair("idle wake", "git status", pair, Bound::Ratio(3.0)),

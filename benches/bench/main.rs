@@ -72,11 +72,7 @@ fn main() -> ExitCode {
         }
     }
     print(&table::render(&rows));
-    if rows.iter().any(|row| row.verdict() == Verdict::Missed) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    if rows.iter().any(|row| row.verdict() == Verdict::Missed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// The figures named and the rounds asked for; none when the arguments make no sense.

@@ -19,11 +19,7 @@ impl Spread {
 
     pub(crate) fn median(&self) -> f64 {
         let middle = self.0.len() / 2;
-        if self.0.len() % 2 == 1 {
-            self.0[middle]
-        } else {
-            f64::midpoint(self.0[middle - 1], self.0[middle])
-        }
+        if self.0.len() % 2 == 1 { self.0[middle] } else { f64::midpoint(self.0[middle - 1], self.0[middle]) }
     }
 
     pub(crate) fn max(&self) -> f64 {
@@ -62,11 +58,7 @@ impl Pair {
     /// Of values that were taken by turns already.
     pub(crate) fn of(ours: Vec<f64>, theirs: Vec<f64>) -> Self {
         let ratios = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
-        Self {
-            ours: Spread::new(ours),
-            theirs: Spread::new(theirs),
-            ratios: Spread::new(ratios),
-        }
+        Self { ours: Spread::new(ours), theirs: Spread::new(theirs), ratios: Spread::new(ratios) }
     }
 }
 

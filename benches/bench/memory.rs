@@ -26,18 +26,10 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     Pair::by_turns(3, || big.wake(), || small.wake());
     let pair = Pair::by_turns(rounds, || big.wake(), || small.wake());
     vec![
-        Row::pair(
-            "one message, 10,000 lines of memory",
-            "100 lines",
-            pair,
-            Bound::Ratio(2.0),
-        ),
+        Row::pair("one message, 10,000 lines of memory", "100 lines", pair, Bound::Ratio(2.0)),
         Row {
             figure: "its request to the model",
-            compared: Some((
-                "100 lines".to_owned(),
-                super::measure::Spread::new(vec![small.request_kb()]),
-            )),
+            compared: Some(("100 lines".to_owned(), super::measure::Spread::new(vec![small.request_kb()]))),
             ..Row::alone("", "kB", Ok(vec![big.request_kb()]), Bound::None)
         },
     ]
@@ -66,11 +58,7 @@ impl World {
         // The offline mind takes note of the commit, so that the measured wakes are about their message alone.
         env.wake(&["--once", "--say", "help"]).ok();
         env.think_with(&claude);
-        Self {
-            env,
-            claude,
-            _telegram: telegram,
-        }
+        Self { env, claude, _telegram: telegram }
     }
 
     fn wake(&self) -> Duration {

@@ -62,20 +62,12 @@ impl World {
         let [from, twin, to] = [&remote, &twin, &clone].map(|path| path.display().to_string());
         env.run("git", &["clone", "-q", "--bare", &from, &twin]).ok();
         env.run("git", &["clone", "-q", &twin, &to]).ok();
-        Self {
-            telegram,
-            claude,
-            env,
-            remote,
-            clone,
-        }
+        Self { telegram, claude, env, remote, clone }
     }
 
     fn queue(&self) {
         self.env.receive(CHAT, "What should I cook tonight?");
-        self.claude.expect(Reply::text(
-            "Something with the lentils: they are on the shelf since May.",
-        ));
+        self.claude.expect(Reply::text("Something with the lentils: they are on the shelf since May."));
     }
 
     /// A wake for one message: how long it took.
@@ -95,26 +87,14 @@ impl World {
 
     fn check(&self) {
         assert!(self.env.queued().is_empty(), "the message wasn't answered");
-        assert_eq!(
-            self.env.git_in(&self.remote, &["rev-parse", "main"]),
-            self.env.git(&["rev-parse", "HEAD"])
-        );
+        assert_eq!(self.env.git_in(&self.remote, &["rev-parse", "main"]), self.env.git(&["rev-parse", "HEAD"]));
     }
 
     /// The same change, by git: how long fetching, committing and pushing it took.
     fn git(&self) -> Duration {
         let patch = self.env.path("change.patch");
-        let diff = self.env.run(
-            "git",
-            &[
-                "-C",
-                &self.env.brain().display().to_string(),
-                "diff",
-                "--binary",
-                "HEAD~1",
-                "HEAD",
-            ],
-        );
+        let diff =
+            self.env.run("git", &["-C", &self.env.brain().display().to_string(), "diff", "--binary", "HEAD~1", "HEAD"]);
         std::fs::write(&patch, diff.ok().stdout).unwrap();
         self.env.git_in(&self.clone, &["apply", &patch.display().to_string()]);
         let git = |args: &[&str]| drop(self.env.git_in(&self.clone, args));
@@ -139,11 +119,8 @@ impl World {
     fn check_that_the_answer_comes_first(&self) {
         let (began, go) = (self.env.path("push-began"), self.env.path("push-may-go"));
         let hook = self.remote.join("hooks/pre-receive");
-        let script = format!(
-            "#!/bin/sh\n: >'{}'\nwhile [ ! -e '{}' ]; do sleep 0.01; done\n",
-            began.display(),
-            go.display()
-        );
+        let script =
+            format!("#!/bin/sh\n: >'{}'\nwhile [ ! -e '{}' ]; do sleep 0.01; done\n", began.display(), go.display());
         std::fs::create_dir_all(self.remote.join("hooks")).unwrap();
         std::fs::write(&hook, script).unwrap();
         self.env.run("chmod", &["755", &hook.display().to_string()]).ok();
@@ -151,11 +128,7 @@ impl World {
         self.queue();
         let wake = self.env.start(WAKE, &["--once"]);
         eventually("the push", || began.exists());
-        assert_eq!(
-            self.telegram.sent().len(),
-            sent + 1,
-            "the push began before the answer was delivered"
-        );
+        assert_eq!(self.telegram.sent().len(), sent + 1, "the push began before the answer was delivered");
         std::fs::write(&go, "").unwrap();
         wake.end().ok();
         std::fs::remove_file(&hook).unwrap();

@@ -28,14 +28,8 @@ pub(crate) fn run(command: &[String]) -> ExitCode {
     let Some((program, args)) = command.split_first() else {
         return ExitCode::from(2);
     };
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "it must be a child of this small process alone"
-    )]
-    let status = std::process::Command::new(program)
-        .args(args)
-        .stdout(Stdio::null())
-        .status();
+    #[expect(clippy::disallowed_methods, reason = "it must be a child of this small process alone")]
+    let status = std::process::Command::new(program).args(args).stdout(Stdio::null()).status();
     match (status, getrusage(UsageWho::RUSAGE_CHILDREN)) {
         (Ok(status), Ok(usage)) if status.success() => {
             super::print(&format!("{}\n", usage.max_rss() * UNIT_BYTES));

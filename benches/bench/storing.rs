@@ -69,12 +69,7 @@ fn batch(next: &mut i64) -> Vec<NewIncoming> {
 
 fn accept(store: &mut Store, next: &mut i64, now: DateTime<Utc>) -> Duration {
     let batches: Vec<_> = (0..BATCHES)
-        .map(|_| Batch {
-            bot_id: BOT_ID,
-            messages: batch(next),
-            next_offset: *next + 1,
-            ..Batch::default()
-        })
+        .map(|_| Batch { bot_id: BOT_ID, messages: batch(next), next_offset: *next + 1, ..Batch::default() })
         .collect();
     timed(|| {
         for batch in &batches {
@@ -89,8 +84,7 @@ fn bare(path: &std::path::Path) -> Connection {
     conn.pragma_update(None, "journal_mode", "WAL").unwrap();
     conn.pragma_update(None, "synchronous", "FULL").unwrap();
     conn.pragma_update(None, "fullfsync", true).unwrap();
-    conn.execute_batch("CREATE TABLE messages (text TEXT, raw TEXT)")
-        .unwrap();
+    conn.execute_batch("CREATE TABLE messages (text TEXT, raw TEXT)").unwrap();
     conn
 }
 
@@ -99,9 +93,7 @@ fn insert(conn: &mut Connection, next: &mut i64) -> Duration {
     timed(|| {
         for batch in &batches {
             let tx = conn.transaction().unwrap();
-            let mut statement = tx
-                .prepare_cached("INSERT INTO messages (text, raw) VALUES (?1, ?2)")
-                .unwrap();
+            let mut statement = tx.prepare_cached("INSERT INTO messages (text, raw) VALUES (?1, ?2)").unwrap();
             for message in batch {
                 statement.execute((&message.text, &message.raw)).unwrap();
             }

@@ -56,14 +56,7 @@ impl Row {
         measured: Result<Vec<f64>, String>,
         bound: Bound,
     ) -> Self {
-        Self {
-            figure,
-            unit,
-            measured: measured.map(Spread::new),
-            compared: None,
-            ratios: None,
-            bound,
-        }
+        Self { figure, unit, measured: measured.map(Spread::new), compared: None, ratios: None, bound }
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -83,9 +76,7 @@ impl Row {
         let (compared, ratio) = match (&self.compared, &self.ratios) {
             (Some((yardstick, spread)), ratios) => (
                 format!("{yardstick}: {}", show(spread, self.unit)),
-                ratios
-                    .as_ref()
-                    .map_or(String::new(), |ratios| format!("{:.2}", ratios.median())),
+                ratios.as_ref().map_or(String::new(), |ratios| format!("{:.2}", ratios.median())),
             ),
             (None, _) => Default::default(),
         };
@@ -104,14 +95,7 @@ impl Row {
             Ok(spread) => show(spread, self.unit),
             Err(why) => why.clone(),
         };
-        [
-            self.figure.to_owned(),
-            measured,
-            compared,
-            ratio,
-            bound,
-            verdict.to_owned(),
-        ]
+        [self.figure.to_owned(), measured, compared, ratio, bound, verdict.to_owned()]
     }
 }
 
@@ -160,9 +144,7 @@ fn number(value: f64) -> String {
         _ => 2,
     };
     let text = format!("{value:.decimals$}");
-    let (whole, rest) = text
-        .split_once('.')
-        .map_or((text.as_str(), ""), |(whole, rest)| (whole, rest));
+    let (whole, rest) = text.split_once('.').map_or((text.as_str(), ""), |(whole, rest)| (whole, rest));
     let mut grouped = String::new();
     for (n, digit) in whole.chars().enumerate() {
         if n > 0 && (whole.len() - n) % 3 == 0 {
@@ -170,9 +152,5 @@ fn number(value: f64) -> String {
         }
         grouped.push(digit);
     }
-    if rest.trim_end_matches('0').is_empty() {
-        grouped
-    } else {
-        format!("{grouped}.{rest}")
-    }
+    if rest.trim_end_matches('0').is_empty() { grouped } else { format!("{grouped}.{rest}") }
 }

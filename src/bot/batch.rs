@@ -43,11 +43,7 @@ impl Asked {
 /// Reads a batch; `None` when it is empty. The next offset is the last id + 1 and not the highest: ids can restart lower.
 pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor: &Redactor) -> Option<Reading> {
     let mut reading = Reading {
-        batch: Batch {
-            bot_id,
-            next_offset: updates.last()?.update_id.saturating_add(1),
-            ..Batch::default()
-        },
+        batch: Batch { bot_id, next_offset: updates.last()?.update_id.saturating_add(1), ..Batch::default() },
         commands: Vec::new(),
     };
     let mut seen = BTreeSet::new();
@@ -58,11 +54,9 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
                 reading.batch.messages.push(stored(update, message, clean));
             }
             Incoming::Edited(message) => reading.batch.edits.extend(edit(update, &message, clean)),
-            Incoming::Command { command, message, .. } => reading.commands.push(Asked {
-                command,
-                update_id: update.update_id,
-                message,
-            }),
+            Incoming::Command { command, message, .. } => {
+                reading.commands.push(Asked { command, update_id: update.update_id, message })
+            }
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
         }
@@ -112,17 +106,10 @@ mod tests {
 
     fn reading(updates: &[Value]) -> Option<Reading> {
         let raw = |update: &Value| serde_json::value::to_raw_value(update).unwrap();
-        let updates: Vec<RawUpdate> = updates
-            .iter()
-            .filter_map(|update| RawUpdate::parse(raw(update)))
-            .collect();
+        let updates: Vec<RawUpdate> = updates.iter().filter_map(|update| RawUpdate::parse(raw(update))).collect();
         let access = Access {
             allowed: BTreeSet::from([ANA]),
-            me: Me {
-                id: 99,
-                first_name: "Reveille".to_owned(),
-                username: "reveille_bot".to_owned(),
-            },
+            me: Me { id: 99, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() },
         };
         let secret = Secret::new(TOKEN);
         read(99, &updates, &access, &Redactor::new([&secret]))
@@ -151,20 +138,12 @@ mod tests {
             json!({"update_id": 6}),
         ])
         .unwrap();
-        let texts: Vec<&str> = read
-            .batch
-            .messages
-            .iter()
-            .map(|message| message.text.as_str())
-            .collect();
+        let texts: Vec<&str> = read.batch.messages.iter().map(|message| message.text.as_str()).collect();
         assert_eq!(texts, ["hello", "/unheard-of thing"]);
         assert_eq!((read.batch.strangers, read.batch.next_offset), (1, 7));
         assert_eq!(read.batch.edits[0].text, "/status");
         let answer = read.commands[0].answer(99, "fine".to_owned());
-        assert_eq!(
-            (read.commands.len(), answer.chat_id, answer.reply_to),
-            (1, ANA, Some(7))
-        );
+        assert_eq!((read.commands.len(), answer.chat_id, answer.reply_to), (1, ANA, Some(7)));
         assert_eq!(answer.key.as_deref(), Some("command/99/3"));
     }
 

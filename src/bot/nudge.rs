@@ -137,22 +137,14 @@ impl Nudger {
 
     fn next(&mut self, now: Duration) -> Command {
         if let Some(by) = self.stop_by {
-            return if self.is_running() && now < by {
-                Command::Wait(by)
-            } else {
-                Command::Finish
-            };
+            return if self.is_running() && now < by { Command::Wait(by) } else { Command::Finish };
         }
         if self.burst_end().is_some_and(|end| end <= now) {
             self.burst = None;
             self.has_fresh = true;
             self.look_at = now;
         }
-        if self.look_at <= now && !self.is_running() {
-            Command::Look
-        } else {
-            self.wait(now)
-        }
+        if self.look_at <= now && !self.is_running() { Command::Look } else { self.wait(now) }
     }
 
     fn looked(&mut self, look: Look, now: Duration) -> Command {
@@ -192,18 +184,13 @@ impl Nudger {
 
     /// Waits for the next look or the end of the burst. While a wake runs only its end counts; the tick is a heartbeat.
     fn wait(&self, now: Duration) -> Command {
-        let look_at = if self.is_running() {
-            now + LOOK_EVERY
-        } else {
-            self.look_at
-        };
+        let look_at = if self.is_running() { now + LOOK_EVERY } else { self.look_at };
         let burst_end = if self.is_running() { None } else { self.burst_end() };
         Command::Wait(burst_end.map_or(look_at, |end| end.min(look_at)))
     }
 
     fn burst_end(&self) -> Option<Duration> {
-        self.burst
-            .map(|(first, last)| (last + BURST_GAP).min(first + BURST_MAX))
+        self.burst.map(|(first, last)| (last + BURST_GAP).min(first + BURST_MAX))
     }
 }
 
@@ -216,10 +203,7 @@ mod tests {
     }
 
     fn due(names: &[&str]) -> Event {
-        Event::Looked(Look {
-            due: names.iter().map(|name| (*name).to_owned()).collect(),
-            ..Look::default()
-        })
+        Event::Looked(Look { due: names.iter().map(|name| (*name).to_owned()).collect(), ..Look::default() })
     }
 
     /// A bot that has looked once at time 0 and found nothing.
@@ -242,10 +226,7 @@ mod tests {
         let mut nudger = idle();
         for at in [2000, 2200, 2400, 2600, 2800] {
             let command = nudger.on(Event::Stored, ms(at));
-            assert!(
-                matches!(command, Command::Wait(until) if until <= ms(3000)),
-                "{command:?}"
-            );
+            assert!(matches!(command, Command::Wait(until) if until <= ms(3000)), "{command:?}");
         }
         // The first message waits for a second at most, however long the burst goes on.
         assert_eq!(nudger.on(Event::Stored, ms(2950)), Command::Wait(ms(3000)));
@@ -317,15 +298,9 @@ mod tests {
     #[test]
     fn a_reminder_is_met_at_its_time() {
         let mut nudger = idle();
-        let look = Look {
-            next_in: Some(ms(3000)),
-            ..Look::default()
-        };
+        let look = Look { next_in: Some(ms(3000)), ..Look::default() };
         assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Command::Look);
-        assert_eq!(
-            nudger.on(Event::Looked(look), LOOK_EVERY),
-            Command::Wait(LOOK_EVERY + ms(3000))
-        );
+        assert_eq!(nudger.on(Event::Looked(look), LOOK_EVERY), Command::Wait(LOOK_EVERY + ms(3000)));
         assert_eq!(nudger.on(Event::Tick, LOOK_EVERY + ms(3000)), Command::Look);
         assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), Command::Start);
     }
@@ -336,11 +311,7 @@ mod tests {
         let _look = nudger.on(Event::Tick, ms(0));
         assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
         assert_eq!(nudger.on(Event::Ended, ms(10)), Command::Look);
-        let look = Look {
-            due: BTreeSet::from(["message 1".to_owned()]),
-            next_in: Some(ms(990)),
-            is_held: false,
-        };
+        let look = Look { due: BTreeSet::from(["message 1".to_owned()]), next_in: Some(ms(990)), is_held: false };
         assert_eq!(nudger.on(Event::Looked(look), ms(10)), Command::Wait(ms(1000)));
         assert_eq!(nudger.on(Event::Tick, ms(1000)), Command::Look);
         assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), Command::Start);
@@ -351,9 +322,7 @@ mod tests {
         let mut nudger = idle();
         let _wait = nudger.on(Event::Stored, ms(1000));
         assert_eq!(nudger.on(Event::Tick, ms(1400)), Command::Look);
-        let Event::Looked(look) = due(&["message 1"]) else {
-            unreachable!()
-        };
+        let Event::Looked(look) = due(&["message 1"]) else { unreachable!() };
         let held = Event::Looked(Look { is_held: true, ..look });
         assert_eq!(nudger.on(held, ms(1400)), Command::Wait(ms(1400) + LOOK_WHILE_HELD));
         assert_eq!(nudger.on(Event::Tick, ms(4400)), Command::Look);
@@ -367,10 +336,7 @@ mod tests {
         assert_eq!(nudger.on(Event::LookFailed, ms(0)), Command::Wait(LOOK_EVERY));
         assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Command::Look);
         assert_eq!(nudger.on(due(&["message 1"]), LOOK_EVERY), Command::Start);
-        assert_eq!(
-            nudger.on(Event::StartFailed, LOOK_EVERY),
-            Command::Wait(LOOK_EVERY + FIRST_BACKOFF)
-        );
+        assert_eq!(nudger.on(Event::StartFailed, LOOK_EVERY), Command::Wait(LOOK_EVERY + FIRST_BACKOFF));
         assert!(!nudger.is_running());
     }
 

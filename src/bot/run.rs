@@ -204,10 +204,7 @@ impl<'a> Bot<'a> {
             Ok(None) => return false,
             Ok(Some(status)) if status.success() => tracing::info!("the wake has ended"),
             Ok(Some(status)) => {
-                tracing::warn!(
-                    "the wake ended with {}; what it was about stays queued",
-                    process::describe(status)
-                );
+                tracing::warn!("the wake ended with {}; what it was about stays queued", process::describe(status));
             }
             Err(error) => tracing::warn!(%error, "the wake can't be waited for"),
         }
@@ -261,12 +258,7 @@ impl<'a> Bot<'a> {
 
     /// Stores a batch with the answers to its commands and the next offset, in one transaction.
     fn keep(&mut self, updates: &[RawUpdate]) -> Result<Accepted, StoreError> {
-        let Outside {
-            config,
-            clock,
-            redactor,
-            telegram,
-        } = self.outside;
+        let Outside { config, clock, redactor, telegram } = self.outside;
         let Some(access) = &self.access else {
             return Ok(Accepted::default());
         };
@@ -312,9 +304,7 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
         }
     };
     let asked = Instant::now();
-    let updates = telegram
-        .get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S, &ALLOWED_UPDATES)
-        .await?;
+    let updates = telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S, &ALLOWED_UPDATES).await?;
     if updates.is_empty() {
         tokio::time::sleep_until(asked + EMPTY_POLL_MIN).await;
     }

@@ -51,10 +51,7 @@ impl Status {
                 .map(|holder| crate::clock::parse_time(&holder.started_at)),
             last: store.last_cycle()?.map(LastWake::from),
             queue: store.queue_depth()?,
-            undelivered: undelivered
-                .iter()
-                .filter(|message| message.chat_id != CONSOLE_CHAT_ID)
-                .count(),
+            undelivered: undelivered.iter().filter(|message| message.chat_id != CONSOLE_CHAT_ID).count(),
             mind: mind.name,
             is_mind_available: mind.is_available,
             is_over_budget: mind.is_over_budget,
@@ -65,15 +62,9 @@ impl Status {
 
     /// For a person, as Markdown.
     pub(super) fn text(&self) -> String {
-        [
-            self.running(),
-            self.last_wake(),
-            self.waiting(),
-            self.deliveries(),
-            self.mind(),
-        ]
-        .map(|line| format!("- {line}"))
-        .join("\n")
+        [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.mind()]
+            .map(|line| format!("- {line}"))
+            .join("\n")
     }
 
     fn running(&self) -> String {
@@ -88,9 +79,7 @@ impl Status {
         let Some(last) = &self.last else {
             return "No wake yet.".to_owned();
         };
-        let at = last
-            .at
-            .map_or_else(|| "at an unknown time".to_owned(), |at| self.local(at));
+        let at = last.at.map_or_else(|| "at an unknown time".to_owned(), |at| self.local(at));
         let outcome = match (last.state, &last.commit) {
             (CycleState::Running, _) if self.running_since.is_some() => "under way".to_owned(),
             (CycleState::Running, _) => "cut off; the next wake resumes it".to_owned(),
@@ -153,12 +142,7 @@ impl Status {
 
 impl From<CycleRow> for LastWake {
     fn from(row: CycleRow) -> Self {
-        Self {
-            at: row.started_at,
-            reasons: row.cycle.reasons,
-            state: row.state,
-            commit: row.commit_id,
-        }
+        Self { at: row.started_at, reasons: row.cycle.reasons, state: row.state, commit: row.commit_id }
     }
 }
 
@@ -258,15 +242,7 @@ mod tests {
         let ages = [-5, 0, 1, 119, 120, 2879, 2880].map(|minutes| age(TimeDelta::minutes(minutes)));
         assert_eq!(
             ages.each_ref().map(String::as_str),
-            [
-                "less than a minute",
-                "less than a minute",
-                "1 min",
-                "119 min",
-                "2 h",
-                "47 h",
-                "2 days"
-            ]
+            ["less than a minute", "less than a minute", "1 min", "119 min", "2 h", "47 h", "2 days"]
         );
     }
 }

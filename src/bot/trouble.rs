@@ -84,9 +84,7 @@ mod tests {
     use super::*;
 
     fn down() -> TelegramError {
-        TelegramError::NotSent {
-            why: "no route".to_owned(),
-        }
+        TelegramError::NotSent { why: "no route".to_owned() }
     }
 
     #[test]

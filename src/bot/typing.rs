@@ -49,8 +49,6 @@ async fn show_while_running(channel: &dyn Channel, lock_path: &Path) {
 /// The chat that a living wake answers now; the console has nobody to show it to.
 fn named_chat(lock_path: &Path) -> Option<(i64, Option<i64>)> {
     let holder = lock::read(lock_path)?;
-    let chat_id = holder
-        .chat_id
-        .filter(|chat_id| *chat_id != crate::config::CONSOLE_CHAT_ID)?;
+    let chat_id = holder.chat_id.filter(|chat_id| *chat_id != crate::config::CONSOLE_CHAT_ID)?;
     holder.identity().is_alive().then_some((chat_id, holder.thread_id))
 }

@@ -14,10 +14,7 @@ const ARGUMENTS: [&str; 4] = ["--once", "--reason", "nudge", "--no-console"];
 
 /// The `wake` beside the running program, else the one on `PATH`.
 pub(super) fn program() -> PathBuf {
-    let beside = std::env::current_exe()
-        .ok()
-        .map(|exe| exe.with_file_name(PROGRAM))
-        .filter(|path| path.is_file());
+    let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(PROGRAM)).filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(PROGRAM))
 }
 

@@ -57,15 +57,8 @@ pub async fn deliver(
 }
 
 async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock) -> PartOutcome {
-    let part = render::Part {
-        html: claimed.html.clone(),
-        plain: claimed.plain.clone(),
-    };
-    let part = if claimed.is_repeat {
-        render::with_repeat_mark(&part)
-    } else {
-        part
-    };
+    let part = render::Part { html: claimed.html.clone(), plain: claimed.plain.clone() };
+    let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
     let outgoing = Outgoing {
         chat_id: claimed.chat_id,
         thread_id: claimed.thread_id,
@@ -74,10 +67,7 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock) -> Pa
         plain: part.plain,
         silent: false,
     };
-    let later = |wait: TimeDelta, why: String| PartOutcome::Later {
-        not_before: clock.now() + wait,
-        why,
-    };
+    let later = |wait: TimeDelta, why: String| PartOutcome::Later { not_before: clock.now() + wait, why };
     match channel.send(&outgoing).await {
         Ok(sent) => PartOutcome::Sent(sent.message_id),
         Err(SendError::Later { after, why }) => later(TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX), why),
@@ -135,10 +125,7 @@ mod tests {
     }
 
     fn sent() -> Result<Sent, SendError> {
-        Ok(Sent {
-            message_id: 5,
-            form: Form::Html,
-        })
+        Ok(Sent { message_id: 5, form: Form::Html })
     }
 
     impl Scene {
@@ -146,10 +133,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             Self {
                 store: Store::open(&dir.path().join("messages.db")).unwrap(),
-                door: Door {
-                    answers: RefCell::new(answers.into_iter().collect()),
-                    ..Door::default()
-                },
+                door: Door { answers: RefCell::new(answers.into_iter().collect()), ..Door::default() },
                 clock: At(parse_time("2026-11-21T14:00:00Z").unwrap()),
                 _dir: dir,
             }
@@ -199,20 +183,15 @@ mod tests {
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         assert_eq!(scene.got(), ["one", "two"]);
         let first = scene.door.got.borrow()[0].clone();
-        assert_eq!(
-            (first.chat_id, first.reply_to, first.html.as_str()),
-            (7, Some(100), "<b>one</b>")
-        );
+        assert_eq!((first.chat_id, first.reply_to, first.html.as_str()), (7, Some(100), "<b>one</b>"));
         assert_eq!(scene.deliver(None), Delivered::default());
         assert_eq!(scene.store.undelivered().unwrap(), []);
     }
 
     #[test]
     fn a_wait_that_is_asked_for_is_kept_in_full_and_not_slept_through() {
-        let later = SendError::Later {
-            after: Duration::from_secs(37),
-            why: "Too Many Requests: retry after 37".to_owned(),
-        };
+        let later =
+            SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests: retry after 37".to_owned() };
         let mut scene = Scene::new([Err(later), sent()]);
         scene.plan(7, "one");
         scene.plan(7, "two");
@@ -229,11 +208,7 @@ mod tests {
 
     #[test]
     fn a_dead_network_is_tried_less_and_less() {
-        let dead = || {
-            Err(SendError::NotSent {
-                why: "no route".to_owned(),
-            })
-        };
+        let dead = || Err(SendError::NotSent { why: "no route".to_owned() });
         let mut scene = Scene::new([dead()]);
         scene.plan(7, "one");
         scene.deliver(None);
@@ -247,11 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_in_doubt_is_repeated_by_the_next_wake_with_a_mark_and_only_once() {
-        let doubt = || {
-            Err(SendError::Ambiguous {
-                why: "connection reset".to_owned(),
-            })
-        };
+        let doubt = || Err(SendError::Ambiguous { why: "connection reset".to_owned() });
         let mut scene = Scene::new([doubt()]);
         scene.plan(7, "one");
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
@@ -271,9 +242,7 @@ mod tests {
 
     #[test]
     fn what_will_never_be_taken_fails_with_its_reason() {
-        let never = SendError::Never {
-            why: "Forbidden: bot was blocked by the user".to_owned(),
-        };
+        let never = SendError::Never { why: "Forbidden: bot was blocked by the user".to_owned() };
         let mut scene = Scene::new([Err(never), sent()]);
         scene.plan(7, "one");
         scene.plan(7, "two");

@@ -58,15 +58,8 @@ pub fn render_with(markdown: &str, links: Links) -> Vec<Part> {
         .map(|cut| {
             let with_addresses = styled.plain_with_addresses(&cut);
             let fits = split::units(&with_addresses) <= PART_UNITS_MAX;
-            let plain = if fits {
-                with_addresses
-            } else {
-                styled.visible(&cut).to_owned()
-            };
-            Part {
-                html: styled.html(&cut),
-                plain,
-            }
+            let plain = if fits { with_addresses } else { styled.visible(&cut).to_owned() };
+            Part { html: styled.html(&cut), plain }
         })
         .collect()
 }
@@ -79,11 +72,7 @@ pub fn with_repeat_mark(part: &Part) -> Part {
         plain: format!("{}\n\n{REPEAT_MARK}", part.plain),
     };
     let longest = split::units(&marked.plain).max(visible_units(&marked.html));
-    if longest <= MESSAGE_UNITS_MAX {
-        marked
-    } else {
-        part.clone()
-    }
+    if longest <= MESSAGE_UNITS_MAX { marked } else { part.clone() }
 }
 
 /// The length of HTML made here, as Telegram counts it: tags not at all, an entity as its one character.

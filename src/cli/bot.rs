@@ -87,12 +87,7 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
         (_, Err(error)) => return failed(&error),
     };
     let (clock, redactor) = (config.clock(), super::redactor(config));
-    let outside = Outside {
-        config,
-        telegram: &telegram,
-        clock: clock.as_ref(),
-        redactor: &redactor,
-    };
+    let outside = Outside { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
         bot::run(outside, stop, arguments.wake).await
@@ -157,24 +152,16 @@ fn check(config: &Config, chat_id: i64, text: &str) -> Result<(), String> {
 /// Reads one byte more than can be sent, so that a longer text is refused and not cut.
 fn read_stdin() -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(MAX_TEXT_BYTES + 1)
-        .read_to_end(&mut bytes)?;
+    std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn show(sending: &Sending) -> ExitCode {
     let (text, code) = match sending {
         Sending::Delivered => ("delivered".to_owned(), super::EXIT_OK),
-        Sending::Shown => (
-            "queued: the next wake in a terminal shows it".to_owned(),
-            super::EXIT_OK,
-        ),
+        Sending::Shown => ("queued: the next wake in a terminal shows it".to_owned(), super::EXIT_OK),
         Sending::Waits { until, why } => {
-            let until = until
-                .map(|at| format!(", not before {}", at.to_rfc3339()))
-                .unwrap_or_default();
+            let until = until.map(|at| format!(", not before {}", at.to_rfc3339())).unwrap_or_default();
             let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             (format!("queued: a later wake delivers it{until}{why}"), super::EXIT_OK)
         }
@@ -183,9 +170,7 @@ fn show(sending: &Sending) -> ExitCode {
             super::EXIT_OK,
         ),
         Sending::Failed { why } => {
-            complain(&format!(
-                "failed: {why}\nIt is kept in the outbox as failed and isn't tried again."
-            ));
+            complain(&format!("failed: {why}\nIt is kept in the outbox as failed and isn't tried again."));
             return ExitCode::from(EXIT_FAILED);
         }
     };

@@ -88,9 +88,7 @@ fn model(config: &Config) -> Result<Box<dyn Model>, String> {
                 total_timeout: MODEL_TURN_TIMEOUT,
                 effort: None,
             };
-            Anthropic::new(options)
-                .map(|model| Box::new(model) as Box<dyn Model>)
-                .map_err(|error| error.to_string())
+            Anthropic::new(options).map(|model| Box::new(model) as Box<dyn Model>).map_err(|error| error.to_string())
         }
         _ => Ok(Box::new(Offline::new(config.timezone))),
     }
@@ -99,12 +97,7 @@ fn model(config: &Config) -> Result<Box<dyn Model>, String> {
 /// The Telegram door, when there is a token.
 fn telegram(config: &Config) -> Result<Option<Telegram>, String> {
     let open = |token: &Secret| Telegram::new(&config.telegram_api_url, token.expose().to_owned());
-    config
-        .telegram_token
-        .as_ref()
-        .map(open)
-        .transpose()
-        .map_err(|error| error.to_string())
+    config.telegram_token.as_ref().map(open).transpose().map_err(|error| error.to_string())
 }
 
 /// One thread is all it takes: the bot and the wake wait for others most of their time.

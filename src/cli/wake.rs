@@ -125,11 +125,7 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
         complain("There is nothing to say: the text is empty. Nothing was queued.");
         return ExitCode::from(super::EXIT_USAGE);
     }
-    let trigger: String = reason
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c))
-        .take(40)
-        .collect();
+    let trigger: String = reason.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect();
     with_context(config, async |context| match look(context, &trigger, say).await {
         Ok((mut report, mut store)) => {
             if say.is_some() && report.outcome == WakeOutcome::Idle {
@@ -140,16 +136,10 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
         Err(error) => {
             let why = context.redactor.redact(&error.to_string());
             if arguments.json {
-                let report = Report {
-                    outcome: WakeOutcome::Failed,
-                    error: Some(why.clone()),
-                    ..Report::default()
-                };
+                let report = Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() };
                 print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
             }
-            complain(&format!(
-                "failed: {why}\nWhat was said stays queued; the next wake goes on from here."
-            ));
+            complain(&format!("failed: {why}\nWhat was said stays queued; the next wake goes on from here."));
             exit_code(&error)
         }
     })
@@ -172,10 +162,7 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     let until = match cycle::mind_again_at(store).ok().flatten() {
         Some(at) if !mind.is_over_budget => {
             let at = at.with_timezone(&context.config.timezone);
-            format!(
-                "the mind couldn't be reached; it is asked again from {} on",
-                at.format("%H:%M:%S")
-            )
+            format!("the mind couldn't be reached; it is asked again from {} on", at.format("%H:%M:%S"))
         }
         _ => "today's budget for thinking is spent (DAILY_BUDGET_USD)".to_owned(),
     };
@@ -260,28 +247,19 @@ fn show_report(context: Context<'_>, store: &mut Store, report: &Report, argumen
     for note in &report.notes {
         complain(note);
     }
-    let shown = if arguments.no_console {
-        Ok(Vec::new())
-    } else {
-        show_console(store, context.clock.now(), arguments.json)
-    };
+    let shown =
+        if arguments.no_console { Ok(Vec::new()) } else { show_console(store, context.clock.now(), arguments.json) };
     if arguments.json {
         let mut report = report.clone();
         if let Ok(shown) = &shown {
             // Replies of earlier wakes that nobody saw belong to what is shown now.
             let is_new = |text: &String| {
-                !report
-                    .replies
-                    .iter()
-                    .any(|reply| reply.chat_id == CONSOLE_CHAT_ID && reply.text == *text)
+                !report.replies.iter().any(|reply| reply.chat_id == CONSOLE_CHAT_ID && reply.text == *text)
             };
             let earlier: Vec<_> = shown
                 .iter()
                 .filter(|text| is_new(text))
-                .map(|text| cycle::Reply {
-                    chat_id: CONSOLE_CHAT_ID,
-                    text: text.clone(),
-                })
+                .map(|text| cycle::Reply { chat_id: CONSOLE_CHAT_ID, text: text.clone() })
                 .collect();
             report.replies.extend(earlier);
         }
@@ -292,9 +270,7 @@ fn show_report(context: Context<'_>, store: &mut Store, report: &Report, argumen
     }
     match (&report.error, report.outcome) {
         (Some(error), _) => {
-            complain(&format!(
-                "failed: {error}\nWhat was said stays queued; the next wake goes on from here."
-            ));
+            complain(&format!("failed: {error}\nWhat was said stays queued; the next wake goes on from here."));
             ExitCode::from(super::EXIT_FAILED)
         }
         (None, WakeOutcome::Failed) => ExitCode::from(super::EXIT_FAILED),
@@ -357,10 +333,7 @@ fn show(config: &Config, id: &str) -> ExitCode {
 fn queue(config: &Config, action: &QueueAction) -> ExitCode {
     let path = config.db_path();
     if !path.exists() {
-        complain(&format!(
-            "There is no queue at {} yet. `wake --once` makes it.",
-            path.display()
-        ));
+        complain(&format!("There is no queue at {} yet. `wake --once` makes it.", path.display()));
         return ExitCode::from(super::EXIT_FAILED);
     }
     let result = Store::open(&path).and_then(|mut store| match action {
@@ -375,9 +348,7 @@ fn queue(config: &Config, action: &QueueAction) -> ExitCode {
             ExitCode::SUCCESS
         }
         (Ok(true), QueueAction::Drop { id }) => {
-            complain(&format!(
-                "Message {id} is out of the queue; `wake queue retry {id}` brings it back."
-            ));
+            complain(&format!("Message {id} is out of the queue; `wake queue retry {id}` brings it back."));
             ExitCode::SUCCESS
         }
         (Ok(false), _) => {
@@ -401,35 +372,17 @@ fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreE
         (message, state)
     });
     for (message, state) in waiting.chain(dead) {
-        let at = message.received_at.map(|at| {
-            at.with_timezone(&config.timezone)
-                .format("%a %Y-%m-%d %H:%M")
-                .to_string()
-        });
-        let text: String = message
-            .text
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .chars()
-            .take(80)
-            .collect();
-        print(&format!(
-            "{}  {}  {state}  chat {}  {text}\n",
-            message.id,
-            at.unwrap_or_default(),
-            message.chat_id
-        ));
+        let at =
+            message.received_at.map(|at| at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M").to_string());
+        let text: String = message.text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();
+        print(&format!("{}  {}  {state}  chat {}  {text}\n", message.id, at.unwrap_or_default(), message.chat_id));
     }
     Ok(())
 }
 
 fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
     if !config.repo_dir().join(".git").exists() {
-        complain(&format!(
-            "There is no memory at {} yet. `wake --once` makes it.",
-            config.repo_dir().display()
-        ));
+        complain(&format!("There is no memory at {} yet. `wake --once` makes it.", config.repo_dir().display()));
         return Err(ExitCode::from(super::EXIT_FAILED));
     }
     Repo::open(&config.repo_dir()).map_err(|error| failed(&error))

@@ -28,11 +28,7 @@ pub struct Problem {
 
 impl Problem {
     pub(super) fn new(subject: impl Into<String>, what: impl Into<String>) -> Self {
-        Self {
-            subject: subject.into(),
-            source: None,
-            what: what.into(),
-        }
+        Self { subject: subject.into(), source: None, what: what.into() }
     }
 }
 

@@ -25,10 +25,7 @@ pub(super) fn read_private(path: &Path) -> Result<Private, String> {
     let us = rustix::process::geteuid().as_raw();
     let link = std::fs::symlink_metadata(path).map_err(cannot_read)?;
     if link.is_symlink() && !trusted_owner(link.uid(), us) {
-        return Err(format!(
-            "refused: it is a link made by another user (uid {})",
-            link.uid()
-        ));
+        return Err(format!("refused: it is a link made by another user (uid {})", link.uid()));
     }
     // Non-blocking, so that a pipe in its place can't hold us up.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -42,10 +39,7 @@ pub(super) fn read_private(path: &Path) -> Result<Private, String> {
         return Err(format!("refused: it is larger than {MAX_BYTES} bytes"));
     }
     let text = String::from_utf8(bytes).map_err(|_| "refused: it isn't UTF-8 text".to_owned())?;
-    Ok(Private {
-        text,
-        readable_by_others: meta.mode() & 0o044 != 0,
-    })
+    Ok(Private { text, readable_by_others: meta.mode() & 0o044 != 0 })
 }
 
 fn cannot_read(error: impl std::fmt::Display) -> String {
@@ -62,15 +56,11 @@ fn judge(is_file: bool, owner: u32, mode: u32, us: u32) -> Result<(), String> {
         return Err("refused: it isn't a regular file".to_owned());
     }
     if !trusted_owner(owner, us) {
-        return Err(format!(
-            "refused: it belongs to another user (uid {owner}); make it yours with chown"
-        ));
+        return Err(format!("refused: it belongs to another user (uid {owner}); make it yours with chown"));
     }
     if mode & 0o022 != 0 {
         let mode = mode & 0o7777;
-        return Err(format!(
-            "refused: other users can write to it (mode {mode:04o}); run chmod 600 on it"
-        ));
+        return Err(format!("refused: other users can write to it (mode {mode:04o}); run chmod 600 on it"));
     }
     Ok(())
 }

@@ -38,10 +38,8 @@ pub const VARIABLES: [&str; 23] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-const SECRETS: [(&str, &str); 2] = [
-    ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
-    ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
-];
+const SECRETS: [(&str, &str); 2] =
+    [("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"), ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE")];
 
 /// Where a setting was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,12 +83,7 @@ impl Raw {
     pub(super) fn gather(env: &BTreeMap<String, String>, cwd: Option<&Path>) -> Self {
         let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
         let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let mut raw = Self {
-            home: dir("HOME"),
-            data_home: dir("XDG_DATA_HOME"),
-            no_color,
-            ..Self::default()
-        };
+        let mut raw = Self { home: dir("HOME"), data_home: dir("XDG_DATA_HOME"), no_color, ..Self::default() };
         for name in VARIABLES {
             if let Some(value) = env.get(name) {
                 raw.say(name, value, Source::Environment);
@@ -116,11 +109,7 @@ impl Raw {
         }
         let value = values::without_userinfo(value);
         let short: String = value.chars().take(80).collect();
-        if short.len() < value.len() {
-            format!("{short:?}…")
-        } else {
-            format!("{short:?}")
-        }
+        if short.len() < value.len() { format!("{short:?}…") } else { format!("{short:?}") }
     }
 
     /// The first that speaks is heard; empty is silence.
@@ -133,21 +122,14 @@ impl Raw {
                 what: "expected text in UTF-8, got something else".to_owned(),
             });
         } else if !value.is_empty() {
-            self.said.entry(name).or_insert(Said {
-                value: value.to_owned(),
-                source,
-            });
+            self.said.entry(name).or_insert(Said { value: value.to_owned(), source });
         }
     }
 
     /// Finds the workspace and its `.env`, else the current directory's. One file is read, never two.
     fn read_env_file(&mut self, cwd: Option<&Path>) {
         let told = self.said.contains_key("WORKSPACE_DIR");
-        self.workspace_dir = if told {
-            self.said_workspace()
-        } else {
-            self.default_workspace()
-        };
+        self.workspace_dir = if told { self.said_workspace() } else { self.default_workspace() };
 
         if let Some(path) = self.workspace_dir.as_deref().and_then(env_file_in) {
             let workspace = self.workspace_dir.clone();
@@ -167,10 +149,7 @@ impl Raw {
 
     /// The current directory's `.env` may lead to a workspace that has its own: then that one counts.
     fn take_cwd_file(&mut self, path: &Path, told: bool) {
-        let mut there = Self {
-            home: self.home.clone(),
-            ..Self::default()
-        };
+        let mut there = Self { home: self.home.clone(), ..Self::default() };
         there.take_file(path);
         let workspace = if told { None } else { there.said_workspace() };
         let other = workspace.as_deref().and_then(env_file_in).filter(|other| other != path);
@@ -203,10 +182,7 @@ impl Raw {
     }
 
     fn default_workspace(&self) -> Option<PathBuf> {
-        let data_home = self
-            .data_home
-            .clone()
-            .or_else(|| Some(self.home.as_ref()?.join(".local/share")));
+        let data_home = self.data_home.clone().or_else(|| Some(self.home.as_ref()?.join(".local/share")));
         Some(data_home?.join("reveille"))
     }
 
@@ -217,10 +193,7 @@ impl Raw {
             Err(what) => return self.problems.push(Problem::new(path.display().to_string(), what)),
         };
         if private.readable_by_others {
-            self.notes.push(format!(
-                "{0} can be read by other users: run chmod 600 {0}",
-                path.display()
-            ));
+            self.notes.push(format!("{0} can be read by other users: run chmod 600 {0}", path.display()));
         }
         let text = private.text.strip_prefix('\u{feff}').unwrap_or(&private.text);
         let mut seen = BTreeMap::new();
@@ -234,10 +207,7 @@ impl Raw {
 
     fn take_line(&mut self, path: &Path, seen: &mut BTreeMap<&'static str, String>, name: &str, value: &str) {
         let Some(known) = VARIABLES.into_iter().find(|known| *known == name) else {
-            self.notes.push(format!(
-                "{}: {name} is no setting of Reveille, it was passed over.",
-                path.display()
-            ));
+            self.notes.push(format!("{}: {name} is no setting of Reveille, it was passed over.", path.display()));
             return;
         };
         let source = Source::File(path.to_owned());
@@ -245,16 +215,9 @@ impl Raw {
             return;
         }
         self.say(known, value, source.clone());
-        if seen
-            .insert(known, value.to_owned())
-            .is_some_and(|earlier| earlier != value)
-        {
+        if seen.insert(known, value.to_owned()).is_some_and(|earlier| earlier != value) {
             let what = "set twice with different values; keep one".to_owned();
-            self.problems.push(Problem {
-                subject: name.to_owned(),
-                source: Some(source),
-                what,
-            });
+            self.problems.push(Problem { subject: name.to_owned(), source: Some(source), what });
         }
     }
 
@@ -282,11 +245,7 @@ impl Raw {
 
     fn problem_with(&mut self, name: &str, what: &str) {
         let source = self.get(name).map(|said| said.source.clone());
-        self.problems.push(Problem {
-            subject: name.to_owned(),
-            source,
-            what: what.to_owned(),
-        });
+        self.problems.push(Problem { subject: name.to_owned(), source, what: what.to_owned() });
     }
 }
 
@@ -294,14 +253,7 @@ impl Raw {
 fn env_file_in(dir: &Path) -> Option<PathBuf> {
     let path = dir.join(".env");
     match std::fs::symlink_metadata(&path) {
-        Err(error)
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            None
-        }
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => None,
         _ => Some(path),
     }
 }

@@ -27,39 +27,21 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let anthropic_key = settings.read("ANTHROPIC_API_KEY", values::api_key);
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
-    let model = settings
-        .read("MODEL", values::model)
-        .unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
     let allowed_chat_ids = settings.read("ALLOWED_CHAT_IDS", values::chat_ids).unwrap_or_default();
     let owner_chat_id = settings.owner(&allowed_chat_ids);
     let repo_name = settings.read("REPO_NAME", values::repo_name);
     let repo_url = settings.read("REPO_URL", values::repo_url);
-    let timezone = settings
-        .read("TIMEZONE", values::timezone)
-        .unwrap_or_else(|| settings.zone(system_zone));
+    let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
     let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
-    let daily_budget_usd = settings
-        .read("DAILY_BUDGET_USD", values::budget_usd)
-        .unwrap_or(DEFAULT_BUDGET_USD);
-    let wake_timeout = settings
-        .read("WAKE_TIMEOUT_MIN", values::minutes)
-        .unwrap_or(DEFAULT_WAKE_TIMEOUT);
-    let stale_lock = settings
-        .read("STALE_LOCK_MIN", values::minutes)
-        .unwrap_or(DEFAULT_STALE_LOCK);
-    let pull_every = settings
-        .read("PULL_EVERY_MIN", values::minutes)
-        .unwrap_or(DEFAULT_PULL_EVERY);
+    let daily_budget_usd = settings.read("DAILY_BUDGET_USD", values::budget_usd).unwrap_or(DEFAULT_BUDGET_USD);
+    let wake_timeout = settings.read("WAKE_TIMEOUT_MIN", values::minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
+    let stale_lock = settings.read("STALE_LOCK_MIN", values::minutes).unwrap_or(DEFAULT_STALE_LOCK);
+    let pull_every = settings.read("PULL_EVERY_MIN", values::minutes).unwrap_or(DEFAULT_PULL_EVERY);
     let whisper_model = settings.read("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
-    let quiet_hours = settings
-        .read("QUIET_HOURS", values::quiet_hours)
-        .unwrap_or_else(default_quiet_hours);
-    let tell_per_day = settings
-        .read("TELL_PER_DAY", values::tell_per_day)
-        .unwrap_or(DEFAULT_TELL_PER_DAY);
-    let log_level = settings
-        .read("REVEILLE_LOG", values::log_level)
-        .unwrap_or(tracing::Level::INFO);
+    let quiet_hours = settings.read("QUIET_HOURS", values::quiet_hours).unwrap_or_else(default_quiet_hours);
+    let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
+    let log_level = settings.read("REVEILLE_LOG", values::log_level).unwrap_or(tracing::Level::INFO);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
     if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && model != OFFLINE_MODEL {
@@ -67,20 +49,10 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         settings.0.notes.push(note);
     }
     if let Some(now) = fixed_now {
-        settings.0.notes.push(format!(
-            "REVEILLE_NOW is set: the clock stands still at {}.",
-            now.to_rfc3339()
-        ));
+        settings.0.notes.push(format!("REVEILLE_NOW is set: the clock stands still at {}.", now.to_rfc3339()));
     }
 
-    let Raw {
-        workspace_dir,
-        no_color,
-        env_file,
-        notes,
-        problems,
-        ..
-    } = settings.0;
+    let Raw { workspace_dir, no_color, env_file, notes, problems, .. } = settings.0;
     let workspace_dir = match workspace_dir {
         Some(dir) if problems.is_empty() => dir,
         _ => return Err(ConfigError { problems }),
@@ -131,11 +103,7 @@ impl Settings {
             Err(expected) => {
                 let what = format!("expected {expected}; got {}", Raw::shown(name, &said.value));
                 let source = Some(said.source.clone());
-                self.0.problems.push(Problem {
-                    subject: name.to_owned(),
-                    source,
-                    what,
-                });
+                self.0.problems.push(Problem { subject: name.to_owned(), source, what });
                 None
             }
         }

@@ -36,10 +36,7 @@ impl Place {
     /// With exactly this environment besides `HOME`.
     fn bare(&self, env: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let mut all = BTreeMap::from([("HOME".to_owned(), self.path("home").display().to_string())]);
-        all.extend(
-            env.iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
-        );
+        all.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Config::from_sources(&all, Some(&self.path("cwd")), Some("Europe/Berlin"))
     }
 
@@ -64,15 +61,9 @@ fn refuses(name: &str, values: &[&str]) {
         let named: Vec<_> = error.problems.iter().map(|problem| problem.subject.as_str()).collect();
         assert_eq!(named, [name], "{value:?}");
         let text = error.to_string();
-        assert!(
-            text.contains("expected") && text.contains("from the environment"),
-            "{text}"
-        );
+        assert!(text.contains("expected") && text.contains("from the environment"), "{text}");
         let shown = values::without_userinfo(value);
-        assert!(
-            text.contains(&format!("{shown:?}")) || text.contains("not shown"),
-            "{text}"
-        );
+        assert!(text.contains(&format!("{shown:?}")) || text.contains("not shown"), "{text}");
     }
 }
 
@@ -92,26 +83,14 @@ fn nothing_said_is_a_working_configuration() {
     assert_eq!(config.policy_path(), config.workspace_dir.join("policy.toml"));
     assert_eq!(config.telegram_api_url, "https://api.telegram.org");
     assert_eq!(config.anthropic_base_url, "https://api.anthropic.com");
-    assert_eq!(
-        (config.model.as_str(), config.effective_model()),
-        ("claude-sonnet-5-5", "offline")
-    );
+    assert_eq!((config.model.as_str(), config.effective_model()), ("claude-sonnet-5-5", "offline"));
     assert_eq!(config.timezone, chrono_tz::Europe::Berlin);
     assert_eq!(config.autonomy, Autonomy::Smart);
     assert_eq!(config.daily_budget_usd, 5.0);
-    assert_eq!(
-        [config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60),
-        [60, 15, 30]
-    );
-    assert_eq!(
-        (config.tell_per_day, config.owner_chat_id, config.log_level),
-        (5, 0, tracing::Level::INFO)
-    );
+    assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
+    assert_eq!((config.tell_per_day, config.owner_chat_id, config.log_level), (5, 0, tracing::Level::INFO));
     let quiet = config.quiet_hours.unwrap();
-    assert_eq!(
-        (quiet.from.to_string(), quiet.until.to_string()),
-        ("22:00:00".to_owned(), "07:00:00".to_owned())
-    );
+    assert_eq!((quiet.from.to_string(), quiet.until.to_string()), ("22:00:00".to_owned(), "07:00:00".to_owned()));
     assert!(config.repo_url.is_none() && config.telegram_token.is_none() && config.whisper_model.is_none());
     assert_eq!((config.env_file, config.notes, config.no_color), (None, vec![], false));
 }
@@ -140,30 +119,13 @@ fn the_example_names_every_variable_with_its_default() {
     let said_nothing = settings("");
     assert_eq!(settings(text), said_nothing);
     // Said aloud, the default model needs a key: the one difference is the note that says so.
-    assert_eq!(
-        settings(&all_said.replace("MODEL=claude", "# MODEL=claude")),
-        said_nothing
-    );
+    assert_eq!(settings(&all_said.replace("MODEL=claude", "# MODEL=claude")), said_nothing);
     assert!(all_said.contains(&format!("\nMODEL={}\n", place.bare(&[]).unwrap().model)));
 }
 
 #[test]
 fn a_workspace_is_absolute() {
-    refuses(
-        "REPO_NAME",
-        &[
-            "a/b",
-            "..",
-            ".git",
-            "-x",
-            "logs",
-            "Voice",
-            "models",
-            "messages.db-wal",
-            "plan-b",
-            "a b",
-        ],
-    );
+    refuses("REPO_NAME", &["a/b", "..", ".git", "-x", "logs", "Voice", "models", "messages.db-wal", "plan-b", "a b"]);
     assert_eq!(config(&[("REPO_NAME", "my-brain_2.0")]).repo_name, "my-brain_2.0");
 
     let place = Place::new();
@@ -213,67 +175,35 @@ fn remotes_are_ones_that_git_clones_without_running_programs() {
         ],
     );
     let config = config(&[("REPO_URL", "https://me:pass@example.org/b")]);
-    assert_eq!(
-        config.repo_url.as_ref().unwrap().to_string(),
-        "https://***@example.org/b"
-    );
+    assert_eq!(config.repo_url.as_ref().unwrap().to_string(), "https://***@example.org/b");
     assert!(!format!("{config:?}").contains("pass"));
 }
 
 #[test]
 fn servers_that_get_secrets_are_encrypted_or_local() {
     for name in ["TELEGRAM_API_URL", "ANTHROPIC_BASE_URL"] {
-        for right in [
-            "https://example.org/base",
-            "http://127.0.0.1:8081",
-            "http://localhost:1",
-            "http://[::1]:9",
-        ] {
+        for right in ["https://example.org/base", "http://127.0.0.1:8081", "http://localhost:1", "http://[::1]:9"] {
             assert!(Place::new().config(&[(name, right)]).is_ok(), "{right}");
         }
         refuses(
             name,
-            &[
-                "example.org",
-                "ftp://example.org",
-                "https://",
-                "http://127.0.0.1.example.org",
-                "https://a?b=c",
-            ],
+            &["example.org", "ftp://example.org", "https://", "http://127.0.0.1.example.org", "https://a?b=c"],
         );
-        let plain = Place::new()
-            .config(&[(name, "http://example.org")])
-            .unwrap_err()
-            .to_string();
+        let plain = Place::new().config(&[(name, "http://example.org")]).unwrap_err().to_string();
         assert!(plain.contains("https") && plain.contains("readable"), "{plain}");
-        let leak = Place::new()
-            .config(&[(name, "https://me:hunter2@example.org")])
-            .unwrap_err()
-            .to_string();
+        let leak = Place::new().config(&[(name, "https://me:hunter2@example.org")]).unwrap_err().to_string();
         assert!(!leak.contains("hunter2"), "{leak}");
     }
-    assert_eq!(
-        config(&[("TELEGRAM_API_URL", "https://example.org/")]).telegram_api_url,
-        "https://example.org"
-    );
-    assert_eq!(
-        config(&[("ANTHROPIC_BASE_URL", "http://[::1]:9/")]).anthropic_base_url,
-        "http://[::1]:9"
-    );
+    assert_eq!(config(&[("TELEGRAM_API_URL", "https://example.org/")]).telegram_api_url, "https://example.org");
+    assert_eq!(config(&[("ANTHROPIC_BASE_URL", "http://[::1]:9/")]).anthropic_base_url, "http://[::1]:9");
 }
 
 #[test]
 fn chats_are_numbers_and_the_owner_is_one_of_them() {
     let chats = config(&[("ALLOWED_CHAT_IDS", "-1001234567890, 42,42 ,7,")]);
-    assert_eq!(
-        (chats.allowed_chat_ids, chats.owner_chat_id),
-        (vec![-1_001_234_567_890, 42, 7], 42)
-    );
+    assert_eq!((chats.allowed_chat_ids, chats.owner_chat_id), (vec![-1_001_234_567_890, 42, 7], 42));
     assert_eq!(config(&[("ALLOWED_CHAT_IDS", "-5")]).owner_chat_id, CONSOLE_CHAT_ID);
-    refuses(
-        "ALLOWED_CHAT_IDS",
-        &["@me", "1,two", "0", "1.5", "99999999999999999999", ",", "1;2"],
-    );
+    refuses("ALLOWED_CHAT_IDS", &["@me", "1,two", "0", "1.5", "99999999999999999999", ",", "1;2"]);
 
     let with = |owner| Place::new().config(&[("ALLOWED_CHAT_IDS", "42,7"), ("OWNER_CHAT_ID", owner)]);
     assert_eq!(with("7").unwrap().owner_chat_id, 7);
@@ -284,10 +214,7 @@ fn chats_are_numbers_and_the_owner_is_one_of_them() {
 
 #[test]
 fn the_small_settings_have_bounds() {
-    assert_eq!(
-        config(&[("TIMEZONE", "Asia/Kathmandu")]).timezone,
-        chrono_tz::Asia::Kathmandu
-    );
+    assert_eq!(config(&[("TIMEZONE", "Asia/Kathmandu")]).timezone, chrono_tz::Asia::Kathmandu);
     refuses("TIMEZONE", &["Berlin", "UTC+1", "CEST"]);
     assert_eq!(config(&[("AUTONOMY", "0")]).autonomy, Autonomy::AskAll);
     assert_eq!(config(&[("AUTONOMY", "2")]).autonomy, Autonomy::Full);
@@ -295,16 +222,9 @@ fn the_small_settings_have_bounds() {
     assert_eq!(config(&[("DAILY_BUDGET_USD", "0")]).daily_budget_usd, 0.0);
     assert_eq!(config(&[("DAILY_BUDGET_USD", "2.50")]).daily_budget_usd, 2.5);
     refuses("DAILY_BUDGET_USD", &["-1", "inf", "nan", "5 USD", "1,50", "1e9"]);
-    let minutes = [
-        ("WAKE_TIMEOUT_MIN", "1"),
-        ("STALE_LOCK_MIN", "2"),
-        ("PULL_EVERY_MIN", "1440"),
-    ];
+    let minutes = [("WAKE_TIMEOUT_MIN", "1"), ("STALE_LOCK_MIN", "2"), ("PULL_EVERY_MIN", "1440")];
     let bounded = config(&minutes);
-    assert_eq!(
-        [bounded.wake_timeout, bounded.stale_lock, bounded.pull_every].map(|d| d.as_secs()),
-        [60, 120, 86_400]
-    );
+    assert_eq!([bounded.wake_timeout, bounded.stale_lock, bounded.pull_every].map(|d| d.as_secs()), [60, 120, 86_400]);
     for (name, _) in minutes {
         refuses(name, &["0", "-1", "1441", "1.5", "an hour", "99999999999999999999"]);
     }
@@ -312,10 +232,7 @@ fn the_small_settings_have_bounds() {
     refuses("TELL_PER_DAY", &["101", "-1", "few"]);
     assert_eq!(config(&[("REVEILLE_LOG", "debug")]).log_level, tracing::Level::DEBUG);
     refuses("REVEILLE_LOG", &["loud", "INFO,hyper=off"]);
-    assert_eq!(
-        config(&[("WHISPER_MODEL", "/m/base.bin")]).whisper_model.unwrap(),
-        Path::new("/m/base.bin")
-    );
+    assert_eq!(config(&[("WHISPER_MODEL", "/m/base.bin")]).whisper_model.unwrap(), Path::new("/m/base.bin"));
     refuses("WHISPER_MODEL", &["base.bin"]);
     refuses("MODEL", &["claude sonnet", "claude\u{7}"]);
     assert!(config(&[("NO_COLOR", "1")]).no_color);
@@ -338,27 +255,15 @@ fn quiet_hours_may_cross_midnight() {
         [false, true, true, true, false]
     );
     let noon = config(&[("QUIET_HOURS", "12:00 - 13:30")]).quiet_hours.unwrap();
-    assert_eq!(
-        ["11:59", "12:00", "13:29", "13:30"].map(|t| noon.contains(at(t))),
-        [false, true, true, false]
-    );
+    assert_eq!(["11:59", "12:00", "13:29", "13:30"].map(|t| noon.contains(at(t))), [false, true, true, false]);
     assert_eq!(config(&[("QUIET_HOURS", "none")]).quiet_hours, None);
-    refuses(
-        "QUIET_HOURS",
-        &["22-7", "22:00", "22:00-22:00", "25:00-07:00", "always"],
-    );
+    refuses("QUIET_HOURS", &["22-7", "22:00", "22:00-22:00", "25:00-07:00", "always"]);
 }
 
 #[test]
 fn a_mind_needs_a_key_and_can_be_switched_off() {
-    assert_eq!(
-        config(&[("ANTHROPIC_API_KEY", KEY)]).effective_model(),
-        "claude-sonnet-5-5"
-    );
-    assert_eq!(
-        config(&[("ANTHROPIC_API_KEY", KEY), ("MODEL", "offline")]).effective_model(),
-        "offline"
-    );
+    assert_eq!(config(&[("ANTHROPIC_API_KEY", KEY)]).effective_model(), "claude-sonnet-5-5");
+    assert_eq!(config(&[("ANTHROPIC_API_KEY", KEY), ("MODEL", "offline")]).effective_model(), "offline");
     let keyless = config(&[("MODEL", "claude-x")]);
     assert_eq!(keyless.effective_model(), "offline");
     assert!(keyless.notes[0].contains("ANTHROPIC_API_KEY"));
@@ -374,20 +279,14 @@ fn the_bot_wants_a_token_and_somebody_to_listen_to() {
     let ready = config(&[("TELEGRAM_BOT_TOKEN", TOKEN), ("ALLOWED_CHAT_IDS", "42")]);
     assert_eq!(ready.require_telegram().unwrap().expose(), TOKEN);
     assert_eq!(ready.bot_id(), Some(123_456_789));
-    refuses(
-        "TELEGRAM_BOT_TOKEN",
-        &["secret", "12:", ":abc", "bot12:abc", "12:a b", "0:abc"],
-    );
+    refuses("TELEGRAM_BOT_TOKEN", &["secret", "12:", ":abc", "bot12:abc", "12:a b", "0:abc"]);
 }
 
 #[test]
 fn secrets_are_never_shown() {
     let secrets = config(&[("TELEGRAM_BOT_TOKEN", TOKEN), ("ANTHROPIC_API_KEY", KEY)]);
     let shown = format!("{secrets:?}");
-    assert!(
-        !shown.contains(TOKEN) && !shown.contains(KEY) && shown.contains("***"),
-        "{shown}"
-    );
+    assert!(!shown.contains(TOKEN) && !shown.contains(KEY) && shown.contains("***"), "{shown}");
 
     let wrong = [
         ("TELEGRAM_BOT_TOKEN", "hunter2"),
@@ -414,28 +313,17 @@ fn all_problems_come_at_once_and_say_where() {
     assert_eq!(subjects(&error), ["REPO_NAME", "AUTONOMY", "TELL_PER_DAY"]);
     let text = error.to_string();
     assert!(text.starts_with("3 settings need correcting:"), "{text}");
-    assert!(
-        text.contains(&format!("AUTONOMY (from {}): expected 0 (ask", file.display())),
-        "{text}"
-    );
+    assert!(text.contains(&format!("AUTONOMY (from {}): expected 0 (ask", file.display())), "{text}");
     assert!(text.contains("got \"9\""), "{text}");
 }
 
 #[test]
 fn the_environment_wins_over_the_file_and_empty_is_unset() {
     let place = Place::new();
-    let file = place.file(
-        "work/.env",
-        "\u{feff}export REPO_NAME='one' # name\nAUTONOMY=\"2\"\nMODEL=\n",
-    );
-    let config = place
-        .config(&[("REPO_NAME", "two"), ("AUTONOMY", ""), ("MODEL", " ")])
-        .unwrap();
+    let file = place.file("work/.env", "\u{feff}export REPO_NAME='one' # name\nAUTONOMY=\"2\"\nMODEL=\n");
+    let config = place.config(&[("REPO_NAME", "two"), ("AUTONOMY", ""), ("MODEL", " ")]).unwrap();
     assert_eq!((config.repo_name.as_str(), config.autonomy), ("two", Autonomy::Full));
-    assert_eq!(
-        (config.model.as_str(), config.env_file),
-        ("claude-sonnet-5-5", Some(file))
-    );
+    assert_eq!((config.model.as_str(), config.env_file), ("claude-sonnet-5-5", Some(file)));
 }
 
 #[test]
@@ -447,26 +335,13 @@ fn one_env_file_counts_and_the_workspaces_comes_first() {
     assert_eq!(place.config(&[]).unwrap().repo_name, "brain");
 
     // The current directory's file may name the workspace, whose own file then counts.
-    place.file(
-        "cwd/.env",
-        &format!("WORKSPACE_DIR={}\nREPO_NAME=cwd\n", place.path("other").display()),
-    );
+    place.file("cwd/.env", &format!("WORKSPACE_DIR={}\nREPO_NAME=cwd\n", place.path("other").display()));
     let led = place.bare(&[]).unwrap();
-    assert_eq!(
-        (led.workspace_dir, led.repo_name.as_str()),
-        (place.path("other"), "cwd")
-    );
+    assert_eq!((led.workspace_dir, led.repo_name.as_str()), (place.path("other"), "cwd"));
     let other = place.file("other/.env", "REPO_NAME=other\n");
     let led = place.bare(&[]).unwrap();
-    assert_eq!(
-        (led.workspace_dir, led.repo_name.as_str(), led.env_file),
-        (place.path("other"), "other", Some(other))
-    );
-    assert!(
-        led.notes.iter().any(|note| note.contains("leads to")),
-        "{:?}",
-        led.notes
-    );
+    assert_eq!((led.workspace_dir, led.repo_name.as_str(), led.env_file), (place.path("other"), "other", Some(other)));
+    assert!(led.notes.iter().any(|note| note.contains("leads to")), "{:?}", led.notes);
 }
 
 #[test]
@@ -474,10 +349,7 @@ fn a_workspaces_env_file_cannot_name_another_workspace() {
     let place = Place::new();
     place.file("home/.local/share/reveille/.env", "WORKSPACE_DIR=/elsewhere\n");
     assert_eq!(subjects(&place.bare(&[]).unwrap_err()), ["WORKSPACE_DIR"]);
-    place.file(
-        "home/.local/share/reveille/.env",
-        "WORKSPACE_DIR=~/.local/share/reveille\n",
-    );
+    place.file("home/.local/share/reveille/.env", "WORKSPACE_DIR=~/.local/share/reveille\n");
     assert!(place.bare(&[]).is_ok());
 }
 
@@ -500,33 +372,22 @@ fn slips_in_an_env_file_are_told() {
     let place = Place::new();
     place.file("work/.env", "AUTONOMY=1\nAUTONOMY=2\nALOWED_CHAT_IDS=1\n");
     let error = place.config(&[]).unwrap_err();
-    assert!(
-        error.to_string().contains("AUTONOMY") && error.to_string().contains("twice"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("AUTONOMY") && error.to_string().contains("twice"), "{error}");
     place.file("work/.env", "AUTONOMY=1\nAUTONOMY=1\nALOWED_CHAT_IDS=1\n");
     assert!(place.config(&[]).unwrap().notes[0].contains("ALOWED_CHAT_IDS"));
     let mangled = place.config(&[("MODEL", "a\u{fffd}b")]).unwrap_err();
-    assert_eq!(
-        (subjects(&mangled), mangled.to_string().contains("UTF-8")),
-        (vec!["MODEL"], true)
-    );
+    assert_eq!((subjects(&mangled), mangled.to_string().contains("UTF-8")), (vec!["MODEL"], true));
 }
 
 #[test]
 fn secrets_come_from_files_too() {
-    for (name, file_name, value) in [
-        ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", TOKEN),
-        ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", KEY),
-    ] {
+    for (name, file_name, value) in
+        [("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", TOKEN), ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", KEY)]
+    {
         let place = Place::new();
         let file = place.file("home/secret", &format!("{value}\n"));
         let config = place.config(&[(file_name, "~/secret")]).unwrap();
-        let secret = if name == "ANTHROPIC_API_KEY" {
-            config.anthropic_key
-        } else {
-            config.telegram_token
-        };
+        let secret = if name == "ANTHROPIC_API_KEY" { config.anthropic_key } else { config.telegram_token };
         assert_eq!(secret.unwrap().expose(), value);
 
         let wrong = |env: &[(&str, &str)]| {
@@ -550,16 +411,8 @@ fn secrets_come_from_files_too() {
 #[test]
 fn all_secrets_are_known_for_redaction() {
     let secrets = |url: &str| {
-        let env = [
-            ("TELEGRAM_BOT_TOKEN", TOKEN),
-            ("ANTHROPIC_API_KEY", KEY),
-            ("REPO_URL", url),
-        ];
-        config(&env)
-            .secrets()
-            .iter()
-            .map(|secret| secret.expose().to_owned())
-            .collect::<Vec<_>>()
+        let env = [("TELEGRAM_BOT_TOKEN", TOKEN), ("ANTHROPIC_API_KEY", KEY), ("REPO_URL", url)];
+        config(&env).secrets().iter().map(|secret| secret.expose().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(secrets("https://me:pass@example.org/b"), [TOKEN, KEY, "pass"]);
     assert_eq!(secrets("https://token@example.org/b@c"), [TOKEN, KEY, "token"]);

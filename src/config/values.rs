@@ -68,10 +68,7 @@ impl RepoUrl {
         let (scheme, user) = userinfo(&self.0)?;
         let password = user.split_once(':').map(|(_, password)| password);
         let token = Some(user).filter(|_| scheme.starts_with("http"));
-        password
-            .or(token)
-            .filter(|secret| !secret.is_empty())
-            .map(|secret| Secret::new(secret.to_owned()))
+        password.or(token).filter(|secret| !secret.is_empty()).map(|secret| Secret::new(secret.to_owned()))
     }
 }
 
@@ -116,25 +113,16 @@ pub(super) fn looks_secret(value: &str) -> bool {
 pub(super) fn absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     const EXPECTED: &str = "an absolute path (or one that begins with ~/)";
     let path = match value.strip_prefix("~/") {
-        Some(below) => home
-            .ok_or_else(|| format!("{EXPECTED}, and ~ is unknown because HOME isn't set"))?
-            .join(below),
+        Some(below) => home.ok_or_else(|| format!("{EXPECTED}, and ~ is unknown because HOME isn't set"))?.join(below),
         None => PathBuf::from(value),
     };
     let plain = path.is_absolute() && !path.components().any(|c| c == std::path::Component::ParentDir);
-    if plain && !value.contains('\0') {
-        Ok(path)
-    } else {
-        Err(format!("{EXPECTED}, without .."))
-    }
+    if plain && !value.contains('\0') { Ok(path) } else { Err(format!("{EXPECTED}, without ..")) }
 }
 
 pub(super) fn bot_token(value: &str) -> Result<String, String> {
     let rest = value.split_once(':').map_or("", |(_, rest)| rest);
-    let good = !rest.is_empty()
-        && rest
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let good = !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if good && bot_id(value).is_some() {
         Ok(value.to_owned())
     } else {
@@ -145,11 +133,7 @@ pub(super) fn bot_token(value: &str) -> Result<String, String> {
 /// The numeric id before a token's colon.
 pub(super) fn bot_id(token: &str) -> Option<i64> {
     let (id, _) = token.split_once(':')?;
-    if id.bytes().all(|b| b.is_ascii_digit()) {
-        id.parse().ok().filter(|id| *id > 0)
-    } else {
-        None
-    }
+    if id.bytes().all(|b| b.is_ascii_digit()) { id.parse().ok().filter(|id| *id > 0) } else { None }
 }
 
 pub(super) fn api_key(value: &str) -> Result<String, String> {
@@ -181,9 +165,7 @@ pub(super) fn chat_ids(value: &str) -> Result<Vec<i64>, String> {
 }
 
 pub(super) fn owner_chat_id(value: &str) -> Result<i64, String> {
-    value
-        .parse()
-        .map_err(|_| "one numeric chat id, or 0 for the console".to_owned())
+    value.parse().map_err(|_| "one numeric chat id, or 0 for the console".to_owned())
 }
 
 /// A server that is sent secrets: encrypted, or on this machine.
@@ -216,9 +198,7 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
     let known = match value.split_once("://") {
         Some(("https" | "ssh" | "file", rest)) => !rest.is_empty() && !rest.starts_with('-'),
         Some(("http", _)) => {
-            let host = reqwest::Url::parse(value)
-                .ok()
-                .and_then(|url| url.host_str().map(is_loopback));
+            let host = reqwest::Url::parse(value).ok().and_then(|url| url.host_str().map(is_loopback));
             if host != Some(true) {
                 return Err("https or ssh: over http the memory would cross the network readable".to_owned());
             }
@@ -227,11 +207,7 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
         Some(_) => false,
         None => value.starts_with('/') || is_scp_like(value),
     };
-    if clean && known {
-        Ok(RepoUrl(value.to_owned()))
-    } else {
-        Err(expected())
-    }
+    if clean && known { Ok(RepoUrl(value.to_owned())) } else { Err(expected()) }
 }
 
 /// `host:path` or `user@host:path`, as ssh's copy program writes it.
@@ -245,9 +221,7 @@ fn is_scp_like(value: &str) -> bool {
 
 pub(super) fn repo_name(value: &str) -> Result<String, String> {
     const TAKEN: [&str; 6] = ["logs", "voice", "models", "messages.db", "index.db", "policy.toml"];
-    let plain = value
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     if !plain || value.starts_with(['.', '-']) || value.len() > MAX_NAME_BYTES {
         return Err("a plain directory name: letters, digits, - _ and ., not first a dot or a dash".to_owned());
     }
@@ -264,9 +238,7 @@ pub(super) fn repo_name(value: &str) -> Result<String, String> {
 }
 
 pub(super) fn model(value: &str) -> Result<String, String> {
-    let plain = value
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
+    let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
     if plain && value.len() <= MAX_NAME_BYTES {
         Ok(value.to_owned())
     } else {
@@ -275,9 +247,7 @@ pub(super) fn model(value: &str) -> Result<String, String> {
 }
 
 pub(super) fn timezone(value: &str) -> Result<Tz, String> {
-    value
-        .parse()
-        .map_err(|_| "an IANA time zone such as Europe/Berlin or UTC".to_owned())
+    value.parse().map_err(|_| "an IANA time zone such as Europe/Berlin or UTC".to_owned())
 }
 
 pub(super) fn autonomy(value: &str) -> Result<Autonomy, String> {
@@ -290,30 +260,18 @@ pub(super) fn autonomy(value: &str) -> Result<Autonomy, String> {
 }
 
 pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
-    let amount = value
-        .parse::<f64>()
-        .ok()
-        .filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd));
-    amount
-        .map(f64::abs)
-        .ok_or_else(|| format!("an amount in US dollars from 0 to {MAX_BUDGET_USD}, such as 2.50"))
+    let amount = value.parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd));
+    amount.map(f64::abs).ok_or_else(|| format!("an amount in US dollars from 0 to {MAX_BUDGET_USD}, such as 2.50"))
 }
 
 pub(super) fn minutes(value: &str) -> Result<Duration, String> {
-    let minutes = value
-        .parse::<u64>()
-        .ok()
-        .filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
+    let minutes = value.parse::<u64>().ok().filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
     let minutes = minutes.ok_or_else(|| format!("whole minutes from 1 to {MAX_MINUTES}"))?;
     Ok(Duration::from_secs(minutes * 60))
 }
 
 pub(super) fn tell_per_day(value: &str) -> Result<u32, String> {
-    value
-        .parse()
-        .ok()
-        .filter(|n| *n <= 100)
-        .ok_or_else(|| "a whole number from 0 to 100".to_owned())
+    value.parse().ok().filter(|n| *n <= 100).ok_or_else(|| "a whole number from 0 to 100".to_owned())
 }
 
 pub(super) fn quiet_hours(value: &str) -> Result<Option<QuietHours>, String> {
@@ -322,15 +280,9 @@ pub(super) fn quiet_hours(value: &str) -> Result<Option<QuietHours>, String> {
     }
     let time = |text: &str| NaiveTime::parse_from_str(text.trim(), "%H:%M").ok();
     let hours = value.split_once('-').and_then(|(from, until)| {
-        Some(QuietHours {
-            from: time(from)?,
-            until: time(until)?,
-        })
-        .filter(|hours| hours.from != hours.until)
+        Some(QuietHours { from: time(from)?, until: time(until)? }).filter(|hours| hours.from != hours.until)
     });
-    hours
-        .map(Some)
-        .ok_or_else(|| "two different times such as 22:00-07:00, or none".to_owned())
+    hours.map(Some).ok_or_else(|| "two different times such as 22:00-07:00, or none".to_owned())
 }
 
 pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
@@ -345,6 +297,5 @@ pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
 
 pub(super) fn now(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
     let at = chrono::DateTime::parse_from_rfc3339(value);
-    at.map(|at| at.to_utc())
-        .map_err(|_| "a time in RFC 3339, such as 2026-11-21T09:00:00Z".to_owned())
+    at.map(|at| at.to_utc()).map_err(|_| "a time in RFC 3339, such as 2026-11-21T09:00:00Z".to_owned())
 }

@@ -87,10 +87,7 @@ pub fn opening(brief: &Brief<'_>) -> String {
 /// A user message for messages that came during the cycle, raw JSON.
 pub fn joined(new: &[&Incoming], now: DateTime<Utc>, tz: Tz) -> String {
     let clock = now.with_timezone(&tz).format("%H:%M");
-    let blocks = [
-        format!("It is {clock} now. More has come in while you worked."),
-        messages(new, now, tz),
-    ];
+    let blocks = [format!("It is {clock} now. More has come in while you worked."), messages(new, now, tz)];
     user_blocks(&blocks)
 }
 
@@ -114,16 +111,9 @@ pub fn shown(raw: &str) -> Vec<Shown> {
     let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
         return Vec::new();
     };
-    let blocks = message
-        .get("content")
-        .and_then(|content| content.as_array())
-        .cloned()
-        .unwrap_or_default();
+    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-    texts
-        .filter(|text| text.starts_with("<messages>"))
-        .flat_map(shown_in)
-        .collect()
+    texts.filter(|text| text.starts_with("<messages>")).flat_map(shown_in).collect()
 }
 
 fn shown_in(block: &str) -> Vec<Shown> {
@@ -162,11 +152,7 @@ fn situation(brief: &Brief<'_>) -> String {
         text.push_str(&format!("\nAlready done, not to be done again: {}", escape(done)));
     }
     for (id, subject) in brief.person_commits {
-        text.push_str(&format!(
-            "\nA person committed {}: {}",
-            id.chars().take(8).collect::<String>(),
-            escape(subject)
-        ));
+        text.push_str(&format!("\nA person committed {}: {}", id.chars().take(8).collect::<String>(), escape(subject)));
     }
     text.push_str("\n</situation>");
     text
@@ -184,15 +170,8 @@ fn memories(documents: &Documents) -> String {
         } else {
             head(&content, MAX_DOCUMENT_BYTES)
         };
-        let cut = if shown.len() < content.len() {
-            " cut=\"memory_read and memory_search show the rest\""
-        } else {
-            ""
-        };
-        text.push_str(&format!(
-            "\n<file path=\"{path}\"{cut}>\n{}\n</file>",
-            escape(shown.trim_end())
-        ));
+        let cut = if shown.len() < content.len() { " cut=\"memory_read and memory_search show the rest\"" } else { "" };
+        text.push_str(&format!("\n<file path=\"{path}\"{cut}>\n{}\n</file>", escape(shown.trim_end())));
     }
     text.push_str("\n</memory>");
     text
@@ -201,16 +180,11 @@ fn memories(documents: &Documents) -> String {
 fn recent(exchanges: &[Exchange], tz: Tz) -> String {
     let mut text = String::from("<recent_exchange>");
     for exchange in exchanges {
-        let at = exchange.at.map_or_else(String::new, |at| {
-            at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
-        });
+        let at =
+            exchange.at.map_or_else(String::new, |at| at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string());
         let who = exchange.from.as_deref().unwrap_or("you");
         let words = clip(&exchange.text, MAX_EXCHANGE_CHARS);
-        text.push_str(&format!(
-            "\n<said by=\"{}\" at=\"{at}\">\n{}\n</said>",
-            attribute(who),
-            escape(&words)
-        ));
+        text.push_str(&format!("\n<said by=\"{}\" at=\"{at}\">\n{}\n</said>", attribute(who), escape(&words)));
     }
     text.push_str("\n</recent_exchange>");
     text
@@ -221,11 +195,7 @@ fn messages(messages: &[&Incoming], now: DateTime<Utc>, tz: Tz) -> String {
     for message in messages {
         // A row written by hand may have a time that can't be read: it counts as just said.
         let at = message.received_at.unwrap_or(now).with_timezone(&tz).to_rfc3339();
-        text.push_str(&format!(
-            "\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"",
-            message.id,
-            attribute(&message.kind)
-        ));
+        text.push_str(&format!("\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"", message.id, attribute(&message.kind)));
         if let Some(name) = &message.sender_name {
             text.push_str(&format!(" from=\"{}\"", attribute(name)));
         }
@@ -234,25 +204,16 @@ fn messages(messages: &[&Incoming], now: DateTime<Utc>, tz: Tz) -> String {
         }
         text.push_str(">\n");
         if let Some(quoted) = &message.quoted {
-            text.push_str(&format!(
-                "<quoted>{}</quoted>\n",
-                escape(&clip(quoted, MAX_EXCHANGE_CHARS))
-            ));
+            text.push_str(&format!("<quoted>{}</quoted>\n", escape(&clip(quoted, MAX_EXCHANGE_CHARS))));
         }
-        text.push_str(&format!(
-            "{}\n</message>",
-            escape(&clip(&message.text, MAX_MESSAGE_CHARS))
-        ));
+        text.push_str(&format!("{}\n</message>", escape(&clip(&message.text, MAX_MESSAGE_CHARS))));
     }
     text.push_str("\n</messages>");
     text
 }
 
 fn user_blocks(blocks: &[String]) -> String {
-    let blocks: Vec<_> = blocks
-        .iter()
-        .map(|text| serde_json::json!({"type": "text", "text": text}))
-        .collect();
+    let blocks: Vec<_> = blocks.iter().map(|text| serde_json::json!({"type": "text", "text": text})).collect();
     serde_json::json!({"role": "user", "content": blocks}).to_string()
 }
 

@@ -36,9 +36,7 @@ impl Wake<'_> {
         for reason in reasons {
             account.receipts.extend(self.act_on(reason, observation, &cycle.id)?);
         }
-        let sees_commits = reasons
-            .iter()
-            .any(|reason| matches!(reason, Reason::PersonCommits { .. }));
+        let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
         let ending = Ending {
             cycle,
             messages: Vec::new(),
@@ -68,24 +66,15 @@ impl Wake<'_> {
                 self.tell_by_rule(cycle_id, key, &format!("It is time for “{title}”: {next}."))
             }
             Reason::Decay { title, stage, key } => {
-                let touched = observation
-                    .tasks
-                    .iter()
-                    .find(|task| task.title == *title)
-                    .and_then(|task| task.touched);
+                let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);
                 let today = now.with_timezone(&self.context.config.timezone).date_naive();
                 let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
                 self.tell_by_rule(cycle_id, key, &stage.wording(title, days))
             }
-            Reason::PersonCommits { subjects } => Ok(subjects
-                .iter()
-                .map(|subject| format!("Noted a person's commit: {subject}"))
-                .collect()),
-            Reason::OverBudget {
-                chat_id,
-                thread_id,
-                key,
-            } => {
+            Reason::PersonCommits { subjects } => {
+                Ok(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
+            }
+            Reason::OverBudget { chat_id, thread_id, key } => {
                 let notice = self.budget_notice(*chat_id, *thread_id, key);
                 self.store.change(self.fence, cycle_id, &[notice], now)?;
                 Ok(vec![format!("Told chat {chat_id} that the day's budget is spent")])
@@ -120,8 +109,7 @@ impl Wake<'_> {
             key: Some(format!("tell/{key}")),
             ..NewOutgoing::default()
         };
-        self.store
-            .change(self.fence, cycle_id, &[Change::Send(message)], self.now())?;
+        self.store.change(self.fence, cycle_id, &[Change::Send(message)], self.now())?;
         Ok(vec![format!("Told: {text}")])
     }
 
@@ -130,15 +118,8 @@ impl Wake<'_> {
         let now = self.now();
         let what = &reminder.what;
         let tz = what.zone.parse().unwrap_or(self.context.config.timezone);
-        let due = Slot {
-            civil: what.slot,
-            at: what.next_at,
-        };
-        let missed = what
-            .rule
-            .as_ref()
-            .map(|rule| rule.missed(what.next_at, now, tz, MAX_MISSED))
-            .unwrap_or_default();
+        let due = Slot { civil: what.slot, at: what.next_at };
+        let missed = what.rule.as_ref().map(|rule| rule.missed(what.next_at, now, tz, MAX_MISSED)).unwrap_or_default();
         let late = now.signed_duration_since(what.next_at).num_minutes();
         let mut text = format!("⏰ {}", what.text);
         if !missed.is_empty() {
@@ -156,11 +137,7 @@ impl Wake<'_> {
                 due.wall_time(what.rule.as_ref(), tz).format("%a %H:%M")
             ));
         }
-        let next = what
-            .rule
-            .as_ref()
-            .and_then(|rule| rule.next_after(now, tz))
-            .map(|Slot { civil, at }| (civil, at));
+        let next = what.rule.as_ref().and_then(|rule| rule.next_after(now, tz)).map(|Slot { civil, at }| (civil, at));
         let firing = Firing {
             id: reminder.id,
             slot: what.slot,

@@ -64,11 +64,7 @@ impl Interrupt {
     /// What the asking chat is told.
     pub(super) fn notice(&self) -> String {
         match self {
-            Self::Unavailable {
-                why,
-                needs_person: true,
-                ..
-            } => {
+            Self::Unavailable { why, needs_person: true, .. } => {
                 format!(
                     "I can't think right now, and it needs you to mend it: {why}. Your message is kept; I answer it as soon as that works again."
                 )
@@ -97,16 +93,9 @@ impl Wake<'_> {
                 }
                 Step::Call(request) => self.call(live, &registry, &request)?,
                 Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
-                Step::Say(raw) => self.record(
-                    live,
-                    &Entry::Said {
-                        raw,
-                        messages: Vec::new(),
-                        handles: Vec::new(),
-                        head: None,
-                    },
-                    &[],
-                )?,
+                Step::Say(raw) => {
+                    self.record(live, &Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None }, &[])?
+                }
                 Step::Answer { text, outcome } => self.answer(live, text, outcome)?,
                 Step::Join => {
                     if !self.join(live)? {
@@ -135,9 +124,7 @@ impl Wake<'_> {
                         tracing::info!(attempt, "the mind answered after a retry");
                     }
                     self.store.upkeep_recovered(self.fence, observe::MODEL, self.now())?;
-                    let Turn {
-                        content, stop, usage, ..
-                    } = turn;
+                    let Turn { content, stop, usage, .. } = turn;
                     self.record(live, &Entry::Turn { content, stop, usage }, &[])?;
                     return Ok(Ok(()));
                 }
@@ -148,14 +135,7 @@ impl Wake<'_> {
             tracing::warn!(attempt, %why, "the mind did not answer");
             if let ModelError::Transient { spent, .. } = &error {
                 self.book(&live.cycle, spent, true)?;
-                self.record(
-                    live,
-                    &Entry::Discarded {
-                        why: why.clone(),
-                        usage: *spent,
-                    },
-                    &[],
-                )?;
+                self.record(live, &Entry::Discarded { why: why.clone(), usage: *spent }, &[])?;
             }
             match retry::backoff(&error, attempt, fastrand::f64()) {
                 Some(wait) => {
@@ -201,11 +181,7 @@ impl Wake<'_> {
         if *usage == Usage::default() {
             return Ok(());
         }
-        let cost_usd = if cycle.model == OFFLINE_MODEL {
-            0.0
-        } else {
-            price::cost_usd(&cycle.model, usage)
-        };
+        let cost_usd = if cycle.model == OFFLINE_MODEL { 0.0 } else { price::cost_usd(&cycle.model, usage) };
         self.report.tokens += *usage;
         self.report.cost_usd += cost_usd;
         let now = self.now();
@@ -213,10 +189,7 @@ impl Wake<'_> {
             self.fence,
             &cycle.id,
             &cycle.model,
-            &Spent {
-                tokens: *usage,
-                cost_usd,
-            },
+            &Spent { tokens: *usage, cost_usd },
             is_discarded,
             now,
         )?)
@@ -224,11 +197,8 @@ impl Wake<'_> {
 
     /// Runs one call: journalled before, its outcome and changes in one transaction after.
     fn call(&mut self, live: &mut Live, registry: &Registry, request: &Request) -> Result<(), WakeError> {
-        let called = Entry::Called {
-            call: request.id.clone(),
-            name: request.name.clone(),
-            input: request.input.clone(),
-        };
+        let called =
+            Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() };
         self.record(live, &called, &[])?;
         let Live { state, world, .. } = live;
         world.now = self.context.clock.now();
@@ -248,9 +218,7 @@ impl Wake<'_> {
         };
         let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
         if done.changes.iter().any(writes_secret) {
-            return Err(Refusal(
-                "This holds a key or token, which is not written down. Nothing was done.".to_owned(),
-            ));
+            return Err(Refusal("This holds a key or token, which is not written down. Nothing was done.".to_owned()));
         }
         Ok(done)
     }
@@ -259,10 +227,7 @@ impl Wake<'_> {
     fn settle(&mut self, live: &mut Live, request: &Request, outcome: Outcome) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
         let is_error = outcome.is_err();
-        let done = outcome.unwrap_or_else(|refusal| Done {
-            content: refusal.0,
-            ..Done::default()
-        });
+        let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
         let changes = self.redacted(done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
         let entry = Entry::Outcome {
@@ -277,9 +242,7 @@ impl Wake<'_> {
         let written = match &live.state.plan {
             _ if is_error => Ok(()),
             Some(plan) if request.name == "plan" => live.plan_file.plan(plan),
-            _ => live
-                .plan_file
-                .progress(self.now(), receipt.as_deref().unwrap_or(&request.name)),
+            _ => live.plan_file.progress(self.now(), receipt.as_deref().unwrap_or(&request.name)),
         };
         if let Err(error) = written {
             tracing::warn!(%error, "the plan file could not be written");
@@ -292,11 +255,7 @@ impl Wake<'_> {
         live.world.open_messages.clone_from(&live.state.open);
         let changes = self.redacted(answer(&live.world, text, outcome));
         let messages = closed(&changes);
-        let verb = if outcome == "refused" {
-            "Declined to answer"
-        } else {
-            "Answered"
-        };
+        let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
         let receipt = format!("{verb} {}", orient::count(messages.len(), "message"));
         self.record(live, &Entry::Answered { messages, receipt }, &changes)
     }
@@ -323,12 +282,7 @@ impl Wake<'_> {
             chat.reply_to = last_channel_id(&queued, &ids).or(chat.reply_to);
         }
         let raw = self.context.redactor.redact(&brief::joined(&new, now, live.world.tz));
-        let said = Entry::Said {
-            raw,
-            messages: ids,
-            handles: Vec::new(),
-            head: None,
-        };
+        let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None };
         self.record(live, &said, &[])?;
         Ok(true)
     }
@@ -340,9 +294,7 @@ impl Wake<'_> {
         };
         let not_done = verify::not_done(plan, &live.state.receipts);
         let world = &live.world;
-        let (chat_id, thread_id) = world
-            .chat
-            .map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
+        let (chat_id, thread_id) = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
         let notice = verify::notice(&not_done).map(|text| {
             Change::Send(NewOutgoing {
                 chat_id,
@@ -354,13 +306,7 @@ impl Wake<'_> {
             })
         });
         let changes = self.redacted(notice.into_iter().collect());
-        self.record(
-            live,
-            &Entry::Verified {
-                not_done: not_done.clone(),
-            },
-            &changes,
-        )?;
+        self.record(live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
         Ok(not_done)
     }
 
@@ -375,10 +321,7 @@ impl Wake<'_> {
                 Change::Send(message) => {
                     live.world.told_keys.extend(message.key.clone());
                     live.world.told_today += u32::from(message.kind == "tell");
-                    self.report.replies.push(Reply {
-                        chat_id: message.chat_id,
-                        text: message.text.clone(),
-                    });
+                    self.report.replies.push(Reply { chat_id: message.chat_id, text: message.text.clone() });
                 }
                 Change::AddReminder(_) | Change::EndReminder { .. } => {
                     live.world.reminders = self.store.reminders()?;
@@ -393,14 +336,10 @@ impl Wake<'_> {
     fn redacted(&self, changes: Vec<Change>) -> Vec<Change> {
         let redactor = self.context.redactor;
         let redact = |change| match change {
-            Change::Send(message) => Change::Send(NewOutgoing {
-                text: redactor.redact(&message.text),
-                ..message
-            }),
-            Change::AddReminder(reminder) => Change::AddReminder(NewReminder {
-                text: redactor.redact(&reminder.text),
-                ..reminder
-            }),
+            Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
+            Change::AddReminder(reminder) => {
+                Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
+            }
             other => other,
         };
         changes.into_iter().map(redact).collect()
@@ -409,11 +348,7 @@ impl Wake<'_> {
 
 /// The tools of a mind.
 pub(super) fn registry(mind: &str) -> Registry {
-    if mind == OFFLINE_MODEL {
-        Registry::offline()
-    } else {
-        Registry::standard()
-    }
+    if mind == OFFLINE_MODEL { Registry::offline() } else { Registry::standard() }
 }
 
 /// Messages that changes answer or put aside.
@@ -435,9 +370,5 @@ fn interrupt_of(error: &ModelError, why: String) -> Interrupt {
         ModelError::Account { .. } | ModelError::Rejected { status: 404, .. } => (None, true),
         ModelError::Rejected { .. } => return Interrupt::Rejected(why),
     };
-    Interrupt::Unavailable {
-        why,
-        retry_after,
-        needs_person,
-    }
+    Interrupt::Unavailable { why, retry_after, needs_person }
 }

@@ -23,16 +23,12 @@ impl Wake<'_> {
     /// Writes the entry, commits, and concludes.
     pub(super) async fn finish(&mut self, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
         let repairs = self.store.unnoted_repairs()?;
-        ending
-            .account
-            .notes
-            .extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
+        ending.account.notes.extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
         self.note_damaged(repo, &mut ending);
         let staged = self.with_entry(repo, &ending);
         let message = self.commit_message(&ending)?;
-        let (changes, damaged): (Vec<_>, Vec<_>) = changes(&staged)
-            .into_iter()
-            .partition(|change| repo.check_writable(&change.path).is_ok());
+        let (changes, damaged): (Vec<_>, Vec<_>) =
+            changes(&staged).into_iter().partition(|change| repo.check_writable(&change.path).is_ok());
         let redactor = self.context.redactor;
         let published = repo.publish(&Publish {
             changes: &changes,
@@ -47,9 +43,7 @@ impl Wake<'_> {
                 published.commit.to_string()
             }
             Err(RepoError::Unfinished { commit, source }) => {
-                self.report.notes.push(format!(
-                    "Commit {commit} is made; its files follow at the next wake: {source}"
-                ));
+                self.report.notes.push(format!("Commit {commit} is made; its files follow at the next wake: {source}"));
                 commit.to_string()
             }
             Err(
@@ -170,14 +164,7 @@ impl Wake<'_> {
             &[
                 ("Wake-Id", &ending.cycle.id),
                 ("Trigger", self.trigger),
-                (
-                    "Messages",
-                    &if messages.is_empty() {
-                        "none".to_owned()
-                    } else {
-                        messages.join(",")
-                    },
-                ),
+                ("Messages", &if messages.is_empty() { "none".to_owned() } else { messages.join(",") }),
                 ("Model", &model),
                 ("Tokens", &tokens),
                 ("Cost-USD", &cost),
@@ -187,14 +174,10 @@ impl Wake<'_> {
 
     fn note_published(&mut self, published: &Published) {
         for path in &published.merged {
-            self.report
-                .notes
-                .push(format!("{path} was edited while I worked; both sides are in it."));
+            self.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
         }
         for left in &published.left_alone {
-            self.report
-                .notes
-                .push(format!("{} was written but not committed: it {}", left.path, left.why));
+            self.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
         }
     }
 
@@ -253,10 +236,9 @@ impl Wake<'_> {
         );
         self.report.notes.push(text.clone());
         self.alarm(&format!("parked/{}", &ending.cycle.id), text.clone())?;
-        self.report.replies.push(Reply {
-            chat_id: ending.cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
-            text,
-        });
+        self.report
+            .replies
+            .push(Reply { chat_id: ending.cycle.chat_id.unwrap_or(self.context.config.owner_chat_id), text });
         Ok(commit.to_string())
     }
 }

@@ -63,21 +63,14 @@ pub struct Holder {
 impl Holder {
     /// The process that this says holds the lock.
     pub fn identity(&self) -> Identity {
-        Identity {
-            pid: self.pid,
-            boot_id: self.boot_id.clone(),
-            started: self.process_started.clone(),
-        }
+        Identity { pid: self.pid, boot_id: self.boot_id.clone(), started: self.process_started.clone() }
     }
 }
 
 impl WakeLock {
     /// Takes the lock without waiting.
     pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
-        let io = |source| LockError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let io = |source| LockError::Io { path: path.to_owned(), source };
         let file = std::fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -93,10 +86,7 @@ impl WakeLock {
             }
             Err(error) => return Err(io(error)),
         }
-        let mut lock = Self {
-            file,
-            path: path.to_owned(),
-        };
+        let mut lock = Self { file, path: path.to_owned() };
         lock.describe(me, now, None, None, None)?;
         Ok(lock)
     }
@@ -120,10 +110,7 @@ impl WakeLock {
             thread_id,
         };
         let line = serde_json::to_string(&holder).unwrap_or_default();
-        self.rewrite(&line).map_err(|source| LockError::Io {
-            path: self.path.clone(),
-            source,
-        })
+        self.rewrite(&line).map_err(|source| LockError::Io { path: self.path.clone(), source })
     }
 
     fn rewrite(&mut self, line: &str) -> std::io::Result<()> {
@@ -181,23 +168,14 @@ mod tests {
         assert!(!is_held(&path));
         let mut lock = acquire(&path).unwrap();
         assert!(is_held(&path));
-        lock.describe(&Identity::current(), now(), Some("c1"), Some(7), Some(3))
-            .unwrap();
-        let LockError::Held(Some(holder)) = acquire(&path).unwrap_err() else {
-            panic!("it is held")
-        };
+        lock.describe(&Identity::current(), now(), Some("c1"), Some(7), Some(3)).unwrap();
+        let LockError::Held(Some(holder)) = acquire(&path).unwrap_err() else { panic!("it is held") };
         assert_eq!(holder.identity(), Identity::current());
-        assert_eq!(
-            (holder.cycle_id.as_deref(), holder.chat_id, holder.thread_id),
-            (Some("c1"), Some(7), Some(3))
-        );
+        assert_eq!((holder.cycle_id.as_deref(), holder.chat_id, holder.thread_id), (Some("c1"), Some(7), Some(3)));
         let said = LockError::Held(Some(holder)).to_string();
         assert_eq!(
             said,
-            format!(
-                "another wake is running (pid {}, since 2026-11-21T14:00:00.000Z)",
-                std::process::id()
-            )
+            format!("another wake is running (pid {}, since 2026-11-21T14:00:00.000Z)", std::process::id())
         );
     }
 
@@ -224,11 +202,7 @@ mod tests {
         std::fs::write(&path, long_line).unwrap();
         assert_eq!(read(&path).unwrap().pid, 1);
         let _lock = acquire(&path).unwrap();
-        assert_eq!(
-            read(&path).unwrap().pid,
-            std::process::id(),
-            "the old line is gone to its last byte"
-        );
+        assert_eq!(read(&path).unwrap().pid, std::process::id(), "the old line is gone to its last byte");
     }
 
     #[test]
@@ -254,12 +228,7 @@ mod tests {
             assert_eq!(read(&path), None, "{damage:?}");
         }
         let nowhere = dir.path().join("nowhere/.wake-lock");
-        assert!(
-            acquire(&nowhere)
-                .unwrap_err()
-                .to_string()
-                .contains("nowhere/.wake-lock")
-        );
+        assert!(acquire(&nowhere).unwrap_err().to_string().contains("nowhere/.wake-lock"));
         assert!(!is_held(&nowhere));
     }
 }

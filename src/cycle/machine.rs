@@ -98,11 +98,7 @@ impl Pending {
     fn new(call: ToolCall) -> Self {
         Self {
             is_complete: call.complete,
-            request: Request {
-                id: call.id,
-                name: call.name,
-                input: call.input.get().to_owned(),
-            },
+            request: Request { id: call.id, name: call.name, input: call.input.get().to_owned() },
             outcome: None,
         }
     }
@@ -150,11 +146,7 @@ impl Cycle {
     /// A cycle before its first entry, with the fixed parts of its conversation.
     pub fn new(system: String, tools: String) -> Self {
         Self {
-            conversation: Conversation {
-                system,
-                tools,
-                messages: Vec::new(),
-            },
+            conversation: Conversation { system, tools, messages: Vec::new() },
             open: Vec::new(),
             messages: Vec::new(),
             kept: Vec::new(),
@@ -187,12 +179,7 @@ impl Cycle {
     /// Takes an entry into account.
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
-            Entry::Said {
-                raw,
-                messages,
-                handles,
-                head,
-            } => {
+            Entry::Said { raw, messages, handles, head } => {
                 self.handles.extend(handles.iter().cloned());
                 self.head_shown = head.clone().or(self.head_shown.take());
                 self.conversation.messages.push(raw.clone());
@@ -217,20 +204,10 @@ impl Cycle {
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
             // A request that had no answer is no round: however long a mind is out of reach, its work is not cut short.
             Entry::Asked | Entry::Called { .. } | Entry::Verified { .. } => {}
-            Entry::Outcome {
-                call,
-                name,
-                content,
-                is_error,
-                receipt,
-                closed,
-            } => {
+            Entry::Outcome { call, name, content, is_error, receipt, closed } => {
                 self.outcome(call, name, content, *is_error);
                 if !is_error {
-                    self.receipts.push(Receipt {
-                        tool: name.clone(),
-                        what: receipt.clone(),
-                    });
+                    self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
                     self.replies += usize::from(name == "reply");
                     if name == "keep" {
                         self.kept.extend(closed);
@@ -239,10 +216,7 @@ impl Cycle {
                 self.open.retain(|id| !closed.contains(id));
             }
             Entry::Answered { messages, receipt } => {
-                self.receipts.push(Receipt {
-                    tool: "reply".to_owned(),
-                    what: Some(receipt.clone()),
-                });
+                self.receipts.push(Receipt { tool: "reply".to_owned(), what: Some(receipt.clone()) });
                 self.replies += 1;
                 self.open.retain(|id| !messages.contains(id));
             }
@@ -271,31 +245,14 @@ impl Cycle {
         if self.open.is_empty() {
             return Step::Finish;
         }
-        let done: Vec<_> = self
-            .receipts
-            .iter()
-            .filter_map(|receipt| receipt.what.as_deref())
-            .collect();
+        let done: Vec<_> = self.receipts.iter().filter_map(|receipt| receipt.what.as_deref()).collect();
         let done = if done.is_empty() {
             "Nothing was changed.".to_owned()
         } else {
-            format!(
-                "Done so far:\n{}",
-                done.iter()
-                    .map(|what| format!("- {what}"))
-                    .collect::<Vec<_>>()
-                    .join("\n")
-            )
+            format!("Done so far:\n{}", done.iter().map(|what| format!("- {what}")).collect::<Vec<_>>().join("\n"))
         };
-        let said = if self.text.trim().is_empty() {
-            String::new()
-        } else {
-            format!("{}\n\n", self.text.trim())
-        };
-        Step::Answer {
-            text: format!("{said}{why} {done}"),
-            outcome: "answered",
-        }
+        let said = if self.text.trim().is_empty() { String::new() } else { format!("{}\n\n", self.text.trim()) };
+        Step::Answer { text: format!("{said}{why} {done}"), outcome: "answered" }
     }
 
     fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
@@ -328,9 +285,7 @@ impl Cycle {
 
     fn outcome(&mut self, call: &str, name: &str, content: &str, is_error: bool) {
         let Phase::Acting(calls) = &mut self.phase else { return };
-        let Some(pending) = calls
-            .iter_mut()
-            .find(|pending| pending.request.id == call && pending.outcome.is_none())
+        let Some(pending) = calls.iter_mut().find(|pending| pending.request.id == call && pending.outcome.is_none())
         else {
             return;
         };
@@ -345,11 +300,7 @@ impl Cycle {
         match stop {
             Stop::Refusal(_) if self.open.is_empty() => Step::Finish,
             Stop::Refusal(why) => {
-                let why = if why.trim().is_empty() {
-                    String::new()
-                } else {
-                    format!(" It said: {}", why.trim())
-                };
+                let why = if why.trim().is_empty() { String::new() } else { format!(" It said: {}", why.trim()) };
                 Step::Answer {
                     text: format!(
                         "The model declined to work on this, so it is left as it is.{why} You can put it differently and send it again."
@@ -363,10 +314,7 @@ impl Cycle {
             Stop::MaxTokens => self.end_with("(My answer was cut off here: it was too long.)"),
             Stop::ContextExceeded => self.end_with(FULL),
             _ if self.open.is_empty() => Step::Join,
-            _ if !text.is_empty() => Step::Answer {
-                text: text.to_owned(),
-                outcome: "answered",
-            },
+            _ if !text.is_empty() => Step::Answer { text: text.to_owned(), outcome: "answered" },
             _ if !self.was_asked_for_answer => Step::Say(user_text(
                 "(Your person has had no answer yet. Answer with `reply`, or with plain text; if you can't, say why.)",
             )),

@@ -151,11 +151,7 @@ pub async fn once(
     say: Option<&str>,
 ) -> Result<Report, WakeError> {
     if let Some(text) = say {
-        store.say(
-            crate::config::CONSOLE_CHAT_ID,
-            &context.redactor.redact(text),
-            context.clock.now(),
-        )?;
+        store.say(crate::config::CONSOLE_CHAT_ID, &context.redactor.redact(text), context.clock.now())?;
     }
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
@@ -208,10 +204,7 @@ pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .map_err(|source| WakeError::Workspace {
-            path: dir.clone(),
-            source,
-        })
+        .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
 }
 
 /// A skill that couldn't be read, for notes.

@@ -120,12 +120,7 @@ pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc
     let spent_usd = store.spent_since(day_begin(now, config.timezone))?.cost_usd;
     let is_over_budget = is_thinking && spent_usd >= config.daily_budget_usd;
     let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(now);
-    Ok(Mind {
-        name: name.to_owned(),
-        is_thinking,
-        is_available,
-        is_over_budget,
-    })
+    Ok(Mind { name: name.to_owned(), is_thinking, is_available, is_over_budget })
 }
 
 /// The instant at which the person's day began.
@@ -133,12 +128,7 @@ pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     let today = now.with_timezone(&tz).date_naive();
     let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
     // Where midnight is doubled the first one counts; never later than now.
-    if begin > now {
-        tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc())
-            .with_timezone(&Utc)
-    } else {
-        begin
-    }
+    if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
 }
 
 pub(super) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
@@ -149,9 +139,7 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
     let now = context.clock.now();
     let upkeep = store.upkeep(FETCH)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
-    let is_time = upkeep
-        .last_ok_at
-        .is_none_or(|at| now.signed_duration_since(at) >= every);
+    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every);
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
 }
 
@@ -165,11 +153,7 @@ fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
 
 /// The repository, if the first run has made it.
 pub(super) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
-    if dir.join(".git").exists() {
-        Ok(Some(Repo::open(dir)?))
-    } else {
-        Ok(None)
-    }
+    if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
 }
 
 fn tasks(repo: &Repo) -> Vec<Task> {

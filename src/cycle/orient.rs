@@ -119,11 +119,7 @@ pub enum Reason {
 impl Reason {
     /// The messages that it is about.
     pub fn messages(&self) -> &[i64] {
-        if let Self::Messages { ids, .. } = self {
-            ids
-        } else {
-            &[]
-        }
+        if let Self::Messages { ids, .. } = self { ids } else { &[] }
     }
 
     /// The key under which it is a reason no more once it was taken up.
@@ -176,11 +172,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
         }
         reasons.extend(owners);
         if !observed.person_commits.is_empty() {
-            let subjects = observed
-                .person_commits
-                .iter()
-                .map(|(_, subject)| subject.clone())
-                .collect();
+            let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
             reasons.push(Reason::PersonCommits { subjects });
         }
     }
@@ -209,10 +201,7 @@ pub enum Work {
 /// Chooses the next cycle's work among what is due: interrupted work first, then what needs no mind, then one chat.
 pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<Work> {
     if let Some(Reason::Resume { cycle_id, has_crashed }) = reasons.first() {
-        return Some(Work::Resume {
-            cycle_id: cycle_id.clone(),
-            has_crashed: *has_crashed,
-        });
+        return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
     }
     let is_mechanical = |reason: &Reason| match reason {
         Reason::Reminder { .. } | Reason::OverBudget { .. } => true,
@@ -223,9 +212,8 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
     if !mechanical.is_empty() {
         return Some(Work::Mechanical(mechanical));
     }
-    let (messages, others): (Vec<_>, Vec<_>) = rest
-        .into_iter()
-        .partition(|reason| matches!(reason, Reason::Messages { .. }));
+    let (messages, others): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|reason| matches!(reason, Reason::Messages { .. }));
     let mut chosen: Vec<Reason> = messages.into_iter().take(1).collect();
     let is_owners = match chosen.first() {
         Some(Reason::Messages { chat_id, .. }) => *chat_id == owner_chat_id,
@@ -290,33 +278,20 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
 fn messages(observed: &Observed<'_>) -> Vec<Reason> {
     // What an interrupted cycle has in its conversation is answered by that cycle.
     let is_taken = |message: &Incoming| {
-        message
-            .cycle_id
-            .as_ref()
-            .is_some_and(|id| observed.open_cycles.iter().any(|open| open.cycle.id == *id))
+        message.cycle_id.as_ref().is_some_and(|id| observed.open_cycles.iter().any(|open| open.cycle.id == *id))
     };
     let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
     for message in observed.messages {
         if !is_answerable(message, observed.mind, observed.now) || is_taken(message) {
             continue;
         }
-        match chats
-            .iter_mut()
-            .find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id))
-        {
+        match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {
             Some((_, _, ids)) if ids.len() >= MAX_MESSAGES => {}
             Some((_, _, ids)) => ids.push(message.id),
             None => chats.push((message.chat_id, message.thread_id, vec![message.id])),
         }
     }
-    chats
-        .into_iter()
-        .map(|(chat_id, thread_id, ids)| Reason::Messages {
-            chat_id,
-            thread_id,
-            ids,
-        })
-        .collect()
+    chats.into_iter().map(|(chat_id, thread_id, ids)| Reason::Messages { chat_id, thread_id, ids }).collect()
 }
 
 /// A chat is told once for as long as its oldest message waits, however many follow.
@@ -329,19 +304,12 @@ fn waiting_for_budget(observed: &Observed<'_>) -> Vec<Reason> {
     waiting
         .map(|oldest| (oldest, budget_key(oldest.chat_id, oldest.id)))
         .filter(|(_, key)| !observed.handled.contains(key))
-        .map(|(oldest, key)| Reason::OverBudget {
-            chat_id: oldest.chat_id,
-            thread_id: oldest.thread_id,
-            key,
-        })
+        .map(|(oldest, key)| Reason::OverBudget { chat_id: oldest.chat_id, thread_id: oldest.thread_id, key })
         .collect()
 }
 
 fn due_reminders(observed: &Observed<'_>) -> Vec<Reason> {
-    let due = observed
-        .reminders
-        .iter()
-        .filter(|reminder| reminder.what.next_at <= observed.now);
+    let due = observed.reminders.iter().filter(|reminder| reminder.what.next_at <= observed.now);
     due.map(|reminder| Reason::Reminder { id: reminder.id }).collect()
 }
 
@@ -379,11 +347,7 @@ fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
         .filter_map(|task| {
             let stage = decay::stage_of(task, local.date_naive())?;
             let key = decay_key(&task.title, task.touched, stage);
-            (!observed.handled.contains(&key)).then(|| Reason::Decay {
-                title: task.title.clone(),
-                stage,
-                key,
-            })
+            (!observed.handled.contains(&key)).then(|| Reason::Decay { title: task.title.clone(), stage, key })
         })
         .collect()
 }

@@ -23,31 +23,20 @@ pub struct PlanFile {
 impl PlanFile {
     /// Begins the record of a cycle.
     pub fn create(workspace: &Path, cycle_id: &str, reasons: &[String], now: DateTime<Utc>) -> std::io::Result<Self> {
-        let recorder = Self {
-            path: path_of(workspace, cycle_id),
-        };
-        let mut text = format!(
-            "# Wake {cycle_id}\n\nBegun {}.\n\n## Reasons\n\n",
-            now.format("%Y-%m-%d %H:%M:%S UTC")
-        );
+        let recorder = Self { path: path_of(workspace, cycle_id) };
+        let mut text = format!("# Wake {cycle_id}\n\nBegun {}.\n\n## Reasons\n\n", now.format("%Y-%m-%d %H:%M:%S UTC"));
         for reason in reasons {
             text.push_str(&format!("- {reason}\n"));
         }
-        let mut file = std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&recorder.path)?;
+        let mut file =
+            std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&recorder.path)?;
         file.write_all(text.as_bytes())?;
         Ok(recorder)
     }
 
     /// The record of a cycle that is resumed.
     pub fn reopen(workspace: &Path, cycle_id: &str) -> Self {
-        Self {
-            path: path_of(workspace, cycle_id),
-        }
+        Self { path: path_of(workspace, cycle_id) }
     }
 
     /// Writes the mind's plan down before it acts.
@@ -77,12 +66,7 @@ impl PlanFile {
     }
 
     fn append(&self, text: &str) -> std::io::Result<()> {
-        std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&self.path)?
-            .write_all(text.as_bytes())
+        std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?.write_all(text.as_bytes())
     }
 }
 
@@ -120,18 +104,13 @@ mod tests {
         let file = PlanFile::create(dir.path(), "20261121T140000Z-812", &["1 message".into()], now).unwrap();
         let plan = Plan {
             understood: " Keep a fact. ".to_owned(),
-            steps: vec![Step {
-                what: "keep it".to_owned(),
-                tool: "remember".to_owned(),
-            }],
+            steps: vec![Step { what: "keep it".to_owned(), tool: "remember".to_owned() }],
             deferred: vec!["the rest".to_owned()],
             complexity: Default::default(),
         };
         file.plan(&plan).unwrap();
         // After a crash the next wake goes on in the same file.
-        PlanFile::reopen(dir.path(), "20261121T140000Z-812")
-            .progress(now, "remember")
-            .unwrap();
+        PlanFile::reopen(dir.path(), "20261121T140000Z-812").progress(now, "remember").unwrap();
         let path = dir.path().join("plan-20261121T140000Z-812.md");
         insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r"
         # Wake 20261121T140000Z-812
@@ -151,10 +130,7 @@ mod tests {
         14:00:00 remember
         ");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(
-            left_over(dir.path()).unwrap(),
-            [(path.clone(), "20261121T140000Z-812".to_owned())]
-        );
+        assert_eq!(left_over(dir.path()).unwrap(), [(path.clone(), "20261121T140000Z-812".to_owned())]);
         file.remove().unwrap();
         file.remove().unwrap();
         assert!(!path.exists());

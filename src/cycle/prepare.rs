@@ -79,11 +79,8 @@ impl Wake<'_> {
             Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
             None => Vec::new(),
         };
-        let messages: Vec<&Incoming> = observation
-            .messages
-            .iter()
-            .filter(|message| ids.contains(&message.id))
-            .collect();
+        let messages: Vec<&Incoming> =
+            observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
         let done_already = self.done_already(&messages)?;
         let raw = brief::opening(&brief::Brief {
             wake_id: &cycle.id,
@@ -107,20 +104,14 @@ impl Wake<'_> {
     /// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are
     /// on a branch of their own.
     fn done_already(&self, messages: &[&Incoming]) -> Result<Vec<String>, WakeError> {
-        let ids: BTreeSet<&String> = messages
-            .iter()
-            .filter_map(|message| message.cycle_id.as_ref())
-            .collect();
+        let ids: BTreeSet<&String> = messages.iter().filter_map(|message| message.cycle_id.as_ref()).collect();
         let mut done = Vec::new();
         for id in ids {
             let Some(row) = self.store.cycle(id)?.filter(|row| row.state == CycleState::Abandoned) else {
                 continue;
             };
             let state = Cycle::replay(row.cycle.system, row.cycle.tools, &self.store.journal(id)?);
-            let lasting = state
-                .receipts
-                .into_iter()
-                .filter(|receipt| LASTING_TOOLS.contains(&receipt.tool.as_str()));
+            let lasting = state.receipts.into_iter().filter(|receipt| LASTING_TOOLS.contains(&receipt.tool.as_str()));
             done.extend(
                 lasting.filter_map(|receipt| Some(format!("{} (in the wake {id}, which was given up)", receipt.what?))),
             );
@@ -131,9 +122,7 @@ impl Wake<'_> {
 
 /// Notes on documents that are there and can't be read as text.
 fn unreadable(repo: &Repo) -> Vec<String> {
-    let errors = memory::DOCUMENTS
-        .iter()
-        .filter_map(|path| repo.check_writable(path).err());
+    let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_writable(path).err());
     errors.map(|error| format!("Could not be read: {error}.")).collect()
 }
 
@@ -141,19 +130,12 @@ fn unreadable(repo: &Repo) -> Vec<String> {
 fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
     let (mut skills, mut notes, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in documents.list() {
-        let Some(folder) = path
-            .strip_prefix("skills/")
-            .and_then(|rest| rest.strip_suffix("/SKILL.md"))
-        else {
+        let Some(folder) = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md")) else {
             continue;
         };
         match skill::Skill::parse(&documents.text(&path)) {
             Ok(skill) => {
-                notes.extend(
-                    skill
-                        .check_folder(folder)
-                        .map(|problem| super::skill_note(&path, &problem)),
-                );
+                notes.extend(skill.check_folder(folder).map(|problem| super::skill_note(&path, &problem)));
                 if seen.insert(skill.name.clone()) {
                     skills.push(skill);
                 }
@@ -166,9 +148,5 @@ fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
 
 /// The channel's id of the last of these messages, to reply to.
 pub(super) fn last_channel_id(messages: &[Incoming], ids: &[i64]) -> Option<i64> {
-    messages
-        .iter()
-        .rev()
-        .find(|message| ids.contains(&message.id))
-        .and_then(|message| message.channel_message_id)
+    messages.iter().rev().find(|message| ids.contains(&message.id)).and_then(|message| message.channel_message_id)
 }

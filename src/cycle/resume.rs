@@ -31,37 +31,21 @@ impl Wake<'_> {
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         if let Some(commit) = repo.wake_commit(cycle_id)? {
             // It was cut off after its commit: only its end has to be written down.
-            return self
-                .conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file)
-                .await;
+            return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
         }
         let mut account = Account::default();
-        account
-            .notes
-            .push(format!("Went on with the wake {cycle_id}, which was interrupted."));
+        account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         if journal.is_empty() || row.cycle.model == "none" {
             // Nothing of a conversation: what it did is in the database, what it was about is due again.
-            return self
-                .give_up(
-                    repo,
-                    cycle_id,
-                    &Cycle::new(String::new(), String::new()),
-                    &plan_file,
-                    None,
-                )
-                .await;
+            return self.give_up(repo, cycle_id, &Cycle::new(String::new(), String::new()), &plan_file, None).await;
         }
         if row.cycle.model != self.context.model.name() {
             let why = format!("it was begun by {}, which is not the mind any more", row.cycle.model);
-            return self
-                .give_up(repo, cycle_id, &state, &plan_file, Some((&why, false)))
-                .await;
+            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, false))).await;
         }
         if has_crashed && row.tries >= MAX_TRIES {
             let why = format!("it was cut off {} times", row.tries + 1);
-            return self
-                .give_up(repo, cycle_id, &state, &plan_file, Some((&why, true)))
-                .await;
+            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, true))).await;
         }
         self.store.resume_cycle(self.fence, cycle_id, has_crashed)?;
         let (me, now) = (self.me.clone(), self.now());
@@ -72,13 +56,7 @@ impl Wake<'_> {
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;
-        let live = Live {
-            cycle: row.cycle,
-            state,
-            world,
-            plan_file,
-            account,
-        };
+        let live = Live { cycle: row.cycle, state, world, plan_file, account };
         self.carry_on(repo, live).await
     }
 
@@ -89,12 +67,7 @@ impl Wake<'_> {
         live: &Live,
         interrupt: Interrupt,
     ) -> Result<(), WakeError> {
-        let Live {
-            cycle,
-            state,
-            plan_file,
-            ..
-        } = live;
+        let Live { cycle, state, plan_file, .. } = live;
         let now = self.now();
         let why = self.context.redactor.redact(&interrupt.to_string());
         tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
@@ -105,14 +78,11 @@ impl Wake<'_> {
             // Left as running: the next wake takes it up as one that was cut off, which is counted.
             Interrupt::OutOfTime => return Ok(()),
             Interrupt::Rejected(_) => {
-                return self
-                    .give_up(repo, &cycle.id, state, plan_file, Some((&why, true)))
-                    .await;
+                return self.give_up(repo, &cycle.id, state, plan_file, Some((&why, true))).await;
             }
             Interrupt::Unavailable { retry_after, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-                self.store
-                    .upkeep_failed(self.fence, observe::MODEL, &why, at_least, now)?;
+                self.store.upkeep_failed(self.fence, observe::MODEL, &why, at_least, now)?;
             }
             Interrupt::OverBudget => {}
         }
@@ -174,9 +144,7 @@ impl Wake<'_> {
             let branch = format!("recovered/{cycle_id}");
             let message = format!("Unfinished work of the wake {cycle_id}\n");
             let (branch, _) = repo.park(&branch, &finish::changes(&staged), &message, now)?;
-            self.report
-                .notes
-                .push(format!("Its unfinished work is on the branch {branch}."));
+            self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
             parked = Some(branch);
         }
         let (why, counts) = why.unwrap_or(("it was cut off before it began", false));

@@ -48,17 +48,10 @@ impl Wake<'_> {
     }
 
     /// Takes in what the remote has, once a wake, before the memory is read.
-    #[expect(
-        clippy::unused_async,
-        reason = "the network is behind it; it becomes a wait when git leaves this thread"
-    )]
+    #[expect(clippy::unused_async, reason = "the network is behind it; it becomes a wait when git leaves this thread")]
     pub(super) async fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         let may_try = self.store.upkeep(FETCH)?.may_try(self.now());
-        if repo.has_remote() && !self.has_fetched && may_try {
-            self.fetch(repo, account)
-        } else {
-            Ok(())
-        }
+        if repo.has_remote() && !self.has_fetched && may_try { self.fetch(repo, account) } else { Ok(()) }
     }
 
     /// Fetches outside a cycle: what is to be known of it is said here, as no entry tells it.
@@ -87,9 +80,7 @@ impl Wake<'_> {
             Ok(Integrated::Merged { conflicts, .. }) => {
                 account.notes.push("Merged with the remote.".to_owned());
                 account.notes.extend(
-                    conflicts
-                        .iter()
-                        .map(|path| format!("Both sides had changed {path}; both are kept in it.")),
+                    conflicts.iter().map(|path| format!("Both sides had changed {path}; both are kept in it.")),
                 );
             }
             Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(&rescue_ref)?,
@@ -100,9 +91,7 @@ impl Wake<'_> {
                 | RepoError::Locked { .. }
                 | RepoError::Unrelated),
             ) => {
-                account
-                    .notes
-                    .push(format!("Could not take in the remote's commits: {error}"));
+                account.notes.push(format!("Could not take in the remote's commits: {error}"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -179,9 +168,7 @@ impl Wake<'_> {
         match repo.commit_person_edits(self.now(), &|text| redactor.contains_secret(text)) {
             Ok(edits) => {
                 for left in edits.left_alone {
-                    account
-                        .notes
-                        .push(format!("Left alone, not committed: {} ({})", left.path, left.why));
+                    account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
                 }
                 Ok(())
             }

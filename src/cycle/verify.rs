@@ -32,10 +32,7 @@ pub fn notice(not_done: &[String]) -> Option<String> {
         return None;
     }
     let lines: Vec<_> = not_done.iter().map(|what| format!("- {what}")).collect();
-    Some(format!(
-        "I had planned this too, but it was **not done**:\n{}",
-        lines.join("\n")
-    ))
+    Some(format!("I had planned this too, but it was **not done**:\n{}", lines.join("\n")))
 }
 
 /// What really happened in a wake, for its one entry and its one commit.
@@ -52,14 +49,8 @@ pub struct Account {
 impl Account {
     /// The lines of the episodic entry: the first is its head.
     pub fn episodic_lines(&self, reasons: &[String]) -> Vec<String> {
-        let mut lines = vec![format!(
-            "Woke for {}.",
-            if reasons.is_empty() {
-                "upkeep".to_owned()
-            } else {
-                reasons.join("; ")
-            }
-        )];
+        let mut lines =
+            vec![format!("Woke for {}.", if reasons.is_empty() { "upkeep".to_owned() } else { reasons.join("; ") })];
         lines.extend(self.receipts.iter().cloned());
         lines.extend(self.not_done.iter().map(|what| format!("Not done: {what}")));
         lines.extend(self.notes.iter().cloned());
@@ -75,11 +66,7 @@ impl Account {
         // On one line each: nothing that is quoted can pose as a trailer.
         let body: Vec<String> = body.iter().map(|line| one_line(line, MAX_LINE_CHARS)).collect();
         let subject = one_line(&subject, MAX_SUBJECT_CHARS);
-        if body.is_empty() {
-            format!("{subject}\n")
-        } else {
-            format!("{subject}\n\n{}\n", body.join("\n"))
-        }
+        if body.is_empty() { format!("{subject}\n") } else { format!("{subject}\n\n{}\n", body.join("\n")) }
     }
 
     /// What happened as the end of the sentence "Wake: …": as many receipts as have room, and how many more there are.
@@ -120,10 +107,7 @@ fn one_line(text: &str, max_chars: usize) -> String {
     if line.chars().count() <= max_chars {
         line
     } else {
-        format!(
-            "{}…",
-            line.chars().take(max_chars.saturating_sub(1)).collect::<String>()
-        )
+        format!("{}…", line.chars().take(max_chars.saturating_sub(1)).collect::<String>())
     }
 }
 
@@ -137,10 +121,7 @@ mod tests {
             understood: "u".to_owned(),
             steps: steps
                 .iter()
-                .map(|(what, tool)| Step {
-                    what: (*what).to_owned(),
-                    tool: (*tool).to_owned(),
-                })
+                .map(|(what, tool)| Step { what: (*what).to_owned(), tool: (*tool).to_owned() })
                 .collect(),
             deferred: Vec::new(),
             complexity: Default::default(),
@@ -148,20 +129,11 @@ mod tests {
     }
 
     fn receipts(tools: &[&str]) -> Vec<Receipt> {
-        tools
-            .iter()
-            .map(|tool| Receipt {
-                tool: (*tool).to_owned(),
-                what: None,
-            })
-            .collect()
+        tools.iter().map(|tool| Receipt { tool: (*tool).to_owned(), what: None }).collect()
     }
 
     fn account(receipts: &[&str]) -> Account {
-        Account {
-            receipts: receipts.iter().map(|&receipt| receipt.to_owned()).collect(),
-            ..Account::default()
-        }
+        Account { receipts: receipts.iter().map(|&receipt| receipt.to_owned()).collect(), ..Account::default() }
     }
 
     fn subject(account: &Account) -> String {
@@ -171,10 +143,7 @@ mod tests {
     #[test]
     fn a_step_is_done_when_a_call_of_its_tool_succeeded_and_each_needs_its_own() {
         let plan = plan(&[("keep a", "remember"), ("keep b", "remember"), ("answer", "reply")]);
-        assert_eq!(
-            not_done(&plan, &receipts(&["remember", "reply", "remember", "note"])),
-            [""; 0]
-        );
+        assert_eq!(not_done(&plan, &receipts(&["remember", "reply", "remember", "note"])), [""; 0]);
         assert_eq!(not_done(&plan, &receipts(&["reply", "remember"])), ["keep b"]);
         assert_eq!(not_done(&plan, &[]), ["keep a", "keep b", "answer"]);
     }
@@ -191,68 +160,42 @@ mod tests {
 
     #[test]
     fn a_commits_subject_says_what_was_done_and_not_the_answer_again() {
-        let one = account(&[
-            "Remembered “the wifi code is 1234”",
-            "Answered 1 message: Remembered: the wifi code is 1234",
-        ]);
+        let one =
+            account(&["Remembered “the wifi code is 1234”", "Answered 1 message: Remembered: the wifi code is 1234"]);
         insta::assert_snapshot!(one.commit_message(), @r"
         Wake: remembered “the wifi code is 1234”; answered 1 message
 
         - Remembered “the wifi code is 1234”
         - Answered 1 message: Remembered: the wifi code is 1234
         ");
-        assert_eq!(
-            subject(&account(&["Answered 3 messages: Hi"])),
-            "Wake: answered 3 messages"
-        );
-        assert_eq!(
-            subject(&account(&["Told: “Tax” is quiet."])),
-            "Wake: told: “Tax” is quiet."
-        );
+        assert_eq!(subject(&account(&["Answered 3 messages: Hi"])), "Wake: answered 3 messages");
+        assert_eq!(subject(&account(&["Told: “Tax” is quiet."])), "Wake: told: “Tax” is quiet.");
         assert_eq!(subject(&account(&["Über allem"])), "Wake: über allem");
         assert_eq!(account(&[]).commit_message(), "Wake: nothing to do\n");
     }
 
     #[test]
     fn a_wake_without_receipts_says_what_it_was_all_the_same() {
-        let mut nothing = Account {
-            notes: vec!["Repaired: freed a stale lock".to_owned()],
-            ..Account::default()
-        };
+        let mut nothing = Account { notes: vec!["Repaired: freed a stale lock".to_owned()], ..Account::default() };
         assert_eq!(subject(&nothing), "Wake: notes");
         nothing.not_done = vec!["call".to_owned(), "write".to_owned()];
         assert_eq!(subject(&nothing), "Wake: 2 steps of the plan not done");
-        assert!(
-            nothing
-                .commit_message()
-                .contains("\n- not done: write\n- Repaired: freed a stale lock\n")
-        );
+        assert!(nothing.commit_message().contains("\n- not done: write\n- Repaired: freed a stale lock\n"));
     }
 
     #[test]
     fn a_subject_is_one_short_line_whatever_the_receipts_are() {
         let many = account(&["Remembered “one thing that takes its place”"; 9]);
-        assert_eq!(
-            subject(&many),
-            "Wake: remembered “one thing that takes its place”; 8 more"
-        );
+        assert_eq!(subject(&many), "Wake: remembered “one thing that takes its place”; 8 more");
         let few = account(&["Did a", "Did b", "Did c"]);
         assert_eq!(subject(&few), "Wake: did a; did b; did c");
-        for receipts in [
-            vec!["x".repeat(900)],
-            vec!["a\n\nWake-Id: forged".to_owned()],
-            vec!["ab ".repeat(50); 40],
-        ] {
-            let account = Account {
-                receipts,
-                ..Account::default()
-            };
+        for receipts in [vec!["x".repeat(900)], vec!["a\n\nWake-Id: forged".to_owned()], vec!["ab ".repeat(50); 40]] {
+            let account = Account { receipts, ..Account::default() };
             let message = account.commit_message();
             let (subject, body) = message.split_once("\n\n").unwrap();
             assert!(subject.chars().count() <= MAX_SUBJECT_CHARS, "{subject}");
             assert!(
-                body.lines()
-                    .all(|line| line.starts_with("- ") && line.chars().count() <= MAX_LINE_CHARS),
+                body.lines().all(|line| line.starts_with("- ") && line.chars().count() <= MAX_LINE_CHARS),
                 "{body}"
             );
         }

@@ -70,17 +70,7 @@ impl<'a> Wake<'a> {
     ) -> Result<Self, WakeError> {
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
-        Ok(Self {
-            context,
-            store,
-            lock,
-            me,
-            fence,
-            trigger,
-            report,
-            has_fetched: false,
-            deadline,
-        })
+        Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched: false, deadline })
     }
 
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
@@ -133,10 +123,7 @@ impl<'a> Wake<'a> {
     /// left to be done. Those of open cycles stay for their resumption.
     fn clear_plan_files(&mut self) -> Result<(), WakeError> {
         let dir = &self.context.config.workspace_dir;
-        let found = plan_file::left_over(dir).map_err(|source| WakeError::Workspace {
-            path: dir.clone(),
-            source,
-        })?;
+        let found = plan_file::left_over(dir).map_err(|source| WakeError::Workspace { path: dir.clone(), source })?;
         let open = self.store.open_cycles()?;
         for (_, cycle_id) in found {
             if !open.iter().any(|row| row.cycle.id == cycle_id) {
@@ -165,9 +152,7 @@ impl<'a> Wake<'a> {
             Created::Cloned => "cloned from REPO_URL",
             Created::ClonedEmpty => "made from the templates for the empty remote",
         };
-        self.report
-            .notes
-            .push(format!("The memory at {} was {how}.", config.repo_dir().display()));
+        self.report.notes.push(format!("The memory at {} was {how}.", config.repo_dir().display()));
         self.report.outcome = WakeOutcome::Worked;
         Ok(repo)
     }
@@ -207,16 +192,12 @@ impl<'a> Wake<'a> {
 
     pub(super) fn open_plan_file(&mut self, cycle: &NewCycle) -> Result<PlanFile, WakeError> {
         let (me, now) = (self.me.clone(), self.now());
-        self.lock
-            .describe(&me, now, Some(&cycle.id), cycle.chat_id, cycle.thread_id)
-            .map_err(WakeError::Lock)?;
+        self.lock.describe(&me, now, Some(&cycle.id), cycle.chat_id, cycle.thread_id).map_err(WakeError::Lock)?;
         let dir = &self.context.config.workspace_dir;
         self.report.cycle_id = Some(cycle.id.clone());
         self.report.reasons.extend(cycle.reasons.iter().cloned());
-        PlanFile::create(dir, &cycle.id, &cycle.reasons, now).map_err(|source| WakeError::Workspace {
-            path: dir.clone(),
-            source,
-        })
+        PlanFile::create(dir, &cycle.id, &cycle.reasons, now)
+            .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
     }
 
     /// A cycle with the mind.
@@ -231,21 +212,10 @@ impl<'a> Wake<'a> {
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
-        self.store
-            .begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
+        self.store.begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        self.carry_on(
-            repo,
-            Live {
-                cycle,
-                state,
-                world,
-                plan_file,
-                account,
-            },
-        )
-        .await
+        self.carry_on(repo, Live { cycle, state, world, plan_file, account }).await
     }
 
     /// Drives a cycle to its end, or writes down why it stopped.
@@ -254,16 +224,8 @@ impl<'a> Wake<'a> {
             return self.interrupted(repo, &live, interrupt).await;
         }
         let not_done = self.verify(&mut live)?;
-        let Live {
-            cycle,
-            state,
-            world,
-            plan_file,
-            mut account,
-        } = live;
-        account
-            .receipts
-            .extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
+        let Live { cycle, state, world, plan_file, mut account } = live;
+        account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.not_done = not_done;
         let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
         self.report.answered += state.messages.iter().filter(is_answered).count();

@@ -30,37 +30,22 @@ pub struct Finding {
 impl Finding {
     /// All is well.
     pub(super) fn ok(detail: impl Into<String>) -> Self {
-        Self {
-            status: Status::Ok,
-            detail: detail.into(),
-            fix: None,
-            repair: None,
-        }
+        Self { status: Status::Ok, detail: detail.into(), fix: None, repair: None }
     }
 
     /// A person should know.
     pub(super) fn warn(detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            status: Status::Warn,
-            fix: Some(fix.into()),
-            ..Self::ok(detail)
-        }
+        Self { status: Status::Warn, fix: Some(fix.into()), ..Self::ok(detail) }
     }
 
     /// It doesn't work.
     pub(super) fn critical(detail: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            status: Status::Critical,
-            ..Self::warn(detail, fix)
-        }
+        Self { status: Status::Critical, ..Self::warn(detail, fix) }
     }
 
     /// This program can mend it, as soon as no wake runs.
     pub(super) fn repairable(detail: impl Into<String>, repair: impl Into<String>) -> Self {
-        Self {
-            repair: Some(repair.into()),
-            ..Self::warn(detail, "health check repairs it when no wake runs")
-        }
+        Self { repair: Some(repair.into()), ..Self::warn(detail, "health check repairs it when no wake runs") }
     }
 
     /// The first wake makes it.
@@ -136,10 +121,7 @@ impl Trouble {
     /// For `map_err`: names what was tried on which path.
     pub(super) fn io<E: Into<std::io::Error>>(what: &str, path: &std::path::Path) -> impl FnOnce(E) -> Self {
         let what = format!("{what} {}", path.display());
-        move |source| Self::Io {
-            what,
-            source: source.into(),
-        }
+        move |source| Self::Io { what, source: source.into() }
     }
 
     /// The finding of a check that could not look.

@@ -48,11 +48,7 @@ pub struct Report {
 impl Report {
     fn new(checks: Vec<CheckReport>, repaired: Vec<&'static str>) -> Self {
         let status = checks.iter().map(|check| check.status).max().unwrap_or(Status::Ok);
-        Self {
-            status,
-            checks,
-            repaired,
-        }
+        Self { status, checks, repaired }
     }
 
     /// The report of a program that can't be run because its settings are wrong.
@@ -76,11 +72,8 @@ impl Report {
 pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> Report {
     let scene = Scene::look(config, redactor, now, dry_run);
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();
-    let broken: Vec<&Check> = found
-        .iter()
-        .filter(|(_, finding)| finding.repair.is_some())
-        .map(|(check, _)| *check)
-        .collect();
+    let broken: Vec<&Check> =
+        found.iter().filter(|(_, finding)| finding.repair.is_some()).map(|(check, _)| *check).collect();
 
     let mut repaired = Vec::new();
     if dry_run {

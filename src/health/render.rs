@@ -57,14 +57,8 @@ mod tests {
 
     #[test]
     fn the_worst_check_is_the_status_and_everything_is_told() {
-        let report = report_of(
-            &[
-                ("disk", Status::Ok),
-                ("lock", Status::Warn),
-                ("database", Status::Critical),
-            ],
-            vec!["lock"],
-        );
+        let report =
+            report_of(&[("disk", Status::Ok), ("lock", Status::Warn), ("database", Status::Critical)], vec!["lock"]);
         assert_eq!(report.status, Status::Critical);
         insta::assert_snapshot!(report.render(true), @"
         ok       disk       what disk is

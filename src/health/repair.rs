@@ -59,12 +59,7 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
             return outcome;
         }
     };
-    let mut hands = Hands {
-        scene,
-        store: None,
-        had_stale_line,
-        claim_before: None,
-    };
+    let mut hands = Hands { scene, store: None, had_stale_line, claim_before: None };
     if let Err(error) = hands.claim(&me) {
         broken.iter().for_each(|check| outcome.failed(check, &error));
     }

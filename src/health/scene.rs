@@ -50,10 +50,7 @@ impl<'a> Scene<'a> {
 
     /// The database; none before the first wake.
     pub(super) fn store(&self) -> Result<Option<&Store>, Trouble> {
-        let unusable = Trouble::Unusable {
-            what: "the database",
-            see: "database",
-        };
+        let unusable = Trouble::Unusable { what: "the database", see: "database" };
         self.store.as_ref().map(Option::as_ref).map_err(|_| unusable)
     }
 
@@ -64,10 +61,7 @@ impl<'a> Scene<'a> {
 
     /// The repository; none before the first wake.
     pub(super) fn repo(&self) -> Result<Option<&Repo>, Trouble> {
-        let unusable = Trouble::Unusable {
-            what: "the repository",
-            see: "repository",
-        };
+        let unusable = Trouble::Unusable { what: "the repository", see: "repository" };
         self.repo.as_ref().map(Option::as_ref).map_err(|_| unusable)
     }
 
@@ -90,12 +84,7 @@ impl<'a> Scene<'a> {
         let is_thinking = name != OFFLINE_MODEL;
         let is_over_budget = is_thinking && self.spent_today_usd(store)? >= self.config.daily_budget_usd;
         let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(self.now);
-        Ok(Mind {
-            name,
-            is_thinking,
-            is_available,
-            is_over_budget,
-        })
+        Ok(Mind { name, is_thinking, is_available, is_over_budget })
     }
 }
 

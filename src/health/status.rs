@@ -165,17 +165,13 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         problems: Vec::new(),
     };
     if let Err(trouble) = look_at_store(&scene, &mut overview) {
-        let why = scene
-            .store_error()
-            .map_or_else(|| trouble.to_string(), ToString::to_string);
+        let why = scene.store_error().map_or_else(|| trouble.to_string(), ToString::to_string);
         overview.problems.push(redactor.redact(&why));
     }
     match look_at_repo(&scene) {
         Ok(git) => overview.git = git,
         Err(trouble) => {
-            let why = scene
-                .repo_error()
-                .map_or_else(|| trouble.to_string(), ToString::to_string);
+            let why = scene.repo_error().map_or_else(|| trouble.to_string(), ToString::to_string);
             overview.problems.push(redactor.redact(&why));
         }
     }
@@ -189,10 +185,8 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.last_wake = store.last_cycle()?.map(last_wake);
     overview.queue = Some(queue(scene, store)?);
     let reminder = store.reminders()?.into_iter().next();
-    overview.next_reminder = reminder.map(|reminder| NextReminder {
-        at: reminder.what.next_at,
-        text: reminder.what.text,
-    });
+    overview.next_reminder =
+        reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
     overview.undelivered = store.undelivered()?;
     let upkeep = store.upkeep(MODEL)?;
     overview.mind = MindState {
@@ -221,15 +215,9 @@ fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
     let mind = scene.mind(store)?;
     let queued = store.queued()?;
     let (all, oldest_at) = store.queue_depth()?;
-    let answerable = queued
-        .iter()
-        .filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
+    let answerable = queued.iter().filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
     let waiting = answerable.count();
-    Ok(Queue {
-        waiting,
-        held: usize::try_from(all).unwrap_or(0).saturating_sub(waiting),
-        oldest_at,
-    })
+    Ok(Queue { waiting, held: usize::try_from(all).unwrap_or(0).saturating_sub(waiting), oldest_at })
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {
@@ -263,15 +251,9 @@ impl Overview {
             ("outbox", self.outbox_line()),
             ("memory", self.git_line()),
             ("mind", self.mind_line()),
-            (
-                "cost",
-                format!("{:.2} of {:.2} USD today", self.spent_today_usd, self.daily_budget_usd),
-            ),
+            ("cost", format!("{:.2} of {:.2} USD today", self.spent_today_usd, self.daily_budget_usd)),
         ];
-        let mut text: String = lines
-            .iter()
-            .map(|(name, what)| format!("{name:<10} {what}\n"))
-            .collect();
+        let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
         for problem in &self.problems {
             text.push_str(&format!("{:<10} {problem}\n", "problem"));
         }
@@ -282,21 +264,11 @@ impl Overview {
         let Some(wake) = &self.last_wake else {
             return "none yet: wake --once".to_owned();
         };
-        let when = wake
-            .started_at
-            .map_or_else(|| "at an unknown time".to_owned(), |at| ago(at, self.at));
+        let when = wake.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| ago(at, self.at));
         let why = short(&wake.reasons.join("; "));
-        let error = wake
-            .error
-            .as_deref()
-            .map(|error| format!(": {}", short(error)))
-            .unwrap_or_default();
+        let error = wake.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
         // Only what was committed can be shown.
-        let show = wake
-            .commit
-            .as_ref()
-            .map(|_| format!("; wake show {}", wake.cycle_id))
-            .unwrap_or_default();
+        let show = wake.commit.as_ref().map(|_| format!("; wake show {}", wake.cycle_id)).unwrap_or_default();
         format!("{when}, {}{error} ({why}){show}", wake.state)
     }
 
@@ -305,12 +277,7 @@ impl Overview {
             (false, _) => "asleep".to_owned(),
             (true, None) => "a wake is at work".to_owned(),
             (true, Some(pid)) => {
-                let cycle = self
-                    .lock
-                    .cycle_id
-                    .as_deref()
-                    .map(|id| format!(", {id}"))
-                    .unwrap_or_default();
+                let cycle = self.lock.cycle_id.as_deref().map(|id| format!(", {id}")).unwrap_or_default();
                 format!("a wake is at work (pid {pid}{cycle})")
             }
         }
@@ -336,12 +303,7 @@ impl Overview {
     fn reminder_line(&self, tz: Tz) -> String {
         match &self.next_reminder {
             None => "none".to_owned(),
-            Some(next) => format!(
-                "{} ({}): {}",
-                local(next.at, tz),
-                ago(next.at, self.at),
-                short(&next.text)
-            ),
+            Some(next) => format!("{} ({}): {}", local(next.at, tz), ago(next.at, self.at), short(&next.text)),
         }
     }
 
@@ -381,9 +343,7 @@ impl Overview {
         match (self.mind.is_available, self.mind.not_before, &self.mind.error) {
             (true, _, None) => name.clone(),
             (_, not_before, Some(error)) => {
-                let next = not_before
-                    .map(|at| format!("; asked again {}", ago(at, self.at)))
-                    .unwrap_or_default();
+                let next = not_before.map(|at| format!("; asked again {}", ago(at, self.at))).unwrap_or_default();
                 format!("{name}, which couldn't be reached: {}{next}", short(error))
             }
             (false, _, None) => format!("{name}, not asked before midnight: the budget is spent"),
@@ -396,16 +356,8 @@ fn undelivered_line(message: &Undelivered) -> String {
         CONSOLE_CHAT_ID => "the console".to_owned(),
         chat => format!("chat {chat}"),
     };
-    let why = message
-        .error
-        .as_deref()
-        .map(|error| format!(": {}", short(error)))
-        .unwrap_or_default();
-    let next = message
-        .not_before
-        .as_deref()
-        .map(|at| format!(", not before {at}"))
-        .unwrap_or_default();
+    let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
+    let next = message.not_before.as_deref().map(|at| format!(", not before {at}")).unwrap_or_default();
     format!("{} to {to}: {}{why}{next}", message.id, message.state)
 }
 
@@ -434,21 +386,11 @@ mod tests {
             workspace: "/home/me/.local/share/reveille".to_owned(),
             last_wake: None,
             queue: None,
-            lock: Lock {
-                is_held: false,
-                pid: None,
-                since: None,
-                cycle_id: None,
-            },
+            lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
             next_reminder: None,
             undelivered: Vec::new(),
             git: None,
-            mind: MindState {
-                name: "offline".to_owned(),
-                is_available: true,
-                not_before: None,
-                error: None,
-            },
+            mind: MindState { name: "offline".to_owned(), is_available: true, not_before: None, error: None },
             spent_today_usd: 0.0,
             daily_budget_usd: 5.0,
             problems: Vec::new(),
@@ -482,11 +424,7 @@ mod tests {
                 commit: None,
                 error: None,
             }),
-            queue: Some(Queue {
-                waiting: 2,
-                held: 1,
-                oldest_at: at("2026-11-21T11:54:00Z"),
-            }),
+            queue: Some(Queue { waiting: 2, held: 1, oldest_at: at("2026-11-21T11:54:00Z") }),
             lock: Lock {
                 is_held: true,
                 pid: Some(812),

@@ -9,11 +9,7 @@ const MAX_NAMED: usize = 5;
 /// `3 min ago`, `in 2 h`.
 pub(super) fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let past = now.signed_duration_since(at);
-    if past >= TimeDelta::zero() {
-        format!("{} ago", span(past))
-    } else {
-        format!("in {}", span(-past))
-    }
+    if past >= TimeDelta::zero() { format!("{} ago", span(past)) } else { format!("in {}", span(-past)) }
 }
 
 /// `40 s`, `3 min`, `2 h`, `5 days`.
@@ -41,21 +37,13 @@ pub(super) fn size(bytes: u64) -> String {
         }
         (value, unit) = (value / 1024.0, larger);
     }
-    if unit == "B" {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {unit}")
-    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") }
 }
 
 /// Names some of the items and counts the others.
 pub(super) fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut items = items.into_iter();
-    let named: Vec<String> = items
-        .by_ref()
-        .take(MAX_NAMED)
-        .map(|item| item.as_ref().to_owned())
-        .collect();
+    let named: Vec<String> = items.by_ref().take(MAX_NAMED).map(|item| item.as_ref().to_owned()).collect();
     match items.count() {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
@@ -69,17 +57,11 @@ mod tests {
     #[test]
     fn spans_and_sizes_are_told_in_the_largest_fitting_unit() {
         let of = |s| span(TimeDelta::seconds(s));
-        assert_eq!(
-            [of(0), of(59), of(60), of(7_200), of(172_800)],
-            ["0 s", "59 s", "1 min", "2 h", "2 days"]
-        );
+        assert_eq!([of(0), of(59), of(60), of(7_200), of(172_800)], ["0 s", "59 s", "1 min", "2 h", "2 days"]);
         let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
         assert_eq!(ago(now - TimeDelta::minutes(3), now), "3 min ago");
         assert_eq!(ago(now + TimeDelta::hours(2), now), "in 2 h");
-        assert_eq!(
-            [size(0), size(1023), size(1024), size(3 << 30)],
-            ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]
-        );
+        assert_eq!([size(0), size(1023), size(1024), size(3 << 30)], ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]);
     }
 
     #[test]

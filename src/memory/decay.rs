@@ -64,11 +64,7 @@ pub fn stage(touched: Option<NaiveDate>, today: NaiveDate) -> Option<Stage> {
 /// The stage of a task. One that is done or set aside doesn't decay.
 pub fn stage_of(task: &Task, today: NaiveDate) -> Option<Stage> {
     let status = task.status().unwrap_or_default().to_lowercase();
-    if RESTING.contains(&status.as_str()) {
-        None
-    } else {
-        stage(task.touched, today)
-    }
+    if RESTING.contains(&status.as_str()) { None } else { stage(task.touched, today) }
 }
 
 /// Whole days from a touch to today; negative when it lies ahead.
@@ -87,14 +83,10 @@ mod tests {
 
     #[test]
     fn each_line_is_crossed_on_its_day() {
-        let stages: Vec<_> = (1..=20)
-            .filter_map(|today| Some((today, stage(Some(day(1)), day(today))?.name())))
-            .collect();
+        let stages: Vec<_> =
+            (1..=20).filter_map(|today| Some((today, stage(Some(day(1)), day(today))?.name()))).collect();
         assert_eq!(stages.first(), Some(&(8, "nudge")));
-        assert_eq!(
-            stages.iter().find(|(_, name)| *name == "challenge"),
-            Some(&(11, "challenge"))
-        );
+        assert_eq!(stages.iter().find(|(_, name)| *name == "challenge"), Some(&(11, "challenge")));
         assert_eq!(stages.iter().find(|(_, name)| *name == "decide"), Some(&(15, "decide")));
         assert_eq!(stages.last(), Some(&(20, "decide")));
         assert_eq!(stage(None, day(20)), None);
@@ -116,10 +108,7 @@ mod tests {
     fn wording_names_task_and_days() {
         for stage in [Stage::Nudge, Stage::Challenge, Stage::Decide] {
             let said = stage.wording("Call Bob", 12);
-            assert!(
-                said.contains("Call Bob") && said.contains("12 days") && said.ends_with('?'),
-                "{said}"
-            );
+            assert!(said.contains("Call Bob") && said.contains("12 days") && said.ends_with('?'), "{said}");
         }
     }
 }

@@ -60,22 +60,11 @@ impl Log {
         let mut days: Vec<Day> = Vec::new();
         for part in document.sections() {
             let Some(date) = part_date(part) else {
-                problems.push(Problem::new(
-                    part.line,
-                    format!("“{}” is no day; write it as 2026-11-21", part.title),
-                ));
+                problems.push(Problem::new(part.line, format!("“{}” is no day; write it as 2026-11-21", part.title)));
                 continue;
             };
-            let entries = part
-                .items
-                .iter()
-                .map(|item| read_entry(&document, item.clone()))
-                .collect();
-            days.push(Day {
-                date,
-                line: part.line,
-                entries,
-            });
+            let entries = part.items.iter().map(|item| read_entry(&document, item.clone())).collect();
+            days.push(Day { date, line: part.line, entries });
         }
         problems.sort_by_key(|problem| problem.line);
         (Self { days }, problems)
@@ -87,42 +76,26 @@ pub(super) fn part_date(part: &Part) -> Option<NaiveDate> {
     if part.level != 2 {
         return None;
     }
-    part.title
-        .split_whitespace()
-        .next()
-        .and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
+    part.title.split_whitespace().next().and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
 }
 
 fn read_entry(document: &Document<'_>, item: std::ops::Range<usize>) -> Entry {
     let raw = document.slice(&item);
     let (first, _) = split_comment(lines(raw).next().unwrap_or_default());
-    let wake = split_comment(lines(raw).next().unwrap_or_default())
-        .1
-        .map(str::to_owned);
+    let wake = split_comment(lines(raw).next().unwrap_or_default()).1.map(str::to_owned);
     let first = first.trim_start().trim_start_matches(['-', '*', '+']).trim();
     let time = entry_time(raw);
-    let said = if time.is_some() {
-        slice(first, 5..first.len()).trim_start()
-    } else {
-        first
-    };
+    let said = if time.is_some() { slice(first, 5..first.len()).trim_start() } else { first };
     let rest = lines(raw).skip(1).map(str::trim);
     let text = std::iter::once(said).chain(rest).collect::<Vec<_>>().join("\n");
-    Entry {
-        time,
-        text: text.trim().to_owned(),
-        wake,
-        line: document.line_of(item.start),
-    }
+    Entry { time, text: text.trim().to_owned(), wake, line: document.line_of(item.start) }
 }
 
 /// The time at the start of an entry's raw bytes.
 pub(super) fn entry_time(raw: &str) -> Option<NaiveTime> {
     let first = raw.trim_start().trim_start_matches(['-', '*', '+']).trim_start();
     let stamp = first.get(0..5)?;
-    let apart = !first
-        .get(5..6)
-        .is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+    let apart = !first.get(5..6).is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
     NaiveTime::parse_from_str(stamp, "%H:%M").ok().filter(|_| apart)
 }
 
@@ -136,14 +109,9 @@ pub fn append(text: &str, date: NaiveDate, time: NaiveTime, entry: &[&str], wake
         return document.insert(day, at, &block, Spacing::Tight);
     }
     let section = format!("## {date}{eol}{block}");
-    let later = document
-        .parts
-        .iter()
-        .rposition(|part| part_date(part).is_some_and(|other| other < date));
-    let later = later.map_or_else(
-        || document.parts.iter().position(|part| part_date(part).is_some()),
-        |at| Some(at + 1),
-    );
+    let later = document.parts.iter().rposition(|part| part_date(part).is_some_and(|other| other < date));
+    let later =
+        later.map_or_else(|| document.parts.iter().position(|part| part_date(part).is_some()), |at| Some(at + 1));
     match later.and_then(|at| Some((document.parts.get(at.checked_sub(1)?)?, document.parts.get(at)?))) {
         Some((before, next)) => document.insert(before, next.range.start, &section, Spacing::BlankLine),
         None => document.append(&section),
@@ -151,10 +119,7 @@ pub fn append(text: &str, date: NaiveDate, time: NaiveTime, entry: &[&str], wake
 }
 
 fn entry_block(time: NaiveTime, entry: &[&str], wake_id: &str, eol: &str) -> String {
-    let all = entry
-        .iter()
-        .flat_map(|text| text.lines())
-        .map(|line| one_line(line, MAX_ENTRY_LINE_CHARS));
+    let all = entry.iter().flat_map(|text| text.lines()).map(|line| one_line(line, MAX_ENTRY_LINE_CHARS));
     let mut shown: Vec<String> = all.filter(|line| !line.is_empty()).collect();
     if shown.len() > MAX_ENTRY_LINES {
         let left_out = shown.len() - (MAX_ENTRY_LINES - 1);
@@ -164,17 +129,9 @@ fn entry_block(time: NaiveTime, entry: &[&str], wake_id: &str, eol: &str) -> Str
     let mut shown = shown.into_iter();
     let first = shown.next().unwrap_or_default();
     let wake = comment(&format!("wake {wake_id}"), MAX_WAKE_CHARS);
-    let mut block = format!(
-        "- {} {first}{}{wake}{eol}",
-        time.format("%H:%M"),
-        if first.is_empty() { "" } else { " " }
-    );
+    let mut block = format!("- {} {first}{}{wake}{eol}", time.format("%H:%M"), if first.is_empty() { "" } else { " " });
     for line in shown {
-        let line = if line.starts_with("- ") {
-            line
-        } else {
-            escape_start(&line)
-        };
+        let line = if line.starts_with("- ") { line } else { escape_start(&line) };
         block.push_str(&format!("  {line}{eol}"));
     }
     block
@@ -189,12 +146,8 @@ pub fn archive(text: &str, max_lines: usize) -> Option<(String, Vec<(String, Str
         return None;
     }
     let document = Document::split(text);
-    let mut days: Vec<(NaiveDate, usize)> = document
-        .parts
-        .iter()
-        .enumerate()
-        .filter_map(|(at, part)| Some((part_date(part)?, at)))
-        .collect();
+    let mut days: Vec<(NaiveDate, usize)> =
+        document.parts.iter().enumerate().filter_map(|(at, part)| Some((part_date(part)?, at))).collect();
     days.sort_unstable();
     let (newest, _) = *days.last()?;
     let mut moved = vec![false; document.parts.len()];
@@ -212,9 +165,7 @@ pub fn archive(text: &str, max_lines: usize) -> Option<(String, Vec<(String, Str
                 None => files.push((path.clone(), bytes.to_owned())),
             }
         }
-        day.iter()
-            .filter_map(|(_, at)| moved.get_mut(*at).map(|slot| *slot = true))
-            .for_each(drop);
+        day.iter().filter_map(|(_, at)| moved.get_mut(*at).map(|slot| *slot = true)).for_each(drop);
     }
     let kept = document.parts.iter().zip(&moved).filter(|(_, moved)| !**moved);
     let new = kept.map(|(part, _)| document.slice(&part.range)).collect();
@@ -235,9 +186,7 @@ pub fn recent(text: &str, max_lines: usize) -> String {
     let start = end.saturating_sub(max_lines);
     let at = all.iter().take(start).map(|line| line.len()).sum::<usize>();
     let mut shown = String::new();
-    if let Some(day) = document
-        .sections()
-        .find(|part| part.range.contains(&at) && at > part.range.start && start < end)
+    if let Some(day) = document.sections().find(|part| part.range.contains(&at) && at > part.range.start && start < end)
     {
         shown.push_str(slice(text, day.range.start..day.body_start).trim_end());
         shown.push_str(eol(text));
@@ -273,28 +222,17 @@ mod tests {
         let (log, problems) = Log::parse(&format!("{TEXT}- no time\n## Someday\n- x\n"));
         assert_eq!(problems.len(), 1);
         assert_snapshot!(problems[0], @"line 10: “Someday” is no day; write it as 2026-11-21");
-        assert_eq!(
-            log.days.iter().map(|day| (day.date, day.line)).collect::<Vec<_>>(),
-            [(day(20), 3), (day(21), 6)]
-        );
-        let read: Vec<_> = log.days[1]
-            .entries
-            .iter()
-            .map(|entry| (entry.time.is_some(), entry.text.as_str(), entry.line))
-            .collect();
+        assert_eq!(log.days.iter().map(|day| (day.date, day.line)).collect::<Vec<_>>(), [(day(20), 3), (day(21), 6)]);
+        let read: Vec<_> =
+            log.days[1].entries.iter().map(|entry| (entry.time.is_some(), entry.text.as_str(), entry.line)).collect();
         assert_eq!(read, [(true, "answered Anna\nwith a list", 7), (false, "no time", 9)]);
         assert_eq!(log.days[0].entries[0].wake.as_deref(), Some("wake 1"));
     }
 
     #[test]
     fn an_entry_goes_to_its_day() {
-        let text = append(
-            TEXT,
-            day(21),
-            at(14, 3),
-            &["planned the trip\n## no heading", "- a step", "```", "x --> y"],
-            WAKE,
-        );
+        let text =
+            append(TEXT, day(21), at(14, 3), &["planned the trip\n## no heading", "- a step", "```", "x --> y"], WAKE);
         assert_snapshot!(text.strip_prefix(TEXT).unwrap(), @r"
         - 14:03 planned the trip <!-- wake 20261121T140302Z-812 -->
           \## no heading
@@ -303,29 +241,14 @@ mod tests {
           x -- > y
         ");
         let text = append(TEXT, day(20), at(9, 0), &["x"], "1");
-        assert_eq!(
-            text,
-            TEXT.replace(
-                "woke <!-- wake 1 -->\n",
-                "woke <!-- wake 1 -->\n- 09:00 x <!-- wake 1 -->\n"
-            )
-        );
+        assert_eq!(text, TEXT.replace("woke <!-- wake 1 -->\n", "woke <!-- wake 1 -->\n- 09:00 x <!-- wake 1 -->\n"));
         assert_eq!(
             append(TEXT, day(22), at(0, 5), &["x"], "1"),
             format!("{TEXT}\n## 2026-11-22\n- 00:05 x <!-- wake 1 -->\n")
         );
         let text = append(TEXT, day(19), at(0, 5), &["x"], "1");
-        assert_eq!(
-            text,
-            TEXT.replace(
-                "## 2026-11-20",
-                "## 2026-11-19\n- 00:05 x <!-- wake 1 -->\n\n## 2026-11-20"
-            )
-        );
-        assert_eq!(
-            append("", day(22), at(0, 5), &[], "1"),
-            "## 2026-11-22\n- 00:05 <!-- wake 1 -->\n"
-        );
+        assert_eq!(text, TEXT.replace("## 2026-11-20", "## 2026-11-19\n- 00:05 x <!-- wake 1 -->\n\n## 2026-11-20"));
+        assert_eq!(append("", day(22), at(0, 5), &[], "1"), "## 2026-11-22\n- 00:05 <!-- wake 1 -->\n");
     }
 
     #[test]
@@ -333,10 +256,7 @@ mod tests {
         let text = append("## 2026-11-21\n```\n- 08:00 x", day(21), at(9, 0), &["y"], "1");
         assert_eq!(text, "## 2026-11-21\n```\n- 08:00 x\n```\n- 09:00 y <!-- wake 1 -->\n");
         let text = append("rubbish <!--\r\n\r\n<!-- open", day(21), at(9, 0), &["y"], "1");
-        assert_eq!(
-            text,
-            "rubbish <!--\r\n\r\n<!-- open\r\n-->\r\n\r\n## 2026-11-21\r\n- 09:00 y <!-- wake 1 -->\r\n"
-        );
+        assert_eq!(text, "rubbish <!--\r\n\r\n<!-- open\r\n-->\r\n\r\n## 2026-11-21\r\n- 09:00 y <!-- wake 1 -->\r\n");
         assert_eq!(Log::parse(&text).0.days.len(), 1);
     }
 
@@ -358,10 +278,7 @@ mod tests {
         assert_eq!(
             files,
             [
-                (
-                    "memory/agent-memory/archive/2026-10.md".to_owned(),
-                    "## 2026-10-31\n- a\n\n".to_owned()
-                ),
+                ("memory/agent-memory/archive/2026-10.md".to_owned(), "## 2026-10-31\n- a\n\n".to_owned()),
                 (
                     "memory/agent-memory/archive/2026-11.md".to_owned(),
                     "## 2026-11-01\n- b\n\n## 2026-11-02\n- c\n\n".to_owned()
@@ -369,19 +286,13 @@ mod tests {
             ]
         );
         assert_eq!(archive(&new, 1), None);
-        assert_eq!(
-            join("## 2026-10-30\n- z", &files[0].1),
-            "## 2026-10-30\n- z\n\n## 2026-10-31\n- a\n\n"
-        );
+        assert_eq!(join("## 2026-10-30\n- z", &files[0].1), "## 2026-10-30\n- z\n\n## 2026-10-31\n- a\n\n");
     }
 
     #[test]
     fn recent_lines_come_with_their_day() {
         assert_eq!(recent(TEXT, 1), "## 2026-11-21\n  with a list\n");
-        assert_eq!(
-            recent(TEXT, 3),
-            "## 2026-11-21\n- 08:00 answered Anna <!-- wake 2 -->\n  with a list\n"
-        );
+        assert_eq!(recent(TEXT, 3), "## 2026-11-21\n- 08:00 answered Anna <!-- wake 2 -->\n  with a list\n");
         assert_eq!(recent(TEXT, 99), TEXT);
         assert_eq!(recent(TEXT, 0), "");
         assert_eq!(recent("", 5), "");

@@ -86,9 +86,7 @@ impl Fact {
 /// The day in an origin's wake id (`20261121T140302Z-812`).
 pub(super) fn origin_date(origin: &str) -> Option<NaiveDate> {
     let stamps = origin.split_whitespace().filter_map(|word| word.split_once('T'));
-    stamps
-        .filter(|(day, _)| day.len() == 8)
-        .find_map(|(day, _)| NaiveDate::parse_from_str(day, "%Y%m%d").ok())
+    stamps.filter(|(day, _)| day.len() == 8).find_map(|(day, _)| NaiveDate::parse_from_str(day, "%Y%m%d").ok())
 }
 
 /// What [`add`] did.
@@ -127,29 +125,17 @@ impl Facts {
         let mut topics: Vec<Topic> = Vec::new();
         let mut first_lines: HashMap<String, usize> = HashMap::new();
         for part in &document.parts {
-            let facts: Vec<Fact> = part
-                .items
-                .iter()
-                .filter_map(|item| read_fact(&document, item.clone()))
-                .collect();
+            let facts: Vec<Fact> = part.items.iter().filter_map(|item| read_fact(&document, item.clone())).collect();
             if part.level != 2 && facts.is_empty() {
                 continue;
             }
-            let title = if part.level == 2 {
-                part.title.clone()
-            } else {
-                String::new()
-            };
+            let title = if part.level == 2 { part.title.clone() } else { String::new() };
             let first = *first_lines.entry(folded(&title)).or_insert(part.line);
             if first != part.line && !title.is_empty() {
                 let what = format!("a second topic “{title}”; the first is in line {first}, where new facts go");
                 problems.push(Problem::new(part.line, what));
             }
-            topics.push(Topic {
-                title,
-                line: part.line,
-                facts,
-            });
+            topics.push(Topic { title, line: part.line, facts });
         }
         problems.sort_by_key(|problem| problem.line);
         (Self { topics }, problems)
@@ -157,9 +143,7 @@ impl Facts {
 
     /// All facts with their topics' titles, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Fact)> {
-        self.topics
-            .iter()
-            .flat_map(|topic| topic.facts.iter().map(|fact| (topic.title.as_str(), fact)))
+        self.topics.iter().flat_map(|topic| topic.facts.iter().map(|fact| (topic.title.as_str(), fact)))
     }
 }
 
@@ -175,10 +159,7 @@ pub fn add(text: &str, topic: Option<&str>, fact: &str, origin: &str) -> Result<
     }
     let (known, _) = Facts::parse(text);
     if let Some((topic, same)) = known.iter().find(|(_, other)| folded(&other.text) == folded(&fact)) {
-        return Ok(Added::Known {
-            topic: topic.to_owned(),
-            line: same.line,
-        });
+        return Ok(Added::Known { topic: topic.to_owned(), line: same.line });
     }
     let topic = safe_topic(topic.unwrap_or_default());
     let document = Document::split(text);
@@ -186,14 +167,8 @@ pub fn add(text: &str, topic: Option<&str>, fact: &str, origin: &str) -> Result<
     let line = format!("- {} {}{eol}", escape_start(&fact), comment(origin, MAX_ORIGIN_CHARS));
     let found = document.sections().find(|part| folded(&part.title) == folded(&topic));
     Ok(match found {
-        Some(part) => Added::New {
-            text: add_item(&document, part, &line),
-            topic: part.title.clone(),
-        },
-        None => Added::New {
-            text: document.append(&format!("## {topic}{eol}{line}")),
-            topic,
-        },
+        Some(part) => Added::New { text: add_item(&document, part, &line), topic: part.title.clone() },
+        None => Added::New { text: document.append(&format!("## {topic}{eol}{line}")), topic },
     })
 }
 
@@ -202,22 +177,14 @@ fn add_item(document: &Document<'_>, part: &Part, line: &str) -> String {
         return document.insert(part, last.end, line, Spacing::Tight);
     }
     let at = document.content_end(part).max(part.body_start);
-    let spacing = if at > part.body_start {
-        Spacing::BlankLine
-    } else {
-        Spacing::Tight
-    };
+    let spacing = if at > part.body_start { Spacing::BlankLine } else { Spacing::Tight };
     document.insert(part, at, line, spacing)
 }
 
 fn safe_topic(topic: &str) -> String {
     let topic = one_line(topic, MAX_TOPIC_CHARS);
     let read = hash_title(&format!("## {}", topic.trim_start_matches(['#', ' '])), 2).unwrap_or_default();
-    if read.chars().any(char::is_alphanumeric) {
-        read
-    } else {
-        DEFAULT_TOPIC.to_owned()
-    }
+    if read.chars().any(char::is_alphanumeric) { read } else { DEFAULT_TOPIC.to_owned() }
 }
 
 /// Removes exactly one fact: the one with the query's text, else the only one that starts with it, else the only one
@@ -228,30 +195,16 @@ fn safe_topic(topic: &str) -> String {
 pub fn forget(text: &str, query: &str) -> Result<Forgotten, FactError> {
     let document = Document::split(text);
     let items = document.parts.iter().flat_map(|part| part.items.iter());
-    let facts: Vec<_> = items
-        .filter_map(|item| Some((read_fact(&document, item.clone())?, item.clone())))
-        .collect();
+    let facts: Vec<_> = items.filter_map(|item| Some((read_fact(&document, item.clone())?, item.clone()))).collect();
     let texts: Vec<&str> = facts.iter().map(|(fact, _)| fact.text.as_str()).collect();
     let query_text = || one_line(query, MAX_FACT_CHARS);
     let at = pick(query, &texts).map_err(|miss| match miss {
-        Miss::NotFound { similar } => FactError::NotFound {
-            query: query_text(),
-            similar,
-        },
-        Miss::Ambiguous { candidates } => FactError::Ambiguous {
-            query: query_text(),
-            candidates,
-        },
+        Miss::NotFound { similar } => FactError::NotFound { query: query_text(), similar },
+        Miss::Ambiguous { candidates } => FactError::Ambiguous { query: query_text(), candidates },
     })?;
     let found = facts.into_iter().nth(at);
-    let (fact, range) = found.ok_or_else(|| FactError::NotFound {
-        query: query_text(),
-        similar: Vec::new(),
-    })?;
-    Ok(Forgotten {
-        text: document.splice(range, ""),
-        fact,
-    })
+    let (fact, range) = found.ok_or_else(|| FactError::NotFound { query: query_text(), similar: Vec::new() })?;
+    Ok(Forgotten { text: document.splice(range, ""), fact })
 }
 
 /// Reads a bullet item as a fact: its lines as one, with the comment at the end of its last or its first line as the
@@ -275,11 +228,7 @@ fn read_fact(document: &Document<'_>, item: std::ops::Range<usize>) -> Option<Fa
     }
     let joined = words.join(" ");
     let text = unescaped(joined.trim());
-    (!text.is_empty()).then(|| Fact {
-        text,
-        origin,
-        line: document.line_of(item.start),
-    })
+    (!text.is_empty()).then(|| Fact { text, origin, line: document.line_of(item.start) })
 }
 
 /// Undoes [`escape_start`].
@@ -287,9 +236,7 @@ fn unescaped(text: &str) -> String {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits).unwrap_or((text, ""));
     let plain = rest.strip_prefix('\\').map(|plain| format!("{number}{plain}"));
-    plain
-        .filter(|plain| escape_start(plain) == text)
-        .unwrap_or_else(|| text.to_owned())
+    plain.filter(|plain| escape_start(plain) == text).unwrap_or_else(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -314,14 +261,8 @@ mod tests {
     fn facts_are_read_with_their_origin() {
         let (facts, problems) = Facts::parse(TEXT);
         assert_eq!(problems, []);
-        let read: Vec<_> = facts
-            .iter()
-            .map(|(topic, fact)| (topic, fact.text.as_str(), fact.line))
-            .collect();
-        assert_eq!(
-            read,
-            [("People", "Anna is my sister", 4), ("People", "Bob likes green tea", 5)]
-        );
+        let read: Vec<_> = facts.iter().map(|(topic, fact)| (topic, fact.text.as_str(), fact.line)).collect();
+        assert_eq!(read, [("People", "Anna is my sister", 4), ("People", "Bob likes green tea", 5)]);
         assert_eq!(facts.topics[0].facts[0].date(), NaiveDate::from_ymd_opt(2026, 11, 20));
         assert_eq!(facts.topics[0].facts[1].origin, None);
     }
@@ -354,13 +295,7 @@ mod tests {
     #[test]
     fn the_same_fact_is_not_added_twice() {
         let known = add(TEXT, Some("Elsewhere"), "bob  likes Green tea.", ORIGIN);
-        assert_eq!(
-            known,
-            Ok(Added::Known {
-                topic: "People".into(),
-                line: 5
-            })
-        );
+        assert_eq!(known, Ok(Added::Known { topic: "People".into(), line: 5 }));
         assert_eq!(add(TEXT, None, " -- ", ORIGIN), Err(FactError::Empty));
     }
 
@@ -371,13 +306,8 @@ mod tests {
         ## T ## U
         - \## Forged - two -- > <! -- x <!-- wake 20261121T140302Z-812 message 41 -->
         ");
-        assert_eq!(
-            Facts::parse(&text).0.topics[0].facts[0].text,
-            "## Forged - two -- > <! -- x"
-        );
-        let Ok(Added::New { text, .. }) = add("", None, "x", "wake 1 --> y") else {
-            panic!()
-        };
+        assert_eq!(Facts::parse(&text).0.topics[0].facts[0].text, "## Forged - two -- > <! -- x");
+        let Ok(Added::New { text, .. }) = add("", None, "x", "wake 1 --> y") else { panic!() };
         assert_eq!(text, "## Notes\n- x <!-- wake 1 - y -->\n");
     }
 
@@ -395,13 +325,7 @@ mod tests {
     #[test]
     fn second_topics_and_loose_facts_are_told() {
         let (facts, problems) = Facts::parse("- loose\n\n## A\n## a\n```\n- no\n```\n");
-        assert_eq!(
-            facts
-                .iter()
-                .map(|(topic, fact)| (topic, fact.text.as_str()))
-                .collect::<Vec<_>>(),
-            [("", "loose")]
-        );
+        assert_eq!(facts.iter().map(|(topic, fact)| (topic, fact.text.as_str())).collect::<Vec<_>>(), [("", "loose")]);
         assert_eq!(problems.len(), 1);
         assert_snapshot!(problems[0], @"line 4: a second topic “a”; the first is in line 3, where new facts go");
     }

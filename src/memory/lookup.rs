@@ -28,46 +28,27 @@ pub(super) fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
         let own = words(name);
         !wanted_words.is_empty() && wanted_words.iter().all(|word| own.contains(word))
     };
-    let rules: [&dyn Fn(&str) -> bool; 3] = [
-        &|name| folded(name) == wanted,
-        &|name| folded(name).starts_with(&wanted),
-        &has_all_words,
-    ];
+    let rules: [&dyn Fn(&str) -> bool; 3] =
+        [&|name| folded(name) == wanted, &|name| folded(name).starts_with(&wanted), &has_all_words];
     for rule in rules {
-        let found: Vec<usize> = names
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| rule(name))
-            .map(|(at, _)| at)
-            .collect();
+        let found: Vec<usize> = names.iter().enumerate().filter(|(_, name)| rule(name)).map(|(at, _)| at).collect();
         match found.as_slice() {
             [] => {}
             [only] => return Ok(*only),
             many => {
                 let candidates = many.iter().filter_map(|at| names.get(*at)).take(MAX_CANDIDATES);
-                return Err(Miss::Ambiguous {
-                    candidates: candidates.map(|name| (*name).to_owned()).collect(),
-                });
+                return Err(Miss::Ambiguous { candidates: candidates.map(|name| (*name).to_owned()).collect() });
             }
         }
     }
-    Err(Miss::NotFound {
-        similar: similar(&wanted_words, names),
-    })
+    Err(Miss::NotFound { similar: similar(&wanted_words, names) })
 }
 
 fn similar(wanted: &[String], names: &[&str]) -> Vec<String> {
     let shared = |name: &str| words(name).iter().filter(|word| wanted.contains(word)).count();
-    let mut near: Vec<(usize, &str)> = names
-        .iter()
-        .map(|name| (shared(name), *name))
-        .filter(|(n, _)| *n > 0)
-        .collect();
+    let mut near: Vec<(usize, &str)> = names.iter().map(|name| (shared(name), *name)).filter(|(n, _)| *n > 0).collect();
     near.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
-    near.into_iter()
-        .take(MAX_SIMILAR)
-        .map(|(_, name)| name.to_owned())
-        .collect()
+    near.into_iter().take(MAX_SIMILAR).map(|(_, name)| name.to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -82,18 +63,14 @@ mod tests {
         assert_eq!(pick("WRITE", NAMES), Ok(2));
         assert_eq!(
             pick("tax report", NAMES),
-            Err(Miss::NotFound {
-                similar: vec!["Write the report".into(), "Report taxes".into()]
-            })
+            Err(Miss::NotFound { similar: vec!["Write the report".into(), "Report taxes".into()] })
         );
         assert_eq!(pick("back bob", NAMES), Ok(1));
     }
 
     #[test]
     fn more_than_one_is_named() {
-        let miss = Miss::Ambiguous {
-            candidates: vec!["Call Bob".into(), "Call Bob back".into()],
-        };
+        let miss = Miss::Ambiguous { candidates: vec!["Call Bob".into(), "Call Bob back".into()] };
         assert_eq!(pick("call", NAMES), Err(miss));
         assert_eq!(pick("  ", NAMES), Err(Miss::NotFound { similar: vec![] }));
         assert_eq!(pick("!?", &["Wow"]), Err(Miss::NotFound { similar: vec![] }));

@@ -50,38 +50,21 @@ pub struct Conflict {
 /// Merges what a person (`theirs_person`) and a wake (`ours`) made of the same `base`.
 pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merged {
     if base == theirs_person || theirs_person == ours {
-        return Merged {
-            text: ours.to_owned(),
-            conflicts: Vec::new(),
-        };
+        return Merged { text: ours.to_owned(), conflicts: Vec::new() };
     }
     if base == ours {
-        return Merged {
-            text: theirs_person.to_owned(),
-            conflicts: Vec::new(),
-        };
+        return Merged { text: theirs_person.to_owned(), conflicts: Vec::new() };
     }
     let ending = eol(theirs_person);
     let (base, ours) = (with_endings(base, ending), with_endings(ours, ending));
-    let mut merger = Merger {
-        kind,
-        eol: ending,
-        conflicts: Vec::new(),
-    };
+    let mut merger = Merger { kind, eol: ending, conflicts: Vec::new() };
     let text = merger.documents(&Pieces::of(&base), &Pieces::of(theirs_person), &Pieces::of(&ours));
-    Merged {
-        text,
-        conflicts: merger.conflicts,
-    }
+    Merged { text, conflicts: merger.conflicts }
 }
 
 /// The text with the line endings of the person's, so that a change of endings alone is no change.
 fn with_endings(text: &str, ending: &str) -> String {
-    if eol(text) == ending {
-        text.to_owned()
-    } else {
-        text.replace("\r\n", "\n").replace('\n', ending)
-    }
+    if eol(text) == ending { text.to_owned() } else { text.replace("\r\n", "\n").replace('\n', ending) }
 }
 
 /// What came of merging one section: its text, and units of our side that didn't prevail.
@@ -109,41 +92,23 @@ impl Merger {
                 (Some(was), None) => self.deleted_by_us(was, piece),
                 (None, None) => piece.text.to_owned(),
             };
-            out.push(Placed {
-                piece,
-                text,
-                foreign: false,
-            });
+            out.push(Placed { piece, text, foreign: false });
         }
-        for (at, piece) in ours
-            .list
-            .iter()
-            .enumerate()
-            .filter(|(_, piece)| person.get(&piece.name).is_none())
-        {
+        for (at, piece) in ours.list.iter().enumerate().filter(|(_, piece)| person.get(&piece.name).is_none()) {
             let text = match base.get(&piece.name) {
                 None => piece.text.to_owned(),
                 Some(was) => self.deleted_by_person(was, piece),
             };
             let place = self.place(&out, ours.list.get(..at).unwrap_or_default(), piece.date);
-            out.insert(
-                place,
-                Placed {
-                    piece,
-                    text,
-                    foreign: true,
-                },
-            );
+            out.insert(place, Placed { piece, text, foreign: true });
         }
         self.join(&out)
     }
 
     /// Where a part that only our side has goes: a day by its date, anything else after what it followed.
     fn place(&self, out: &[Placed<'_, '_>], before: &[Piece<'_>], date: Option<NaiveDate>) -> usize {
-        let is_later = |date: NaiveDate| {
-            out.iter()
-                .position(|placed| placed.piece.date.is_some_and(|other| other > date))
-        };
+        let is_later =
+            |date: NaiveDate| out.iter().position(|placed| placed.piece.date.is_some_and(|other| other > date));
         if self.kind == DocKind::Log && date.is_some() {
             return date.and_then(is_later).unwrap_or(out.len());
         }
@@ -158,11 +123,7 @@ impl Merger {
         for placed in parts.iter().filter(|placed| !placed.text.is_empty()) {
             if let Some(last) = last {
                 let care = placed.foreign || last.foreign || !ends_line(&text);
-                text.push_str(&if care {
-                    bridge(&last.text, self.eol, Spacing::BlankLine)
-                } else {
-                    String::new()
-                });
+                text.push_str(&if care { bridge(&last.text, self.eol, Spacing::BlankLine) } else { String::new() });
             }
             text.push_str(&placed.text);
             last = Some(placed);
@@ -180,11 +141,7 @@ impl Merger {
         if base.is_some() && all_same(was, theirs) {
             return self.ended(mine.concat()) + &blank_end(person);
         }
-        let all = Meeting {
-            base: was,
-            person: theirs,
-            ours: mine,
-        };
+        let all = Meeting { base: was, person: theirs, ours: mine };
         let (text, quoted) = match self.kind {
             DocKind::Log if person.date.is_some() => (self.day(all), Vec::new()),
             DocKind::Tasks if person.name.0 == 2 => self.task(base, person, ours),
@@ -195,10 +152,7 @@ impl Merger {
             let other: String = quoted.iter().map(|unit| self.ended((*unit).to_owned())).collect();
             let quote = self.quote(BOTH_CHANGED, &other);
             text = Document::split(&text).append(&quote);
-            self.conflicts.push(Conflict {
-                section: person.title.to_owned(),
-                other,
-            });
+            self.conflicts.push(Conflict { section: person.title.to_owned(), other });
         }
         text + &blank_end(person)
     }
@@ -212,11 +166,7 @@ impl Merger {
         if self.kind != DocKind::Log || person.date.is_none() {
             return person.text.to_owned();
         }
-        let day = self.day(Meeting {
-            base: was,
-            person: theirs,
-            ours: &[],
-        });
+        let day = self.day(Meeting { base: was, person: theirs, ours: &[] });
         if day.is_empty() { day } else { day + &blank_end(person) }
     }
 
@@ -227,16 +177,9 @@ impl Merger {
             return String::new();
         }
         if self.kind == DocKind::Log && ours.date.is_some() {
-            return self.day(Meeting {
-                base: was,
-                person: &[],
-                ours: mine,
-            });
+            return self.day(Meeting { base: was, person: &[], ours: mine });
         }
-        self.conflicts.push(Conflict {
-            section: ours.title.to_owned(),
-            other: ours.text.to_owned(),
-        });
+        self.conflicts.push(Conflict { section: ours.title.to_owned(), other: ours.text.to_owned() });
         self.quote(DELETED_HERE, &mine.concat())
     }
 

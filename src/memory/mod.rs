@@ -35,14 +35,7 @@ pub const ACTIVE: &str = "memory/project-memory/active.md";
 /// The tasks that wait.
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// The documents that every wake reads, in the order in which the mind is shown them.
-pub const DOCUMENTS: [&str; 6] = [
-    CONTEXT,
-    ACTIVE,
-    BACKLOG,
-    WORKING_MEMORY,
-    SEMANTIC_MEMORY,
-    EPISODIC_MEMORY,
-];
+pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
 pub const SMALL_FILE_BYTES: usize = 512;
@@ -58,10 +51,7 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(line: usize, what: impl Into<String>) -> Self {
-        Self {
-            line,
-            what: what.into(),
-        }
+        Self { line, what: what.into() }
     }
 }
 
@@ -138,37 +128,22 @@ mod large {
     #[test]
     fn ten_thousand_lines_are_read_edited_merged_and_searched() {
         let day = NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
-        let tasks: String = (0..3_334)
-            .map(|n| format!("## Task {n}\n- status: active\n\n"))
-            .collect();
+        let tasks: String = (0..3_334).map(|n| format!("## Task {n}\n- status: active\n\n")).collect();
         let list = tasks::TaskList::parse(&tasks).0;
         let ours = list.touch("Task 3333", day).unwrap();
         let person = list.set("Task 0", "status", Some("done")).unwrap();
         let merged = merge::merge(DocKind::Tasks, &tasks, &person, &ours);
-        assert_eq!(
-            (merged.conflicts.len(), merged.text.len()),
-            (0, tasks.len() + "- touched: 2026-11-21\n".len() - 2)
-        );
+        assert_eq!((merged.conflicts.len(), merged.text.len()), (0, tasks.len() + "- touched: 2026-11-21\n".len() - 2));
 
         let facts: String = (0..10_000).map(|n| format!("- fact {n}\n")).collect();
         let facts = format!("## Notes\n{facts}");
-        let facts::Added::New { text: ours, .. } = facts::add(&facts, None, "new", "wake 1").unwrap() else {
-            panic!()
-        };
+        let facts::Added::New { text: ours, .. } = facts::add(&facts, None, "new", "wake 1").unwrap() else { panic!() };
         let ours = facts::forget(&ours, "fact 5000").unwrap().text;
         let person = facts.replace("- fact 0\n", "").replace("- fact 9999\n", "");
         let merged = merge::merge(DocKind::Facts, &facts, &person, &ours);
-        assert_eq!(
-            (
-                merged.conflicts.len(),
-                facts::Facts::parse(&merged.text).0.iter().count()
-            ),
-            (0, 9_998)
-        );
+        assert_eq!((merged.conflicts.len(), facts::Facts::parse(&merged.text).0.iter().count()), (0, 9_998));
 
-        let log: String = (0..10_000)
-            .map(|n| format!("- 10:00 did {n} <!-- wake {n} -->\n"))
-            .collect();
+        let log: String = (0..10_000).map(|n| format!("- 10:00 did {n} <!-- wake {n} -->\n")).collect();
         let log = format!("## 2026-11-20\n{log}");
         let ours = episodic::append(&log, day, NaiveTime::MIN, &["x"], "1");
         let person = episodic::append(&log, day, NaiveTime::MIN, &["y"], "2");
@@ -232,10 +207,7 @@ pub(crate) mod strategies {
 
     /// Up to 24 lines with mixed line endings, or any string at all.
     pub(crate) fn document() -> impl Strategy<Value = String> {
-        let line = (
-            proptest::sample::select(LINES),
-            proptest::sample::select(&["\n", "\n", "\n", "\r\n", ""][..]),
-        );
+        let line = (proptest::sample::select(LINES), proptest::sample::select(&["\n", "\n", "\n", "\r\n", ""][..]));
         let lines = proptest::collection::vec(line, 0..24)
             .prop_map(|lines| lines.into_iter().map(|(text, eol)| format!("{text}{eol}")).collect());
         prop_oneof![4 => lines, 1 => any::<String>()]

@@ -45,10 +45,7 @@ pub struct Hit {
 /// The words of a query that carry its meaning, without repetition.
 pub fn content_words(query: &str) -> Vec<String> {
     let mut seen = HashSet::new();
-    words(query)
-        .into_iter()
-        .filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone()))
-        .collect()
+    words(query).into_iter().filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone())).collect()
 }
 
 /// The lines of `(path, text)` documents that share the most distinct words with the query, at most `limit`. Between
@@ -86,33 +83,19 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
     if wanted.is_empty() {
         return None;
     }
-    let needed = if wanted.len() <= 2 {
-        wanted.len()
-    } else {
-        wanted.len() - 1
-    };
+    let needed = if wanted.len() <= 2 { wanted.len() } else { wanted.len() - 1 };
     let mut found: Vec<(usize, Hit)> = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
         each_line(path, text, |hit, is_item| {
             let own: BTreeSet<String> = words(&hit.text).into_iter().collect();
             let topic: BTreeSet<String> = words(&hit.heading).into_iter().collect();
-            let matched = wanted
-                .iter()
-                .filter(|word| own.contains(*word) || topic.contains(*word))
-                .count();
+            let matched = wanted.iter().filter(|word| own.contains(*word) || topic.contains(*word)).count();
             let by_itself = wanted.iter().any(|word| own.contains(word));
             found.extend((is_item && by_itself && matched >= needed).then_some((matched, hit)));
         });
     }
     let best = found.iter().map(|(matched, _)| *matched).max()?;
-    Some(
-        found
-            .into_iter()
-            .filter(|(matched, _)| *matched == best)
-            .map(|(_, hit)| hit)
-            .take(MAX_QUOTES)
-            .collect(),
-    )
+    Some(found.into_iter().filter(|(matched, _)| *matched == best).map(|(_, hit)| hit).take(MAX_QUOTES).collect())
 }
 
 /// Hands over each line that isn't blank, a comment or a heading of a part, and whether it belongs to a bullet item. In
@@ -142,10 +125,7 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
         }
         plain(at, part.range.end, false);
         for item in part.items.iter().filter(|_| whole_items) {
-            take(
-                hit(path, part, document.line_of(item.start), document.slice(item)),
-                true,
-            );
+            take(hit(path, part, document.line_of(item.start), document.slice(item)), true);
         }
     }
 }
@@ -160,13 +140,7 @@ fn hit(path: &str, part: &Part, line: usize, raw: &str) -> Hit {
     }
     let joined = shown.join(" ");
     let text = joined.trim().trim_start_matches(['-', '*', '+']).trim();
-    Hit {
-        path: path.to_owned(),
-        line,
-        text: text.to_owned(),
-        heading: part.title.clone(),
-        date,
-    }
+    Hit { path: path.to_owned(), line, text: text.to_owned(), heading: part.title.clone(), date }
 }
 
 #[cfg(test)]
@@ -181,19 +155,11 @@ mod tests {
         "## 2026-11-20\n- 09:00 told Anna of tea\n\n## 2026-11-21\n- 10:00 told Bob of tea\n- 11:00 told Anna of tea\n";
 
     fn docs() -> [(&'static str, &'static str); 3] {
-        [
-            (SEMANTIC_MEMORY, FACTS),
-            (EPISODIC_MEMORY, LOG),
-            (ACTIVE, "## Buy teas\n- why: Bob\n\ngreen ones\n"),
-        ]
+        [(SEMANTIC_MEMORY, FACTS), (EPISODIC_MEMORY, LOG), (ACTIVE, "## Buy teas\n- why: Bob\n\ngreen ones\n")]
     }
 
     fn quoted(question: &str) -> Vec<String> {
-        quote(&docs(), question)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|hit| hit.text)
-            .collect()
+        quote(&docs(), question).unwrap_or_default().into_iter().map(|hit| hit.text).collect()
     }
 
     #[test]
@@ -225,10 +191,8 @@ mod tests {
     #[test]
     fn the_most_words_win_and_the_log_is_newest_first() {
         let hits = search(&docs(), "What teas does Bob like?", 9);
-        let shown: Vec<String> = hits
-            .iter()
-            .map(|hit| format!("{}:{} [{}] {}", hit.path, hit.line, hit.heading, hit.text))
-            .collect();
+        let shown: Vec<String> =
+            hits.iter().map(|hit| format!("{}:{} [{}] {}", hit.path, hit.line, hit.heading, hit.text)).collect();
         insta::assert_snapshot!(shown.join("\n"), @r"
         memory/agent-memory/semantic-memory.md:3 [People] Bob likes green tea
         memory/agent-memory/episodic-memory.md:5 [2026-11-21] 10:00 told Bob of tea
@@ -246,14 +210,9 @@ mod tests {
         assert_eq!(quoted("When is Anna's birthday?"), ["Anna’s birthday is 3 May"]);
         assert_eq!(quoted("what is the plate of my car"), ["plate is B-XY 12"]);
         assert_eq!(quoted("which green tea does Bob prefer"), ["Bob likes green tea"]);
-        for no_answer in [
-            "What is it?",
-            "Who is Bob's boss?",
-            "birthday",
-            "what about Anna and her car?",
-            "?",
-            "people",
-        ] {
+        for no_answer in
+            ["What is it?", "Who is Bob's boss?", "birthday", "what about Anna and her car?", "?", "people"]
+        {
             if no_answer == "birthday" {
                 assert_eq!(quoted(no_answer).len(), 1);
             } else {

@@ -51,13 +51,7 @@ impl<'a> Document<'a> {
             line_starts.push(at);
             at += line.len();
         }
-        let mut document = Self {
-            text,
-            parts: Vec::new(),
-            line_starts,
-            underlined: Vec::new(),
-            comments: Vec::new(),
-        };
+        let mut document = Self { text, parts: Vec::new(), line_starts, underlined: Vec::new(), comments: Vec::new() };
         document.parts.push(Part {
             level: 0,
             title: String::new(),
@@ -96,17 +90,14 @@ impl<'a> Document<'a> {
     fn comment(&mut self, block: &Range<usize>) {
         let text = slice(self.text, block.clone());
         if let (true, Some(end)) = (text.trim_start().starts_with("<!--"), text.find("-->")) {
-            self.comments
-                .push(self.line_start(block.start)..block.start + end + "-->".len());
+            self.comments.push(self.line_start(block.start)..block.start + end + "-->".len());
         }
     }
 
     /// Whether all of a line, given by its bytes, stands in a comment: explanations for the one who edits the file.
     pub(super) fn is_comment(&self, line: &Range<usize>) -> bool {
         let end = line.start + slice(self.text, line.clone()).trim_end().len();
-        self.comments
-            .iter()
-            .any(|comment| comment.start <= line.start && end <= comment.end)
+        self.comments.iter().any(|comment| comment.start <= line.start && end <= comment.end)
     }
 
     fn heading(&mut self, level: HeadingLevel, at: usize) {
@@ -130,14 +121,7 @@ impl<'a> Document<'a> {
         }
         previous.range.end = start;
         let range = start..self.text.len();
-        self.parts.push(Part {
-            level,
-            title,
-            line,
-            range,
-            body_start: end,
-            items: Vec::new(),
-        });
+        self.parts.push(Part { level, title, line, range, body_start: end, items: Vec::new() });
     }
 
     fn item(&mut self, range: &Range<usize>) {
@@ -179,23 +163,17 @@ impl<'a> Document<'a> {
     /// never closed and so hides what follows.
     pub fn problems(&self) -> Vec<Problem> {
         let untitled = self.sections().filter(|part| part.title.is_empty());
-        let mut problems: Vec<Problem> = untitled
-            .map(|part| Problem::new(part.line, "this heading has no title"))
-            .collect();
+        let mut problems: Vec<Problem> =
+            untitled.map(|part| Problem::new(part.line, "this heading has no title")).collect();
         problems.extend(self.underlined.iter().map(|line| {
-            Problem::new(
-                *line,
-                "an underlined heading is read as plain text; write it as `## Title` to open a section",
-            )
+            Problem::new(*line, "an underlined heading is read as plain text; write it as `## Title` to open a section")
         }));
         if let Some(last) = self.parts.last()
             && let Some((at, what)) = never_closed(self.slice(&last.range))
         {
             let line = self.line_of(last.range.start + at);
-            problems.push(Problem::new(
-                line,
-                format!("{what} is opened here and never closed; all below it is hidden"),
-            ));
+            problems
+                .push(Problem::new(line, format!("{what} is opened here and never closed; all below it is hidden")));
         }
         problems.sort_by_key(|problem| problem.line);
         problems
@@ -230,29 +208,20 @@ impl<'a> Document<'a> {
         let new = splice(self.text, range.clone(), with);
         let end = range.start + with.len();
         let followers = |document: &Document<'_>, from| {
-            document
-                .parts
-                .iter()
-                .filter(|part| part.level > 0 && part.range.start >= from)
-                .count()
+            document.parts.iter().filter(|part| part.level > 0 && part.range.start >= from).count()
         };
         let after = slice(&new, end..new.len());
         let next = lines(after).find(|line| !is_blank(line)).unwrap_or_default();
         let slips = (range.is_empty() && next.starts_with([' ', '\t']))
             || followers(&Document::split(&new), end) < followers(self, range.end);
-        if slips {
-            splice(&new, end..end, &format!("<!-- -->{}", eol(self.text)))
-        } else {
-            new
-        }
+        if slips { splice(&new, end..end, &format!("<!-- -->{}", eol(self.text))) } else { new }
     }
 
     /// The text with a block added at its end, after a blank line.
     pub fn append(&self, block: &str) -> String {
-        self.parts.last().map_or_else(
-            || block.to_owned(),
-            |last| self.insert(last, self.text.len(), block, Spacing::BlankLine),
-        )
+        self.parts
+            .last()
+            .map_or_else(|| block.to_owned(), |last| self.insert(last, self.text.len(), block, Spacing::BlankLine))
     }
 }
 
@@ -275,30 +244,18 @@ pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
     let title = rest.trim();
     let unmarked = title.trim_end_matches('#');
     let closed = unmarked.is_empty() || unmarked.ends_with([' ', '\t']);
-    Some(if closed {
-        unmarked.trim_end().to_owned()
-    } else {
-        title.to_owned()
-    })
+    Some(if closed { unmarked.trim_end().to_owned() } else { title.to_owned() })
 }
 
 /// The length of the byte order mark at the very start of a text, if it has one.
 fn mark_length(text: &str) -> usize {
-    if text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    }
+    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
 
 /// The length of a byte order mark and a `---` front matter at the very start. Lines between two rules are front
 /// matter only while no section stands among them.
 fn front_matter_length(text: &str) -> usize {
-    let mark = if text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    };
+    let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut length = mark;
     for (number, line) in lines(slice(text, mark..text.len())).enumerate() {
         length += line.len();
@@ -329,16 +286,8 @@ pub(super) fn bridge(before: &str, eol: &str, spacing: Spacing) -> String {
     let lead = if ends_line(before) { "" } else { eol };
     let before = slice(before, front_matter_length(before)..before.len());
     let blank_above = before.is_empty() || (lead.is_empty() && lines(before).last().is_some_and(is_blank));
-    let wanted = if spacing == Spacing::BlankLine && !blank_above {
-        eol
-    } else {
-        ""
-    };
-    let plain = [
-        format!("{lead}{wanted}"),
-        format!("{lead}{eol}"),
-        format!("{lead}{eol}{eol}"),
-    ];
+    let wanted = if spacing == Spacing::BlankLine && !blank_above { eol } else { "" };
+    let plain = [format!("{lead}{wanted}"), format!("{lead}{eol}"), format!("{lead}{eol}{eol}")];
     let closing = || closer(before).map(|mark| format!("{lead}{mark}{eol}{wanted}"));
     let found = plain.iter().find(|bridge| opens_section(before, bridge)).cloned();
     found.or_else(closing).unwrap_or_else(|| plain.concat())
@@ -350,14 +299,8 @@ fn closer(part: &str) -> Option<String> {
         return None;
     }
     let fence = open_fence(part).map(|(_, fence)| fence);
-    let marks = fence
-        .as_deref()
-        .into_iter()
-        .chain(HTML_CLOSERS.iter().map(|(mark, _)| *mark));
-    marks
-        .into_iter()
-        .find(|mark| opens_section(part, &format!("\n{mark}\n\n")))
-        .map(str::to_owned)
+    let marks = fence.as_deref().into_iter().chain(HTML_CLOSERS.iter().map(|(mark, _)| *mark));
+    marks.into_iter().find(|mark| opens_section(part, &format!("\n{mark}\n\n"))).map(str::to_owned)
 }
 
 /// The block that is still open at the end of a part: where it begins and what it is.
@@ -370,10 +313,7 @@ fn never_closed(part: &str) -> Option<(usize, &'static str)> {
     {
         return Some((skipped + at, "a code block"));
     }
-    let name = HTML_CLOSERS
-        .iter()
-        .find(|(mark, _)| *mark == closer)
-        .map_or("a block", |(_, name)| *name);
+    let name = HTML_CLOSERS.iter().find(|(mark, _)| *mark == closer).map_or("a block", |(_, name)| *name);
     let mut depth = 0_usize;
     let mut start = 0;
     for (event, range) in Parser::new(part).into_offset_iter() {
@@ -389,12 +329,10 @@ fn never_closed(part: &str) -> Option<(usize, &'static str)> {
 
 /// Where the last fenced code block of a part begins, and its fence.
 fn open_fence(part: &str) -> Option<(usize, String)> {
-    let fences = Parser::new(part)
-        .into_offset_iter()
-        .filter_map(|(event, range)| match event {
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Some(range.start),
-            _ => None,
-        });
+    let fences = Parser::new(part).into_offset_iter().filter_map(|(event, range)| match event {
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => Some(range.start),
+        _ => None,
+    });
     let at = fences.last()?;
     let rest = slice(part, at..part.len()).trim_start_matches(' ');
     let mark = rest.chars().next()?;
@@ -474,9 +412,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_lines_are_split() {
-        let text: String = (0..2_500)
-            .map(|n| format!("## Task {n}\n- status: active\n- next: x\n\n"))
-            .collect();
+        let text: String = (0..2_500).map(|n| format!("## Task {n}\n- status: active\n- next: x\n\n")).collect();
         let document = Document::split(&text);
         assert_eq!(document.sections().count(), 2_500);
         assert_eq!(document.parts.last().map(|part| part.line), Some(9_997));

@@ -43,21 +43,12 @@ impl Skill {
             let what = format!("the description has {length} characters; at most {MAX_DESCRIPTION_CHARS} are allowed");
             return Err(Problem::new(description.line, what));
         }
-        Ok(Self {
-            name: name.value.clone(),
-            description: described,
-            body: body.to_owned(),
-        })
+        Ok(Self { name: name.value.clone(), description: described, body: body.to_owned() })
     }
 
     /// The format wants a skill's folder to have its name; a problem if it hasn't.
     pub fn check_folder(&self, folder: &str) -> Option<Problem> {
-        let what = || {
-            format!(
-                "the skill is called `{}`, but its folder `{folder}`; give both one name",
-                self.name
-            )
-        };
+        let what = || format!("the skill is called `{}`, but its folder `{folder}`; give both one name", self.name);
         (self.name != folder).then(|| Problem::new(1, what()))
     }
 }
@@ -66,13 +57,9 @@ impl Skill {
 fn check_name(name: &str) -> Result<(), String> {
     let length = name.chars().count();
     if length > MAX_NAME_CHARS {
-        return Err(format!(
-            "the name has {length} characters; at most {MAX_NAME_CHARS} are allowed"
-        ));
+        return Err(format!("the name has {length} characters; at most {MAX_NAME_CHARS} are allowed"));
     }
-    let allowed = name
-        .chars()
-        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let allowed = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if !allowed || name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         return Err(format!(
             "`{name}` can't be a name: use lower-case letters, digits and single hyphens between them"
@@ -101,10 +88,7 @@ fn required<'a>(fields: &'a [Field], key: &str) -> Result<&'a Field, Problem> {
 fn front_matter(text: &str) -> Result<(Vec<&str>, &str), Problem> {
     let mut all = lines(text);
     if all.next().map(str::trim_end) != Some("---") {
-        return Err(Problem::new(
-            1,
-            "a skill begins with a line `---`, then `name:` and `description:`, then `---`",
-        ));
+        return Err(Problem::new(1, "a skill begins with a line `---`, then `name:` and `description:`, then `---`"));
     }
     let mut front = Vec::new();
     let mut length = lines(text).next().map_or(0, str::len);
@@ -115,10 +99,7 @@ fn front_matter(text: &str) -> Result<(Vec<&str>, &str), Problem> {
         }
         front.push(line.trim_end_matches(['\n', '\r']));
     }
-    Err(Problem::new(
-        1,
-        "the front matter isn't closed: a line `---` is missing after it",
-    ))
+    Err(Problem::new(1, "the front matter isn't closed: a line `---` is missing after it"))
 }
 
 /// The top-level keys of a front matter, each with the value of its own line and the indented lines under it.
@@ -132,19 +113,10 @@ fn fields(front: &[&str]) -> Result<Vec<Field>, Problem> {
         if is_blank(first) || first.trim_start().starts_with('#') {
             continue;
         }
-        let Some((key, value)) = first
-            .split_once(':')
-            .filter(|(key, _)| !key.starts_with([' ', '\t', '-']))
-        else {
-            return Err(Problem::new(
-                line,
-                format!("`{}` isn't of the form `key: value`", first.trim()),
-            ));
+        let Some((key, value)) = first.split_once(':').filter(|(key, _)| !key.starts_with([' ', '\t', '-'])) else {
+            return Err(Problem::new(line, format!("`{}` isn't of the form `key: value`", first.trim())));
         };
-        let under = rest
-            .iter()
-            .take_while(|line| is_blank(line) || line.starts_with([' ', '\t']))
-            .count();
+        let under = rest.iter().take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])).count();
         let (block, after) = rest.split_at_checked(under).unwrap_or((rest, &[]));
         rest = after;
         let key = key.trim().to_owned();
@@ -166,9 +138,7 @@ fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
         let shown: Vec<&str> = block.iter().map(|line| line.trim()).collect();
         return Ok(shown.join(joint).trim().to_owned());
     }
-    let whole = std::iter::once(first)
-        .chain(block.iter().map(|line| line.trim()))
-        .filter(|line| !line.is_empty());
+    let whole = std::iter::once(first).chain(block.iter().map(|line| line.trim())).filter(|line| !line.is_empty());
     let whole = whole.collect::<Vec<_>>().join(" ");
     match whole.chars().next() {
         Some('"') => double_quoted(&whole),
@@ -176,11 +146,7 @@ fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
         Some(mark @ ('[' | '{' | '&' | '*' | '!' | '%' | '@' | '`')) => {
             Err(format!("a value that begins with {mark} must be in quotes"))
         }
-        _ => Ok(whole
-            .split_once(" #")
-            .map_or(whole.as_str(), |(value, _)| value)
-            .trim_end()
-            .to_owned()),
+        _ => Ok(whole.split_once(" #").map_or(whole.as_str(), |(value, _)| value).trim_end().to_owned()),
     }
 }
 
@@ -288,10 +254,7 @@ mod tests {
         assert_snapshot!(problem("name: a\ndescription: [x]"), @"line 3: `description`: a value that begins with [ must be in quotes");
         assert_snapshot!(problem(&format!("name: a\ndescription: {}", "x".repeat(1_025))), @"line 3: the description has 1025 characters; at most 1024 are allowed");
         for name in ["A", "a_b", "-a", "a-", "a--b", "ä", "a b", &"a".repeat(65)] {
-            assert!(
-                problem(&format!("name: {name}\ndescription: x")).contains("name"),
-                "{name}"
-            );
+            assert!(problem(&format!("name: {name}\ndescription: x")).contains("name"), "{name}");
         }
         assert!(read(&format!("name: {}\ndescription: {}", "a".repeat(64), "x".repeat(1_024))).is_ok());
     }

@@ -70,11 +70,7 @@ pub enum TaskError {
 }
 
 fn list(lead: &str, names: &[String]) -> String {
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!("{lead}“{}”", names.join("”, “"))
-    }
+    if names.is_empty() { String::new() } else { format!("{lead}“{}”", names.join("”, “")) }
 }
 
 /// The tasks of one document.
@@ -176,13 +172,7 @@ impl TaskList {
             tasks.push(task);
         }
         problems.sort_by_key(|problem| problem.line);
-        (
-            Self {
-                text: text.to_owned(),
-                tasks,
-            },
-            problems,
-        )
+        (Self { text: text.to_owned(), tasks }, problems)
     }
 
     /// The document's text, as it was read.
@@ -204,19 +194,10 @@ impl TaskList {
         let titles: Vec<&str> = self.tasks.iter().map(|task| task.title.as_str()).collect();
         let query_text = || one_line(query, MAX_TITLE_CHARS);
         let at = pick(query, &titles).map_err(|miss| match miss {
-            Miss::NotFound { similar } => TaskError::NotFound {
-                query: query_text(),
-                similar,
-            },
-            Miss::Ambiguous { candidates } => TaskError::Ambiguous {
-                query: query_text(),
-                candidates,
-            },
+            Miss::NotFound { similar } => TaskError::NotFound { query: query_text(), similar },
+            Miss::Ambiguous { candidates } => TaskError::Ambiguous { query: query_text(), candidates },
         })?;
-        self.tasks.get(at).ok_or_else(|| TaskError::NotFound {
-            query: query_text(),
-            similar: Vec::new(),
-        })
+        self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
     }
 
     /// For `active.md`: whether one more task fits under [`MAX_ACTIVE_TASKS`]. Ask before adding or moving one there.
@@ -224,11 +205,7 @@ impl TaskList {
     /// # Errors
     /// [`TaskError::Full`].
     pub fn check_room(&self) -> Result<(), TaskError> {
-        if self.open_count() < MAX_ACTIVE_TASKS {
-            Ok(())
-        } else {
-            Err(TaskError::Full)
-        }
+        if self.open_count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
     }
 
     /// For `active.md`: what is wrong there though it would be fine in the backlog: too many tasks at once, and open
@@ -237,10 +214,7 @@ impl TaskList {
         let mut problems = Vec::new();
         let open = || self.tasks.iter().filter(|task| !task.is_done());
         if let Some(eighth) = open().nth(MAX_ACTIVE_TASKS) {
-            let what = format!(
-                "{} tasks are active; at most {MAX_ACTIVE_TASKS} should be",
-                self.open_count()
-            );
+            let what = format!("{} tasks are active; at most {MAX_ACTIVE_TASKS} should be", self.open_count());
             problems.push(Problem::new(eighth.line, what));
         }
         for task in open().filter(|task| task.get("touched").is_none()) {
@@ -295,9 +269,7 @@ impl TaskList {
     pub fn set(&self, query: &str, key: &str, value: Option<&str>) -> Result<String, TaskError> {
         let task = self.find(query)?;
         if !is_key(key) {
-            return Err(TaskError::BadKey {
-                key: one_line(key, MAX_KEY_CHARS),
-            });
+            return Err(TaskError::BadKey { key: one_line(key, MAX_KEY_CHARS) });
         }
         Ok(match (task.key(key), value) {
             (None, None) => self.text.clone(),
@@ -327,11 +299,7 @@ impl TaskList {
 
     fn add_key(&self, task: &Task, key: &str, value: &str) -> String {
         let eol = eol(&self.text);
-        let lead = if ends_line(slice(&self.text, 0..task.keys_end)) {
-            ""
-        } else {
-            eol
-        };
+        let lead = if ends_line(slice(&self.text, 0..task.keys_end)) { "" } else { eol };
         let line = format!("{lead}{}{eol}", key_line(key, value).trim_end());
         Document::split(&self.text).splice(task.keys_end..task.keys_end, &line)
     }
@@ -352,11 +320,7 @@ impl TaskList {
     /// [`TaskError::Exists`] when a task of the same title is there.
     pub fn put(&self, block: &str) -> Result<String, TaskError> {
         let document = Document::split(block);
-        let title = document
-            .sections()
-            .next()
-            .map(|part| part.title.clone())
-            .ok_or(TaskError::NoTitle)?;
+        let title = document.sections().next().map(|part| part.title.clone()).ok_or(TaskError::NoTitle)?;
         if self.tasks.iter().any(|task| folded(&task.title) == folded(&title)) {
             return Err(TaskError::Exists { title });
         }
@@ -374,11 +338,7 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
     while let Some(read) = hash_title(&format!("## {title}"), 2).filter(|read| *read != title) {
         title = read;
     }
-    if title.chars().any(char::is_alphanumeric) {
-        Ok(title)
-    } else {
-        Err(TaskError::NoTitle)
-    }
+    if title.chars().any(char::is_alphanumeric) { Ok(title) } else { Err(TaskError::NoTitle) }
 }
 
 /// The lines of a new task's free text, with a blank one before them: no line opens a section, the first is no key,
@@ -391,30 +351,17 @@ fn safe_body(body: &str) -> Vec<String> {
     }
     let mut safe = vec![String::new()];
     for line in lines(&body).map(str::trim_end) {
-        let line: String = line
-            .chars()
-            .map(|c| if c.is_control() && c != '\t' { ' ' } else { c })
-            .collect();
+        let line: String = line.chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect();
         let first = safe.len() == 1;
         let bare = line.trim();
         let heading = bare.starts_with('#') || bare.chars().all(|c| c == '-') || bare.chars().all(|c| c == '=');
-        safe.push(if first || heading {
-            escape_start(line.trim_start())
-        } else {
-            line
-        });
+        safe.push(if first || heading { escape_start(line.trim_start()) } else { line });
     }
     let joined = format!("## x\n{}\n", safe.join("\n"));
     let closed = Document::split(&joined).append("## x\n");
-    let bridge = closed
-        .strip_prefix(joined.as_str())
-        .and_then(|rest| rest.strip_suffix("## x\n"));
+    let bridge = closed.strip_prefix(joined.as_str()).and_then(|rest| rest.strip_suffix("## x\n"));
     safe.extend(
-        bridge
-            .into_iter()
-            .flat_map(lines)
-            .map(|line| line.trim_end().to_owned())
-            .filter(|line| !line.is_empty()),
+        bridge.into_iter().flat_map(lines).map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()),
     );
     safe
 }

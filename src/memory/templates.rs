@@ -5,38 +5,14 @@
 pub fn templates() -> Vec<(&'static str, &'static str)> {
     vec![
         ("claude.md", include_str!("../../claude.md")),
-        (
-            "memory/agent-memory/working-memory.md",
-            include_str!("../../memory/agent-memory/working-memory.md"),
-        ),
-        (
-            "memory/agent-memory/episodic-memory.md",
-            include_str!("../../memory/agent-memory/episodic-memory.md"),
-        ),
-        (
-            "memory/agent-memory/semantic-memory.md",
-            include_str!("../../memory/agent-memory/semantic-memory.md"),
-        ),
-        (
-            "memory/project-memory/context.md",
-            include_str!("../../memory/project-memory/context.md"),
-        ),
-        (
-            "memory/project-memory/active.md",
-            include_str!("../../memory/project-memory/active.md"),
-        ),
-        (
-            "memory/project-memory/backlog.md",
-            include_str!("../../memory/project-memory/backlog.md"),
-        ),
-        (
-            "skills/weekly-review/SKILL.md",
-            include_str!("../../skills/weekly-review/SKILL.md"),
-        ),
-        (
-            "skills/memory-consolidation/SKILL.md",
-            include_str!("../../skills/memory-consolidation/SKILL.md"),
-        ),
+        ("memory/agent-memory/working-memory.md", include_str!("../../memory/agent-memory/working-memory.md")),
+        ("memory/agent-memory/episodic-memory.md", include_str!("../../memory/agent-memory/episodic-memory.md")),
+        ("memory/agent-memory/semantic-memory.md", include_str!("../../memory/agent-memory/semantic-memory.md")),
+        ("memory/project-memory/context.md", include_str!("../../memory/project-memory/context.md")),
+        ("memory/project-memory/active.md", include_str!("../../memory/project-memory/active.md")),
+        ("memory/project-memory/backlog.md", include_str!("../../memory/project-memory/backlog.md")),
+        ("skills/weekly-review/SKILL.md", include_str!("../../skills/weekly-review/SKILL.md")),
+        ("skills/memory-consolidation/SKILL.md", include_str!("../../skills/memory-consolidation/SKILL.md")),
         ("skills/tdd/SKILL.md", include_str!("../../skills/tdd/SKILL.md")),
     ]
 }
@@ -64,24 +40,15 @@ mod tests {
             let (list, problems) = TaskList::parse(text(path));
             assert_eq!((list.tasks().len(), problems), (0, vec![]), "{path}");
         }
-        assert_eq!(
-            facts::Facts::parse(text(SEMANTIC_MEMORY)),
-            (facts::Facts::default(), vec![])
-        );
-        assert_eq!(
-            episodic::Log::parse(text(EPISODIC_MEMORY)),
-            (episodic::Log::default(), vec![])
-        );
+        assert_eq!(facts::Facts::parse(text(SEMANTIC_MEMORY)), (facts::Facts::default(), vec![]));
+        assert_eq!(episodic::Log::parse(text(EPISODIC_MEMORY)), (episodic::Log::default(), vec![]));
     }
 
     #[test]
     fn skills_are_valid_and_named_like_their_folders() {
         let mut seen = 0;
         for (path, text) in templates() {
-            let Some(folder) = path
-                .strip_prefix("skills/")
-                .and_then(|path| path.strip_suffix("/SKILL.md"))
-            else {
+            let Some(folder) = path.strip_prefix("skills/").and_then(|path| path.strip_suffix("/SKILL.md")) else {
                 continue;
             };
             let skill = Skill::parse(text).unwrap();

@@ -35,11 +35,7 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
 
 /// The line ending that a text uses, by its first one; `\n` where there is none.
 pub(super) fn eol(text: &str) -> &'static str {
-    if lines(text).next().is_some_and(|line| line.ends_with("\r\n")) {
-        "\r\n"
-    } else {
-        "\n"
-    }
+    if lines(text).next().is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" }
 }
 
 /// The text at a range. Ranges come from the parser and stand on character borders; any other gives nothing.
@@ -68,10 +64,7 @@ pub(super) fn is_blank(line: &str) -> bool {
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let joined = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
-    let safe = joined
-        .replace("<!--", "<! --")
-        .replace("-->", "-- >")
-        .replace("--!>", "--! >");
+    let safe = joined.replace("<!--", "<! --").replace("-->", "-- >").replace("--!>", "--! >");
     shorten(&safe, max)
 }
 
@@ -118,11 +111,7 @@ pub(super) fn escape_start(line: &str) -> String {
         '>' => true,
         _ => false,
     };
-    if opens {
-        format!("{number}\\{rest}")
-    } else {
-        line.to_owned()
-    }
+    if opens { format!("{number}\\{rest}") } else { line.to_owned() }
 }
 
 /// Cuts a trailing `<!-- … -->` off a line: the text before it, trimmed at its end, and the comment's inside.
@@ -138,10 +127,7 @@ pub(super) fn split_comment(line: &str) -> (&str, Option<&str>) {
 /// A text as it is compared: lower case, single spaces, no final stop, no backslash before a first mark.
 pub(super) fn folded(text: &str) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-    joined
-        .trim_start_matches('\\')
-        .trim_end_matches(['.', '!', ' '])
-        .to_owned()
+    joined.trim_start_matches('\\').trim_end_matches(['.', '!', ' ']).to_owned()
 }
 
 /// The words of a text: runs of letters and digits in lower case, without a possessive `'s` and a plural `-s`.
@@ -174,10 +160,7 @@ mod tests {
     #[test]
     fn lines_join_to_the_text_again() {
         let text = "a\nb\r\nc\rd\n\n\re";
-        assert_eq!(
-            lines(text).collect::<Vec<_>>(),
-            ["a\n", "b\r\n", "c\r", "d\n", "\n", "\r", "e"]
-        );
+        assert_eq!(lines(text).collect::<Vec<_>>(), ["a\n", "b\r\n", "c\r", "d\n", "\n", "\r", "e"]);
         assert_eq!(lines("").count(), 0);
     }
 
@@ -189,15 +172,7 @@ mod tests {
         assert_eq!(comment("wake 1-2 --> # <b>", 99), "<!-- wake 1-2 - # b -->");
         assert_eq!(escape_start("# x"), "\\# x");
         assert_eq!(escape_start("12. x"), "12\\. x");
-        for plain in [
-            "12 x",
-            "**Ana** likes tea",
-            "#tag",
-            "-5 °C",
-            "`code` first",
-            "<https://example.org>",
-            "",
-        ] {
+        for plain in ["12 x", "**Ana** likes tea", "#tag", "-5 °C", "`code` first", "<https://example.org>", ""] {
             assert_eq!(escape_start(plain), plain);
         }
         for opening in ["- x", "***", "---", "```", "<!-- x", "[a]: b", "> x", "1) x", "==="] {
@@ -217,10 +192,7 @@ mod tests {
 
     #[test]
     fn words_are_folded() {
-        assert_eq!(
-            words("Anna’s boxes, berries & tasks: don't!"),
-            ["anna", "boxe", "berry", "task", "dont"]
-        );
+        assert_eq!(words("Anna’s boxes, berries & tasks: don't!"), ["anna", "boxe", "berry", "task", "dont"]);
         assert_eq!(words("glass bus is"), ["glass", "bus", "is"]);
     }
 }

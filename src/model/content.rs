@@ -64,23 +64,14 @@ pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
         };
         let input = block.input.map_or_else(empty_object, RawValue::to_owned);
         let complete = whole && is_usable(&input);
-        calls.push(ToolCall {
-            id: id.into_owned(),
-            name: name.into_owned(),
-            input,
-            complete,
-        });
+        calls.push(ToolCall { id: id.into_owned(), name: name.into_owned(), input, complete });
     }
     calls
 }
 
 /// What the turn says: its text blocks, joined as they stand.
 pub fn text_of(content: &str) -> String {
-    blocks(content)
-        .into_iter()
-        .filter(|block| block.kind == "text")
-        .filter_map(|block| block.text)
-        .collect()
+    blocks(content).into_iter().filter(|block| block.kind == "text").filter_map(|block| block.text).collect()
 }
 
 /// The message that puts a turn back into its conversation, its content untouched. `None` if the turn was empty: an
@@ -93,21 +84,13 @@ pub fn assistant_message(content: &str) -> Option<String> {
 /// The blocks that can be read; one that can't be is neither text nor a call.
 fn blocks(content: &str) -> Vec<Block<'_>> {
     let raw: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
-    raw.into_iter()
-        .map(|block| serde_json::from_str(block.get()).unwrap_or_else(|_| Block::unreadable()))
-        .collect()
+    raw.into_iter().map(|block| serde_json::from_str(block.get()).unwrap_or_else(|_| Block::unreadable())).collect()
 }
 
 impl Block<'_> {
     /// Holds the place of a block that can't be read, so that the last block stays the last.
     fn unreadable() -> Self {
-        Self {
-            kind: Cow::Borrowed(""),
-            id: None,
-            name: None,
-            text: None,
-            input: None,
-        }
+        Self { kind: Cow::Borrowed(""), id: None, name: None, text: None, input: None }
     }
 }
 
@@ -137,10 +120,7 @@ mod tests {
     fn calls_are_found_by_type_and_their_arguments_keep_their_bytes() {
         let calls = tool_calls(TURN, &Stop::ToolUse);
         assert_eq!(
-            calls
-                .iter()
-                .map(|c| (c.id.as_str(), c.name.as_str()))
-                .collect::<Vec<_>>(),
+            calls.iter().map(|c| (c.id.as_str(), c.name.as_str())).collect::<Vec<_>>(),
             [("t1", "note"), ("t2", "reply")]
         );
         assert_eq!(calls[0].input.get(), r#"{"b": 1.50, "a":2}"#);

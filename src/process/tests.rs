@@ -7,10 +7,7 @@ fn sh(script: &str) -> Spec {
 #[test]
 fn output_and_exit_code_come_back() {
     let output = run(&sh("cat; echo out; echo err >&2; exit 3")).unwrap();
-    assert_eq!(
-        (output.stdout.as_slice(), output.stderr.as_slice()),
-        (&b"out\n"[..], &b"err\n"[..])
-    );
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
     assert_eq!(output.status.code(), Some(3));
     assert!(!output.truncated);
 }
@@ -18,10 +15,7 @@ fn output_and_exit_code_come_back() {
 #[test]
 fn a_missing_program_is_named() {
     let error = run(&Spec::new("no-such-program-here")).unwrap_err();
-    assert!(
-        matches!(&error, ProcessError::NotFound { program } if program == "no-such-program-here"),
-        "{error}"
-    );
+    assert!(matches!(&error, ProcessError::NotFound { program } if program == "no-such-program-here"), "{error}");
 }
 
 #[test]
@@ -34,16 +28,10 @@ fn output_beyond_the_bound_is_read_and_dropped() {
 #[test]
 fn a_time_out_kills_grandchildren_too() {
     let dir = tempfile::tempdir().unwrap();
-    let spec = sh("sleep 1000 & echo $! > pid; wait")
-        .dir(dir.path())
-        .timeout(Duration::from_millis(300));
+    let spec = sh("sleep 1000 & echo $! > pid; wait").dir(dir.path()).timeout(Duration::from_millis(300));
     let error = run(&spec).unwrap_err();
     assert!(matches!(error, ProcessError::TimedOut { .. }), "{error}");
-    let pid: u32 = std::fs::read_to_string(dir.path().join("pid"))
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap();
+    let pid: u32 = std::fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
     // A kill is delivered before the call returns, its effect may be seen a moment later.
     let dead = (0..500).any(|_| {
         thread::sleep(Duration::from_millis(10));
@@ -80,20 +68,8 @@ fn our_secrets_are_known_by_name_and_other_peoples_are_left() {
 fn a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else() {
     let me = Identity::current();
     assert!(me.is_alive() && !me.started.is_empty());
-    assert!(
-        !Identity {
-            started: "1".to_owned(),
-            ..me.clone()
-        }
-        .is_alive()
-    );
-    assert!(
-        !Identity {
-            boot_id: "another".to_owned(),
-            ..me.clone()
-        }
-        .is_alive()
-    );
+    assert!(!Identity { started: "1".to_owned(), ..me.clone() }.is_alive());
+    assert!(!Identity { boot_id: "another".to_owned(), ..me.clone() }.is_alive());
     let back: Identity = serde_json::from_str(&serde_json::to_string(&me).unwrap()).unwrap();
     assert_eq!(back, me);
 

@@ -150,12 +150,7 @@ impl Incoming {
 impl Store {
     /// Queues a message that was said on this machine; returns its row.
     pub fn say(&mut self, chat_id: i64, text: &str, now: DateTime<Utc>) -> Result<i64> {
-        let message = NewIncoming {
-            chat_id,
-            text: text.to_owned(),
-            kind: "text".to_owned(),
-            ..NewIncoming::default()
-        };
+        let message = NewIncoming { chat_id, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
         self.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
     }
 
@@ -193,11 +188,7 @@ impl Store {
     pub fn next_offset(&self, bot_id: i64) -> Result<Option<i64>> {
         let offset = self
             .conn
-            .query_row(
-                "SELECT next_offset FROM poll_state WHERE bot_id = ?1",
-                [bot_id],
-                |row| row.get(0),
-            )
+            .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
             .optional()?;
         Ok(offset)
     }
@@ -211,9 +202,7 @@ impl Store {
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut messages = statement
-            .query_map([], Incoming::read)?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut messages = statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
         messages.sort_unstable_by_key(|message| message.id);
         Ok(messages)
     }
@@ -225,9 +214,7 @@ impl Store {
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement
-            .query_map([], Incoming::read)?
-            .collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Lets a queued or given-up message be tried afresh. Says whether there is such a one.

@@ -46,10 +46,7 @@ impl Store {
     /// Which schema the database has, and which one this program knows.
     pub fn schema(&self) -> Result<Schema> {
         let found = self.conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        Ok(Schema {
-            found,
-            known: MIGRATIONS.len() as i64,
-        })
+        Ok(Schema { found, known: MIGRATIONS.len() as i64 })
     }
 
     /// The database's files: itself, the write-ahead log, and the log's index.
@@ -83,9 +80,7 @@ impl Store {
                 created_at: time(5)?,
                 not_before: time(6)?,
                 error: row.get(7)?,
-                sender: row
-                    .get::<_, Option<String>>(8)?
-                    .and_then(|text| serde_json::from_str(&text).ok()),
+                sender: row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str(&text).ok()),
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -301,29 +301,20 @@ impl Store {
     ) -> Result<()> {
         self.fenced(fence, |tx| {
             append(tx, cycle_id, entry, now)?;
-            changes
-                .iter()
-                .try_for_each(|change| carry_out(tx, cycle_id, change, now))
+            changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
         })
     }
 
     /// Carries out changes that need no entry.
     pub fn change(&mut self, fence: Fence, cycle_id: &str, changes: &[Change], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| {
-            changes
-                .iter()
-                .try_for_each(|change| carry_out(tx, cycle_id, change, now))
-        })
+        self.fenced(fence, |tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
     }
 
     /// The journal of a cycle, in order.
     pub fn journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
-        let mut statement = self
-            .conn
-            .prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
-        let bodies = statement
-            .query_map([cycle_id], |row| row.get::<_, String>(0))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut statement = self.conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
+        let bodies =
+            statement.query_map([cycle_id], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
         bodies
             .iter()
             .map(|body| {
@@ -335,15 +326,10 @@ impl Store {
 
     /// Files that a cycle has staged.
     pub fn staged(&self, cycle_id: &str) -> Result<Vec<StagedFile>> {
-        let mut statement = self
-            .conn
-            .prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;
+        let mut statement =
+            self.conn.prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;
         let rows = statement.query_map([cycle_id], |row| {
-            Ok(StagedFile {
-                path: row.get(0)?,
-                base: row.get(1)?,
-                content: row.get(2)?,
-            })
+            Ok(StagedFile { path: row.get(0)?, base: row.get(1)?, content: row.get(2)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -355,17 +341,12 @@ impl Store {
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement
-            .query_map([], CycleRow::read)?
-            .collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// The cycle that began last.
     pub fn last_cycle(&self) -> Result<Option<CycleRow>> {
-        let sql = format!(
-            "SELECT {} FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1",
-            CycleRow::COLUMNS
-        );
+        let sql = format!("SELECT {} FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1", CycleRow::COLUMNS);
         Ok(self.conn.query_row(&sql, [], CycleRow::read).optional()?)
     }
 
@@ -458,10 +439,7 @@ fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, now: DateTim
             )?;
         }
         Change::Send(message) => {
-            let message = NewOutgoing {
-                cycle_id: Some(cycle_id.to_owned()),
-                ..message.clone()
-            };
+            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message.clone() };
             outbox::insert(tx, &message, now)?;
         }
         Change::Done { messages, outcome } => inbox::mark(tx, messages, outcome, cycle_id, now)?,

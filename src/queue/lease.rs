@@ -30,11 +30,7 @@ pub struct Holder {
 /// Refuses when a later fence than ours is in force.
 pub(super) fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
     let now: i64 = tx.query_row("SELECT fence FROM processing_lock WHERE id = 1", [], |row| row.get(0))?;
-    if now == fence.0 {
-        Ok(())
-    } else {
-        Err(StoreError::LeaseLost { held: fence.0, now })
-    }
+    if now == fence.0 { Ok(()) } else { Err(StoreError::LeaseLost { held: fence.0, now }) }
 }
 
 impl Store {
@@ -67,20 +63,14 @@ impl Store {
     pub fn holder(&self) -> Result<Option<Holder>> {
         let row = self
             .conn
-            .query_row(
-                "SELECT fence, is_locked, locked_at, holder FROM processing_lock WHERE id = 1",
-                [],
-                |row| {
-                    Ok(Holder {
-                        fence: Fence(row.get(0)?),
-                        is_locked: row.get::<_, i64>(1)? != 0,
-                        locked_at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
-                        identity: row
-                            .get::<_, Option<String>>(3)?
-                            .and_then(|text| serde_json::from_str(&text).ok()),
-                    })
-                },
-            )
+            .query_row("SELECT fence, is_locked, locked_at, holder FROM processing_lock WHERE id = 1", [], |row| {
+                Ok(Holder {
+                    fence: Fence(row.get(0)?),
+                    is_locked: row.get::<_, i64>(1)? != 0,
+                    locked_at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
+                    identity: row.get::<_, Option<String>>(3)?.and_then(|text| serde_json::from_str(&text).ok()),
+                })
+            })
             .optional()?;
         Ok(row)
     }

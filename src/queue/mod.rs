@@ -105,10 +105,7 @@ impl Store {
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "foreign_keys", true)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
-        let mut store = Self {
-            conn,
-            path: path.to_owned(),
-        };
+        let mut store = Self { conn, path: path.to_owned() };
         store.migrate()?;
         Ok(store)
     }
@@ -121,10 +118,7 @@ impl Store {
         let conn =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
-        Ok(Some(Self {
-            conn,
-            path: path.to_owned(),
-        }))
+        Ok(Some(Self { conn, path: path.to_owned() }))
     }
 
     /// The file this store lives in.
@@ -135,22 +129,13 @@ impl Store {
     /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
     pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
         let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
-        let lines = statement
-            .query_map([], |row| row.get::<_, String>(0))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        Ok(if lines.iter().all(|line| line == "ok") {
-            Ok(())
-        } else {
-            Err(lines)
-        })
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
     }
 
     /// Adds to a counter that nobody's words are kept under, such as messages from strangers.
     pub fn count(&self, name: &str) -> Result<i64> {
-        let n = self
-            .conn
-            .query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0))
-            .optional()?;
+        let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
         Ok(n.unwrap_or(0))
     }
 
@@ -162,11 +147,7 @@ impl Store {
             return Ok(());
         }
         if found > known {
-            return Err(StoreError::Newer {
-                path: self.path.clone(),
-                found,
-                known,
-            });
+            return Err(StoreError::Newer { path: self.path.clone(), found, known });
         }
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = version(&tx)?;
@@ -221,10 +202,7 @@ fn use_log(conn: &Connection) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(20);
     let begun = std::time::Instant::now();
     loop {
-        match conn
-            .pragma_update(None, "journal_mode", "WAL")
-            .map_err(StoreError::from)
-        {
+        match conn.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from) {
             Err(StoreError::Busy) if begun.elapsed() < BUSY_TIMEOUT => std::thread::sleep(PAUSE),
             done => return done,
         }
@@ -234,12 +212,7 @@ fn use_log(conn: &Connection) -> Result<()> {
 /// The database holds conversations: nobody else on the machine may read it. Best effort, `open` reports real trouble.
 fn create_private(path: &Path) {
     use std::os::unix::fs::OpenOptionsExt as _;
-    if let Err(error) = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-    {
+    if let Err(error) = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         tracing::debug!(%error, "database file not made ahead");
     }
 }

@@ -237,10 +237,7 @@ impl Store {
                         OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1) AND NOT {HELD_BACK}))"
         );
         let none: Option<String> = None;
-        Ok(self
-            .conn
-            .prepare_cached(&sql)?
-            .query_row((rfc3339(now), none), |row| row.get(0))?)
+        Ok(self.conn.prepare_cached(&sql)?.query_row((rfc3339(now), none), |row| row.get(0))?)
     }
 
     /// Parts that a process was sending when it died, as (message, part).
@@ -249,30 +246,21 @@ impl Store {
             .conn
             .prepare_cached("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
         let attempting = statement
-            .query_map([], |row| {
-                Ok(((row.get(0)?, row.get(1)?), row.get::<_, Option<String>>(2)?))
-            })?
+            .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get::<_, Option<String>>(2)?)))?
             .collect::<rusqlite::Result<Vec<((i64, i64), Option<String>)>>>()?;
         let is_orphaned = |sender: &Option<String>| {
-            let owner = sender
-                .as_ref()
-                .and_then(|text| serde_json::from_str::<Identity>(text).ok());
+            let owner = sender.as_ref().and_then(|text| serde_json::from_str::<Identity>(text).ok());
             owner.is_none_or(|owner| !owner.is_alive())
         };
-        Ok(attempting
-            .into_iter()
-            .filter(|(_, sender)| is_orphaned(sender))
-            .map(|(part, _)| part)
-            .collect())
+        Ok(attempting.into_iter().filter(|(_, sender)| is_orphaned(sender)).map(|(part, _)| part).collect())
     }
 
     /// When the next part that was told to wait may be tried.
     pub fn next_delivery(&self) -> Result<Option<DateTime<Utc>>> {
-        let text: Option<String> = self.conn.query_row(
-            "SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'",
-            [],
-            |row| row.get(0),
-        )?;
+        let text: Option<String> =
+            self.conn.query_row("SELECT min(not_before) FROM outgoing_parts WHERE state = 'planned'", [], |row| {
+                row.get(0)
+            })?;
         Ok(text.as_deref().and_then(parse_time))
     }
 
@@ -314,9 +302,7 @@ impl Store {
              WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} ORDER BY o.id"
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Marks a console reply as shown.
@@ -343,22 +329,16 @@ impl Store {
 
     /// Keys of what was said unasked, ever.
     pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
-        let mut statement = self
-            .conn
-            .prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
-        Ok(statement
-            .query_map([], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?)
+        let mut statement =
+            self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// The texts a cycle has written for a chat, in order.
     pub fn written_by(&self, cycle_id: &str) -> Result<Vec<(i64, String)>> {
-        let mut statement = self
-            .conn
-            .prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
-        Ok(statement
-            .query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?)
+        let mut statement =
+            self.conn.prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
+        Ok(statement.query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
 }
 

@@ -106,19 +106,14 @@ impl Store {
     /// When the next active reminder is due.
     pub fn next_reminder_at(&self) -> Result<Option<DateTime<Utc>>> {
         let text: Option<String> =
-            self.conn
-                .query_row("SELECT min(next_at) FROM reminders WHERE state = 'active'", [], |row| {
-                    row.get(0)
-                })?;
+            self.conn.query_row("SELECT min(next_at) FROM reminders WHERE state = 'active'", [], |row| row.get(0))?;
         Ok(text.as_deref().and_then(parse_time))
     }
 
     /// Fires due slots: message, firing and the next slot are one transaction, and a slot that has fired before sends
     /// nothing.
     pub fn fire(&mut self, fence: Fence, firings: &[Firing], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| {
-            firings.iter().try_for_each(|firing| fire_one(tx, firing, now))
-        })
+        self.fenced(fence, |tx| firings.iter().try_for_each(|firing| fire_one(tx, firing, now)))
     }
 }
 
@@ -145,10 +140,7 @@ fn fire_one(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result
             "UPDATE reminders SET slot = ?2, next_at = ?3 WHERE id = ?1 AND state = 'active'",
             (firing.id, slot.format(SLOT_FORMAT).to_string(), rfc3339(at)),
         )?,
-        None => tx.execute(
-            "UPDATE reminders SET state = 'done' WHERE id = ?1 AND state = 'active'",
-            [firing.id],
-        )?,
+        None => tx.execute("UPDATE reminders SET state = 'done' WHERE id = ?1 AND state = 'active'", [firing.id])?,
     };
     Ok(())
 }
@@ -175,9 +167,6 @@ pub(super) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: &str, now
 
 /// Ends a reminder within a cycle's transaction.
 pub(super) fn end(tx: &Transaction<'_>, id: i64, state: &str) -> Result<()> {
-    tx.execute(
-        "UPDATE reminders SET state = ?2 WHERE id = ?1 AND state = 'active'",
-        (id, state),
-    )?;
+    tx.execute("UPDATE reminders SET state = ?2 WHERE id = ?1 AND state = 'active'", (id, state))?;
     Ok(())
 }

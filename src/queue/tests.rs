@@ -52,14 +52,7 @@ impl World {
     }
 
     pub(super) fn end(&mut self, id: &str, state: CycleState, failed_messages: &[i64]) {
-        let end = CycleEnd {
-            state,
-            commit_id: None,
-            error: None,
-            handled: &[],
-            repairs: &[],
-            failed_messages,
-        };
+        let end = CycleEnd { state, commit_id: None, error: None, handled: &[], repairs: &[], failed_messages };
         self.store.end_cycle(self.fence, id, &end, at(9)).unwrap();
     }
 
@@ -72,9 +65,7 @@ impl World {
     pub(super) fn deliver_all(&mut self, seconds: i64) -> Vec<String> {
         let mut sent = Vec::new();
         while let Some(claimed) = self.store.claim_part(None, &me(), at(seconds)).unwrap() {
-            self.store
-                .settle_part(&claimed, &PartOutcome::Sent(1), at(seconds))
-                .unwrap();
+            self.store.settle_part(&claimed, &PartOutcome::Sent(1), at(seconds)).unwrap();
             sent.push(claimed.plain);
         }
         sent
@@ -92,10 +83,7 @@ pub(super) fn me() -> Identity {
 
 /// A process of a boot that is over.
 pub(super) fn dead() -> Identity {
-    Identity {
-        boot_id: "an earlier boot".to_owned(),
-        ..me()
-    }
+    Identity { boot_id: "an earlier boot".to_owned(), ..me() }
 }
 
 pub(super) fn cycle(id: &str) -> NewCycle {
@@ -112,10 +100,5 @@ pub(super) fn cycle(id: &str) -> NewCycle {
 }
 
 pub(super) fn outgoing(chat_id: i64, text: &str) -> NewOutgoing {
-    NewOutgoing {
-        chat_id,
-        text: text.to_owned(),
-        kind: "reply".to_owned(),
-        ..NewOutgoing::default()
-    }
+    NewOutgoing { chat_id, text: text.to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() }
 }

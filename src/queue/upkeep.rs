@@ -42,18 +42,14 @@ impl Store {
     pub fn upkeep(&self, name: &str) -> Result<Upkeep> {
         let row = self
             .conn
-            .query_row(
-                "SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1",
-                [name],
-                |row| {
-                    Ok(Upkeep {
-                        failures: row.get(0)?,
-                        last_ok_at: row.get::<_, Option<String>>(1)?.as_deref().and_then(parse_time),
-                        not_before: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
-                        error: row.get(3)?,
-                    })
-                },
-            )
+            .query_row("SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1", [name], |row| {
+                Ok(Upkeep {
+                    failures: row.get(0)?,
+                    last_ok_at: row.get::<_, Option<String>>(1)?.as_deref().and_then(parse_time),
+                    not_before: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
+                    error: row.get(3)?,
+                })
+            })
             .optional()?;
         Ok(row.unwrap_or_default())
     }
@@ -72,11 +68,7 @@ impl Store {
 
     /// As [`Store::upkeep_ok`], but writes only when there was a failure to be forgotten.
     pub fn upkeep_recovered(&mut self, fence: Fence, name: &str, now: DateTime<Utc>) -> Result<()> {
-        if self.upkeep(name)?.failures == 0 {
-            Ok(())
-        } else {
-            self.upkeep_ok(fence, name, now)
-        }
+        if self.upkeep(name)?.failures == 0 { Ok(()) } else { self.upkeep_ok(fence, name, now) }
     }
 
     /// It failed: wait longer each time. `at_least` is what the other side asked for.
@@ -106,20 +98,14 @@ impl Store {
 
     /// The value kept for something that is a reason once, if it was handled.
     pub fn handled(&self, key: &str) -> Result<Option<String>> {
-        Ok(self
-            .conn
-            .query_row("SELECT value FROM handled WHERE key = ?1", [key], |row| row.get(0))
-            .optional()?)
+        Ok(self.conn.query_row("SELECT value FROM handled WHERE key = ?1", [key], |row| row.get(0)).optional()?)
     }
 
     /// All keys handled that begin with `prefix`.
     pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
-        let mut statement = self
-            .conn
-            .prepare_cached("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
-        Ok(statement
-            .query_map([prefix], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?)
+        let mut statement =
+            self.conn.prepare_cached("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
+        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Remembers that it was handled.
@@ -130,22 +116,16 @@ impl Store {
     /// Writes down a repair for the next wake's episodic entry.
     pub fn note_repair(&mut self, check_id: &str, what: &str, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
-            tx.execute(
-                "INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)",
-                (rfc3339(now), check_id, what),
-            )?;
+            tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
             Ok(())
         })
     }
 
     /// Repairs that no wake has written down yet, as (row, what).
     pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
-        let mut statement = self
-            .conn
-            .prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
-        Ok(statement
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?)
+        let mut statement =
+            self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
 }
 

@@ -9,17 +9,10 @@ fn redactor() -> Redactor {
 
 /// A plain encoder to test against, written the other way round from the one above.
 fn base64(bytes: &[u8]) -> String {
-    let alphabet: Vec<char> = ('A'..='Z')
-        .chain('a'..='z')
-        .chain('0'..='9')
-        .chain(['+', '/'])
-        .collect();
+    let alphabet: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
     let mut text = String::new();
     for group in bytes.chunks(3) {
-        let number = group
-            .iter()
-            .enumerate()
-            .fold(0_u32, |sum, (at, b)| sum | u32::from(*b) << (16 - 8 * at));
+        let number = group.iter().enumerate().fold(0_u32, |sum, (at, b)| sum | u32::from(*b) << (16 - 8 * at));
         for at in 0..4 {
             let digit = alphabet[(number >> (18 - 6 * at) & 63) as usize];
             text.push(if at <= group.len() { digit } else { '=' });
@@ -58,13 +51,7 @@ fn every_spelling_of_a_live_secret_is_masked() {
 
 #[test]
 fn base64_is_masked_at_each_alignment_inside_longer_text() {
-    for (before, after) in [
-        ("", ""),
-        ("x", ""),
-        ("xy", "z"),
-        ("xyz", "zz"),
-        ("user:", "@host, and more"),
-    ] {
+    for (before, after) in [("", ""), ("x", ""), ("xy", "z"), ("xyz", "zz"), ("user:", "@host, and more")] {
         let coded = base64(format!("{before}{PLANTED}{after}").as_bytes());
         for coded in [coded.clone(), coded.replace('+', "-").replace('/', "_")] {
             let clean = redactor().redact(&coded);
@@ -82,10 +69,7 @@ fn a_spelling_wrapped_over_lines_is_masked() {
     let (head, tail) = coded.split_at(9);
     let clean = redactor().redact(&format!("{head}\r\n{tail}\nnext"));
     assert!(clean.starts_with(MASK) && clean.ends_with("next"), "{clean}");
-    assert!(
-        !clean.contains(head) && !clean.contains(tail.trim_end_matches('=')),
-        "{clean}"
-    );
+    assert!(!clean.contains(head) && !clean.contains(tail.trim_end_matches('=')), "{clean}");
 }
 
 #[test]
@@ -106,10 +90,7 @@ fn well_known_shapes_are_masked_without_being_known() {
     for shape in shapes {
         assert_eq!(nothing.redact(&format!("a ({shape}) b")), "a (***) b");
     }
-    assert_eq!(
-        nothing.redact(&format!("https://host/bot123456789:{body}/getMe")),
-        "https://host/bot***/getMe"
-    );
+    assert_eq!(nothing.redact(&format!("https://host/bot123456789:{body}/getMe")), "https://host/bot***/getMe");
     assert_eq!(nothing.redact("x -----BEGIN RSA PRIVATE KEY-----\nMIIE"), "x ***");
 }
 
@@ -117,16 +98,8 @@ fn well_known_shapes_are_masked_without_being_known() {
 fn credentials_in_urls_are_masked_and_plain_urls_are_not() {
     let nothing = Redactor::default();
     assert_eq!(nothing.redact("https://me:pw@host/x.git"), "https://***@host/x.git");
-    assert_eq!(
-        nothing.redact("https://abcdefghijklmnopqrstuv@host"),
-        "https://***@host"
-    );
-    for plain in [
-        "ssh://git@host/x",
-        "https://host:8080/a@b",
-        "git@host:x.git",
-        "at 12:30 we met",
-    ] {
+    assert_eq!(nothing.redact("https://abcdefghijklmnopqrstuv@host"), "https://***@host");
+    for plain in ["ssh://git@host/x", "https://host:8080/a@b", "git@host:x.git", "at 12:30 we met"] {
         assert!(!nothing.contains_secret(plain), "{plain}");
     }
 }

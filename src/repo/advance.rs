@@ -149,16 +149,9 @@ impl Repo {
                 return Ok(());
             }
             self.write_index(lock, planned)?;
-            if stop == Stop::AfterIndex {
-                Ok(())
-            } else {
-                self.remove_note()
-            }
+            if stop == Stop::AfterIndex { Ok(()) } else { self.remove_note() }
         };
-        follow().map_err(|source: RepoError| RepoError::Unfinished {
-            commit: planned.to.0,
-            source: Box::new(source),
-        })
+        follow().map_err(|source: RepoError| RepoError::Unfinished { commit: planned.to.0, source: Box::new(source) })
     }
 
     /// Starts over when someone committed at the same moment, and waits a little for another git program to end.
@@ -191,18 +184,14 @@ impl Repo {
         let name = self.branch_ref();
         self.git.reference_ensure_log(&name)?;
         let moved = match planned.from {
-            Some(from) => self
-                .git
-                .reference_matching(&name, planned.to.0, true, from.0, &planned.why),
+            Some(from) => self.git.reference_matching(&name, planned.to.0, true, from.0, &planned.why),
             None => self.git.reference(&name, planned.to.0, false, &planned.why),
         };
         match moved {
             Ok(_) => Ok(()),
             Err(error) => Err(match error.code() {
                 ErrorCode::Modified | ErrorCode::Exists | ErrorCode::NotFound => RepoError::Moved,
-                ErrorCode::Locked => RepoError::Locked {
-                    path: self.git.path().join(format!("{name}.lock")),
-                },
+                ErrorCode::Locked => RepoError::Locked { path: self.git.path().join(format!("{name}.lock")) },
                 _ => RepoError::Git(error),
             }),
         }
@@ -213,10 +202,7 @@ impl Repo {
         // Files go before others come: a file may become a directory.
         let (gone, written): (Vec<&FileMove>, Vec<_>) = planned.files.iter().partition(|file| file.after.is_none());
         for file in gone.into_iter().chain(written) {
-            let is_submodule = [file.before, file.after]
-                .into_iter()
-                .flatten()
-                .any(|item| item.mode == SUBMODULE);
+            let is_submodule = [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE);
             if file.before == file.after || is_submodule {
                 continue;
             }
@@ -313,9 +299,7 @@ impl Repo {
     /// libgit2 syncs objects and the directories that they are in, but not the one in which it made those.
     fn sync_objects(&self) -> Result<(), RepoError> {
         let objects = self.git.commondir().join("objects");
-        fs::File::open(&objects)
-            .and_then(|objects| objects.sync_all())
-            .map_err(RepoError::io("syncing", &objects))
+        fs::File::open(&objects).and_then(|objects| objects.sync_all()).map_err(RepoError::io("syncing", &objects))
     }
 
     fn note(&self) -> PathBuf {
@@ -372,28 +356,18 @@ fn join(before: Option<&OnDisk>, persons: Option<&OnDisk>, ours: Option<&OnDisk>
     let mut options = MergeFileOptions::new();
     options.favor(git2::FileFavor::Ours);
     let merged = git2::merge_file(&base, &left, &right, Some(&mut options)).ok()?;
-    Some(OnDisk {
-        bytes: merged.content().to_vec(),
-        mode: persons.mode,
-    })
+    Some(OnDisk { bytes: merged.content().to_vec(), mode: persons.mode })
 }
 
 /// What an index holds at a path; none for nothing, a conflict, or a path that is only meant to be added.
 pub(super) fn staged(index: &Index, path: &str) -> Option<Item> {
     const INTENT_TO_ADD: u16 = 1 << 13;
     let entry = index.get_path(std::path::Path::new(path), 0)?;
-    (entry.flags_extended & INTENT_TO_ADD == 0).then_some(Item {
-        id: entry.id,
-        mode: entry.mode,
-    })
+    (entry.flags_extended & INTENT_TO_ADD == 0).then_some(Item { id: entry.id, mode: entry.mode })
 }
 
 /// Git keeps the low 32 bits of everything.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the index format holds the low 32 bits"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index format holds the low 32 bits")]
 fn fill_in(entry: &mut git2::IndexEntry, stat: &rustix::fs::Stat) {
     entry.ctime = IndexTime::new(stat.st_ctime as i32, stat.st_ctime_nsec as u32);
     entry.mtime = IndexTime::new(stat.st_mtime as i32, stat.st_mtime_nsec as u32);

@@ -104,10 +104,7 @@ impl Repo {
     fn add_remote(&self, url: &str) -> Result<(), RepoError> {
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
         let branch = &self.branch;
-        config.set_str(
-            &format!("remote.{REMOTE}.fetch"),
-            &format!("+refs/heads/*:refs/remotes/{REMOTE}/*"),
-        )?;
+        config.set_str(&format!("remote.{REMOTE}.fetch"), &format!("+refs/heads/*:refs/remotes/{REMOTE}/*"))?;
         config.set_str(&format!("branch.{branch}.remote"), REMOTE)?;
         config.set_str(&format!("branch.{branch}.merge"), &self.branch_ref())?;
         Ok(config.set_str(&format!("remote.{REMOTE}.url"), url)?)
@@ -116,11 +113,7 @@ impl Repo {
 
 fn make_from_templates(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
     let mut options = RepositoryInitOptions::new();
-    options
-        .initial_head(DEFAULT_BRANCH)
-        .external_template(false)
-        .no_reinit(true)
-        .mkpath(true);
+    options.initial_head(DEFAULT_BRANCH).external_template(false).no_reinit(true).mkpath(true);
     drop(Repository::init_opts(dir, &options)?);
     first_commit(dir, templates, now)
 }
@@ -132,16 +125,7 @@ fn make_from_remote(
     now: DateTime<Utc>,
 ) -> Result<Created, RepoError> {
     let parent = dir.parent().unwrap_or(Path::new("."));
-    let clone = [
-        "clone",
-        "--quiet",
-        "--template=",
-        "--no-tags",
-        "--origin",
-        REMOTE,
-        "--",
-        url,
-    ];
+    let clone = ["clone", "--quiet", "--template=", "--no-tags", "--origin", REMOTE, "--", url];
     let spec = remote::git(parent).args(clone).args([dir]).timeout(CLONE_TIMEOUT);
     let output = process::run(&spec).map_err(|error| RepoError::Unreachable(error.into()))?;
     if !output.status.success() {
@@ -165,10 +149,7 @@ fn make_from_remote(
 fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
     let repo = Repo::open(dir)?;
     let head = repo.git.find_reference("HEAD")?;
-    let branch = head
-        .symbolic_target()?
-        .and_then(|name| name.strip_prefix("refs/heads/"))
-        .unwrap_or(DEFAULT_BRANCH);
+    let branch = head.symbolic_target()?.and_then(|name| name.strip_prefix("refs/heads/")).unwrap_or(DEFAULT_BRANCH);
     store_branch(&repo.git, branch)?;
     let repo = Repo::open(dir)?;
     let mut index = repo.git.index()?;
@@ -185,12 +166,7 @@ fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> R
     index.write()?;
     let author = wake_signature(now)?;
     let commit = repo.commit_object(&author, "A fresh memory, from the templates\n", tree, &[])?;
-    repo.git.reference(
-        &repo.branch_ref(),
-        commit,
-        false,
-        "commit (initial): from the templates",
-    )?;
+    repo.git.reference(&repo.branch_ref(), commit, false, "commit (initial): from the templates")?;
     Ok(())
 }
 
@@ -221,10 +197,7 @@ fn clear(making: &Path) -> Result<(), RepoError> {
 }
 
 fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoError> {
-    Ok(git
-        .config()?
-        .open_level(ConfigLevel::Local)?
-        .set_str("reveille.branch", branch)?)
+    Ok(git.config()?.open_level(ConfigLevel::Local)?.set_str("reveille.branch", branch)?)
 }
 
 /// A remote's address without what doesn't matter: a slash or `.git` at the end, credentials, another way to the same directory.

@@ -90,9 +90,7 @@ impl Repo {
     fn shown(&self, id: Oid) -> Result<Shown, RepoError> {
         let commit = self.git.find_commit(id)?;
         let parent = commit.parents().next().map(|parent| parent.tree()).transpose()?;
-        let diff = self
-            .git
-            .diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?;
+        let diff = self.git.diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?;
         let stat = diff.stats()?.to_buf(DiffStatsFormat::FULL, 80)?;
         let mut text = Vec::new();
         let printed = diff.print(DiffFormat::Patch, |_, _, line| {
@@ -116,9 +114,7 @@ impl Repo {
 
     fn find_wake(&self, matches: impl Fn(&str) -> bool) -> Result<Option<Commit>, RepoError> {
         let commits = self.walk(None, MAX_SEARCHED)?;
-        Ok(commits
-            .into_iter()
-            .find(|commit| commit.wake_id.as_deref().is_some_and(&matches)))
+        Ok(commits.into_iter().find(|commit| commit.wake_id.as_deref().is_some_and(&matches)))
     }
 
     fn walk(&self, hidden: Option<Oid>, limit: usize) -> Result<Vec<Commit>, RepoError> {
@@ -129,9 +125,7 @@ impl Repo {
         if let Some(hidden) = hidden.filter(|hidden| self.git.find_commit(*hidden).is_ok()) {
             walk.hide(hidden)?;
         }
-        walk.take(limit)
-            .map(|id| Ok(described(&self.git.find_commit(id?)?)))
-            .collect()
+        walk.take(limit).map(|id| Ok(described(&self.git.find_commit(id?)?))).collect()
     }
 }
 
@@ -142,11 +136,7 @@ fn described(commit: &git2::Commit<'_>) -> Commit {
         id: commit.id(),
         author: text(author.name_bytes()),
         email: text(author.email_bytes()),
-        subject: text(commit.message_bytes())
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
+        subject: text(commit.message_bytes()).lines().next().unwrap_or_default().to_owned(),
         wake_id: trailer(&text(commit.message_bytes()), "Wake-Id"),
         at: DateTime::from_timestamp(commit.time().seconds(), 0).unwrap_or_default(),
     }
@@ -154,10 +144,7 @@ fn described(commit: &git2::Commit<'_>) -> Commit {
 
 fn trailer(message: &str, name: &str) -> Option<String> {
     let trailers = git2::message_trailers_strs(message).ok()?;
-    trailers
-        .iter()
-        .find(|(key, _)| key.eq_ignore_ascii_case(name))
-        .map(|(_, value)| value.to_owned())
+    trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
 }
 
 /// A message with trailers at its end. A value is put on one line, so that none can pass for another trailer.

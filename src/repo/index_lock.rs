@@ -64,11 +64,7 @@ impl IndexLock {
             }
         }
         match private_copy(&paths) {
-            Ok(index) => Ok(Self {
-                index,
-                paths,
-                written: false,
-            }),
+            Ok(index) => Ok(Self { index, paths, written: false }),
             Err(error) => {
                 release(&paths);
                 Err(error)

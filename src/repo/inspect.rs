@@ -57,10 +57,6 @@ impl Repo {
             .take(MAX_FSCK_LINES)
             .map(str::to_owned)
             .collect();
-        Ok(Some(if lines.is_empty() {
-            vec![process::describe(output.status)]
-        } else {
-            lines
-        }))
+        Ok(Some(if lines.is_empty() { vec![process::describe(output.status)] } else { lines }))
     }
 }

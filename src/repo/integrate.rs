@@ -74,9 +74,9 @@ impl Repo {
         }
         let integrated = match self.tip()? {
             Some(ours) if ours == theirs => Integrated::UpToDate,
-            Some(ours) if self.contains(ours, theirs)? => Integrated::Ahead {
-                commits: self.git.graph_ahead_behind(ours, theirs)?.0,
-            },
+            Some(ours) if self.contains(ours, theirs)? => {
+                Integrated::Ahead { commits: self.git.graph_ahead_behind(ours, theirs)?.0 }
+            }
             Some(ours) if !self.contains(theirs, ours)? => self.merge_commit(ours, theirs, now, merge, stop)?,
             from => {
                 self.go_to(from, theirs, "pull: Fast-forward", stop)?;
@@ -159,10 +159,7 @@ impl Repo {
             return Ok(None);
         };
         let joined = merge(path, &base, &persons, &own);
-        Ok(Some(Item {
-            id: self.git.blob(joined.as_bytes())?,
-            mode: theirs.mode,
-        }))
+        Ok(Some(Item { id: self.git.blob(joined.as_bytes())?, mode: theirs.mode }))
     }
 
     fn text_of(&self, entry: &IndexEntry) -> Result<Option<String>, RepoError> {
@@ -170,9 +167,7 @@ impl Repo {
             return Ok(None);
         }
         let blob = self.git.find_blob(entry.id)?;
-        let text = std::str::from_utf8(blob.content())
-            .ok()
-            .filter(|text| !text.contains('\0'));
+        let text = std::str::from_utf8(blob.content()).ok().filter(|text| !text.contains('\0'));
         Ok(text.map(str::to_owned))
     }
 
@@ -183,38 +178,22 @@ impl Repo {
             self.require_free(file)?;
         }
         let from = from.map(advance::Commit);
-        self.advance(
-            &Move {
-                from,
-                to: advance::Commit(to),
-                why: why.to_owned(),
-                files,
-            },
-            stop,
-        )
+        self.advance(&Move { from, to: advance::Commit(to), why: why.to_owned(), files }, stop)
     }
 
     /// A file that isn't as committed would be overwritten, unless it already is what it shall become.
     fn require_free(&self, file: &FileMove) -> Result<(), RepoError> {
-        if [file.before, file.after]
-            .into_iter()
-            .flatten()
-            .any(|item| item.mode == SUBMODULE)
-        {
+        if [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE) {
             return Ok(());
         }
         let now = self.tree.read(&file.path).map_err(|error| match error {
-            RepoError::UnsafePath { .. } => RepoError::Blocked {
-                path: file.path.clone(),
-            },
+            RepoError::UnsafePath { .. } => RepoError::Blocked { path: file.path.clone() },
             other => other,
         })?;
         if self.is_on_disk(file.before, now.as_ref())? || self.is_on_disk(file.after, now.as_ref())? {
             Ok(())
         } else {
-            Err(RepoError::Blocked {
-                path: file.path.clone(),
-            })
+            Err(RepoError::Blocked { path: file.path.clone() })
         }
     }
 
@@ -229,19 +208,11 @@ impl Repo {
             };
             let Ok(path) = std::str::from_utf8(path) else {
                 let path = String::from_utf8_lossy(path).into_owned();
-                return Err(RepoError::UnsafePath {
-                    path,
-                    why: "its name isn't UTF-8",
-                });
+                return Err(RepoError::UnsafePath { path, why: "its name isn't UTF-8" });
             };
             let before = tree::item_at(&self.git, from, path)?;
             let after = tree::item_at(&self.git, Some(to), path)?;
-            files.push(FileMove {
-                path: path.to_owned(),
-                before,
-                after,
-                unstage: false,
-            });
+            files.push(FileMove { path: path.to_owned(), before, after, unstage: false });
         }
         Ok(files)
     }
@@ -252,10 +223,7 @@ fn path_of(entry: &IndexEntry) -> String {
 }
 
 fn item_of(entry: &IndexEntry) -> Item {
-    Item {
-        id: entry.id,
-        mode: entry.mode,
-    }
+    Item { id: entry.id, mode: entry.mode }
 }
 
 /// A free name beside a file: `name.ours`, then `name.ours-2` and so on.
@@ -265,8 +233,5 @@ fn beside(index: &Index, path: &str) -> String {
         count => format!("{path}.ours-{count}"),
     });
     let is_free = |name: &String| index.get_path(std::path::Path::new(name), 0).is_none();
-    names
-        .into_iter()
-        .find(is_free)
-        .unwrap_or_else(|| format!("{path}.ours-{MAX_KEPT_BESIDE}"))
+    names.into_iter().find(is_free).unwrap_or_else(|| format!("{path}.ours-{MAX_KEPT_BESIDE}"))
 }

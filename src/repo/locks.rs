@@ -38,11 +38,7 @@ impl Repo {
         if index_lock::release_dead(self.git.path(), &self.private) {
             removed.push(self.git.path().join("index.lock"));
         }
-        removed.extend(
-            self.stale_locks()
-                .into_iter()
-                .filter(|lock| fs::remove_file(lock).is_ok()),
-        );
+        removed.extend(self.stale_locks().into_iter().filter(|lock| fs::remove_file(lock).is_ok()));
         removed
     }
 
@@ -58,13 +54,7 @@ impl Repo {
 /// Every lock file in a git directory, held or not.
 pub(super) fn lock_files(git_dir: &Path) -> Vec<PathBuf> {
     let mut locks = Vec::new();
-    for name in [
-        "index.lock",
-        "HEAD.lock",
-        "config.lock",
-        "packed-refs.lock",
-        "shallow.lock",
-    ] {
+    for name in ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"] {
         locks.extend(Some(git_dir.join(name)).filter(|lock| lock.exists()));
     }
     for directory in ["refs", "logs"] {

@@ -175,10 +175,7 @@ pub enum RepoError {
 impl RepoError {
     /// For `map_err`: names what was tried on which path.
     fn io<E: Into<std::io::Error>>(what: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
-        move |source| Self::Io {
-            what: format!("{what} {}", path.display()),
-            source: source.into(),
-        }
+        move |source| Self::Io { what: format!("{what} {}", path.display()), source: source.into() }
     }
 }
 
@@ -190,22 +187,13 @@ impl Repo {
             _ => RepoError::Git(error),
         })?;
         let Some(root) = git.workdir().map(Path::to_owned) else {
-            return Err(RepoError::Configuration(format!(
-                "{} is a bare repository, without files",
-                dir.display()
-            )));
+            return Err(RepoError::Configuration(format!("{} is a bare repository, without files", dir.display())));
         };
         let private = git.path().join("reveille");
         sync_every_object(&git, &private)?;
         let branch = our_branch(&git)?;
         let tree = WorkTree::open(&root, &private)?;
-        Ok(Self {
-            git,
-            tree,
-            root,
-            private,
-            branch,
-        })
+        Ok(Self { git, tree, root, private, branch })
     }
 
     /// The work tree's directory.
@@ -288,10 +276,7 @@ impl Repo {
     fn require_branch(&self) -> Result<(), RepoError> {
         match self.condition()? {
             Condition::Normal | Condition::Unborn => Ok(()),
-            condition => Err(RepoError::NotOnBranch {
-                condition,
-                branch: self.branch.clone(),
-            }),
+            condition => Err(RepoError::NotOnBranch { condition, branch: self.branch.clone() }),
         }
     }
 
@@ -329,10 +314,7 @@ impl Repo {
         parents: &[Oid],
     ) -> Result<Oid, RepoError> {
         let tree = self.git.find_tree(tree)?;
-        let parents = parents
-            .iter()
-            .map(|id| self.git.find_commit(*id))
-            .collect::<Result<Vec<_>, _>>()?;
+        let parents = parents.iter().map(|id| self.git.find_commit(*id)).collect::<Result<Vec<_>, _>>()?;
         let parents: Vec<_> = parents.iter().collect();
         Ok(self.git.commit(None, author, author, message, &tree, &parents)?)
     }
@@ -374,9 +356,8 @@ fn our_branch(git: &Repository) -> Result<String, RepoError> {
         return Ok(stored);
     }
     if let Ok(head) = git.find_reference(&format!("refs/remotes/{REMOTE}/HEAD"))
-        && let Some(branch) = head
-            .symbolic_target()?
-            .and_then(|target| target.strip_prefix(&format!("refs/remotes/{REMOTE}/")))
+        && let Some(branch) =
+            head.symbolic_target()?.and_then(|target| target.strip_prefix(&format!("refs/remotes/{REMOTE}/")))
     {
         return Ok(branch.to_owned());
     }
@@ -384,8 +365,6 @@ fn our_branch(git: &Repository) -> Result<String, RepoError> {
         return Ok(DEFAULT_BRANCH.to_owned());
     }
     let head = git.find_reference("HEAD")?;
-    let here = head
-        .symbolic_target()?
-        .and_then(|target| target.strip_prefix("refs/heads/"));
+    let here = head.symbolic_target()?.and_then(|target| target.strip_prefix("refs/heads/"));
     Ok(here.unwrap_or(DEFAULT_BRANCH).to_owned())
 }

@@ -24,27 +24,17 @@ impl Repo {
         let parent = self.tip()?;
         let mut files = Vec::new();
         for Change { path, content, .. } in changes {
-            let item = content.as_ref().map(|text| {
-                Ok::<_, git2::Error>(Item {
-                    id: self.git.blob(text.as_bytes())?,
-                    mode: FILE,
-                })
-            });
+            let item = content
+                .as_ref()
+                .map(|text| Ok::<_, git2::Error>(Item { id: self.git.blob(text.as_bytes())?, mode: FILE }));
             files.push((path.as_str(), item.transpose()?));
         }
         let tree = tree::with_files(&self.git, parent, files)?;
         let parents: Vec<Oid> = parent.into_iter().collect();
         let commit = self.commit_object(&wake_signature(now)?, message, tree, &parents)?;
         for count in 1..=MAX_PARKED {
-            let branch = if count == 1 {
-                name.to_owned()
-            } else {
-                format!("{name}-{count}")
-            };
-            match self
-                .git
-                .reference(&format!("refs/heads/{branch}"), commit, false, "parked")
-            {
+            let branch = if count == 1 { name.to_owned() } else { format!("{name}-{count}") };
+            match self.git.reference(&format!("refs/heads/{branch}"), commit, false, "parked") {
                 Err(error) if error.code() == git2::ErrorCode::Exists => {}
                 made => {
                     made?;

@@ -59,12 +59,7 @@ impl Repo {
                 Judged::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
                 Judged::Take(item) => {
                     edits.files.push(path.clone());
-                    files.push(FileMove {
-                        path,
-                        before: item,
-                        after: item,
-                        unstage: true,
-                    });
+                    files.push(FileMove { path, before: item, after: item, unstage: true });
                 }
             }
         }
@@ -90,18 +85,12 @@ impl Repo {
         files: &[FileMove],
         now: DateTime<Utc>,
     ) -> Result<Oid, RepoError> {
-        let tree = tree::with_files(
-            &self.git,
-            from,
-            files.iter().map(|file| (file.path.as_str(), file.before)),
-        )?;
+        let tree = tree::with_files(&self.git, from, files.iter().map(|file| (file.path.as_str(), file.before)))?;
         let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         let message = match names.as_slice() {
             [name] => format!("Edited by hand: {name}\n"),
             names => {
-                let listed = names
-                    .get(..MAX_LISTED)
-                    .map_or(names.join("\n"), |some| some.join("\n") + "\n…");
+                let listed = names.get(..MAX_LISTED).map_or(names.join("\n"), |some| some.join("\n") + "\n…");
                 format!("Edited by hand: {} files\n\n{listed}\n", names.len())
             }
         };
@@ -119,12 +108,7 @@ impl Repo {
         if let Some(why) = self.reason_to_leave(path, file, is_secret) {
             return Ok(Judged::Leave(why));
         }
-        let item = file.map(|file| {
-            Ok::<_, git2::Error>(Item {
-                id: self.git.blob(&file.bytes)?,
-                mode: file.mode,
-            })
-        });
+        let item = file.map(|file| Ok::<_, git2::Error>(Item { id: self.git.blob(&file.bytes)?, mode: file.mode }));
         Ok(Judged::Take(item.transpose()?))
     }
 
@@ -156,14 +140,9 @@ impl Repo {
     /// Filters (encryption, large file storage) change what is committed, and are programs: their files are left to git.
     pub(super) fn has_filter(&self, path: &str) -> bool {
         let path = std::path::Path::new(path);
-        let attribute = self
-            .git
-            .get_attr_bytes(path, "filter", git2::AttrCheckFlags::FILE_THEN_INDEX);
+        let attribute = self.git.get_attr_bytes(path, "filter", git2::AttrCheckFlags::FILE_THEN_INDEX);
         attribute.is_ok_and(|value| {
-            matches!(
-                git2::AttrValue::from_bytes(value),
-                git2::AttrValue::Bytes(_) | git2::AttrValue::String(_)
-            )
+            matches!(git2::AttrValue::from_bytes(value), git2::AttrValue::Bytes(_) | git2::AttrValue::String(_))
         })
     }
 
@@ -200,16 +179,10 @@ impl Repo {
 
     pub(super) fn changed_paths(&self) -> Result<Vec<(String, Status)>, RepoError> {
         let mut options = StatusOptions::new();
-        options
-            .include_untracked(true)
-            .recurse_untracked_dirs(true)
-            .include_ignored(false)
-            .exclude_submodules(true);
+        options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).exclude_submodules(true);
         let statuses = self.git.statuses(Some(&mut options))?;
         let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-        Ok(changed
-            .map(|entry| (String::from_utf8_lossy(entry.path_bytes()).into_owned(), entry.status()))
-            .collect())
+        Ok(changed.map(|entry| (String::from_utf8_lossy(entry.path_bytes()).into_owned(), entry.status())).collect())
     }
 
     /// Git's own identity of the person, else a stated default.

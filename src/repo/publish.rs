@@ -68,18 +68,10 @@ impl Repo {
             plans.push(self.plan(from, change, publish)?);
         }
         let theirs: Vec<FileMove> = plans.iter().filter_map(Plan::persons_file).collect();
-        let persons = if theirs.is_empty() {
-            None
-        } else {
-            Some(self.persons_commit(from, &theirs, publish.now)?)
-        };
+        let persons = if theirs.is_empty() { None } else { Some(self.persons_commit(from, &theirs, publish.now)?) };
         let parent = persons.or(from);
         let files = plans.iter().filter(|plan| plan.left_alone.is_none());
-        let tree = tree::with_files(
-            &self.git,
-            parent,
-            files.map(|plan| (plan.path.as_str(), plan.committed)),
-        )?;
+        let tree = tree::with_files(&self.git, parent, files.map(|plan| (plan.path.as_str(), plan.committed)))?;
         let parents: Vec<Oid> = parent.into_iter().collect();
         let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
 
@@ -90,21 +82,12 @@ impl Repo {
             files: plans.iter().map(Plan::file_move).collect(),
         };
         self.advance(&planned, stop)?;
-        let merged = plans
-            .iter()
-            .filter(|plan| plan.merged)
-            .map(|plan| plan.path.clone())
-            .collect();
+        let merged = plans.iter().filter(|plan| plan.merged).map(|plan| plan.path.clone()).collect();
         let left_alone = plans
             .into_iter()
             .filter_map(|plan| plan.left_alone.map(|why| LeftAlone { path: plan.path, why }))
             .collect();
-        Ok(Published {
-            commit,
-            persons,
-            merged,
-            left_alone,
-        })
+        Ok(Published { commit, persons, merged, left_alone })
     }
 
     /// Decides what one file becomes, on disk and in the commit.
@@ -113,18 +96,11 @@ impl Repo {
         let on_disk = self.read_writable(path)?;
         let edited = text(on_disk.as_ref()) != change.base;
         let join = |theirs: Option<String>| joined(publish.merge, change, theirs);
-        let after = if edited {
-            join(text(on_disk.as_ref()))
-        } else {
-            change.content.clone()
-        };
+        let after = if edited { join(text(on_disk.as_ref())) } else { change.content.clone() };
 
         let uncommitted = !self.same_as_committed(from, path, on_disk.as_ref())?;
-        let judged = if uncommitted {
-            self.take_persons(path, on_disk.as_ref(), publish.is_secret)?
-        } else {
-            Judged::Same
-        };
+        let judged =
+            if uncommitted { self.take_persons(path, on_disk.as_ref(), publish.is_secret)? } else { Judged::Same };
         // Ours without what may not be committed of theirs.
         let committed = match judged {
             Judged::Leave(_) => join(self.read_committed(from, path)?),
@@ -139,24 +115,13 @@ impl Repo {
         };
         let mode = on_disk.as_ref().map_or(FILE, |file| file.mode);
         let blob = |text: Option<&String>| -> Result<Option<Item>, RepoError> {
-            text.map(|text| {
-                Ok(Item {
-                    id: self.git.blob(text.as_bytes())?,
-                    mode,
-                })
-            })
-            .transpose()
+            text.map(|text| Ok(Item { id: self.git.blob(text.as_bytes())?, mode })).transpose()
         };
         Ok(Plan {
             path: path.to_owned(),
             before: on_disk
                 .as_ref()
-                .map(|file| {
-                    Ok::<_, git2::Error>(Item {
-                        id: self.git.blob(&file.bytes)?,
-                        mode,
-                    })
-                })
+                .map(|file| Ok::<_, git2::Error>(Item { id: self.git.blob(&file.bytes)?, mode }))
                 .transpose()?,
             after: blob(after.as_ref())?,
             committed: blob(committed.as_ref())?,
@@ -179,10 +144,7 @@ impl Repo {
             Some(file) if std::str::from_utf8(&file.bytes).is_err() => "it isn't text in UTF-8",
             _ => return Ok(on_disk),
         };
-        Err(RepoError::UnsafePath {
-            path: path.to_owned(),
-            why,
-        })
+        Err(RepoError::UnsafePath { path: path.to_owned(), why })
     }
 
     fn read_committed(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
@@ -204,12 +166,7 @@ struct Plan {
 
 impl Plan {
     fn file_move(&self) -> FileMove {
-        FileMove {
-            path: self.path.clone(),
-            before: self.before,
-            after: self.after,
-            unstage: self.persons,
-        }
+        FileMove { path: self.path.clone(), before: self.before, after: self.after, unstage: self.persons }
     }
 
     fn persons_file(&self) -> Option<FileMove> {
@@ -227,12 +184,9 @@ fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>) -> Option<
     match (&change.content, theirs) {
         (content, theirs) if theirs == change.base => content.clone(),
         (Some(ours), Some(theirs)) if *ours == theirs => Some(theirs),
-        (Some(ours), Some(theirs)) => Some(merge(
-            &change.path,
-            change.base.as_deref().unwrap_or_default(),
-            &theirs,
-            ours,
-        )),
+        (Some(ours), Some(theirs)) => {
+            Some(merge(&change.path, change.base.as_deref().unwrap_or_default(), &theirs, ours))
+        }
         (Some(ours), None) => Some(ours.clone()),
         (None, theirs) => theirs,
     }

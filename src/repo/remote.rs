@@ -112,14 +112,7 @@ impl Repo {
             return Err(RemoteError::NoRemote);
         }
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
-        let fetch = [
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-recurse-submodules",
-            "--no-write-fetch-head",
-            REMOTE,
-        ];
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let output = process::run(&git(&self.root).args(fetch).args([refspec]).timeout(timeout))?;
         if output.status.success() || stderr(&output).contains("couldn't find remote ref") {
             return Ok(());
@@ -143,14 +136,7 @@ impl Repo {
         }
         // By id, not by name: what is committed while it runs isn't claimed to be there.
         let refspec = format!("{tip}:{}", self.branch_ref());
-        let push = [
-            "push",
-            "--porcelain",
-            "--no-verify",
-            "--no-signed",
-            "--recurse-submodules=no",
-            REMOTE,
-        ];
+        let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", REMOTE];
         let output = process::run(&git(&self.root).args(push).args([refspec]).timeout(timeout))?;
         if !output.status.success() {
             return Err(push_failure(&output));
@@ -198,9 +184,9 @@ impl Repo {
     fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
         match self.git.reference(name, commit, force, why) {
             Ok(_) => Ok(()),
-            Err(error) if error.code() == git2::ErrorCode::Locked => Err(RepoError::Locked {
-                path: self.git.path().join(format!("{name}.lock")),
-            }),
+            Err(error) if error.code() == git2::ErrorCode::Locked => {
+                Err(RepoError::Locked { path: self.git.path().join(format!("{name}.lock")) })
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -224,10 +210,7 @@ pub(super) fn git(dir: &Path) -> Spec {
         "http.lowSpeedTime=15",
         "init.defaultBranch=main",
     ];
-    let spec = Spec::new("git")
-        .dir(dir)
-        .without(&NOT_INHERITED)
-        .max_output_bytes(64 << 10);
+    let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).max_output_bytes(64 << 10);
     let spec = spec.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
     let spec = if has_own_ssh(dir) {
         spec
@@ -239,9 +222,7 @@ pub(super) fn git(dir: &Path) -> Spec {
 
 /// Whether the person says how to call ssh. Then it stays as they say; the time-out bounds it.
 fn has_own_ssh(dir: &Path) -> bool {
-    let config = git2::Repository::open(dir)
-        .and_then(|git| git.config())
-        .or_else(|_| git2::Config::open_default());
+    let config = git2::Repository::open(dir).and_then(|git| git.config()).or_else(|_| git2::Config::open_default());
     process::inherits("GIT_SSH_COMMAND")
         || process::inherits("GIT_SSH")
         || config.is_ok_and(|config| config.get_string("core.sshCommand").is_ok())
@@ -259,25 +240,13 @@ fn push_failure(output: &Output) -> RemoteError {
     };
     let summary = line.rsplit('\t').next().unwrap_or_default();
     // Two pushes at once: the later finds the reference locked or moved.
-    let moved = [
-        "fetch first",
-        "non-fast-forward",
-        "cannot lock ref",
-        "failed to update ref",
-        "incorrect old value",
-    ];
+    let moved = ["fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value"];
     if summary.starts_with("[rejected]") || moved.iter().any(|sign| summary.contains(sign)) {
         return RemoteError::Moved;
     }
     let words = stderr(output);
-    let said: Vec<&str> = words
-        .lines()
-        .filter_map(|line| line.strip_prefix("remote:"))
-        .map(str::trim)
-        .collect();
-    RemoteError::Refused {
-        why: passed_on(&format!("{summary} {}", said.join(" "))),
-    }
+    let said: Vec<&str> = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
+    RemoteError::Refused { why: passed_on(&format!("{summary} {}", said.join(" "))) }
 }
 
 /// A failed command, by git's own words.
@@ -302,11 +271,7 @@ pub(super) fn failure(output: &Output) -> RemoteError {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("warning:"))
         .collect();
-    let why = if telling.is_empty() {
-        process::describe(output.status)
-    } else {
-        passed_on(&telling.join(" "))
-    };
+    let why = if telling.is_empty() { process::describe(output.status) } else { passed_on(&telling.join(" ")) };
     if has(&AUTH) {
         RemoteError::Auth { why }
     } else if has(&REFUSED) {

@@ -29,11 +29,7 @@ struct WrittenItem {
 
 impl Serialize for Item {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        WrittenItem {
-            id: self.id.to_string(),
-            mode: self.mode,
-        }
-        .serialize(serializer)
+        WrittenItem { id: self.id.to_string(), mode: self.mode }.serialize(serializer)
     }
 }
 
@@ -49,10 +45,9 @@ impl<'de> Deserialize<'de> for Item {
 pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Result<Option<Item>, RepoError> {
     let Some(commit) = commit else { return Ok(None) };
     match git.find_commit(commit)?.tree()?.get_path(std::path::Path::new(path)) {
-        Ok(entry) if entry.kind() != Some(ObjectType::Tree) => Ok(Some(Item {
-            id: entry.id(),
-            mode: u32::try_from(entry.filemode()).unwrap_or(FILE),
-        })),
+        Ok(entry) if entry.kind() != Some(ObjectType::Tree) => {
+            Ok(Some(Item { id: entry.id(), mode: u32::try_from(entry.filemode()).unwrap_or(FILE) }))
+        }
         Ok(_) => Ok(None),
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error.into()),
@@ -61,8 +56,7 @@ pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Resu
 
 /// An item's bytes.
 pub(super) fn bytes_of(git: &Repository, item: Option<Item>) -> Result<Option<Vec<u8>>, RepoError> {
-    item.map(|item| Ok(git.find_blob(item.id)?.content().to_vec()))
-        .transpose()
+    item.map(|item| Ok(git.find_blob(item.id)?.content().to_vec())).transpose()
 }
 
 /// Writes the tree that a commit has with some files set or removed.

@@ -88,11 +88,7 @@ impl WorkTree {
     ) -> Result<Replaced, RepoError> {
         let (parents, name) = split(path)?;
         let Some(directory) = self.directory(path, &parents, new.is_some())? else {
-            return Ok(if expected.is_none() {
-                Replaced::Done
-            } else {
-                Replaced::Differs
-            });
+            return Ok(if expected.is_none() { Replaced::Done } else { Replaced::Differs });
         };
         if self.read_in(&directory, name, path)?.as_ref() != expected {
             return Ok(Replaced::Differs);
@@ -178,10 +174,7 @@ impl WorkTree {
                 }
                 Err(Errno::NOENT) => return Ok(None),
                 Err(Errno::NOTDIR | Errno::LOOP) if make || self.is_link(&directory, name) => {
-                    return Err(RepoError::UnsafePath {
-                        path: path.to_owned(),
-                        why: "a link or a file is on its way",
-                    });
+                    return Err(RepoError::UnsafePath { path: path.to_owned(), why: "a link or a file is on its way" });
                 }
                 // A file stands where a directory would: whatever is looked for isn't there.
                 Err(Errno::NOTDIR) => return Ok(None),
@@ -192,25 +185,18 @@ impl WorkTree {
     }
 
     fn is_link(&self, directory: &OwnedFd, name: &str) -> bool {
-        self.kind(directory, name, name)
-            .is_ok_and(|kind| kind == Some(FileType::Symlink))
+        self.kind(directory, name, name).is_ok_and(|kind| kind == Some(FileType::Symlink))
     }
 
     fn read_in(&self, directory: &OwnedFd, name: &str, path: &str) -> Result<Option<OnDisk>, RepoError> {
-        let unsafe_path = |why| RepoError::UnsafePath {
-            path: path.to_owned(),
-            why,
-        };
+        let unsafe_path = |why| RepoError::UnsafePath { path: path.to_owned(), why };
         match self.kind(directory, name, path)? {
             None => return Ok(None),
             Some(FileType::RegularFile) => {}
             Some(FileType::Symlink) => {
                 let target =
                     fs::readlinkat(directory, name, Vec::new()).map_err(|error| self.io("reading", path, error))?;
-                return Ok(Some(OnDisk {
-                    bytes: target.into_bytes(),
-                    mode: LINK,
-                }));
+                return Ok(Some(OnDisk { bytes: target.into_bytes(), mode: LINK }));
             }
             Some(_) => return Err(unsafe_path("it is neither a file nor a link")),
         }
@@ -230,10 +216,7 @@ impl WorkTree {
             .take(MAX_FILE_BYTES)
             .read_to_end(&mut bytes)
             .map_err(|error| self.io("reading", path, error))?;
-        Ok(Some(OnDisk {
-            bytes,
-            mode: if stat.st_mode & 0o100 == 0 { FILE } else { EXECUTABLE },
-        }))
+        Ok(Some(OnDisk { bytes, mode: if stat.st_mode & 0o100 == 0 { FILE } else { EXECUTABLE } }))
     }
 
     fn put(
@@ -246,11 +229,7 @@ impl WorkTree {
     ) -> Result<Replaced, RepoError> {
         self.write_temporary(new, self.permissions(directory, name, expected, new))
             .map_err(RepoError::io("writing", &self.private_path))?;
-        let flags = if expected.is_some() {
-            RenameFlags::EXCHANGE
-        } else {
-            RenameFlags::NOREPLACE
-        };
+        let flags = if expected.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         match fs::renameat_with(&self.private, TEMPORARY, directory, name, flags) {
             Ok(()) => {}
             Err(Errno::NOENT | Errno::EXIST) => {
@@ -338,10 +317,7 @@ impl WorkTree {
     }
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 pub(super) fn is_markdown(path: &str) -> bool {
     Path::new(path)
@@ -355,10 +331,7 @@ fn split(path: &str) -> Result<(Vec<&str>, &str), RepoError> {
     let refused = |name: &&str| name.is_empty() || [".", ".."].contains(name) || name.eq_ignore_ascii_case(".git");
     match names.pop() {
         Some(name) if !refused(&name) && !names.iter().any(refused) && !path.contains('\0') => Ok((names, name)),
-        _ => Err(RepoError::UnsafePath {
-            path: path.to_owned(),
-            why: "it leads out of the work tree",
-        }),
+        _ => Err(RepoError::UnsafePath { path: path.to_owned(), why: "it leads out of the work tree" }),
     }
 }
 
@@ -369,10 +342,7 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> OnDisk {
-        OnDisk {
-            bytes: text.as_bytes().to_vec(),
-            mode: FILE,
-        }
+        OnDisk { bytes: text.as_bytes().to_vec(), mode: FILE }
     }
 
     #[test]
@@ -388,22 +358,10 @@ mod tests {
 
         assert_eq!((replace(Some(&old), Some(&new)), now()), (Replaced::Differs, None));
         assert_eq!((replace(None, Some(&old)), now()), (Replaced::Done, Some(old.clone())));
-        assert_eq!(
-            (replace(None, Some(&new)), now()),
-            (Replaced::Differs, Some(old.clone()))
-        );
-        assert_eq!(
-            (replace(Some(&other), Some(&new)), now()),
-            (Replaced::Differs, Some(old.clone()))
-        );
-        assert_eq!(
-            (replace(Some(&other), None), now()),
-            (Replaced::Differs, Some(old.clone()))
-        );
-        assert_eq!(
-            (replace(Some(&old), Some(&new)), now()),
-            (Replaced::Done, Some(new.clone()))
-        );
+        assert_eq!((replace(None, Some(&new)), now()), (Replaced::Differs, Some(old.clone())));
+        assert_eq!((replace(Some(&other), Some(&new)), now()), (Replaced::Differs, Some(old.clone())));
+        assert_eq!((replace(Some(&other), None), now()), (Replaced::Differs, Some(old.clone())));
+        assert_eq!((replace(Some(&old), Some(&new)), now()), (Replaced::Done, Some(new.clone())));
         assert_eq!((replace(Some(&new), None), now()), (Replaced::Done, None));
         assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "empty directories stay");
         assert_eq!(fs::read_dir(&private).unwrap().count(), 0, "something temporary stays");
@@ -420,18 +378,9 @@ mod tests {
         fs::write(root.join("a.md"), "saved just now").unwrap();
         let directory = tree.directory("a.md", &[], false).unwrap().unwrap();
         let (old, new) = (file("old"), file("new"));
-        assert_eq!(
-            tree.put(&directory, "a.md", "a.md", Some(&old), &new).unwrap(),
-            Replaced::Differs
-        );
-        assert_eq!(
-            tree.take_away(&directory, "a.md", "a.md", &old).unwrap(),
-            Replaced::Differs
-        );
-        assert_eq!(
-            tree.put(&directory, "a.md", "a.md", None, &new).unwrap(),
-            Replaced::Differs
-        );
+        assert_eq!(tree.put(&directory, "a.md", "a.md", Some(&old), &new).unwrap(), Replaced::Differs);
+        assert_eq!(tree.take_away(&directory, "a.md", "a.md", &old).unwrap(), Replaced::Differs);
+        assert_eq!(tree.put(&directory, "a.md", "a.md", None, &new).unwrap(), Replaced::Differs);
         assert_eq!(fs::read_to_string(root.join("a.md")).unwrap(), "saved just now");
         assert_eq!(fs::read_dir(&private).unwrap().count(), 0);
     }

@@ -28,10 +28,7 @@ pub struct Slot {
 impl Slot {
     /// The slot of an instant that was found by counting elapsed time ("in 20 minutes"): its wall time in `tz`.
     pub fn of_instant(at: DateTime<Utc>, tz: Tz) -> Self {
-        Self {
-            civil: at.with_timezone(&tz).naive_local(),
-            at,
-        }
+        Self { civil: at.with_timezone(&tz).naive_local(), at }
     }
 
     /// The slot as people are told it, on the wall clock in `tz`: the key of an interval's is no local time.
@@ -50,14 +47,9 @@ pub fn resolve(civil: NaiveDateTime, tz: Tz) -> Slot {
         LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at.with_timezone(&Utc),
         LocalResult::None => {
             // Read with the offset from before the gap, the skipped time lands after it, as far in as it was meant to be.
-            let before = GapInfo::new(&civil, &tz)
-                .and_then(|gap| gap.begin)
-                .map(|(_, offset)| offset.fix());
+            let before = GapInfo::new(&civil, &tz).and_then(|gap| gap.begin).map(|(_, offset)| offset.fix());
             let east_s = before.map_or(0, |offset| offset.local_minus_utc());
-            civil
-                .checked_sub_signed(TimeDelta::seconds(east_s.into()))
-                .unwrap_or(civil)
-                .and_utc()
+            civil.checked_sub_signed(TimeDelta::seconds(east_s.into())).unwrap_or(civil).and_utc()
         }
     };
     Slot { civil, at }

@@ -218,10 +218,7 @@ fn next_interval(minutes: u32, anchor: DateTime<Utc>, after: DateTime<Utc>) -> O
     let passed_ms = (after - anchor).num_milliseconds();
     let steps = passed_ms.div_euclid(step_ms).checked_add(1)?;
     let at = anchor.checked_add_signed(TimeDelta::try_milliseconds(steps.max(1).checked_mul(step_ms)?)?)?;
-    Some(Slot {
-        civil: at.naive_utc(),
-        at,
-    })
+    Some(Slot { civil: at.naive_utc(), at })
 }
 
 fn on_a_day_left_out(slot: Slot, tz: Tz) -> bool {
@@ -243,12 +240,8 @@ fn next_in_weeks(n: u32, on: WeekdaySet, anchor: NaiveDate, from: NaiveDate) -> 
     let weeks_passed = (monday(from)? - monday(anchor)?).num_days() / 7;
     let weeks_to_go = (-weeks_passed).rem_euclid(i64::from(n.max(1))).unsigned_abs();
     let week = monday(from)?.checked_add_days(Days::new(weeks_to_go * 7))?;
-    let rest_of_the_week = |monday: NaiveDate| {
-        monday
-            .iter_days()
-            .take(7)
-            .find(|d| *d >= from && on.contains(d.weekday()))
-    };
+    let rest_of_the_week =
+        |monday: NaiveDate| monday.iter_days().take(7).find(|d| *d >= from && on.contains(d.weekday()));
     rest_of_the_week(week).or_else(|| rest_of_the_week(week.checked_add_days(Days::new(u64::from(n.max(1)) * 7))?))
 }
 
@@ -262,9 +255,7 @@ fn next_in_months(
     let n = n.max(1);
     let number = |date: NaiveDate| i64::from(date.year()) * 12 + i64::from(date.month0());
     let to_go = (number(anchor) - number(from)).rem_euclid(i64::from(n));
-    let month = from
-        .with_day(1)?
-        .checked_add_months(Months::new(u32::try_from(to_go).ok()?))?;
+    let month = from.with_day(1)?.checked_add_months(Months::new(u32::try_from(to_go).ok()?))?;
     let on_time = |first: NaiveDate| day_in(first).filter(|date| *date >= from);
     on_time(month).or_else(|| on_time(month.checked_add_months(Months::new(n))?))
 }
@@ -322,11 +313,7 @@ impl fmt::Display for Nth {
 }
 
 fn step(n: u32, unit: &str) -> String {
-    if n <= 1 {
-        unit.to_owned()
-    } else {
-        format!("{n} {unit}s")
-    }
+    if n <= 1 { unit.to_owned() } else { format!("{n} {unit}s") }
 }
 
 fn days(on: WeekdaySet) -> String {

@@ -116,11 +116,7 @@ pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<Found> {
     let best = found
         .iter()
         .position(|(range, _)| range.start == 0)
-        .or_else(|| {
-            found
-                .iter()
-                .position(|(range, _)| last_word.is_some_and(|last| range.end > last))
-        })
+        .or_else(|| found.iter().position(|(range, _)| last_word.is_some_and(|last| range.end > last)))
         .unwrap_or(0);
     if best >= found.len() {
         return None;
@@ -128,10 +124,7 @@ pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<Found> {
     let (range, draft) = found.swap_remove(best);
     let start = tokens.get(range.start)?.span.start;
     let end = tokens.get(range.end.checked_sub(1)?)?.span.end;
-    Some(Found {
-        when: settle::settle(&draft, now),
-        span: start..end,
-    })
+    Some(Found { when: settle::settle(&draft, now), span: start..end })
 }
 
 /// All expressions that aren't tied to something else, by their token ranges.

@@ -65,11 +65,7 @@ pub fn tokenize(text: &str) -> Vec<Token> {
                 token.span.end = end;
             }
             _ if this != Kind::Space => {
-                tokens.push(Token {
-                    text: lower.collect(),
-                    span: start..end,
-                    glued: before != Kind::Space,
-                });
+                tokens.push(Token { text: lower.collect(), span: start..end, glued: before != Kind::Space });
             }
             _ => {}
         }
@@ -104,9 +100,7 @@ impl<'t> Cursor<'t> {
 
     /// The text of the token ahead, if nothing separates it from the one before; else empty.
     pub fn glued_text(self) -> &'t str {
-        self.token()
-            .filter(|token| token.glued)
-            .map_or("", |token| token.text.as_str())
+        self.token().filter(|token| token.glued).map_or("", |token| token.text.as_str())
     }
 
     /// The token before.
@@ -122,10 +116,7 @@ impl<'t> Cursor<'t> {
     /// Past the token ahead.
     #[must_use]
     pub fn next(self) -> Self {
-        Self {
-            index: self.index.saturating_add(1).min(self.tokens.len()),
-            ..self
-        }
+        Self { index: self.index.saturating_add(1).min(self.tokens.len()), ..self }
     }
 
     /// Past a phrase, if it is ahead. A phrase is words separated by spaces; `a|b` is one of them, `?a` may be missing.
@@ -151,9 +142,7 @@ impl<'t> Cursor<'t> {
 
     /// The first that matches of a table of phrases, with what the table says of it.
     pub fn lookup<T: Copy>(self, table: &[(&str, T)]) -> Option<(T, Self)> {
-        table
-            .iter()
-            .find_map(|(pattern, meaning)| Some((*meaning, self.phrase(pattern)?)))
+        table.iter().find_map(|(pattern, meaning)| Some((*meaning, self.phrase(pattern)?)))
     }
 
     /// A whole number, in digits or in words up to ninety-nine.
@@ -186,11 +175,7 @@ impl<'t> Cursor<'t> {
             word == name || name.get(..3) == Some(word) || (word == "sept" && name == "september")
         };
         let index = MONTHS.iter().position(|name| is(name))?;
-        let dot = if self.next().glued_text() == "." && word.len() <= 4 {
-            self.next().next()
-        } else {
-            self.next()
-        };
+        let dot = if self.next().glued_text() == "." && word.len() <= 4 { self.next().next() } else { self.next() };
         Some((u32::try_from(index).ok()? + 1, dot))
     }
 
@@ -279,9 +264,7 @@ const NUMBERS: [&str; 20] = [
     "nineteen",
 ];
 
-const TENS: [&str; 8] = [
-    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
+const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
 const ORDINALS: [&str; 31] = [
     "first",
@@ -321,10 +304,8 @@ const ORDINALS: [&str; 31] = [
 fn number_word(word: &str) -> Option<u32> {
     let small = |word: &str| NUMBERS.iter().position(|number| *number == word);
     let value = small(word).or_else(|| {
-        let (index, ones) = TENS
-            .iter()
-            .enumerate()
-            .find_map(|(index, tens)| Some((index, word.strip_prefix(tens)?)))?;
+        let (index, ones) =
+            TENS.iter().enumerate().find_map(|(index, tens)| Some((index, word.strip_prefix(tens)?)))?;
         let ones = match ones.strip_prefix('-').unwrap_or(ones) {
             "" if ones.is_empty() => 0,
             word => small(word).filter(|ones| (1..10).contains(ones))?,
@@ -350,10 +331,7 @@ mod tests {
             texts("Don’t call at 5:15pm, twenty-five!"),
             ["don't", "call", "at", "5", ":", "15", "pm", ",", "twenty-five", "!"]
         );
-        assert_eq!(
-            texts("'remind me' on 2026-12-05"),
-            ["'", "remind", "me", "'", "on", "2026", "-", "12", "-", "05"]
-        );
+        assert_eq!(texts("'remind me' on 2026-12-05"), ["'", "remind", "me", "'", "on", "2026", "-", "12", "-", "05"]);
         assert_eq!(texts("⏰🍞 İstanbul"), ["⏰", "🍞", "i\u{307}stanbul"]);
     }
 
@@ -361,31 +339,17 @@ mod tests {
     fn a_phrase_matches_alternatives_and_leaves_out_what_may_be_missing() {
         let tokens = tokenize("the day after tomorrow");
         let start = Cursor::at(&tokens, 0);
-        assert_eq!(
-            start.phrase("?the day|night after tomorrow").map(|cursor| cursor.index),
-            Some(4)
-        );
-        assert_eq!(
-            start
-                .next()
-                .phrase("?the day after tomorrow")
-                .map(|cursor| cursor.index),
-            Some(4)
-        );
+        assert_eq!(start.phrase("?the day|night after tomorrow").map(|cursor| cursor.index), Some(4));
+        assert_eq!(start.next().phrase("?the day after tomorrow").map(|cursor| cursor.index), Some(4));
         assert!(start.phrase("day after").is_none());
     }
 
     #[test]
     fn numbers_are_read_in_digits_and_words() {
         let number = |text: &str| Cursor::at(&tokenize(text), 0).number().map(|(number, _)| number);
-        for (text, value) in [
-            ("20", 20),
-            ("twelve", 12),
-            ("forty five", 45),
-            ("forty-five", 45),
-            ("fortyfive", 45),
-            ("thirty", 30),
-        ] {
+        for (text, value) in
+            [("20", 20), ("twelve", 12), ("forty five", 45), ("forty-five", 45), ("fortyfive", 45), ("thirty", 30)]
+        {
             assert_eq!(number(text), Some(value), "{text}");
         }
         assert_eq!(number("twenty-"), Some(20), "the hyphen stands alone");

@@ -17,13 +17,7 @@ struct Args {
 }
 
 pub(super) fn tool() -> Tool {
-    Tool::new(
-        "keep",
-        "Keep messages for a mind that can answer them.",
-        Effect::Idempotent,
-        run,
-    )
-    .free()
+    Tool::new("keep", "Keep messages for a mind that can answer them.", Effect::Idempotent, run).free()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
@@ -32,9 +26,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         return Err(Refusal::because("No message is being answered in this cycle."));
     };
     if let Some(unknown) = args.messages.iter().find(|id| !world.open_messages.contains(id)) {
-        return Err(Refusal(format!(
-            "Message {unknown} is not an open message of this cycle. Nothing was done."
-        )));
+        return Err(Refusal(format!("Message {unknown} is not an open message of this cycle. Nothing was done.")));
     }
     let Some(first) = args.messages.first() else {
         return Err(Refusal::because("messages is empty. Nothing was done."));
@@ -56,10 +48,7 @@ fn run(args: &Args, world: &World) -> Outcome {
                 reply_to: chat.reply_to,
                 ..NewOutgoing::default()
             }),
-            Change::Hold {
-                messages: args.messages.clone(),
-                mind: world.mind.clone(),
-            },
+            Change::Hold { messages: args.messages.clone(), mind: world.mind.clone() },
         ],
     })
 }

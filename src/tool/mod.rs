@@ -67,10 +67,7 @@ pub struct Done {
 impl Done {
     /// Something was found out and nothing changed.
     fn told(content: impl Into<String>) -> Self {
-        Self {
-            content: content.into(),
-            ..Self::default()
-        }
+        Self { content: content.into(), ..Self::default() }
     }
 }
 
@@ -128,15 +125,7 @@ impl Tool {
                 .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))?;
             run(&arguments, world)
         });
-        Self {
-            name,
-            description,
-            schema,
-            effect,
-            risk: Risk::Safe,
-            is_free: false,
-            run,
-        }
+        Self { name, description, schema, effect, risk: Risk::Safe, is_free: false, run }
     }
 
     /// The same, which never asks.
@@ -158,13 +147,7 @@ pub struct Registry {
 impl Registry {
     /// The tools that every mind has.
     pub fn standard() -> Self {
-        let mut tools = vec![
-            plan::tool(),
-            reply::tool(),
-            tell::tool(),
-            note::note(),
-            note::context_update(),
-        ];
+        let mut tools = vec![plan::tool(), reply::tool(), tell::tool(), note::note(), note::context_update()];
         tools.extend(remember::tools());
         tools.extend(task::tools());
         tools.extend(reminder::tools());
@@ -198,10 +181,7 @@ impl Registry {
     pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
         let Some(tool) = self.get(name) else {
             let names: Vec<_> = self.tools.iter().map(|tool| tool.name).collect();
-            return Err(Refusal(format!(
-                "There is no tool named {name:?}. There are: {}.",
-                names.join(", ")
-            )));
+            return Err(Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", "))));
         };
         let input = if input.trim().is_empty() { "{}" } else { input };
         if policy::decide(tool, world.autonomy) == policy::Decision::Ask {
@@ -229,11 +209,7 @@ fn bounded(content: String) -> String {
             (*bytes <= MAX_OUTCOME_BYTES).then_some(line)
         })
         .collect();
-    format!(
-        "{kept}\n(Cut here: {} of {} bytes shown. Ask for a part of it.)",
-        kept.len(),
-        content.len()
-    )
+    format!("{kept}\n(Cut here: {} of {} bytes shown. Ask for a part of it.)", kept.len(), content.len())
 }
 
 /// A text argument that has to say something, within a bound, on one line if it must be.

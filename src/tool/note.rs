@@ -56,17 +56,10 @@ fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
     if old == new {
         return Ok(Done::told(format!("{path} says just that already.")));
     }
-    let last_line = text
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
+    let last_line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Ok(Done {
         content: format!("{path} is rewritten."),
-        receipt: Some(format!(
-            "{verb}: {}",
-            brief(last_line.trim_start_matches(['#', '-', ' ']))
-        )),
+        receipt: Some(format!("{verb}: {}", brief(last_line.trim_start_matches(['#', '-', ' '])))),
         changes: vec![world.documents.stage(path, new)],
     })
 }

@@ -58,27 +58,10 @@ mod tests {
             .filter(|tool| decide(tool, Autonomy::AskAll) == Decision::Allow)
             .map(|tool| tool.name)
             .collect();
-        for name in [
-            "plan",
-            "reply",
-            "note",
-            "context_update",
-            "memory_read",
-            "memory_search",
-            "read_skill",
-            "keep",
-        ] {
+        for name in ["plan", "reply", "note", "context_update", "memory_read", "memory_search", "read_skill", "keep"] {
             assert!(free.contains(&name), "{name}");
         }
-        for name in [
-            "tell",
-            "remember",
-            "forget",
-            "task_add",
-            "task_done",
-            "reminder_set",
-            "reminder_done",
-        ] {
+        for name in ["tell", "remember", "forget", "task_add", "task_done", "reminder_set", "reminder_done"] {
             assert!(!free.contains(&name), "{name}");
         }
     }

@@ -47,32 +47,18 @@ pub(super) fn tools() -> Vec<Tool> {
             Effect::Once,
             set,
         ),
-        Tool::new(
-            "reminder_list",
-            "List the active reminders, the next one first.",
-            Effect::Read,
-            list,
-        ),
-        Tool::new(
-            "reminder_done",
-            "End a reminder: it is not sent any more.",
-            Effect::Idempotent,
-            done,
-        ),
+        Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),
+        Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, done),
     ]
 }
 
 fn set(args: &Set, world: &World) -> Outcome {
     let text = words(&args.text, "text", 1_000)?;
     if world.reminders.len() >= MAX_REMINDERS {
-        return Err(Refusal(format!(
-            "{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done."
-        )));
+        return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
     }
     let (slot, rule) = understood(&args.when, world)?;
-    let chat = world
-        .chat
-        .map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
+    let chat = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
     let at = spoken(slot, rule.as_ref(), world.tz);
     Ok(Done {
         content: format!("Reminder set: {text} — {at}"),
@@ -117,23 +103,11 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), R
 fn list(_: &Nothing, world: &World) -> Outcome {
     let lines: Vec<_> = visible(world)
         .map(|reminder| {
-            let slot = Slot {
-                civil: reminder.what.slot,
-                at: reminder.what.next_at,
-            };
-            format!(
-                "{}. {} — {}",
-                reminder.id,
-                reminder.what.text,
-                spoken(slot, reminder.what.rule.as_ref(), world.tz)
-            )
+            let slot = Slot { civil: reminder.what.slot, at: reminder.what.next_at };
+            format!("{}. {} — {}", reminder.id, reminder.what.text, spoken(slot, reminder.what.rule.as_ref(), world.tz))
         })
         .collect();
-    Ok(Done::told(if lines.is_empty() {
-        "No reminders are set.".to_owned()
-    } else {
-        lines.join("\n")
-    }))
+    Ok(Done::told(if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") }))
 }
 
 fn done(args: &Which, world: &World) -> Outcome {
@@ -150,23 +124,13 @@ fn done(args: &Which, world: &World) -> Outcome {
         [reminder] => Ok(Done {
             content: format!("Ended: {}", reminder.what.text),
             receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
-            changes: vec![Change::EndReminder {
-                id: reminder.id,
-                state: "cancelled",
-            }],
+            changes: vec![Change::EndReminder { id: reminder.id, state: "cancelled" }],
         }),
-        [] => Err(Refusal(format!(
-            "No active reminder is {query:?}. `reminder_list` shows them. Nothing was done."
-        ))),
+        [] => Err(Refusal(format!("No active reminder is {query:?}. `reminder_list` shows them. Nothing was done."))),
         several => {
-            let lines: Vec<_> = several
-                .iter()
-                .map(|reminder| format!("{}. {}", reminder.id, reminder.what.text))
-                .collect();
-            Err(Refusal(format!(
-                "Several reminders fit {query:?}; say the number:\n{}",
-                lines.join("\n")
-            )))
+            let lines: Vec<_> =
+                several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
+            Err(Refusal(format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"))))
         }
     }
 }
@@ -174,10 +138,7 @@ fn done(args: &Which, world: &World) -> Outcome {
 /// A chat sees its own reminders; the owner's chat and a cycle without a chat see all.
 fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
     let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat_id);
-    world
-        .reminders
-        .iter()
-        .filter(move |reminder| only.is_none_or(|chat| reminder.what.chat_id == chat))
+    world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat_id == chat))
 }
 
 /// A slot as people say it.

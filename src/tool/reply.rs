@@ -32,14 +32,10 @@ pub(super) fn tool() -> Tool {
 fn run(args: &Args, world: &World) -> Outcome {
     let text = words(&args.text, "text", MAX_CHARS)?;
     if world.chat.is_none() {
-        return Err(Refusal::because(
-            "No message is being answered in this cycle; `tell` speaks unasked.",
-        ));
+        return Err(Refusal::because("No message is being answered in this cycle; `tell` speaks unasked."));
     }
     if world.replies >= MAX_REPLIES {
-        return Err(Refusal(format!(
-            "{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent."
-        )));
+        return Err(Refusal(format!("{MAX_REPLIES} texts were already sent in this cycle. Nothing was sent.")));
     }
     let receipt = match world.open_messages.len() {
         0 => format!("Added to the answer: {}", brief(&text)),
@@ -65,10 +61,7 @@ pub(crate) fn answer(world: &World, text: String, outcome: &'static str) -> Vec<
         ..NewOutgoing::default()
     })];
     if !world.open_messages.is_empty() {
-        changes.push(Change::Done {
-            messages: world.open_messages.clone(),
-            outcome,
-        });
+        changes.push(Change::Done { messages: world.open_messages.clone(), outcome });
     }
     changes
 }

@@ -138,12 +138,7 @@ pub(super) fn tools() -> Vec<Tool> {
             Effect::Idempotent,
             shift,
         ),
-        Tool::new(
-            "task_list",
-            "List the tasks of one list, as they are now.",
-            Effect::Read,
-            show,
-        ),
+        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show),
     ]
 }
 
@@ -153,18 +148,11 @@ fn add(args: &Add, world: &World) -> Outcome {
     if args.list == List::Active {
         list.check_room().map_err(Refusal::because)?;
     }
-    let other = if args.list == List::Active {
-        List::Backlog
-    } else {
-        List::Active
-    };
+    let other = if args.list == List::Active { List::Backlog } else { List::Active };
     if let Ok(found) = other.read(world).find(&title)
         && found.title.eq_ignore_ascii_case(&title)
     {
-        return Err(Refusal(format!(
-            "“{title}” is in {} already. Move it with `task_move`.",
-            other.name()
-        )));
+        return Err(Refusal(format!("“{title}” is in {} already. Move it with `task_move`.", other.name())));
     }
     check_time(args.at.as_deref(), world)?;
     let draft = TaskDraft {
@@ -189,14 +177,9 @@ fn update(args: &Update, world: &World) -> Outcome {
     if args.key.eq_ignore_ascii_case("at") {
         check_time(args.value.as_deref(), world)?;
     }
-    let text = tasks
-        .set(&title, &args.key, args.value.as_deref())
-        .map_err(Refusal::because)?;
+    let text = tasks.set(&title, &args.key, args.value.as_deref()).map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
-    let value = args
-        .value
-        .as_deref()
-        .map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
+    let value = args.value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
     Ok(Done {
         content: format!("{title}: {} is {value}.", args.key),
         receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
@@ -239,10 +222,7 @@ fn shift(args: &Move, world: &World) -> Outcome {
     let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
     let text = target.put(&block).map_err(Refusal::because)?;
     let status = if args.to == List::Active { "active" } else { "waiting" };
-    let text = TaskList::parse(&text)
-        .0
-        .set(&title, "status", Some(status))
-        .map_err(Refusal::because)?;
+    let text = TaskList::parse(&text).0.set(&title, "status", Some(status)).map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
     Ok(Done {
         content: format!("Moved to {}: {title}", args.to.name()),
@@ -261,10 +241,7 @@ fn show(args: &Show, world: &World) -> Outcome {
         .iter()
         .enumerate()
         .map(|(number, task)| {
-            let next = task
-                .get("next")
-                .map(|next| format!(" — next: {next}"))
-                .unwrap_or_default();
+            let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
             format!("{}. {}{next}", number + 1, task.title)
         })
         .collect();
@@ -298,10 +275,7 @@ fn find(query: &str, world: &World) -> Result<(List, TaskList, String), Refusal>
 }
 
 fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
-    TaskList::parse(text)
-        .0
-        .touch(title, world.local().date_naive())
-        .map_err(Refusal::because)
+    TaskList::parse(text).0.touch(title, world.local().date_naive()).map_err(Refusal::because)
 }
 
 fn check_time(at: Option<&str>, world: &World) -> Result<(), Refusal> {

@@ -33,11 +33,7 @@ impl Scene {
             autonomy: crate::config::Autonomy::Smart,
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
             tz: Tz::Europe__Berlin,
-            chat: Some(Chat {
-                id: 7,
-                thread_id: Some(3),
-                reply_to: Some(100),
-            }),
+            chat: Some(Chat { id: 7, thread_id: Some(3), reply_to: Some(100) }),
             open_messages: vec![41],
             replies: 0,
             owner_chat_id: 7,

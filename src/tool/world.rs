@@ -73,8 +73,7 @@ impl World {
 
     /// Whether nothing may be said unasked now.
     pub fn is_quiet(&self) -> bool {
-        self.quiet_hours
-            .is_some_and(|hours| hours.contains(self.local().time()))
+        self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))
     }
 }
 
@@ -110,15 +109,8 @@ impl Documents {
 
     /// The change that makes a document say `content`.
     pub fn stage(&self, path: &str, content: String) -> Change {
-        let base = self
-            .staged
-            .get(path)
-            .map_or_else(|| self.base(path), |file| file.base.clone());
-        Change::File(StagedFile {
-            path: path.to_owned(),
-            base,
-            content,
-        })
+        let base = self.staged.get(path).map_or_else(|| self.base(path), |file| file.base.clone());
+        Change::File(StagedFile { path: path.to_owned(), base, content })
     }
 
     /// Takes note of a change that was recorded.

@@ -42,16 +42,11 @@ fn a_message_is_stored_before_telegram_is_told_and_never_twice() {
     assert_eq!(stage.stored(), 1);
 
     // Without the offset the same update comes again, and is known.
-    let again = stage.telegram.calls("getUpdates").last().unwrap()["offset"]
-        .as_i64()
-        .unwrap()
-        - 1;
+    let again = stage.telegram.calls("getUpdates").last().unwrap()["offset"].as_i64().unwrap() - 1;
     stage.env.execute("DELETE FROM poll_state");
-    stage.telegram.push_raw(
-        json!({"update_id": again, "message": {"message_id": again - 900, "date": 1_795_000_000,
+    stage.telegram.push_raw(json!({"update_id": again, "message": {"message_id": again - 900, "date": 1_795_000_000,
         "text": "keep me", "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
-        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}),
-    );
+        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
     let bot = stage.start();
     stage.all_confirmed();
     stage.end(bot);
@@ -88,12 +83,7 @@ fn a_stranger_gets_silence_and_leaves_a_count() {
     stage.all_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 0);
-    assert_eq!(
-        stage
-            .env
-            .query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"),
-        3
-    );
+    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), 3);
     assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages"), 0);
     assert!(stage.telegram.sent().is_empty() && stage.starts().is_empty());
 }
@@ -111,12 +101,7 @@ fn in_a_group_both_the_group_and_the_sender_must_be_listed() {
     assert_eq!(stage.stored(), 1);
     let text: String = stage.env.query("SELECT message_text FROM incoming_messages");
     assert_eq!(text, "listed twice");
-    assert_eq!(
-        stage
-            .env
-            .query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"),
-        2
-    );
+    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), 2);
 }
 
 #[test]
@@ -129,25 +114,14 @@ fn commands_are_answered_by_the_bot_itself() {
     let sent = stage.telegram.wait_for_sent(3, PATIENCE);
     assert!(sent[0].visible.starts_with("Hello!"), "{sent:#?}");
     assert!(sent[1].visible.contains("remind me"), "{sent:#?}");
-    assert!(
-        sent[2].visible.contains("Asleep") && sent[2].visible.contains("No wake yet"),
-        "{sent:#?}"
-    );
-    assert!(
-        sent.iter()
-            .all(|message| message.chat_id == CHAT && message.reply_to.is_some())
-    );
+    assert!(sent[2].visible.contains("Asleep") && sent[2].visible.contains("No wake yet"), "{sent:#?}");
+    assert!(sent.iter().all(|message| message.chat_id == CHAT && message.reply_to.is_some()));
     eventually("every answer is marked as sent", || {
-        stage
-            .env
-            .query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NOT NULL")
+        stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NOT NULL")
             == 3
     });
     let menu = stage.telegram.calls("setMyCommands");
-    assert_eq!(
-        (menu.len(), menu[0]["commands"][0]["command"].as_str()),
-        (1, Some("status"))
-    );
+    assert_eq!((menu.len(), menu[0]["commands"][0]["command"].as_str()), (1, Some("status")));
     stage.end(bot);
     // A command is no message, and none of them needed a wake.
     assert_eq!((stage.stored(), stage.starts().len()), (0, 0));
@@ -180,10 +154,7 @@ fn an_answer_that_a_kill_cut_off_is_repeated_with_a_mark() {
     // The next bot finds it and starts a wake for it: answers in doubt are the wakes' to settle.
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &[]);
     let sent = telegram.wait_for_sent(1, PATIENCE);
-    assert!(
-        sent[0].visible.ends_with("the first try wasn't confirmed."),
-        "{sent:#?}"
-    );
+    assert!(sent[0].visible.ends_with("the first try wasn't confirmed."), "{sent:#?}");
     eventually("it is marked as sent", || {
         env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL") == 0
     });
@@ -269,9 +240,7 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     stage.let_wakes_end();
     // A message that was queued by hand is found at the next look without a reason: long after typing would have been
     // shown again.
-    stage
-        .env
-        .execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'by hand')");
+    stage.env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'by hand')");
     stage.wait_for_starts(2);
     stage.answer_all();
     assert_eq!(stage.telegram.actions().len(), shown);
@@ -309,9 +278,7 @@ fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
     stage.telegram.fail_next("getUpdates", Fault::Status(429, Some(1)));
     for _ in 0..2 {
         let description = "Conflict: terminated by other getUpdates request";
-        stage
-            .telegram
-            .fail_next("getUpdates", Fault::Refuse(409, description, json!({})));
+        stage.telegram.fail_next("getUpdates", Fault::Refuse(409, description, json!({})));
     }
     let bot = stage.start();
     stage.say("hello");
@@ -319,12 +286,7 @@ fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
     assert_eq!(times(&ran, "asks to wait 1 s"), 1, "{}", ran.stderr);
-    assert_eq!(
-        times(&ran, "something else fetches this bot's messages"),
-        1,
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(times(&ran, "something else fetches this bot's messages"), 1, "{}", ran.stderr);
 }
 
 #[test]
@@ -332,22 +294,12 @@ fn an_update_of_an_unknown_kind_is_kept() {
     let stage = Stage::new();
     let bot = stage.start_polling();
     let person = json!({"id": CHAT, "is_bot": false, "first_name": "Ana"});
-    stage
-        .telegram
-        .push_raw(json!({"update_id": 1000, "hologram": {"from": person, "beams": 3,
+    stage.telegram.push_raw(json!({"update_id": 1000, "hologram": {"from": person, "beams": 3,
         "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}}));
     stage.all_confirmed();
     stage.end(bot);
-    assert_eq!(
-        stage.env.query::<String>("SELECT kind FROM incoming_messages"),
-        "unsupported"
-    );
-    assert!(
-        stage
-            .env
-            .query::<String>("SELECT raw FROM incoming_messages")
-            .contains("beams")
-    );
+    assert_eq!(stage.env.query::<String>("SELECT kind FROM incoming_messages"), "unsupported");
+    assert!(stage.env.query::<String>("SELECT raw FROM incoming_messages").contains("beams"));
 }
 
 #[test]
@@ -374,9 +326,7 @@ fn an_edit_changes_what_is_queued_and_nothing_else() {
 fn a_new_token_does_not_mix_offsets() {
     let stage = Stage::new();
     drop(stage.env.store());
-    stage
-        .env
-        .execute("INSERT INTO poll_state (bot_id, next_offset) VALUES (98, 700000)");
+    stage.env.execute("INSERT INTO poll_state (bot_id, next_offset) VALUES (98, 700000)");
     let bot = stage.start_polling();
     assert!(stage.telegram.calls("getUpdates")[0].get("offset").is_none());
     stage.say("hello");
@@ -392,10 +342,7 @@ fn a_second_bot_is_refused() {
     let bot = stage.start_polling();
     let second = stage.env.bot(&[]);
     assert_eq!(second.code, 1, "{second:#?}");
-    assert!(
-        second.stderr.contains("another bot runs on this workspace"),
-        "{second:#?}"
-    );
+    assert!(second.stderr.contains("another bot runs on this workspace"), "{second:#?}");
     stage.say("the first one goes on");
     stage.all_confirmed();
     stage.end(bot);
@@ -409,11 +356,7 @@ fn without_a_token_or_a_chat_it_never_runs() {
         stage.env.unset(missing);
         for arguments in [&[][..], &["run"], &["send", "--chat", "4242", "hi"]] {
             let ran = stage.env.bot(arguments);
-            let code = if arguments.len() > 1 && missing == "ALLOWED_CHAT_IDS" {
-                2
-            } else {
-                78
-            };
+            let code = if arguments.len() > 1 && missing == "ALLOWED_CHAT_IDS" { 2 } else { 78 };
             assert_eq!(ran.code, code, "{ran:#?}");
             assert!(ran.stderr.contains(missing), "{ran:#?}");
         }
@@ -424,15 +367,10 @@ fn without_a_token_or_a_chat_it_never_runs() {
 #[test]
 fn a_token_that_telegram_does_not_know_is_a_matter_of_configuration() {
     let mut stage = Stage::new();
-    stage
-        .env
-        .set("TELEGRAM_BOT_TOKEN", "99:AAotherSecretSecretSecret-Secret_abc");
+    stage.env.set("TELEGRAM_BOT_TOKEN", "99:AAotherSecretSecretSecret-Secret_abc");
     let ran = stage.env.bot(&["run"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("TELEGRAM_BOT_TOKEN") && ran.stderr.contains("BotFather"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("TELEGRAM_BOT_TOKEN") && ran.stderr.contains("BotFather"), "{ran:#?}");
     keeps_the_secret(&ran);
 }
 
@@ -461,9 +399,7 @@ fn a_wake_that_can_not_be_started_is_tried_again() {
     let (bot, log) = stage.start_logged("not-there-yet");
     stage.say("hello");
     eventually("the start fails", || {
-        std::fs::read_to_string(&log)
-            .unwrap()
-            .contains("not-there-yet could not be started")
+        std::fs::read_to_string(&log).unwrap().contains("not-there-yet could not be started")
     });
     stage.say("/status");
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
@@ -498,10 +434,7 @@ fn send_delivers_at_once_while_a_bot_runs() {
     let ran = stage.env.bot(&["send", "--chat", "4242", "**done**:", "3 < 4"]).ok();
     assert_eq!(ran.stdout, "delivered\n");
     let sent = stage.telegram.sent();
-    assert_eq!(
-        (sent.len(), sent[0].visible.as_str(), sent[0].html),
-        (1, "done: 3 < 4", true)
-    );
+    assert_eq!((sent.len(), sent[0].visible.as_str(), sent[0].html), (1, "done: 3 < 4", true));
     stage.end(bot);
 }
 
@@ -513,10 +446,7 @@ fn send_splits_what_is_long() {
     assert_eq!(ran.stdout, "delivered\n");
     let sent = stage.telegram.sent();
     assert!(sent.len() >= 3, "{}", sent.len());
-    let lines: usize = sent
-        .iter()
-        .map(|part| part.visible.matches("a line of the log").count())
-        .sum();
+    let lines: usize = sent.iter().map(|part| part.visible.matches("a line of the log").count()).sum();
     assert_eq!(lines, 500);
     assert!(sent.last().unwrap().visible.ends_with("The end."));
 }
@@ -527,18 +457,11 @@ fn send_says_what_became_of_it() {
     let send = |text: &str| stage.env.bot(&["send", "--chat", "4242", text]);
     stage.telegram.fail_next("sendMessage", Fault::Status(429, Some(3600)));
     let ran = send("waits").ok();
-    assert!(
-        ran.stdout
-            .starts_with("queued: a later wake delivers it, not before 2026-11-21T15:00:00"),
-        "{ran:#?}"
-    );
+    assert!(ran.stdout.starts_with("queued: a later wake delivers it, not before 2026-11-21T15:00:00"), "{ran:#?}");
     stage.telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
     let ran = send("in doubt").ok();
     assert!(ran.stdout.contains("may have arrived"), "{ran:#?}");
-    stage.telegram.fail_next(
-        "sendMessage",
-        Fault::Refuse(403, "Forbidden: bot was blocked by the user", json!({})),
-    );
+    stage.telegram.fail_next("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user", json!({})));
     let ran = send("never");
     assert!(ran.code == 1 && ran.stderr.contains("blocked"), "{ran:#?}");
     assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages"), 3);
@@ -547,16 +470,11 @@ fn send_says_what_became_of_it() {
 #[test]
 fn send_refuses_other_chats_and_nothing() {
     let stage = Stage::new();
-    for (chat, text, why) in [
-        ("666", "hi", "ALLOWED_CHAT_IDS"),
-        ("-5", "hi", "ALLOWED_CHAT_IDS"),
-        ("4242", " ", "empty"),
-    ] {
+    for (chat, text, why) in
+        [("666", "hi", "ALLOWED_CHAT_IDS"), ("-5", "hi", "ALLOWED_CHAT_IDS"), ("4242", " ", "empty")]
+    {
         let ran = stage.env.bot(&["send", "--chat", chat, text]);
-        assert!(
-            ran.code == 2 && ran.stderr.contains(why) && ran.stderr.contains("Nothing was queued"),
-            "{ran:#?}"
-        );
+        assert!(ran.code == 2 && ran.stderr.contains(why) && ran.stderr.contains("Nothing was queued"), "{ran:#?}");
     }
     let ran = pipe_into(&stage.env, &["send", "--chat", "4242", "-"], &"x".repeat(100_001));
     assert!(ran.code == 2 && ran.stderr.contains("longer than"), "{ran:#?}");

@@ -13,11 +13,7 @@ use crate::support::telegram::{FakeTelegram, Fault, TOKEN};
 const ANA: i64 = 4242;
 
 fn run<T>(story: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(story)
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(story)
 }
 
 fn client(server: &FakeTelegram) -> Telegram {
@@ -30,26 +26,12 @@ fn hasty(server: &FakeTelegram) -> Telegram {
 }
 
 fn hello() -> SendMessage<'static> {
-    SendMessage {
-        chat_id: ANA,
-        thread_id: None,
-        reply_to: None,
-        text: "hello",
-        html: false,
-        silent: false,
-    }
+    SendMessage { chat_id: ANA, thread_id: None, reply_to: None, text: "hello", html: false, silent: false }
 }
 
 fn outgoing(markdown: &str) -> Outgoing {
     let part = render::render(markdown).remove(0);
-    Outgoing {
-        chat_id: ANA,
-        thread_id: None,
-        reply_to: None,
-        html: part.html,
-        plain: part.plain,
-        silent: false,
-    }
+    Outgoing { chat_id: ANA, thread_id: None, reply_to: None, html: part.html, plain: part.plain, silent: false }
 }
 
 /// Neither the token nor its secret half is in what would be printed or logged.
@@ -69,10 +51,7 @@ fn the_bot_learns_who_it_is() {
     let server = FakeTelegram::start();
     let telegram = client(&server);
     let me = run(telegram.get_me()).unwrap();
-    assert_eq!(
-        (me.id, me.username.as_str(), telegram.bot_id()),
-        (99, "reveille_bot", 99)
-    );
+    assert_eq!((me.id, me.username.as_str(), telegram.bot_id()), (99, "reveille_bot", 99));
     assert_eq!(run(telegram.get_webhook_info()).unwrap().url, "");
     run(telegram.set_my_commands(&Command::menu())).unwrap();
     assert_eq!(server.calls("setMyCommands")[0]["commands"][0]["command"], "status");
@@ -90,38 +69,25 @@ fn a_rendered_answer_arrives_formatted_and_without_previews() {
     let sent = run(client(&server).send(&part)).unwrap();
     let got = &server.sent()[0];
     assert_eq!((sent.message_id, sent.form), (got.message_id, Form::Html));
-    assert_eq!(
-        (got.visible.as_str(), got.html, got.preview, got.silent),
-        ("Done: list <3", true, false, true)
-    );
+    assert_eq!((got.visible.as_str(), got.html, got.preview, got.silent), ("Done: list <3", true, false, true));
     assert_eq!((got.chat_id, got.thread_id, got.reply_to), (ANA, Some(3), Some(7)));
 }
 
 #[test]
 fn every_part_of_a_long_answer_is_taken() {
     let server = FakeTelegram::start();
-    let markdown = format!(
-        "# Log\n\n```rust\n{}```\n\n{}",
-        "let a = \"<&>\";\n".repeat(700),
-        "**many** `words` 😀 ".repeat(400)
-    );
+    let markdown =
+        format!("# Log\n\n```rust\n{}```\n\n{}", "let a = \"<&>\";\n".repeat(700), "**many** `words` 😀 ".repeat(400));
     let parts = render::render(&markdown);
     let telegram = client(&server);
     for part in &parts {
         let marked = render::with_repeat_mark(part);
-        let part = Outgoing {
-            html: marked.html,
-            plain: marked.plain,
-            ..outgoing("x")
-        };
+        let part = Outgoing { html: marked.html, plain: marked.plain, ..outgoing("x") };
         assert_eq!(run(telegram.send(&part)).unwrap().form, Form::Html);
     }
     let sent = server.wait_for_sent(parts.len(), Duration::from_secs(20));
     assert!(parts.len() > 3 && sent.len() == parts.len());
-    assert!(
-        sent.iter()
-            .all(|message| message.visible.ends_with("the first try wasn't confirmed."))
-    );
+    assert!(sent.iter().all(|message| message.visible.ends_with("the first try wasn't confirmed.")));
 }
 
 #[test]
@@ -131,25 +97,15 @@ fn refused_formatting_is_sent_plain_at_once() {
     let sent = run(client(&server).send(&outgoing("**bold** [a](https://e.org)"))).unwrap();
     assert_eq!(sent.form, Form::Plain);
     let got = &server.sent()[0];
-    assert_eq!(
-        (got.text.as_str(), got.html, got.preview),
-        ("bold a (https://e.org)", false, false)
-    );
+    assert_eq!((got.text.as_str(), got.html, got.preview), ("bold a (https://e.org)", false, false));
     assert_eq!(server.calls("sendMessage").len(), 2);
 }
 
 #[test]
 fn formatting_that_the_server_cannot_read_is_told_apart() {
     let server = FakeTelegram::start();
-    let broken = SendMessage {
-        text: "<b>open",
-        html: true,
-        ..hello()
-    };
-    assert!(matches!(
-        run(client(&server).send_message(broken)),
-        Err(TelegramError::BadFormatting(_))
-    ));
+    let broken = SendMessage { text: "<b>open", html: true, ..hello() };
+    assert!(matches!(run(client(&server).send_message(broken)), Err(TelegramError::BadFormatting(_))));
     let long = "x".repeat(4097);
     let too_long = run(client(&server).send_message(SendMessage { text: &long, ..hello() })).unwrap_err();
     assert!(
@@ -163,11 +119,7 @@ fn a_wait_is_passed_on_in_full() {
     server.fail_next("sendMessage", Fault::Status(429, Some(3601)));
     let later = run(client(&server).send(&outgoing("hi"))).unwrap_err();
     assert!(matches!(later, SendError::Later { after, .. } if after == Duration::from_secs(3601)));
-    assert_eq!(
-        (server.sent(), server.calls("sendMessage").len()),
-        (vec![], 1),
-        "nobody waits or tries again in here"
-    );
+    assert_eq!((server.sent(), server.calls("sendMessage").len()), (vec![], 1), "nobody waits or tries again in here");
 }
 
 #[test]
@@ -219,19 +171,12 @@ fn refusals_are_sorted_by_what_to_do() {
 
 #[test]
 fn a_lost_answer_may_mean_a_delivery() {
-    for (fault, taken) in [
-        (Fault::CloseBefore, 0),
-        (Fault::CloseAfterTaking, 1),
-        (Fault::Malformed, 1),
-        (Fault::Stall, 0),
-    ] {
+    for (fault, taken) in
+        [(Fault::CloseBefore, 0), (Fault::CloseAfterTaking, 1), (Fault::Malformed, 1), (Fault::Stall, 0)]
+    {
         let server = FakeTelegram::start();
         server.fail_next("sendMessage", fault.clone());
-        let telegram = if matches!(fault, Fault::Stall) {
-            hasty(&server)
-        } else {
-            client(&server)
-        };
+        let telegram = if matches!(fault, Fault::Stall) { hasty(&server) } else { client(&server) };
         let error = run(telegram.send(&outgoing("hi"))).unwrap_err();
         assert!(matches!(error, SendError::Ambiguous { .. }), "{fault:?} gave {error:?}");
         keeps_the_secret(&error);
@@ -242,11 +187,7 @@ fn a_lost_answer_may_mean_a_delivery() {
 #[test]
 fn what_never_left_is_known_as_not_sent() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for url in [
-        format!("http://{closed}"),
-        "http://nowhere.invalid".to_owned(),
-        format!("https://{closed}"),
-    ] {
+    for url in [format!("http://{closed}"), "http://nowhere.invalid".to_owned(), format!("https://{closed}")] {
         let error = run(Telegram::new(&url, TOKEN.to_owned()).unwrap().send(&outgoing("hi"))).unwrap_err();
         assert!(matches!(error, SendError::NotSent { .. }), "{url}: {error:?}");
         keeps_the_secret(&error);
@@ -262,11 +203,7 @@ fn no_error_shows_the_token() {
     keeps_the_secret(&error);
     server.fail_next(
         "getMe",
-        Fault::Refuse(
-            400,
-            "Bad Request: /bot99:AAsecretSecretSecretSecret-Secret_xyz/getMe",
-            json!({}),
-        ),
+        Fault::Refuse(400, "Bad Request: /bot99:AAsecretSecretSecretSecret-Secret_xyz/getMe", json!({})),
     );
     let echoed = run(client(&server).get_me()).unwrap_err();
     assert!(!format!("{echoed} {echoed:?}").contains("ecretSecret"), "{echoed}");
@@ -293,18 +230,9 @@ fn one_strange_update_neither_blocks_nor_drops_the_others() {
     server.push_raw(json!({"update_id": 9_000_000_000_000_i64, "message": {"text": 5}}));
     let telegram = client(&server);
     let batch = run(poll(&telegram, None, 0)).unwrap();
-    assert_eq!(
-        batch.iter().map(|update| update.update_id).collect::<Vec<_>>(),
-        [first, first + 1, 9_000_000_000_000]
-    );
-    assert_eq!(
-        batch.iter().map(|update| update.update.is_ok()).collect::<Vec<_>>(),
-        [true, false, false]
-    );
-    assert!(
-        batch[1].raw.get().contains("\"hologram\":{\"from\":{\"id\":4242}}"),
-        "its JSON is kept"
-    );
+    assert_eq!(batch.iter().map(|update| update.update_id).collect::<Vec<_>>(), [first, first + 1, 9_000_000_000_000]);
+    assert_eq!(batch.iter().map(|update| update.update.is_ok()).collect::<Vec<_>>(), [true, false, false]);
+    assert!(batch[1].raw.get().contains("\"hologram\":{\"from\":{\"id\":4242}}"), "its JSON is kept");
     assert_eq!(server.unconfirmed(), 3, "reading confirms nothing");
     assert_eq!(run(poll(&telegram, Some(first + 1), 0)).unwrap().len(), 2);
     assert!(run(poll(&telegram, Some(9_000_000_000_001), 0)).unwrap().is_empty());
@@ -340,19 +268,11 @@ fn a_second_poller_is_explained_to_the_first() {
 #[test]
 fn a_poll_that_is_never_answered_ends_by_itself() {
     let server = FakeTelegram::start();
-    for fault in [
-        Fault::Stall,
-        Fault::CloseBefore,
-        Fault::Malformed,
-        Fault::Status(500, None),
-        Fault::Status(429, Some(7)),
-    ] {
+    for fault in
+        [Fault::Stall, Fault::CloseBefore, Fault::Malformed, Fault::Status(500, None), Fault::Status(429, Some(7))]
+    {
         server.fail_next("getUpdates", fault.clone());
-        let telegram = if matches!(fault, Fault::Stall) {
-            hasty(&server)
-        } else {
-            client(&server)
-        };
+        let telegram = if matches!(fault, Fault::Stall) { hasty(&server) } else { client(&server) };
         let error = run(poll(&telegram, None, 0)).unwrap_err();
         let expected = match fault {
             Fault::Status(429, _) => error == TelegramError::RetryAfter(Duration::from_secs(7)),
@@ -368,10 +288,7 @@ fn typing_is_shown_in_the_topic() {
     let server = FakeTelegram::start();
     run(client(&server).typing(ANA, Some(3))).unwrap();
     run(client(&server).typing(ANA, None)).unwrap();
-    assert_eq!(
-        server.actions(),
-        [(ANA, Some(3), "typing".to_owned()), (ANA, None, "typing".to_owned())]
-    );
+    assert_eq!(server.actions(), [(ANA, Some(3), "typing".to_owned()), (ANA, None, "typing".to_owned())]);
 }
 
 #[test]
@@ -379,34 +296,16 @@ fn the_fake_server_fails_a_test_that_the_real_one_would_refuse() {
     let post = |method: &str, request: serde_json::Value| {
         let server = FakeTelegram::start();
         let url = format!("{}/bot{TOKEN}/{method}", server.url());
-        let status = run(async {
-            reqwest::Client::new()
-                .post(url)
-                .json(&request)
-                .send()
-                .await
-                .unwrap()
-                .status()
-        });
+        let status = run(async { reqwest::Client::new().post(url).json(&request).send().await.unwrap().status() });
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(server)));
         (status.as_u16(), verdict.is_ok())
     };
+    assert_eq!(post("SendMessage", json!({"chat_id": 1, "text": "hi"})), (200, true), "either spelling is taken");
     assert_eq!(
-        post("SendMessage", json!({"chat_id": 1, "text": "hi"})),
-        (200, true),
-        "either spelling is taken"
-    );
-    assert_eq!(
-        post(
-            "sendMessage",
-            json!({"chat_id": 1, "text": "hi", "disable_web_page_preview": true})
-        ),
+        post("sendMessage", json!({"chat_id": 1, "text": "hi", "disable_web_page_preview": true})),
         (400, false)
     );
     assert_eq!(post("sendMessage", json!({"chat_id": 1})), (400, false));
-    assert_eq!(
-        post("sendMessage", json!({"chat_id": true, "text": "hi"})),
-        (400, false)
-    );
+    assert_eq!(post("sendMessage", json!({"chat_id": true, "text": "hi"})), (400, false));
     assert_eq!(post("sendMassage", json!({})), (404, false));
 }

@@ -31,16 +31,10 @@ fn bytes(env: &TestEnv, path: &str) -> Vec<u8> {
 fn check_parked(env: &TestEnv, ran: &Ran, path: &str, needle: &str) {
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked"]);
     assert_eq!(branch.lines().count(), 1, "{branch}");
-    assert!(
-        ran.stdout.contains(&format!("is kept on the branch `{branch}`")),
-        "{ran:#?}"
-    );
+    assert!(ran.stdout.contains(&format!("is kept on the branch `{branch}`")), "{ran:#?}");
     assert!(env.git(&["show", &format!("{branch}:{path}")]).contains(needle));
     let message = env.git(&["log", "-1", "--format=%B", "main"]);
-    assert!(
-        message.contains(&format!("Not written: {path} won't be touched: ")),
-        "{message}"
-    );
+    assert!(message.contains(&format!("Not written: {path} won't be touched: ")), "{message}");
 }
 
 /// What may be wrong with a file so that no text can be joined with it.
@@ -65,15 +59,9 @@ fn check_bad_file(path: &str, bad: &Bad, why: &str) {
     }
     let ran = say(&env, "remember that the wifi code is 1234");
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
-    assert!(
-        ran.stdout.contains(&format!("{path} won't be touched: {why}")),
-        "{ran:#?}"
-    );
+    assert!(ran.stdout.contains(&format!("{path} won't be touched: {why}")), "{ran:#?}");
     check_parked(&env, &ran, path, "the wifi code is 1234");
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
-        0
-    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
     match bad {
         Bad::Bytes(bytes) => assert_eq!(fs::read(&file).unwrap(), *bytes),
         Bad::Directory => assert!(file.is_dir()),
@@ -102,11 +90,7 @@ fn check_bad_file(path: &str, bad: &Bad, why: &str) {
 
 #[test]
 fn bytes_that_are_no_text_are_left_as_they_are() {
-    check_bad_file(
-        SEMANTIC,
-        &Bad::Bytes(b"\x00\xff\xfe## broken \x80\x81"),
-        "it isn't text in UTF-8",
-    );
+    check_bad_file(SEMANTIC, &Bad::Bytes(b"\x00\xff\xfe## broken \x80\x81"), "it isn't text in UTF-8");
     check_bad_file(EPISODIC, &Bad::Bytes(b"# Log\n- caf\xe9\n"), "it isn't text in UTF-8");
 }
 
@@ -126,10 +110,7 @@ fn a_document_that_cannot_be_read_is_named_in_the_log() {
     fs::write(env.brain().join(ACTIVE), b"## Caf\xe9\n- status: active\n").unwrap();
     let ran = say(&env, "list tasks");
     assert!(ran.stdout.contains("Nothing is in the active tasks"), "{ran:#?}");
-    assert!(
-        env.memory(EPISODIC)
-            .contains(&format!("Could not be read: {ACTIVE} won't be touched: it isn't text"))
-    );
+    assert!(env.memory(EPISODIC).contains(&format!("Could not be read: {ACTIVE} won't be touched: it isn't text")));
     let ran = say(&env, "add task buy milk");
     assert!(ran.stdout.contains("buy milk"), "{ran:#?}");
     assert_eq!(bytes(&env, ACTIVE), b"## Caf\xe9\n- status: active\n");
@@ -148,15 +129,9 @@ fn half_a_task_duplicates_and_nonsense_keep_every_byte() {
     for line in odd.lines() {
         assert!(text.lines().any(|kept| kept == line), "{line:?} is gone from {text}");
     }
-    assert!(
-        text.replacen(odd.trim_end(), "", 1).len() < text.len(),
-        "its lines are together: {text}"
-    );
+    assert!(text.replacen(odd.trim_end(), "", 1).len() < text.len(), "its lines are together: {text}");
     let ran = say(&env, "list tasks");
-    assert!(
-        ran.stdout.contains("buy milk") && ran.stdout.contains("Half a task"),
-        "{ran:#?}"
-    );
+    assert!(ran.stdout.contains("buy milk") && ran.stdout.contains("Half a task"), "{ran:#?}");
     env.check_sound();
 }
 
@@ -171,11 +146,7 @@ fn line_ends_of_another_system_stay_and_are_understood() {
     let text = String::from_utf8(bytes(&env, SEMANTIC)).unwrap();
     assert!(text.starts_with(crlf.trim_end()), "{text:?}");
     assert!(text.contains("- Anna has a dog <!-- wake "), "{text:?}");
-    assert_eq!(
-        text.matches('\n').count(),
-        text.matches("\r\n").count(),
-        "one kind of line end: {text:?}"
-    );
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "one kind of line end: {text:?}");
     env.check_sound();
 }
 
@@ -198,10 +169,7 @@ fn missing_files_are_made_again_by_what_is_written_to_them() {
     fs::remove_dir_all(env.brain().join("skills")).unwrap();
     say(&env, "remember that Anna has a dog");
     assert!(env.memory(SEMANTIC).contains("Anna has a dog") && env.memory(EPISODIC).contains("Anna has a dog"));
-    assert!(
-        !env.brain().join("claude.md").exists(),
-        "what a person deleted stays deleted"
-    );
+    assert!(!env.brain().join("claude.md").exists(), "what a person deleted stays deleted");
     let before = env.git(&["show", &format!("HEAD~2:{SEMANTIC}")]);
     assert!(before.contains("tea is at five"), "the history has it: {before}");
     env.check_sound();
@@ -217,10 +185,7 @@ fn a_file_where_a_folder_should_be_stays_and_stops_nothing() {
         assert!(ran.stdout.contains(&format!("Remembered: {text}")), "{ran:#?}");
     }
     assert_eq!(env.memory("memory/agent-memory"), "no folder\n");
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
-        0
-    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
     let all = env.git(&["log", "--all", "-p"]);
     assert!(all.contains("+- Anna has a dog <!-- wake ") && all.contains("+- Bob has a cat <!-- wake "));
 }
@@ -233,19 +198,12 @@ fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
     let sound = fs::read(&db).unwrap();
     let mut damaged = sound.clone();
     damaged[..4_096].fill(0xAA);
-    for bad in [
-        b"this is no database, but it is long enough to be looked at".repeat(100),
-        damaged,
-    ] {
+    for bad in [b"this is no database, but it is long enough to be looked at".repeat(100), damaged] {
         for beside in ["messages.db-wal", "messages.db-shm"] {
             fs::remove_file(env.workspace().join(beside)).ok();
         }
         fs::write(&db, &bad).unwrap();
-        for args in [
-            vec!["--once"],
-            vec!["--once", "--say", "hello"],
-            vec!["--once", "--json"],
-        ] {
+        for args in [vec!["--once"], vec!["--once", "--say", "hello"], vec!["--once", "--json"]] {
             let ran = env.wake(&args);
             assert_eq!(ran.code, 1, "{ran:#?}");
             assert!(ran.stderr.contains("the database is damaged"), "{ran:#?}");
@@ -289,10 +247,7 @@ fn a_workspace_that_cannot_be_written_fails_clearly() {
     let ran = run(&["--once", "--say", "remember that Anna has a dog"]);
     modes(0o755, 0o644);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("failed: ") && !ran.stderr.contains("panicked"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("failed: ") && !ran.stderr.contains("panicked"), "{ran:#?}");
     assert!(!ran.stdout.contains("Remembered"), "{ran:#?}");
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
     say(&env, "remember that Anna has a dog");
@@ -317,10 +272,7 @@ fn something_else_where_the_repository_should_be_is_not_touched() {
     env.write_memory("thesis.txt", "mine");
     let ran = env.wake(&["--once", "--say", "hello"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("isn't a git repository and isn't empty"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("isn't a git repository and isn't empty"), "{ran:#?}");
     assert_eq!(env.memory("thesis.txt"), "mine");
     assert_eq!(fs::read_dir(env.brain()).unwrap().count(), 1);
     assert_eq!(env.queued().len(), 1);
@@ -331,31 +283,17 @@ fn a_workspace_with_spaces_and_other_letters_in_its_path() {
     let mut env = TestEnv::new();
     let remote = env.bare_remote("räm ote.git");
     let odd = env.path("Mein Arbeits-Raum äöü 日本 'quoted' $HOME");
-    env.set("WORKSPACE_DIR", &odd.display().to_string())
-        .set("REPO_URL", &remote.display().to_string());
+    env.set("WORKSPACE_DIR", &odd.display().to_string()).set("REPO_URL", &remote.display().to_string());
     let ran = say(&env, "remember that tea is at five");
     assert_eq!(ran.stdout, "Remembered: tea is at five\n");
     let brain = odd.join("brain");
     let facts = fs::read_to_string(brain.join(SEMANTIC)).unwrap();
     assert!(facts.contains("tea is at five"));
-    assert_eq!(
-        env.git_in(&remote, &["rev-parse", "main"]),
-        env.git_in(&brain, &["rev-parse", "main"])
-    );
+    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git_in(&brain, &["rev-parse", "main"]));
     let note = "memory/Ünïcode nötes 日本.md";
     fs::write(brain.join(note), "# Ü\n").unwrap();
     say(&env, "remember that Anna has a dog");
-    let listed = env.git_in(
-        &brain,
-        &[
-            "-c",
-            "core.quotePath=false",
-            "show",
-            "--name-only",
-            "--format=",
-            "HEAD~1",
-        ],
-    );
+    let listed = env.git_in(&brain, &["-c", "core.quotePath=false", "show", "--name-only", "--format=", "HEAD~1"]);
     assert_eq!(listed, note);
     assert_eq!(env.git_in(&brain, &["status", "--short"]), "");
 }
@@ -385,20 +323,14 @@ fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
     env.execute("INSERT INTO incoming_messages (chat_id, message_text) VALUES ('0', 'remember that box 92 is blue')");
     env.execute("INSERT INTO incoming_messages (chat_id, message_text, processed) VALUES (0, 'remember that box 93 is blue', 1)");
     for odd in ["x'ff00fe'", "''", "42"] {
-        env.execute(&format!(
-            "INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, {odd})"
-        ));
+        env.execute(&format!("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, {odd})"));
     }
     for _ in 0..3 {
         env.wake(&["--once"]).ok();
     }
     let facts = env.memory(SEMANTIC);
     for n in (0..times.len()).chain(90..=92) {
-        assert_eq!(
-            facts.matches(&format!("- box {n} is blue <!-- wake ")).count(),
-            1,
-            "box {n} in {facts}"
-        );
+        assert_eq!(facts.matches(&format!("- box {n} is blue <!-- wake ")).count(), 1, "box {n} in {facts}");
     }
     assert!(!facts.contains("box 93"));
     let left = "SELECT count(*) FROM incoming_messages WHERE processed = 0 AND message_text LIKE 'remember%'";

@@ -24,11 +24,7 @@ fn lived_in() -> TestEnv {
 }
 
 fn known_to_git(env: &TestEnv) {
-    fs::write(
-        env.path("home/.gitconfig"),
-        "[user]\n\tname = Ann\n\temail = ann@example.org\n",
-    )
-    .unwrap();
+    fs::write(env.path("home/.gitconfig"), "[user]\n\tname = Ann\n\temail = ann@example.org\n").unwrap();
 }
 
 fn say(env: &TestEnv, text: &str) -> Ran {
@@ -65,10 +61,7 @@ fn a_persons_edit_is_committed_as_theirs_before_the_wakes_commit() {
              Ann <ann@example.org> | Ann | Edited by hand: 3 files"
         )
     );
-    assert_eq!(
-        files(&env, "HEAD~1"),
-        format!("{CONTEXT}\nmemory/project-memory/trip.md\nskills/tdd/SKILL.md")
-    );
+    assert_eq!(files(&env, "HEAD~1"), format!("{CONTEXT}\nmemory/project-memory/trip.md\nskills/tdd/SKILL.md"));
     assert!(committed(&env, "HEAD~1", CONTEXT).ends_with("- tea, never coffee"));
     assert_eq!(files(&env, "HEAD"), format!("{EPISODIC}\n{SEMANTIC}"));
     assert_eq!(env.git(&["status", "--short"]), "");
@@ -103,29 +96,17 @@ fn what_is_large_secret_or_no_markdown_is_named_and_left_alone() {
     say(&env, "remember that the wifi code is 1234");
 
     assert_eq!(files(&env, "HEAD~1"), "memory/fine.md");
-    for (path, text) in [
-        ("memory/large.md", large.as_str()),
-        ("memory/keys.md", &secret),
-        ("photo.jpg", "not a photo"),
-    ] {
+    for (path, text) in [("memory/large.md", large.as_str()), ("memory/keys.md", &secret), ("photo.jpg", "not a photo")]
+    {
         assert_eq!(env.memory(path), text);
         assert_eq!(env.git(&["log", "--format=%h", "--", path]), "", "{path} was committed");
     }
-    assert_eq!(
-        env.git(&["ls-files", "--stage", "memory/keys.md"]),
-        before,
-        "what was staged stays staged"
-    );
+    assert_eq!(env.git(&["ls-files", "--stage", "memory/keys.md"]), before, "what was staged stays staged");
     let message = env.git(&["log", "-1", "--format=%B"]);
-    for left in [
-        "memory/large.md (is 1 MB or larger)",
-        "memory/keys.md (seems to hold a secret)",
-        "photo.jpg (isn't Markdown)",
-    ] {
-        assert!(
-            message.contains(&format!("Left alone, not committed: {left}")),
-            "{left} in {message}"
-        );
+    for left in
+        ["memory/large.md (is 1 MB or larger)", "memory/keys.md (seems to hold a secret)", "photo.jpg (isn't Markdown)"]
+    {
+        assert!(message.contains(&format!("Left alone, not committed: {left}")), "{left} in {message}");
         assert!(env.memory(EPISODIC).contains(left));
     }
 }
@@ -154,20 +135,12 @@ impl Held {
     fn start(env: &mut TestEnv) -> Self {
         let (claude, gate) = (FakeClaude::start(), Gate::default());
         env.think_with(&claude);
-        claude.expect(Reply::tools(vec![Block::tool(
-            "toolu_1",
-            "remember",
-            r#"{"fact":"the wifi code is 1234"}"#,
-        )]));
+        claude.expect(Reply::tools(vec![Block::tool("toolu_1", "remember", r#"{"fact":"the wifi code is 1234"}"#)]));
         claude.expect(Reply::text("Noted.").stalled_after(2, &gate));
         env.receive(0, "the wifi code is 1234");
         let wake = env.start(WAKE, &["--once", "--json"]);
         eventually("the second request", || claude.requests().len() == 2);
-        Self {
-            claude,
-            gate,
-            wake: Some(wake),
-        }
+        Self { claude, gate, wake: Some(wake) }
     }
 
     fn let_go(mut self) -> (Ran, FakeClaude) {
@@ -192,19 +165,13 @@ fn an_edit_made_while_a_cycle_runs_survives_in_the_same_file_and_in_another() {
 
     let facts = env.memory(SEMANTIC);
     assert!(facts.contains("- Anna lives in Rome <!-- wake "), "{facts}");
-    assert!(
-        facts.contains("- typed by hand\n") && facts.contains("- the wifi code is 1234 <!-- wake "),
-        "{facts}"
-    );
+    assert!(facts.contains("- typed by hand\n") && facts.contains("- the wifi code is 1234 <!-- wake "), "{facts}");
     assert!(!facts.contains("Bonn"), "{facts}");
     assert_eq!(committed(&env, "HEAD", SEMANTIC), facts.trim_end());
     assert_eq!(env.git(&["log", "-4", "--format=%an"]), "Reveille\nAnn\nReveille\nAnn");
     assert_eq!(files(&env, "HEAD~3"), SEMANTIC, "the person's own, below the wake's");
     let theirs = committed(&env, "HEAD~3", SEMANTIC);
-    assert!(
-        theirs.contains("Rome") && theirs.contains("typed by hand") && !theirs.contains("1234"),
-        "{theirs}"
-    );
+    assert!(theirs.contains("Rome") && theirs.contains("typed by hand") && !theirs.contains("1234"), "{theirs}");
 
     // The other file was theirs until the next cycle, which committed it as theirs.
     assert!(env.memory(CONTEXT).ends_with("- tea, never coffee\n"));
@@ -251,10 +218,7 @@ fn check_parked(env: &TestEnv, ran: &Ran, main: &str) -> String {
     assert_eq!(env.git(&["rev-parse", &format!("{branch}~1")]), main);
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
     assert!(ran.stdout.contains(&format!("git merge {branch}")), "{ran:#?}");
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
-        0
-    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
     branch
 }
 
@@ -266,10 +230,7 @@ fn check_return(env: &TestEnv, branch: &str) {
     assert_eq!(env.trailer("Trigger"), "say");
     assert_eq!(env.git(&["symbolic-ref", "--short", "HEAD"]), "main");
     let facts = committed(env, "main", SEMANTIC);
-    assert!(
-        facts.contains("Anna lives in Bonn") && facts.contains("the wifi code is 1234"),
-        "{facts}"
-    );
+    assert!(facts.contains("Anna lives in Bonn") && facts.contains("the wifi code is 1234"), "{facts}");
     env.check_sound();
 }
 
@@ -327,10 +288,7 @@ fn in_the_middle_of_a_merge_the_work_is_parked_and_the_merge_is_not_disturbed() 
     let ran = say(&env, "remember that the wifi code is 1234");
     let branch = check_parked(&env, &ran, &main);
     assert!(ran.stdout.contains("in the middle of a merge"), "{ran:#?}");
-    assert_eq!(
-        (env.memory(CONTEXT), env.git(&["status", "--short"])),
-        (conflicted, status)
-    );
+    assert_eq!((env.memory(CONTEXT), env.git(&["status", "--short"])), (conflicted, status));
     env.git(&["checkout", "--theirs", CONTEXT]);
     env.git(&["commit", "-qam", "Merged"]);
     check_return(&env, &branch);
@@ -356,11 +314,7 @@ fn a_quiet_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.wake(&["--once"]).ok();
-    append(
-        &env,
-        ACTIVE,
-        "\n## Paint the shed\n- status: active\n- touched: 2026-11-21\n",
-    );
+    append(&env, ACTIVE, "\n## Paint the shed\n- status: active\n- touched: 2026-11-21\n");
     env.git(&["commit", "-qam", "A task"]);
     env.once();
     let told_before = telegram.sent().len();
@@ -378,23 +332,11 @@ fn a_quiet_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
     }
     assert_eq!(told_before, 0);
     let expected = [
-        (
-            "2026-11-28",
-            "“Paint the shed” has been quiet for 7 days. Is there a small next step?",
-        ),
-        (
-            "2026-12-01",
-            "“Paint the shed” hasn't moved for 10 days. Is it still worth doing, and what holds it up?",
-        ),
-        (
-            "2026-12-05",
-            "“Paint the shed” has been untouched for 14 days. Go on with it, or move it to the backlog?",
-        ),
+        ("2026-11-28", "“Paint the shed” has been quiet for 7 days. Is there a small next step?"),
+        ("2026-12-01", "“Paint the shed” hasn't moved for 10 days. Is it still worth doing, and what holds it up?"),
+        ("2026-12-05", "“Paint the shed” has been untouched for 14 days. Go on with it, or move it to the backlog?"),
     ];
-    let said: Vec<_> = said
-        .iter()
-        .map(|(day, hour, text)| (day.as_str(), *hour, text.as_str()))
-        .collect();
+    let said: Vec<_> = said.iter().map(|(day, hour, text)| (day.as_str(), *hour, text.as_str())).collect();
     assert_eq!(said, expected.map(|(day, text)| (day, "09", text)));
     env.check_sound();
 }
@@ -403,21 +345,14 @@ fn a_quiet_task_is_mentioned_questioned_and_put_to_a_decision_once_each() {
 fn decay_waits_for_the_end_of_quiet_hours() {
     let mut env = lived_in();
     env.set("QUIET_HOURS", "22:00-07:00");
-    append(
-        &env,
-        ACTIVE,
-        "\n## Paint the shed\n- status: active\n- touched: 2026-11-10\n",
-    );
+    append(&env, ACTIVE, "\n## Paint the shed\n- status: active\n- touched: 2026-11-10\n");
     env.git(&["commit", "-qam", "A task"]);
     env.at("2026-11-21T03:00:00Z");
     let night = env.wake(&["--once"]).ok();
     assert!(!night.stdout.contains("Paint the shed"), "{night:#?}");
     env.at("2026-11-21T06:30:00Z");
     let morning = env.wake(&["--once"]).ok();
-    assert!(
-        morning.stdout.contains("“Paint the shed” hasn't moved for 11 days"),
-        "{morning:#?}"
-    );
+    assert!(morning.stdout.contains("“Paint the shed” hasn't moved for 11 days"), "{morning:#?}");
     env.at("2026-11-21T08:00:00Z");
     assert_eq!(env.once()["outcome"], "idle");
 }
@@ -441,10 +376,7 @@ fn a_tasks_own_time_wakes_once_and_again_when_it_is_moved() {
     env.at("2026-11-21T16:30:00Z").set("QUIET_HOURS", "17:00-18:00");
     assert_eq!(env.once()["outcome"], "idle", "nothing is told in quiet hours");
     env.set("QUIET_HOURS", "none");
-    assert_eq!(
-        env.wake(&["--once"]).ok().stdout,
-        "It is time for “Call the plumber”: ask for a date.\n"
-    );
+    assert_eq!(env.wake(&["--once"]).ok().stdout, "It is time for “Call the plumber”: ask for a date.\n");
     env.at("2026-11-21T16:45:00Z");
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
@@ -488,20 +420,14 @@ fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
         ("2026-10-25T08:00:00Z", "⏰ water the plants\n"),
         ("2026-10-26T08:00:00Z", "⏰ water the plants\n"),
         // The 27th, 28th and 29th are missed, the 30th is on time.
-        (
-            "2026-10-30T08:00:00Z",
-            "⏰ water the plants\n\n(It was due 3 more times while I was not running.)\n",
-        ),
+        ("2026-10-30T08:00:00Z", "⏰ water the plants\n\n(It was due 3 more times while I was not running.)\n"),
         ("2026-10-30T08:01:00Z", ""),
         ("2026-10-31T08:00:00Z", "⏰ water the plants\n"),
     ] {
         env.at(at);
         assert_eq!(shown(&env), expected, "at {at}");
     }
-    assert_eq!(
-        env.query::<String>("SELECT next_at FROM reminders"),
-        "2026-11-01T08:00:00.000Z"
-    );
+    assert_eq!(env.query::<String>("SELECT next_at FROM reminders"), "2026-11-01T08:00:00.000Z");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), 5);
 }
 
@@ -564,10 +490,7 @@ fn an_episodic_memory_past_two_thousand_lines_moves_its_oldest_days_to_the_archi
     env.write_memory(EPISODIC, &log);
     env.git(&["commit", "-qam", "A long life"]);
     say(&env, "remember that the wifi code is 1234");
-    let (log, archive) = (
-        env.memory(EPISODIC),
-        env.memory("memory/agent-memory/archive/2026-10.md"),
-    );
+    let (log, archive) = (env.memory(EPISODIC), env.memory("memory/agent-memory/archive/2026-10.md"));
     assert!(log.lines().count() <= 2_000, "{} lines are left", log.lines().count());
     assert!(log.contains("Remembered: the wifi code is 1234"));
     assert!(archive.contains("did thing 1.0") && !log.contains("did thing 1.0 "));
@@ -579,10 +502,7 @@ fn an_episodic_memory_past_two_thousand_lines_moves_its_oldest_days_to_the_archi
         }
     }
     // The first of the two cycles, which notes the person's commit, has moved them.
-    assert_eq!(
-        files(&env, "HEAD~1"),
-        format!("memory/agent-memory/archive/2026-10.md\n{EPISODIC}")
-    );
+    assert_eq!(files(&env, "HEAD~1"), format!("memory/agent-memory/archive/2026-10.md\n{EPISODIC}"));
     env.check_sound();
 }
 
@@ -593,10 +513,7 @@ fn a_persons_commit_is_noted_once() {
     env.git(&["commit", "-qam", "I drink tea"]);
     let report = env.once();
     assert_eq!(report["reasons"], serde_json::json!(["1 commit by a person"]));
-    assert_eq!(
-        env.log().lines().next(),
-        Some("Reveille: Wake: noted a person's commit: I drink tea (Ann)")
-    );
+    assert_eq!(env.log().lines().next(), Some("Reveille: Wake: noted a person's commit: I drink tea (Ann)"));
     for _ in 0..2 {
         assert_eq!(env.once()["outcome"], "idle");
     }
@@ -618,31 +535,19 @@ fn log_and_show_tell_what_wakes_did() {
     append(&env, CONTEXT, "- tea\n");
     env.git(&["commit", "-qam", "I drink tea"]);
 
-    let id = env
-        .git(&["log", "-1", "--format=%(trailers:key=Wake-Id,valueonly)", "HEAD~1"])
-        .trim()
-        .to_owned();
+    let id = env.git(&["log", "-1", "--format=%(trailers:key=Wake-Id,valueonly)", "HEAD~1"]).trim().to_owned();
     let commits = env.git(&["log", "--format=%h", "--abbrev=8"]);
     let commits: Vec<&str> = commits.lines().collect();
     let log = env.wake(&["log"]).ok().stdout;
     let lines: Vec<&str> = log.lines().collect();
     let at = "Sat 2026-11-21 15:00";
     assert_eq!(lines.len(), 3);
+    assert!(lines[0].starts_with(commits[0]) && lines[0].ends_with("  Ann  I drink tea"), "{log}");
     assert!(
-        lines[0].starts_with(commits[0]) && lines[0].ends_with("  Ann  I drink tea"),
+        lines[1].starts_with(&format!("{}  {at}  {id}  Wake: remembered “the wifi code is 1234”", commits[1])),
         "{log}"
     );
-    assert!(
-        lines[1].starts_with(&format!(
-            "{}  {at}  {id}  Wake: remembered “the wifi code is 1234”",
-            commits[1]
-        )),
-        "{log}"
-    );
-    assert_eq!(
-        lines[2],
-        format!("{}  {at}  Reveille  A fresh memory, from the templates", commits[2])
-    );
+    assert_eq!(lines[2], format!("{}  {at}  Reveille  A fresh memory, from the templates", commits[2]));
     assert_eq!(env.wake(&["log", "-n", "1"]).ok().stdout.lines().count(), 1);
 
     let whole = env.wake(&["show", &id]).ok().stdout;
@@ -714,10 +619,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(env.git(&["status", "--short"]), "");
         let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
         assert_eq!(env.query::<i64>(open), 0);
-        assert_eq!(
-            env.git_in(&remote, &["rev-parse", "main"]),
-            env.git(&["rev-parse", "HEAD"])
-        );
+        assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
     }
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);
     env.check_sound();
@@ -731,8 +633,5 @@ fn files_that_others_put_into_git_are_never_followed_out_of_the_work_tree() {
     std::os::unix::fs::symlink(Path::new(&outside), env.brain().join("memory/link.md")).unwrap();
     say(&env, "remember that the wifi code is 1234");
     assert_eq!(fs::read_to_string(&outside).unwrap(), "Outside.\n");
-    assert!(
-        env.memory(EPISODIC)
-            .contains("Left alone, not committed: memory/link.md (is a link)")
-    );
+    assert!(env.memory(EPISODIC).contains("Left alone, not committed: memory/link.md (is a link)"));
 }

@@ -97,10 +97,7 @@ fn everything(env: &TestEnv) -> Vec<(String, Vec<u8>)> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 walk(&path, found);
-            } else if !["messages.db-shm", "messages.db-wal"]
-                .iter()
-                .any(|name| path.ends_with(name))
-            {
+            } else if !["messages.db-shm", "messages.db-wal"].iter().any(|name| path.ends_with(name)) {
                 found.push((path.display().to_string(), fs::read(&path).unwrap()));
             }
         }
@@ -144,8 +141,7 @@ impl Silent {
     fn think_with(env: &mut TestEnv) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        env.set("ANTHROPIC_API_KEY", "sk-ant-test-key-0123456789")
-            .set("ANTHROPIC_BASE_URL", &url);
+        env.set("ANTHROPIC_API_KEY", "sk-ant-test-key-0123456789").set("ANTHROPIC_BASE_URL", &url);
         Self { listener }
     }
 
@@ -168,12 +164,8 @@ fn before_the_first_wake_nothing_is_wrong_and_nothing_is_made() {
     assert_eq!(report["status"], "warn", "{report:#}");
     assert_eq!(of(&report, "workspace")["status"], "warn");
     assert!(!env.workspace().exists());
-    let ids: Vec<&str> = report["checks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|check| check["id"].as_str().unwrap())
-        .collect();
+    let ids: Vec<&str> =
+        report["checks"].as_array().unwrap().iter().map(|check| check["id"].as_str().unwrap()).collect();
     assert_eq!(ids, reveille::health::IDS);
 }
 
@@ -182,18 +174,10 @@ fn for_people_there_is_a_line_for_each_check_and_what_to_do() {
     let mut env = healthy();
     let ran = env.health(&["check"]).ok();
     assert!(ran.stdout.ends_with("\nAll is well.\n"), "{}", ran.stdout);
-    assert!(
-        ran.stdout
-            .lines()
-            .all(|line| line.starts_with("ok  ") || line.is_empty() || line == "All is well.")
-    );
+    assert!(ran.stdout.lines().all(|line| line.starts_with("ok  ") || line.is_empty() || line == "All is well."));
     env.unset("TELEGRAM_BOT_TOKEN");
     let ran = env.health(&["check"]).ok();
-    assert!(
-        ran.stdout.contains("\nwarn     token ") && ran.stdout.contains("-> ask @BotFather"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("\nwarn     token ") && ran.stdout.contains("-> ask @BotFather"), "{}", ran.stdout);
 }
 
 #[test]
@@ -214,21 +198,14 @@ fn a_killed_wake_is_cleaned_up_after_and_the_next_wake_writes_it_down() {
     let report = check(&env, &[]);
     for id in ["plans", "cycles"] {
         assert_eq!(of(&report, id)["status"], "warn", "{report:#}");
-        assert!(
-            of(&report, id)["detail"].as_str().unwrap().contains("cut off"),
-            "{report:#}"
-        );
+        assert!(of(&report, id)["detail"].as_str().unwrap().contains("cut off"), "{report:#}");
     }
 
     offline(&mut env);
-    env.wake(&["--once", "--say", "remember that the key is under the mat"])
-        .ok();
+    env.wake(&["--once", "--say", "remember that the key is under the mat"]).ok();
     assert_all_well(&env);
     let log = env.memory(EPISODIC);
-    assert!(
-        log.contains(&format!("freed the lock of a wake that had died (pid {pid})")),
-        "{log}"
-    );
+    assert!(log.contains(&format!("freed the lock of a wake that had died (pid {pid})")), "{log}");
 }
 
 #[test]
@@ -290,10 +267,7 @@ fn left_over_plans_of_cycles_that_are_over_are_put_away() {
         assert!(!env.workspace().join(format!("plan-{id}.md")).exists());
     }
     assert_eq!(fs::read_to_string(theirs).unwrap(), "Portugal\n");
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM repairs WHERE check_id = 'plans' AND cycle_id IS NULL"),
-        2
-    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM repairs WHERE check_id = 'plans' AND cycle_id IS NULL"), 2);
     assert_all_well(&env);
 }
 
@@ -377,12 +351,8 @@ fn messages_that_wait_too_long_or_are_too_many_are_told() {
 }
 
 fn send(store: &mut Store) -> i64 {
-    let message = NewOutgoing {
-        chat_id: 4242,
-        text: "Hello".to_owned(),
-        kind: "reply".to_owned(),
-        ..NewOutgoing::default()
-    };
+    let message =
+        NewOutgoing { chat_id: 4242, text: "Hello".to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() };
     store.plan_message(&message, parse_time(NOW).unwrap()).unwrap().unwrap()
 }
 
@@ -396,15 +366,10 @@ fn a_message_whose_sender_died_is_planned_once_more() {
     store.claim_part(None, &Identity::current(), now).unwrap().unwrap();
     assert_found(&env, "outbox", "ok");
     let sender = serde_json::to_string(&dead()).unwrap();
-    env.execute(&format!(
-        "UPDATE outgoing_parts SET sender = '{sender}' WHERE outgoing_id = {id}"
-    ));
+    env.execute(&format!("UPDATE outgoing_parts SET sender = '{sender}' WHERE outgoing_id = {id}"));
     drop(store);
     assert_repaired(&env, "outbox");
-    assert_eq!(
-        env.query::<String>("SELECT state || repeats FROM outgoing_parts"),
-        "planned1"
-    );
+    assert_eq!(env.query::<String>("SELECT state || repeats FROM outgoing_parts"), "planned1");
     assert_all_well(&env);
 }
 
@@ -416,10 +381,7 @@ fn messages_that_cannot_be_delivered_are_told_with_the_reason() {
         "UPDATE outgoing_parts SET state = 'failed', error = 'bot was blocked' WHERE outgoing_id = {id}"
     ));
     let detail = assert_found(&env, "outbox", "warn");
-    assert!(
-        detail.contains("chat 4242") && detail.contains("bot was blocked"),
-        "{detail}"
-    );
+    assert!(detail.contains("chat 4242") && detail.contains("bot was blocked"), "{detail}");
     env.execute("UPDATE outgoing_parts SET state = 'unknown', repeats = 1");
     assert!(assert_found(&env, "outbox", "warn").contains("sent twice"));
     // One that nobody has tried for long.
@@ -509,10 +471,7 @@ fn a_dead_remote_is_told_with_its_error_and_forgotten_when_it_is_back() {
     fs::rename(&remote, env.path("gone.git")).unwrap();
     env.wake(&["--once", "--say", "remember that tea is green"]).ok();
     let detail = assert_found(&env, "remote", "warn");
-    assert!(
-        detail.contains("lacks 1 of our commits") && detail.contains("push failed once"),
-        "{detail}"
-    );
+    assert!(detail.contains("lacks 1 of our commits") && detail.contains("push failed once"), "{detail}");
     fs::rename(env.path("gone.git"), &remote).unwrap();
     env.at("2026-11-21T16:00:00Z");
     env.wake(&["--once"]).ok();
@@ -524,9 +483,7 @@ fn a_dead_remote_is_told_with_its_error_and_forgotten_when_it_is_back() {
 fn memory_that_is_not_understood_is_told_line_by_line() {
     let env = healthy();
     let sound = env.memory(ACTIVE);
-    let tasks: String = (1..=8)
-        .map(|n| format!("\n## Task {n}\n- touched: 2026-11-20\n"))
-        .collect();
+    let tasks: String = (1..=8).map(|n| format!("\n## Task {n}\n- touched: 2026-11-20\n")).collect();
     env.write_memory(ACTIVE, &format!("# Active\n{tasks}"));
     assert!(assert_found(&env, "memory", "warn").contains("8 tasks are active"));
     fs::remove_file(env.brain().join(ACTIVE)).unwrap();
@@ -598,10 +555,7 @@ fn the_room_on_the_disk_is_told() {
     let env = healthy();
     let report = check(&env, &[]);
     let detail = of(&report, "disk")["detail"].as_str().unwrap();
-    assert!(
-        detail.contains("iB free at") && detail.contains(&env.workspace().display().to_string()),
-        "{detail}"
-    );
+    assert!(detail.contains("iB free at") && detail.contains(&env.workspace().display().to_string()), "{detail}");
 }
 
 #[test]
@@ -632,8 +586,7 @@ fn the_command_line_teaches() {
 #[test]
 fn status_is_one_screen_of_what_is_so() {
     let env = healthy();
-    env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"])
-        .ok();
+    env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"]).ok();
     let ran = env.health(&["status"]).ok();
     for line in [
         "last wake  0 s ago, done (1 message from the console)",

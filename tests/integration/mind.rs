@@ -47,26 +47,15 @@ pub(crate) fn opening(request: &ClaudeRequest, element: &str) -> String {
 #[track_caller]
 pub(crate) fn block_of(message: &Value, element: &str) -> String {
     let blocks = message["content"].as_array().unwrap();
-    let found = blocks
-        .iter()
-        .filter_map(|block| block["text"].as_str())
-        .find(|text| text.starts_with(element));
-    found
-        .unwrap_or_else(|| panic!("no {element} in {message:#}"))
-        .to_owned()
+    let found = blocks.iter().filter_map(|block| block["text"].as_str()).find(|text| text.starts_with(element));
+    found.unwrap_or_else(|| panic!("no {element} in {message:#}")).to_owned()
 }
 
 /// The results in a request's last message: what was told, and whether it was an error.
 pub(crate) fn results(request: &ClaudeRequest) -> Vec<(String, bool)> {
     let last = request.json["messages"].as_array().unwrap().last().unwrap();
-    let blocks = last["content"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|block| block["type"] == "tool_result");
-    blocks
-        .map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true))
-        .collect()
+    let blocks = last["content"].as_array().unwrap().iter().filter(|block| block["type"] == "tool_result");
+    blocks.map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true)).collect()
 }
 
 /// The conversation is shown as it was up to the last request.
@@ -75,10 +64,7 @@ pub(crate) fn last(claude: &FakeClaude) -> ClaudeRequest {
 }
 
 pub(crate) fn plan(id: &str, steps: &[(&str, &str)]) -> Block {
-    let steps: Vec<_> = steps
-        .iter()
-        .map(|(what, tool)| json!({"what": what, "tool": tool}))
-        .collect();
+    let steps: Vec<_> = steps.iter().map(|(what, tool)| json!({"what": what, "tool": tool})).collect();
     Block::tool(id, "plan", json!({"understood": "What was asked for.", "steps": steps}))
 }
 
@@ -102,11 +88,8 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
     ]));
     let fact = json!({"fact": "Anna's birthday is 3 May", "topic": "Family"});
     claude.expect(
-        Reply::tools(vec![
-            Block::text("I keep it first."),
-            Block::tool("t2", "remember", fact),
-        ])
-        .stalled_after(2, &gate),
+        Reply::tools(vec![Block::text("I keep it first."), Block::tool("t2", "remember", fact)])
+            .stalled_after(2, &gate),
     );
     claude.expect(reply("t3", "Kept. It is **Saturday**."));
     claude.expect(Reply::text("All done."));
@@ -125,10 +108,7 @@ fn a_plan_tools_and_a_reply_make_one_commit() {
     assert_eq!(report["cycle_id"], plans[0].1);
     assert_eq!(sent(&telegram), ["Kept. It is Saturday."]);
     assert_eq!(telegram.sent()[0].reply_to, Some(100));
-    assert!(
-        env.memory("memory/agent-memory/semantic-memory.md")
-            .contains("- Anna's birthday is 3 May <!-- wake ")
-    );
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("- Anna's birthday is 3 May <!-- wake "));
     assert_eq!(commits(&env), 2, "{}", env.log());
     assert_eq!(env.trailer("Wake-Id"), plans[0].1);
     assert_eq!(env.trailer("Messages"), id.to_string());
@@ -151,10 +131,7 @@ fn the_first_message_tells_time_zone_memory_and_what_was_said_both_ways() {
     env.once();
     let first = last(&claude);
     let situation = opening(&first, "<situation");
-    assert!(
-        situation.contains("It is Saturday 2026-11-21 15:00 in Europe/Berlin (UTC+01:00)."),
-        "{situation}"
-    );
+    assert!(situation.contains("It is Saturday 2026-11-21 15:00 in Europe/Berlin (UTC+01:00)."), "{situation}");
     assert!(opening(&first, "<memory>").contains("# Active tasks"));
     assert!(!first.raw.contains("<recent_exchange>"));
     assert!(first.system.contains("Standing orders"));
@@ -164,20 +141,14 @@ fn the_first_message_tells_time_zone_memory_and_what_was_said_both_ways() {
     env.once();
     let second = last(&claude);
     let recent = opening(&second, "<recent_exchange>");
-    assert!(
-        recent.contains("<said by=\"Ann\" at=\"Sat 2026-11-21 15:00\">\nName two rivers\n</said>"),
-        "{recent}"
-    );
+    assert!(recent.contains("<said by=\"Ann\" at=\"Sat 2026-11-21 15:00\">\nName two rivers\n</said>"), "{recent}");
     assert!(
         recent.contains("<said by=\"you\" at=\"Sat 2026-11-21 15:00\">\nThe Rhine and the Elbe.\n</said>"),
         "{recent}"
     );
     assert!(recent.find("Name two").unwrap() < recent.find("The Rhine").unwrap());
     let messages = opening(&second, "<messages>");
-    assert!(
-        messages.contains("and the second one?") && !messages.contains("rivers"),
-        "{messages}"
-    );
+    assert!(messages.contains("and the second one?") && !messages.contains("rivers"), "{messages}");
     assert_eq!(second.tools, first.tools);
     assert_eq!(second.system, first.system);
     env.check_sound();
@@ -187,10 +158,7 @@ fn the_first_message_tells_time_zone_memory_and_what_was_said_both_ways() {
 fn a_final_text_is_the_answer_and_text_beside_calls_is_not() {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "hello");
-    claude.expect(Reply::tools(vec![
-        Block::text("Let me look."),
-        Block::tool("t1", "task_list", "{}"),
-    ]));
+    claude.expect(Reply::tools(vec![Block::text("Let me look."), Block::tool("t1", "task_list", "{}")]));
     claude.expect(Reply::text("  Hello Ann.\n\n"));
     assert_eq!(env.once()["answered"], 1);
     assert_eq!(sent(&telegram), ["Hello Ann."]);
@@ -212,15 +180,8 @@ fn a_mind_that_says_nothing_is_asked_once_more_and_then_the_person_gets_a_reason
         claude.expect(Reply::turn(vec![], "end_turn"));
         claude.expect(Reply::turn(second, "end_turn"));
         assert_eq!(env.once()["answered"], 1);
-        assert!(
-            last(&claude).last_text().contains("no answer yet"),
-            "{}",
-            last(&claude).last_text()
-        );
-        assert_eq!(
-            sent(&telegram),
-            ["I worked on this but found no words for an answer. Nothing was changed."]
-        );
+        assert!(last(&claude).last_text().contains("no answer yet"), "{}", last(&claude).last_text());
+        assert_eq!(sent(&telegram), ["I worked on this but found no words for an answer. Nothing was changed."]);
         assert!(env.queued().is_empty());
         env.check_sound();
     }
@@ -250,33 +211,18 @@ fn wrong_calls_get_error_results_and_the_mind_corrects_itself() {
         Block::cut_tool("t6", "task_list", ""),
         Block::cut_tool("t7", "remember", "{\"fact\": \"bro"),
     ]));
-    claude.expect(Reply::tool(
-        "t8",
-        "remember",
-        json!({"fact": "The bin goes out on Monday"}),
-    ));
+    claude.expect(Reply::tool("t8", "remember", json!({"fact": "The bin goes out on Monday"})));
     claude.expect(Reply::text("Remembered."));
     env.once();
     let told = results(&claude.requests()[1]);
     let errors: Vec<bool> = told.iter().map(|(_, is_error)| *is_error).collect();
     assert_eq!(errors, [true, true, true, true, true, false, true], "{told:#?}");
     assert!(told[0].0.contains("facts"), "{told:#?}");
-    assert!(
-        told[2].0.contains("no tool named \"memorise\"") && told[2].0.contains("remember"),
-        "{told:#?}"
-    );
+    assert!(told[2].0.contains("no tool named \"memorise\"") && told[2].0.contains("remember"), "{told:#?}");
     assert!(told[4].0.contains("colour"), "{told:#?}");
-    assert_eq!(
-        results(&claude.requests()[2]),
-        [("Remembered: The bin goes out on Monday".to_owned(), false)]
-    );
+    assert_eq!(results(&claude.requests()[2]), [("Remembered: The bin goes out on Monday".to_owned(), false)]);
     assert_eq!(sent(&telegram), ["Remembered."]);
-    assert_eq!(
-        env.memory("memory/agent-memory/semantic-memory.md")
-            .matches("\n- ")
-            .count(),
-        1
-    );
+    assert_eq!(env.memory("memory/agent-memory/semantic-memory.md").matches("\n- ").count(), 1);
     env.check_sound();
 }
 
@@ -303,25 +249,15 @@ fn what_was_planned_and_has_no_receipt_is_told_and_written_down_as_not_done() {
     assert!(results(&claude.requests()[2])[0].1, "the task is not there to be moved");
     assert_eq!(
         sent(&telegram),
-        [
-            "All three are done.",
-            "I had planned this too, but it was not done:\n\n• Move the report\n• Call Bob"
-        ]
+        ["All three are done.", "I had planned this too, but it was not done:\n\n• Move the report\n• Call Bob"]
     );
     let entry = env.memory("memory/agent-memory/episodic-memory.md");
-    for line in [
-        "Not done: Move the report",
-        "Not done: Call Bob",
-        "Remembered “The gate code is 99”",
-    ] {
+    for line in ["Not done: Move the report", "Not done: Call Bob", "Remembered “The gate code is 99”"] {
         assert!(entry.contains(line), "{line} in {entry}");
     }
     assert!(!entry.contains("Not done: Keep"), "{entry}");
     let message = env.git(&["log", "-1", "--format=%b"]);
-    assert!(
-        message.contains("- not done: Move the report\n- not done: Call Bob"),
-        "{message}"
-    );
+    assert!(message.contains("- not done: Move the report\n- not done: Call Bob"), "{message}");
     env.check_sound();
 }
 
@@ -340,10 +276,8 @@ fn what_is_said_at_the_console_is_answered_there() {
 #[test]
 fn a_burst_is_answered_by_one_cycle() {
     let (telegram, claude, env) = minded();
-    let ids: Vec<i64> = ["buy milk", "and bread", "no wait, only bread"]
-        .iter()
-        .map(|text| env.receive(CHAT, text))
-        .collect();
+    let ids: Vec<i64> =
+        ["buy milk", "and bread", "no wait, only bread"].iter().map(|text| env.receive(CHAT, text)).collect();
     claude.expect(Reply::text("Only bread, then."));
     assert_eq!(env.once()["answered"], 3);
     let messages = opening(&last(&claude), "<messages>");
@@ -357,8 +291,7 @@ fn a_burst_is_answered_by_one_cycle() {
 #[test]
 fn two_chats_are_two_cycles_that_see_nothing_of_each_other() {
     let (telegram, claude, mut env) = minded();
-    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555"))
-        .set("OWNER_CHAT_ID", &CHAT.to_string());
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555")).set("OWNER_CHAT_ID", &CHAT.to_string());
     env.receive(CHAT, "my secret plan is a surprise party");
     env.receive(5555, "what is Ann up to?");
     env.receive(CHAT, "on Sunday");
@@ -367,22 +300,12 @@ fn two_chats_are_two_cycles_that_see_nothing_of_each_other() {
     assert_eq!(env.once()["answered"], 3);
     let requests = claude.requests();
     let (hers, his) = (opening(&requests[0], "<messages>"), opening(&requests[1], "<messages>"));
-    assert!(
-        hers.contains("surprise party") && hers.contains("on Sunday") && !hers.contains("up to"),
-        "{hers}"
-    );
+    assert!(hers.contains("surprise party") && hers.contains("on Sunday") && !hers.contains("up to"), "{hers}");
     assert!(his.contains("up to") && !his.contains("party"), "{his}");
     assert!(!requests[1].raw.contains("<recent_exchange>"));
     assert_eq!(requests[1].messages.len(), 1);
-    let sent: Vec<_> = telegram
-        .sent()
-        .into_iter()
-        .map(|message| (message.chat_id, message.visible))
-        .collect();
-    assert_eq!(
-        sent,
-        [(CHAT, "A party on Sunday.".to_owned()), (5555, "Ask her.".to_owned())]
-    );
+    let sent: Vec<_> = telegram.sent().into_iter().map(|message| (message.chat_id, message.visible)).collect();
+    assert_eq!(sent, [(CHAT, "A party on Sunday.".to_owned()), (5555, "Ask her.".to_owned())]);
     env.check_sound();
 }
 
@@ -404,18 +327,8 @@ fn a_message_that_comes_during_the_wake_is_answered_in_it() {
     let second = last(&claude);
     assert_eq!(second.messages.len(), 3, "it joins the same conversation");
     assert!(second.last_text().contains("and a mountain range") && !second.last_text().contains("somebody"));
-    let answers: Vec<_> = telegram
-        .sent()
-        .into_iter()
-        .map(|message| (message.visible, message.reply_to))
-        .collect();
-    assert_eq!(
-        answers,
-        [
-            ("The Rhine.".to_owned(), Some(100)),
-            ("The Alps.".to_owned(), Some(101))
-        ]
-    );
+    let answers: Vec<_> = telegram.sent().into_iter().map(|message| (message.visible, message.reply_to)).collect();
+    assert_eq!(answers, [("The Rhine.".to_owned(), Some(100)), ("The Alps.".to_owned(), Some(101))]);
     assert_eq!(env.trailer("Messages"), "1,2");
     env.check_sound();
 }

@@ -15,10 +15,7 @@ fn situation(claude: &FakeClaude) -> String {
 }
 
 fn write_task(env: &TestEnv, lines: &str) {
-    env.write_memory(
-        "memory/project-memory/active.md",
-        &format!("# Active tasks\n\n## Tax return\n\n{lines}"),
-    );
+    env.write_memory("memory/project-memory/active.md", &format!("# Active tasks\n\n## Tax return\n\n{lines}"));
 }
 
 #[test]
@@ -59,8 +56,7 @@ fn a_spent_budget_is_said_once_and_the_messages_wait_for_tomorrow() {
 #[test]
 fn a_budget_that_ends_in_the_middle_is_gone_on_from_tomorrow() {
     let (telegram, claude, mut env) = minded();
-    env.set("DAILY_BUDGET_USD", "0.0001")
-        .receive(CHAT, "remember that cats purr");
+    env.set("DAILY_BUDGET_USD", "0.0001").receive(CHAT, "remember that cats purr");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
     assert_eq!(env.wake(&["--once"]).code, 1);
     assert_eq!(env.once()["outcome"], "idle");
@@ -98,10 +94,7 @@ fn a_budget_of_nothing_asks_nothing_and_says_so() {
     assert_eq!(claude.connections(), 0);
     let said = sent(&telegram);
     assert_eq!(said.len(), 1, "{said:#?}");
-    assert!(
-        said[0].contains("DAILY_BUDGET_USD is 0") && !said[0].contains("tomorrow"),
-        "{said:#?}"
-    );
+    assert!(said[0].contains("DAILY_BUDGET_USD is 0") && !said[0].contains("tomorrow"), "{said:#?}");
     env.set("DAILY_BUDGET_USD", "1");
     claude.expect(Reply::text("Hello."));
     assert_eq!(env.once()["answered"], 1);
@@ -111,10 +104,7 @@ fn a_budget_of_nothing_asks_nothing_and_says_so() {
 #[test]
 fn a_quiet_task_wakes_the_mind_once_at_each_line_and_not_at_night() {
     let (telegram, claude, mut env) = minded();
-    env.set("QUIET_HOURS", "22:00-08:00")
-        .at("2026-11-20T23:30:00Z")
-        .wake(&["--once"])
-        .ok();
+    env.set("QUIET_HOURS", "22:00-08:00").at("2026-11-20T23:30:00Z").wake(&["--once"]).ok();
     write_task(&env, "- status: active\n- touched: 2026-11-14\n");
     assert_eq!(env.once()["outcome"], "idle", "half past midnight");
     for (at, stage, days) in [
@@ -127,11 +117,7 @@ fn a_quiet_task_wakes_the_mind_once_at_each_line_and_not_at_night() {
         claude.expect(Reply::tool("t1", "tell", tell));
         claude.expect(Reply::text("Told."));
         assert_eq!(env.once()["outcome"], "worked");
-        assert!(
-            situation(&claude).contains(&format!("is quiet: {stage}")),
-            "{}",
-            situation(&claude)
-        );
+        assert!(situation(&claude).contains(&format!("is quiet: {stage}")), "{}", situation(&claude));
         assert_eq!(sent(&telegram).last().unwrap(), &format!("The tax return, {days} days"));
         assert_eq!(env.once()["outcome"], "idle");
     }
@@ -145,10 +131,7 @@ fn a_quiet_task_wakes_the_mind_once_at_each_line_and_not_at_night() {
 fn a_tasks_own_time_wakes_the_mind_once() {
     let (telegram, claude, mut env) = minded();
     env.wake(&["--once"]).ok();
-    write_task(
-        &env,
-        "- touched: 2026-11-21\n- next: look up the form\n- at: 2026-11-21 16:00\n",
-    );
+    write_task(&env, "- touched: 2026-11-21\n- next: look up the form\n- at: 2026-11-21 16:00\n");
     env.git(&["commit", "-qam", "A task"]);
     claude.expect(Reply::text("Seen."));
     env.once();
@@ -157,16 +140,9 @@ fn a_tasks_own_time_wakes_the_mind_once() {
     env.at("2026-11-21T15:00:00Z");
     claude.expect(Reply::text("I looked it up."));
     env.once();
-    assert!(
-        situation(&claude).contains("&quot;Tax return&quot; has its next step now"),
-        "{}",
-        situation(&claude)
-    );
+    assert!(situation(&claude).contains("&quot;Tax return&quot; has its next step now"), "{}", situation(&claude));
     assert_eq!(env.once()["outcome"], "idle");
-    assert!(
-        telegram.sent().is_empty(),
-        "nobody asked, so the last words are for nobody"
-    );
+    assert!(telegram.sent().is_empty(), "nobody asked, so the last words are for nobody");
     env.check_sound();
 }
 
@@ -179,10 +155,7 @@ fn a_persons_commit_wakes_the_mind_once_and_is_shown() {
     claude.expect(Reply::text("Noted."));
     assert_eq!(env.once()["outcome"], "worked");
     let situation = situation(&claude);
-    assert!(
-        situation.contains("A person committed ") && situation.contains("I am &lt;tired>"),
-        "{situation}"
-    );
+    assert!(situation.contains("A person committed ") && situation.contains("I am &lt;tired>"), "{situation}");
     assert!(opening(&last(&claude), "<memory>").contains("- energy: low"));
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(claude.requests().len(), 1);
@@ -221,9 +194,7 @@ fn a_reason_that_the_server_refuses_to_hear_of_is_told_and_not_tried_for_ever() 
 #[test]
 fn what_the_offline_mind_kept_is_answered_once_there_is_a_key() {
     let (telegram, claude, mut env) = minded();
-    env.unset("ANTHROPIC_API_KEY")
-        .unset("MODEL")
-        .receive(CHAT, "write me a poem");
+    env.unset("ANTHROPIC_API_KEY").unset("MODEL").receive(CHAT, "write me a poem");
     env.once();
     assert_eq!(env.once()["outcome"], "idle");
     assert!(sent(&telegram)[0].contains("I keep it"), "{:?}", sent(&telegram));

@@ -15,11 +15,7 @@ use serde_json::json;
 fn two_calls() -> Reply {
     Reply::tools(vec![
         Block::thinking("Both."),
-        Block::tool(
-            "t1",
-            "reminder_set",
-            json!({"text": "Stretch", "when": "tomorrow at 9"}),
-        ),
+        Block::tool("t1", "reminder_set", json!({"text": "Stretch", "when": "tomorrow at 9"})),
         Block::tool("t2", "remember", json!({"fact": "Cats purr"})),
     ])
 }
@@ -45,36 +41,18 @@ fn a_wake_that_is_asked_to_end_is_gone_on_with_by_the_next() {
         assert_eq!(commits(&env), 1);
         let state: String = env.query("SELECT state FROM cycles");
         assert_eq!(state, if signal == Signal::TERM { "waiting" } else { "running" });
-        assert_eq!(
-            reveille::cycle::plan_file::left_over(&env.workspace()).unwrap().len(),
-            1
-        );
+        assert_eq!(reveille::cycle::plan_file::left_over(&env.workspace()).unwrap().len(), 1);
 
         claude.expect(Reply::text("Both are done."));
         assert_eq!(env.once()["answered"], 1);
-        assert_eq!(
-            claude.requests()[2].raw,
-            claude.requests()[1].raw,
-            "the conversation goes on as it was"
-        );
+        assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "the conversation goes on as it was");
         assert_eq!(sent(&telegram), ["Both are done."]);
         assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
-        assert_eq!(
-            env.memory("memory/agent-memory/semantic-memory.md")
-                .matches("Cats purr")
-                .count(),
-            1
-        );
+        assert_eq!(env.memory("memory/agent-memory/semantic-memory.md").matches("Cats purr").count(), 1);
         assert_eq!(commits(&env), 2);
         assert_eq!(env.trailer("Messages"), "1");
-        assert_eq!(
-            env.query::<i64>("SELECT tries FROM cycles"),
-            i64::from(signal == Signal::KILL)
-        );
-        assert!(
-            env.memory("memory/agent-memory/episodic-memory.md")
-                .contains("which was interrupted")
-        );
+        assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), i64::from(signal == Signal::KILL));
+        assert!(env.memory("memory/agent-memory/episodic-memory.md").contains("which was interrupted"));
         env.check_sound();
     }
 }
@@ -108,33 +86,21 @@ fn a_cycle_that_is_cut_off_four_times_is_given_up_and_its_message_begun_again() 
     }
     env.once();
     let said = sent(&telegram);
-    assert!(
-        said[0].contains("cut off 4 times") && said[0].contains("kept"),
-        "{said:#?}"
-    );
+    assert!(said[0].contains("cut off 4 times") && said[0].contains("kept"), "{said:#?}");
     assert_eq!(env.queued()[0].attempts, 1);
     let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
     assert!(
-        env.git(&[
-            "show",
-            &format!("recovered/{given_up}:memory/agent-memory/semantic-memory.md")
-        ])
-        .contains("Cats purr")
-    );
-    assert!(
-        !env.memory("memory/agent-memory/semantic-memory.md")
+        env.git(&["show", &format!("recovered/{given_up}:memory/agent-memory/semantic-memory.md")])
             .contains("Cats purr")
     );
+    assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("Cats purr"));
 
     env.at("2026-11-21T14:01:00Z");
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
     claude.expect(Reply::text("Both are done, at last."));
     assert_eq!(env.once()["answered"], 1);
     let situation = opening(&last(&claude), "<situation");
-    assert!(
-        situation.contains("Already done, not to be done again: Set the reminder “Stretch”"),
-        "{situation}"
-    );
+    assert!(situation.contains("Already done, not to be done again: Set the reminder “Stretch”"), "{situation}");
     assert!(!situation.contains("Remembered"), "that was not published: {situation}");
     assert_eq!(sent(&telegram)[1..], ["Both are done, at last."]);
     assert_eq!(env.trailer("Messages"), id.to_string());
@@ -165,10 +131,7 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
         "{said:#?}"
     );
     env.git(&["merge", "-q", &format!("recovered/{given_up}")]);
-    assert!(
-        env.memory("memory/agent-memory/semantic-memory.md")
-            .contains("Cats purr")
-    );
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("Cats purr"));
     env.check_sound();
 }
 
@@ -176,10 +139,7 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
 fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
     let (_telegram, claude, env) = minded();
     env.wake(&["--once"]).ok();
-    env.write_memory(
-        "memory/project-memory/active.md",
-        "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n",
-    );
+    env.write_memory("memory/project-memory/active.md", "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n");
     claude.expect(Reply::text("Seen.").stalled_after(1, &Gate::default()));
     end_in_request(&env, &claude, 1, Signal::KILL);
     claude.expect(Reply::text("Seen."));
@@ -198,14 +158,8 @@ fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     env.execute("UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL");
     let before = commits(&env);
     env.once();
-    assert_eq!(
-        (commits(&env), sent(&telegram).len(), claude.requests().len()),
-        (before, 1, 1)
-    );
-    assert_eq!(
-        env.query::<String>("SELECT commit_id FROM cycles"),
-        env.git(&["rev-parse", "HEAD"])
-    );
+    assert_eq!((commits(&env), sent(&telegram).len(), claude.requests().len()), (before, 1, 1));
+    assert_eq!(env.query::<String>("SELECT commit_id FROM cycles"), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }

@@ -27,11 +27,7 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
     env.set("ANTHROPIC_BASE_URL", &nobody).receive(CHAT, "hello");
     fails(&env);
     assert_eq!(env.queued().len(), 1);
-    assert!(
-        sent(&telegram)[0].contains("I can't reach my mind right now"),
-        "{:?}",
-        sent(&telegram)
-    );
+    assert!(sent(&telegram)[0].contains("I can't reach my mind right now"), "{:?}", sent(&telegram));
     // Its back-off is no reason to wake.
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(commits(&env), 1);
@@ -51,10 +47,7 @@ fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     fails(&env);
     let ran = env.wake(&["say", "are you there?"]).ok();
-    assert!(
-        ran.stderr.contains("kept") && ran.stderr.contains("15:00:30"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("kept") && ran.stderr.contains("15:00:30"), "{ran:#?}");
     assert_eq!(env.queued().len(), 2);
     env.check_sound();
 }
@@ -102,14 +95,8 @@ fn a_turn_that_broke_off_is_paid_for_and_never_sent_back() {
     assert_eq!(claude.requests().len(), 3);
     assert!(claude.requests().iter().all(|request| request.messages.len() == 1));
     assert_eq!(sent(&telegram), ["Hello."]);
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM ledger WHERE discarded = 1 AND input = 10"),
-        2
-    );
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'discarded'"),
-        2
-    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE discarded = 1 AND input = 10"), 2);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'discarded'"), 2);
     assert_eq!(env.trailer("Tokens"), "in=30 out=42 cache-read=90 cache-write=60");
     env.check_sound();
 }
@@ -133,13 +120,9 @@ fn a_server_that_asks_for_minutes_is_left_alone_for_them() {
 fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
     type Trouble = (&'static str, fn() -> Reply);
     let troubles: [Trouble; 3] = [
-        ("doesn't accept the key", || {
-            Reply::error(401, "authentication_error", "invalid x-api-key")
-        }),
+        ("doesn't accept the key", || Reply::error(401, "authentication_error", "invalid x-api-key")),
         ("Spend limit reached", Reply::spending_limit),
-        ("model: claude-sonnet-5-5", || {
-            Reply::error(404, "not_found_error", "model: claude-sonnet-5-5")
-        }),
+        ("model: claude-sonnet-5-5", || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5")),
     ];
     for (why, reply) in troubles {
         let (telegram, claude, mut env) = minded();
@@ -147,10 +130,7 @@ fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
         claude.expect(reply());
         assert!(fails(&env).contains(why));
         let said = sent(&telegram);
-        assert!(
-            said[0].contains("mend") && said[0].contains(why) && said[0].contains("kept"),
-            "{said:#?}"
-        );
+        assert!(said[0].contains("mend") && said[0].contains(why) && said[0].contains("kept"), "{said:#?}");
         assert_eq!(env.once()["outcome"], "idle");
         env.receive(CHAT, "are you there?");
         assert_eq!(env.once()["outcome"], "idle");
@@ -185,12 +165,7 @@ fn trouble_in_the_middle_is_gone_on_from_there() {
     env.once();
     assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw);
     assert_eq!(sent(&telegram)[1..], ["Kept."]);
-    assert_eq!(
-        env.memory("memory/agent-memory/semantic-memory.md")
-            .matches("Cats purr")
-            .count(),
-        1
-    );
+    assert_eq!(env.memory("memory/agent-memory/semantic-memory.md").matches("Cats purr").count(), 1);
     env.check_sound();
 }
 
@@ -217,21 +192,12 @@ fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
     claude.expect(refuse());
     fails(&env);
     let said = sent(&telegram);
-    assert!(
-        said[1].contains("a message that breaks things") && said[1].contains("put it aside"),
-        "{said:#?}"
-    );
-    assert_eq!(
-        env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {id}")),
-        "dead"
-    );
+    assert!(said[1].contains("a message that breaks things") && said[1].contains("put it aside"), "{said:#?}");
+    assert_eq!(env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {id}")), "dead");
     assert!(env.queued().is_empty());
     env.at("2026-11-22T14:00:00Z");
     assert_eq!(env.once()["outcome"], "idle");
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'abandoned'"),
-        3
-    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 3);
 
     // Others are served as ever.
     env.receive(CHAT, "hello");

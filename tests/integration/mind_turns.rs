@@ -16,15 +16,9 @@ fn a_refusal_is_the_answer_with_its_reason() {
     claude.expect(Reply::refusal("cyber", "This would harm somebody."));
     assert_eq!(env.once()["answered"], 1);
     let said = sent(&telegram);
-    assert!(
-        said[0].contains("declined") && said[0].contains("This would harm somebody."),
-        "{said:#?}"
-    );
+    assert!(said[0].contains("declined") && said[0].contains("This would harm somebody."), "{said:#?}");
     assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages"), "refused");
-    assert!(
-        env.memory("memory/agent-memory/episodic-memory.md")
-            .contains("Declined to answer 1 message")
-    );
+    assert!(env.memory("memory/agent-memory/episodic-memory.md").contains("Declined to answer 1 message"));
     env.check_sound();
 }
 
@@ -48,11 +42,7 @@ fn a_text_that_was_cut_off_is_continued() {
     claude.expect(Reply::max_tokens(vec![Block::text("One, two, ")]));
     claude.expect(Reply::text("three."));
     env.once();
-    assert!(
-        last(&claude).last_text().contains("cut off"),
-        "{}",
-        last(&claude).last_text()
-    );
+    assert!(last(&claude).last_text().contains("cut off"), "{}", last(&claude).last_text());
     assert_eq!(sent(&telegram), ["One, two, three."]);
     env.check_sound();
 }
@@ -66,10 +56,7 @@ fn a_text_that_is_cut_off_again_and_again_is_sent_as_far_as_it_came() {
     }
     env.once();
     let said = sent(&telegram);
-    assert!(
-        said[0].starts_with("One, two, three\n\n(My answer was cut off here"),
-        "{said:#?}"
-    );
+    assert!(said[0].starts_with("One, two, three\n\n(My answer was cut off here"), "{said:#?}");
     env.check_sound();
 }
 
@@ -78,10 +65,7 @@ fn a_continued_text_that_ends_in_a_call_is_no_answer() {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "what is on my list?");
     claude.expect(Reply::max_tokens(vec![Block::text("Let me ")]));
-    claude.expect(Reply::tools(vec![
-        Block::text("look."),
-        Block::tool("t1", "task_list", "{}"),
-    ]));
+    claude.expect(Reply::tools(vec![Block::text("look."), Block::tool("t1", "task_list", "{}")]));
     claude.expect(Reply::text("Nothing."));
     env.once();
     assert_eq!(sent(&telegram), ["Nothing."]);
@@ -103,10 +87,7 @@ fn a_call_that_was_cut_off_is_not_run() {
     let told = results(&claude.requests()[1]);
     assert!(!told[0].1 && told[1].1 && told[1].0.contains("cut off"), "{told:#?}");
     let facts = env.memory("memory/agent-memory/semantic-memory.md");
-    assert!(
-        facts.contains("- Cats purr") && facts.contains("- Dogs bark") && !facts.contains("- Dogs <"),
-        "{facts}"
-    );
+    assert!(facts.contains("- Cats purr") && facts.contains("- Dogs bark") && !facts.contains("- Dogs <"), "{facts}");
     assert_eq!(sent(&telegram), ["Kept."]);
     env.check_sound();
 }
@@ -127,10 +108,7 @@ fn a_conversation_that_grew_too_long_ends_with_what_there_is() {
 fn a_paused_turn_goes_on_and_its_text_is_one() {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "think long");
-    claude.expect(Reply::tools(vec![
-        Block::text("First a look."),
-        Block::tool("t1", "task_list", "{}"),
-    ]));
+    claude.expect(Reply::tools(vec![Block::text("First a look."), Block::tool("t1", "task_list", "{}")]));
     claude.expect(Reply::pause_turn("The first half, "));
     claude.expect(Reply::text("the second half."));
     env.once();
@@ -168,10 +146,7 @@ fn thirty_rounds_are_the_limit_and_the_person_is_told() {
     let said = sent(&telegram);
     assert!(said[0].contains("I stopped after 30 rounds"), "{said:#?}");
     assert!(said[0].contains("Remembered “Round 29 was made”"), "{said:#?}");
-    assert!(
-        env.memory("memory/agent-memory/semantic-memory.md")
-            .contains("Round 29")
-    );
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("Round 29"));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }

@@ -39,10 +39,7 @@ fn hello() -> Conversation {
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime")
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
 fn ask_with(options: AnthropicOptions, conversation: &Conversation) -> Result<Turn, ModelError> {
@@ -50,10 +47,7 @@ fn ask_with(options: AnthropicOptions, conversation: &Conversation) -> Result<Tu
     let answer = runtime().block_on(model.turn(conversation));
     if let Err(error) = &answer {
         let shown = format!("{error} {error:?}");
-        assert!(
-            !shown.contains("sk-ant") && !shown.contains("127.0.0.1") && !shown.contains("Hello"),
-            "{shown}"
-        );
+        assert!(!shown.contains("sk-ant") && !shown.contains("127.0.0.1") && !shown.contains("Hello"), "{shown}");
     }
     answer
 }
@@ -73,11 +67,7 @@ fn ask_once(reply: Reply) -> Result<Turn, ModelError> {
 #[track_caller]
 fn transient(answer: Result<Turn, ModelError>) -> (String, Option<Duration>, Usage) {
     match answer {
-        Err(ModelError::Transient {
-            why,
-            retry_after,
-            spent,
-        }) => (why, retry_after, spent),
+        Err(ModelError::Transient { why, retry_after, spent }) => (why, retry_after, spent),
         other => panic!("not transient: {other:?}"),
     }
 }
@@ -92,9 +82,7 @@ fn go_on(conversation: &mut Conversation, turn: &Turn) {
             serde_json::json!({"type": "tool_result", "tool_use_id": call.id, "content": content, "is_error": !call.complete}).to_string()
         })
         .collect();
-    conversation
-        .messages
-        .push(format!(r#"{{"role":"user","content":[{}]}}"#, results.join(",")));
+    conversation.messages.push(format!(r#"{{"role":"user","content":[{}]}}"#, results.join(",")));
 }
 
 #[test]
@@ -102,15 +90,7 @@ fn a_text_answer_comes_with_its_usage_and_request_id() {
     let turn = ask_once(Reply::text("Grüße 🌍\n\"hi\"")).unwrap();
     assert_eq!(text_of(&turn.content), "Grüße 🌍\n\"hi\"");
     assert_eq!(turn.stop, Stop::EndTurn);
-    assert_eq!(
-        turn.usage,
-        Usage {
-            input: 10,
-            output: 40,
-            cache_read: 30,
-            cache_write: 20
-        }
-    );
+    assert_eq!(turn.usage, Usage { input: 10, output: 40, cache_read: 30, cache_write: 20 });
     assert_eq!(turn.request_id.as_deref(), Some("req_fake"));
 }
 
@@ -130,14 +110,7 @@ fn turns_share_one_connection() {
 fn effort_is_sent_when_it_is_chosen() {
     let fake = FakeClaude::start();
     fake.expect(Reply::text("ok"));
-    ask_with(
-        AnthropicOptions {
-            effort: Some(Effort::High),
-            ..options(&fake.url())
-        },
-        &hello(),
-    )
-    .unwrap();
+    ask_with(AnthropicOptions { effort: Some(Effort::High), ..options(&fake.url()) }, &hello()).unwrap();
     assert_eq!(fake.requests()[0].json["output_config"]["effort"], "high");
 }
 
@@ -150,12 +123,7 @@ fn two_rounds_of_tools_keep_thinking_and_arguments_byte_for_byte() {
         Block::tool("t1", "note", r#"{ "z":1.50, "a" : "\u00e9\\n",  "b":[ ] }"#),
         Block::tool("t2", "note", "{}"),
     ]))
-    .expect(Reply::thinking_then_tool(
-        "",
-        "t3",
-        "note",
-        r#"{"n":12345678901234567890123}"#,
-    ))
+    .expect(Reply::thinking_then_tool("", "t3", "note", r#"{"n":12345678901234567890123}"#))
     .expect(Reply::text("Done."));
     let mut conversation = hello();
     for _ in 0..2 {
@@ -194,10 +162,7 @@ fn a_call_cut_off_by_the_limit_is_not_complete_and_the_conversation_goes_on() {
     let turn = ask(&fake, &conversation).unwrap();
     assert_eq!(turn.stop, Stop::MaxTokens);
     let calls = tool_calls(&turn.content, &turn.stop);
-    assert_eq!(
-        calls.iter().map(|call| call.complete).collect::<Vec<_>>(),
-        [true, false]
-    );
+    assert_eq!(calls.iter().map(|call| call.complete).collect::<Vec<_>>(), [true, false]);
     assert_eq!(calls[1].input.get(), r#"{"INVALID_JSON":"{\"a\":\"unfin"}"#);
     go_on(&mut conversation, &turn);
     ask(&fake, &conversation).unwrap();
@@ -206,26 +171,15 @@ fn a_call_cut_off_by_the_limit_is_not_complete_and_the_conversation_goes_on() {
 #[test]
 fn other_ways_to_stop_are_told_apart() {
     let refused = ask_once(Reply::refusal("cyber", "Not this.")).unwrap();
-    assert_eq!(
-        (refused.stop, refused.content.as_str()),
-        (Stop::Refusal("cyber: Not this.".into()), "[]")
-    );
-    assert_eq!(
-        ask_once(Reply::context_exceeded("so")).unwrap().stop,
-        Stop::ContextExceeded
-    );
-    assert_eq!(
-        ask_once(Reply::turn(vec![Block::text("x")], "novel")).unwrap().stop,
-        Stop::Unknown("novel".into())
-    );
+    assert_eq!((refused.stop, refused.content.as_str()), (Stop::Refusal("cyber: Not this.".into()), "[]"));
+    assert_eq!(ask_once(Reply::context_exceeded("so")).unwrap().stop, Stop::ContextExceeded);
+    assert_eq!(ask_once(Reply::turn(vec![Block::text("x")], "novel")).unwrap().stop, Stop::Unknown("novel".into()));
 }
 
 #[test]
 fn a_paused_turn_goes_on() {
     let fake = FakeClaude::start();
-    fake.expect(Reply::pause_turn("so far"))
-        .expect(Reply::tool("t1", "note", "{}"))
-        .expect(Reply::text("done"));
+    fake.expect(Reply::pause_turn("so far")).expect(Reply::tool("t1", "note", "{}")).expect(Reply::text("done"));
     let mut conversation = hello();
     let turn = ask(&fake, &conversation).unwrap();
     assert_eq!(turn.stop, Stop::PauseTurn);
@@ -239,41 +193,23 @@ fn a_paused_turn_goes_on() {
 fn each_status_says_what_to_do_and_is_asked_only_once() {
     for status in [408, 409, 429, 500, 502, 504, 529] {
         let (why, wait, _) = transient(ask_once(Reply::error(status, "some_error", "Try later")));
-        assert!(
-            why.contains("Try later") && why.contains(&status.to_string()) && why.contains("req_fake"),
-            "{why}"
-        );
+        assert!(why.contains("Try later") && why.contains(&status.to_string()) && why.contains("req_fake"), "{why}");
         assert_eq!(wait, None);
     }
     for status in [401, 402, 403] {
-        assert!(
-            matches!(
-                ask_once(Reply::error(status, "x", "y")),
-                Err(ModelError::Account { .. })
-            ),
-            "{status}"
-        );
+        assert!(matches!(ask_once(Reply::error(status, "x", "y")), Err(ModelError::Account { .. })), "{status}");
     }
     for status in [400, 404, 413] {
         let answer = ask_once(Reply::error(status, "x", "y"));
-        assert!(
-            matches!(answer, Err(ModelError::Rejected { status: s, .. }) if s == status),
-            "{status}"
-        );
+        assert!(matches!(answer, Err(ModelError::Rejected { status: s, .. }) if s == status), "{status}");
     }
-    assert!(matches!(
-        ask_once(Reply::spending_limit()),
-        Err(ModelError::Account { .. })
-    ));
+    assert!(matches!(ask_once(Reply::spending_limit()), Err(ModelError::Account { .. })));
 }
 
 #[test]
 fn retry_after_is_passed_on() {
     let limited = || Reply::error(429, "rate_limit_error", "Slow down");
-    assert_eq!(
-        transient(ask_once(limited().header("retry-after", "7"))).1,
-        Some(Duration::from_secs(7))
-    );
+    assert_eq!(transient(ask_once(limited().header("retry-after", "7"))).1, Some(Duration::from_secs(7)));
     let dated = limited()
         .header("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT")
         .header("date", "Wed, 21 Oct 2026 07:28:00 GMT");
@@ -282,12 +218,7 @@ fn retry_after_is_passed_on() {
 
 #[test]
 fn a_stream_that_breaks_off_is_transient_and_counts_its_tokens() {
-    let spent = Usage {
-        input: 10,
-        output: 1,
-        cache_read: 30,
-        cache_write: 20,
-    };
+    let spent = Usage { input: 10, output: 1, cache_read: 30, cache_write: 20 };
     for events in 1..6 {
         let (why, _, counted) = transient(ask_once(Reply::text("Hello there").cut_after(events)));
         assert_eq!(counted, spent, "{why}");
@@ -305,10 +236,7 @@ fn silence_is_given_up_after_the_idle_time() {
     ] {
         let fake = FakeClaude::start();
         fake.expect(reply);
-        let hasty = AnthropicOptions {
-            idle_timeout: Duration::from_millis(50),
-            ..options(&fake.url())
-        };
+        let hasty = AnthropicOptions { idle_timeout: Duration::from_millis(50), ..options(&fake.url()) };
         let (why, _, spent) = transient(ask_with(hasty, &hello()));
         assert!(why.contains("silent for 50ms"), "{why}");
         assert_eq!(spent.input, counted);
@@ -319,10 +247,7 @@ fn silence_is_given_up_after_the_idle_time() {
 fn a_turn_that_never_ends_is_given_up_after_the_total_time() {
     let fake = FakeClaude::start();
     fake.expect(Reply::text("x").stalled_after(3, &Gate::default()));
-    let hasty = AnthropicOptions {
-        total_timeout: Duration::from_millis(50),
-        ..options(&fake.url())
-    };
+    let hasty = AnthropicOptions { total_timeout: Duration::from_millis(50), ..options(&fake.url()) };
     let (why, _, spent) = transient(ask_with(hasty, &hello()));
     assert!(why.contains("longer than a turn may take"), "{why}");
     assert_eq!(spent.input, 10);
@@ -365,9 +290,7 @@ fn a_key_that_the_server_quotes_is_masked() {
     }
     let event = format!(r#"data: {{"type":"error","error":{{"type":"api_error","message":"{quoted}"}}}}"#);
     let stream = Response::stream(200, vec![Step::Send(format!("{event}\n\n").into_bytes())]);
-    let (why, ..) = transient(ask_once(Reply::http(
-        stream.header("content-type", "text/event-stream"),
-    )));
+    let (why, ..) = transient(ask_once(Reply::http(stream.header("content-type", "text/event-stream"))));
     assert!(why.contains("invalid key ***"), "{why}");
 }
 

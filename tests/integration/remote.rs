@@ -33,10 +33,7 @@ fn with_remote() -> (TestEnv, PathBuf) {
 
 #[track_caller]
 fn check_in_step(env: &TestEnv, remote: &Path) {
-    assert_eq!(
-        env.git_in(remote, &["rev-parse", "main"]),
-        env.git(&["rev-parse", "main"])
-    );
+    assert_eq!(env.git_in(remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
 }
 
 /// Somebody else's clone of the remote, as it is now.
@@ -61,15 +58,8 @@ fn push_from(env: &TestEnv, dir: &Path, path: &str, change: impl FnOnce(String) 
 #[track_caller]
 fn check_round_trip(env: &mut TestEnv, url: &str, remote: &Path) {
     env.set("REPO_URL", url);
-    let report = env
-        .wake(&["--once", "--json", "--say", "remember that tea is at five"])
-        .ok()
-        .json();
-    assert_eq!(
-        (&report["answered"], &report["pushed"]),
-        (&1.into(), &true.into()),
-        "{report}"
-    );
+    let report = env.wake(&["--once", "--json", "--say", "remember that tea is at five"]).ok().json();
+    assert_eq!((&report["answered"], &report["pushed"]), (&1.into(), &true.into()), "{report}");
     check_in_step(env, remote);
     let there = push_from(env, &clone(env, remote), CONTEXT, |text| text + "- coffee, too\n");
     env.at("2026-11-21T15:00:00Z");
@@ -109,8 +99,7 @@ impl Sshd {
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
         for key in ["host", "person"] {
             let path = dir.join(key).display().to_string();
-            env.run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path])
-                .ok();
+            env.run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path]).ok();
         }
         fs::copy(dir.join("person.pub"), dir.join("authorized_keys")).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -126,9 +115,7 @@ impl Sshd {
         fs::write(dir.join("known_hosts"), format!("[127.0.0.1]:{port} {host}")).unwrap();
         let config = dir.join("sshd_config").display().to_string();
         let server = env.start(Self::PROGRAM, &["-D", "-e", "-f", &config]);
-        eventually("the ssh server", || {
-            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
+        eventually("the ssh server", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
         Self { port, _server: server }
     }
 
@@ -165,28 +152,17 @@ fn a_remote_by_ssh_with_the_persons_own_command_and_key() {
 
     // The same by git's configuration.
     env.unset("GIT_SSH_COMMAND");
-    fs::write(
-        env.path("home/.gitconfig"),
-        format!("[core]\n\tsshCommand = {command}\n"),
-    )
-    .unwrap();
+    fs::write(env.path("home/.gitconfig"), format!("[core]\n\tsshCommand = {command}\n")).unwrap();
     say(&env, "remember that the wifi code is 1234");
     check_in_step(&env, &remote);
 
     // A key that the server doesn't know: answered, committed, and the person is told what to mend.
     let command = Sshd::command(&env, "host");
-    fs::write(
-        env.path("home/.gitconfig"),
-        format!("[core]\n\tsshCommand = {command}\n"),
-    )
-    .unwrap();
+    fs::write(env.path("home/.gitconfig"), format!("[core]\n\tsshCommand = {command}\n")).unwrap();
     env.at("2026-11-21T16:00:00Z");
     let ran = say(&env, "remember that Anna has a dog");
     assert!(ran.stdout.contains("Remembered: Anna has a dog"), "{ran:#?}");
-    assert!(
-        ran.stdout.contains("wants other credentials") && ran.stdout.contains("Permission denied"),
-        "{ran:#?}"
-    );
+    assert!(ran.stdout.contains("wants other credentials") && ran.stdout.contains("Permission denied"), "{ran:#?}");
 }
 
 const PASSWORD: &str = "hunter2-PassWord";
@@ -206,9 +182,7 @@ fn check_not_shown(env: &TestEnv, ran: &[Ran], telegram: &FakeTelegram) {
         let path = entry.unwrap().path();
         if path.is_file() {
             let bytes = fs::read(&path).unwrap();
-            let found = bytes
-                .windows(PASSWORD.len())
-                .any(|window| window == PASSWORD.as_bytes());
+            let found = bytes.windows(PASSWORD.len()).any(|window| window == PASSWORD.as_bytes());
             assert!(!found, "{} holds the password", path.display());
         }
     }
@@ -228,10 +202,7 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
     env.set("REPO_URL", &server.url("ann:wrong", "remote.git"));
     let refused = env.wake(&["--once", "--say", "remember that pi is 3"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    assert!(
-        refused.stderr.contains("the remote wants other credentials"),
-        "{refused:#?}"
-    );
+    assert!(refused.stderr.contains("the remote wants other credentials"), "{refused:#?}");
     assert!(!format!("{refused:?}").contains("ann:wrong"), "{refused:#?}");
     assert!(!env.brain().exists());
     env.execute("DELETE FROM incoming_messages");
@@ -297,11 +268,7 @@ fn a_dead_remote_delays_no_answer_and_gets_everything_later() {
     env.at("2026-11-21T14:31:00Z");
     env.receive(CHAT, "remember that tea is at five");
     let report = env.once();
-    assert_eq!(
-        (&report["outcome"], &report["answered"]),
-        (&"worked".into(), &1.into()),
-        "{report}"
-    );
+    assert_eq!((&report["outcome"], &report["answered"]), (&"worked".into(), &1.into()), "{report}");
     assert_eq!(report["pushed"], false);
     assert_eq!(telegram.sent().len(), 1, "trouble with the network is nothing to tell");
     assert_eq!(env.git(&["rev-list", "--count", "origin/main..main"]), "1");
@@ -312,11 +279,7 @@ fn a_dead_remote_delays_no_answer_and_gets_everything_later() {
     assert_eq!(env.once()["outcome"], "idle");
     env.at("2026-11-21T14:32:00Z");
     let report = env.once();
-    assert_eq!(
-        (&report["outcome"], &report["pushed"]),
-        (&"worked".into(), &true.into()),
-        "{report}"
-    );
+    assert_eq!((&report["outcome"], &report["pushed"]), (&"worked".into(), &true.into()), "{report}");
     check_in_step(&env, &remote);
     env.at("2026-11-21T14:33:00Z");
     assert_eq!(env.once()["outcome"], "idle");
@@ -340,16 +303,9 @@ fn a_remote_that_never_answers_is_given_up_in_time() {
     let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json"]);
     eventually("the answer, while the push hangs", || telegram.sent().len() == 1);
     let report = wake.end().ok().json();
-    assert_eq!(
-        (&report["outcome"], &report["pushed"]),
-        (&"worked".into(), &false.into()),
-        "{report}"
-    );
+    assert_eq!((&report["outcome"], &report["pushed"]), (&"worked".into(), &false.into()), "{report}");
     let error: String = env.query("SELECT error FROM upkeep WHERE name = 'push'");
-    assert!(
-        error.contains("in time") || error.contains("can't be reached"),
-        "{error}"
-    );
+    assert!(error.contains("in time") || error.contains("can't be reached"), "{error}");
     drop(listener);
     env.check_sound();
 }
@@ -373,10 +329,7 @@ fn a_remote_that_refuses_is_told_of_once() {
     env.at("2026-11-21T15:40:00Z");
     env.once();
     let sent: Vec<_> = telegram.sent().into_iter().map(|sent| sent.visible).collect();
-    let told: Vec<_> = sent
-        .iter()
-        .filter(|text| text.contains("the quota is used up"))
-        .collect();
+    let told: Vec<_> = sent.iter().filter(|text| text.contains("the quota is used up")).collect();
     assert_eq!(told.len(), 1, "{sent:#?}");
     assert!(told[0].contains("Everything is committed here"), "{told:#?}");
     assert_eq!(sent.len(), 4, "{sent:#?}");
@@ -394,10 +347,7 @@ fn a_remote_that_moved_is_merged_and_never_forced() {
     // Ours is ahead before theirs is known: the push finds out.
     env.at("2026-11-21T14:01:00Z");
     env.execute("UPDATE upkeep SET not_before = '2026-11-21T14:01:30.000Z' WHERE name = 'fetch'");
-    let report = env
-        .wake(&["--once", "--json", "--say", "remember that Anna has a dog"])
-        .ok()
-        .json();
+    let report = env.wake(&["--once", "--json", "--say", "remember that Anna has a dog"]).ok().json();
     assert_eq!(report["pushed"], true, "{report}");
     let ours = report["commit"].as_str().unwrap().to_owned();
     for commit in [&there, &ours] {
@@ -422,21 +372,11 @@ fn where_both_sides_changed_the_same_section_the_person_wins_and_ours_stays_visi
     env.once();
     check_in_step(&env, &remote);
     let elsewhere = clone(&env, &remote);
-    push_from(&env, &elsewhere, "memory/project-memory/active.md", |text| {
-        text.replace("buy paint", "choose a colour")
-    });
+    push_from(&env, &elsewhere, "memory/project-memory/active.md", |text| text.replace("buy paint", "choose a colour"));
     // A commit of the wake's own that changes the same line.
-    let ours = env
-        .memory("memory/project-memory/active.md")
-        .replace("buy paint", "borrow a ladder");
+    let ours = env.memory("memory/project-memory/active.md").replace("buy paint", "borrow a ladder");
     env.write_memory("memory/project-memory/active.md", &ours);
-    env.git(&[
-        "commit",
-        "-qam",
-        "Wake: a next step",
-        "--author",
-        "Reveille <reveille@localhost>",
-    ]);
+    env.git(&["commit", "-qam", "Wake: a next step", "--author", "Reveille <reveille@localhost>"]);
     env.at("2026-11-21T14:45:00Z");
     let ran = env.wake(&["--once"]).ok();
     assert!(ran.stderr.contains("Both sides had changed"), "{ran:#?}");
@@ -466,20 +406,13 @@ fn a_remote_that_went_back_is_not_followed_and_not_pushed_to() {
         env.at(at);
         env.receive(CHAT, &format!("remember that it was {at}"));
         let report = env.once();
-        assert_eq!(
-            (&report["answered"], &report["pushed"]),
-            (&1.into(), &false.into()),
-            "{report}"
-        );
+        assert_eq!((&report["answered"], &report["pushed"]), (&1.into(), &false.into()), "{report}");
     }
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), back, "nothing is forced");
     env.git(&["merge-base", "--is-ancestor", &lost, "main"]);
     assert_eq!(env.git(&["rev-parse", &format!("refs/reveille/rescue/{lost}")]), lost);
     let sent: Vec<_> = telegram.sent().into_iter().map(|sent| sent.visible).collect();
-    let told: Vec<_> = sent
-        .iter()
-        .filter(|text| text.contains("refs/reveille/rescue/"))
-        .collect();
+    let told: Vec<_> = sent.iter().filter(|text| text.contains("refs/reveille/rescue/")).collect();
     assert_eq!(told.len(), 1, "{sent:#?}");
 
     // The person decides to bring it back.
@@ -495,10 +428,7 @@ fn a_remote_that_went_back_is_not_followed_and_not_pushed_to() {
 fn an_empty_remote_gets_the_templates_as_its_first_commit() {
     let mut env = TestEnv::new();
     let remote = env.path("trunk.git");
-    env.git_in(
-        &env.path(""),
-        &["init", "-q", "--bare", "-b", "trunk", &remote.display().to_string()],
-    );
+    env.git_in(&env.path(""), &["init", "-q", "--bare", "-b", "trunk", &remote.display().to_string()]);
     env.set("REPO_URL", &remote.display().to_string());
     env.wake(&["--once"]).ok();
     assert_eq!(
@@ -510,14 +440,8 @@ fn an_empty_remote_gets_the_templates_as_its_first_commit() {
         assert!(files.lines().any(|line| line == file), "{file} is missing in {files}");
     }
     say(&env, "remember that tea is at five");
-    assert_eq!(
-        env.git_in(&remote, &["rev-parse", "trunk"]),
-        env.git(&["rev-parse", "HEAD"])
-    );
-    assert_eq!(
-        env.git_in(&remote, &["for-each-ref", "--format=%(refname)"]),
-        "refs/heads/trunk"
-    );
+    assert_eq!(env.git_in(&remote, &["rev-parse", "trunk"]), env.git(&["rev-parse", "HEAD"]));
+    assert_eq!(env.git_in(&remote, &["for-each-ref", "--format=%(refname)"]), "refs/heads/trunk");
 }
 
 #[test]
@@ -529,10 +453,7 @@ fn a_repo_url_that_is_not_origin_is_a_wrong_setting() {
     assert_eq!(env.wake(&[]).code, 78, "staying would not mend it");
     let ran = env.wake(&["--once", "--say", "remember that Anna has a dog"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("REPO_URL is") && ran.stderr.contains("git remote set-url origin"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("REPO_URL is") && ran.stderr.contains("git remote set-url origin"), "{ran:#?}");
     assert_eq!(env.queued().len(), 1);
     assert_eq!(env.git_in(&other, &["for-each-ref"]), "");
     let ran = env.wake(&["--once", "--json"]);
@@ -552,15 +473,9 @@ fn a_remote_that_is_out_of_reach_at_the_first_run_leaves_nothing_but_the_queue()
     for _ in 0..2 {
         let ran = env.wake(&["--once"]);
         assert_eq!(ran.code, 1, "{ran:#?}");
-        assert!(
-            ran.stderr.contains("couldn't be cloned") && ran.stderr.contains("stays queued"),
-            "{ran:#?}"
-        );
+        assert!(ran.stderr.contains("couldn't be cloned") && ran.stderr.contains("stays queued"), "{ran:#?}");
         assert!(!env.brain().exists());
-        let mut left: Vec<_> = fs::read_dir(env.workspace())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
+        let mut left: Vec<_> = fs::read_dir(env.workspace()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.retain(|name| !name.to_string_lossy().starts_with("messages.db"));
         assert_eq!(left, [".wake-lock"]);
         assert_eq!(env.queued().len(), 1);

@@ -38,9 +38,7 @@ fn check_refused(env: &TestEnv, name: &str, expected: &str) {
 /// A world without a bot's settings, so that only the one in question is wrong.
 fn with(name: &str, value: &str) -> TestEnv {
     let mut env = TestEnv::new();
-    env.set("TELEGRAM_BOT_TOKEN", TOKEN)
-        .set("ALLOWED_CHAT_IDS", "42")
-        .set(name, value);
+    env.set("TELEGRAM_BOT_TOKEN", TOKEN).set("ALLOWED_CHAT_IDS", "42").set(name, value);
     env
 }
 
@@ -96,14 +94,7 @@ fn all_wrong_settings_are_named_at_once() {
     env.set("TIMEZONE", "Mars").set("AUTONOMY", "9").set("MODEL", "a b");
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
-    for part in [
-        "3 settings need correcting",
-        "TIMEZONE",
-        "AUTONOMY",
-        "MODEL",
-        "got \"Mars\"",
-        ".env.example",
-    ] {
+    for part in ["3 settings need correcting", "TIMEZONE", "AUTONOMY", "MODEL", "got \"Mars\"", ".env.example"] {
         assert!(ran.stderr.contains(part), "{part} in {ran:#?}");
     }
 }
@@ -124,17 +115,11 @@ fn the_bot_never_runs_without_a_token_or_open_to_all() {
     let mut env = TestEnv::new();
     let ran = env.bot(&["run"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("TELEGRAM_BOT_TOKEN") && ran.stderr.contains("ALLOWED_CHAT_IDS"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("TELEGRAM_BOT_TOKEN") && ran.stderr.contains("ALLOWED_CHAT_IDS"), "{ran:#?}");
     env.set("TELEGRAM_BOT_TOKEN", TOKEN);
     let ran = env.bot(&["run"]);
     assert_eq!(ran.code, 78, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("ALLOWED_CHAT_IDS: the bot never runs open"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("ALLOWED_CHAT_IDS: the bot never runs open"), "{ran:#?}");
     // A wake needs neither.
     assert_eq!(env.once()["outcome"], "worked");
 }
@@ -157,11 +142,7 @@ fn settings_come_from_the_workspace_else_the_current_directory_and_the_environme
     let mut env = TestEnv::new();
     write(&env.path(".env"), 0o600, "REPO_NAME=of-cwd\n");
     check_heard(&env, "of-cwd");
-    write(
-        &env.workspace().join(".env"),
-        0o600,
-        "# mine\nREPO_NAME='of-workspace'\n",
-    );
+    write(&env.workspace().join(".env"), 0o600, "# mine\nREPO_NAME='of-workspace'\n");
     check_heard(&env, "of-workspace");
     env.set("REPO_NAME", "of-environment");
     check_heard(&env, "of-environment");
@@ -198,10 +179,7 @@ fn a_file_that_others_could_have_written_is_refused() {
         write(&env.path(place), mode, &format!("ANTHROPIC_API_KEY={KEY}\n"));
         let ran = env.wake(&["--once"]);
         assert_eq!(ran.code, 78, "{place} {mode:o}: {ran:#?}");
-        assert!(
-            ran.stderr.contains("other users can write to it") && ran.stderr.contains("chmod 600"),
-            "{ran:#?}"
-        );
+        assert!(ran.stderr.contains("other users can write to it") && ran.stderr.contains("chmod 600"), "{ran:#?}");
         assert!(!format!("{ran:?}").contains(KEY));
         assert!(!env.brain().exists());
     }
@@ -230,10 +208,7 @@ fn a_file_that_others_can_read_is_used_with_a_word_about_it() {
     let env = TestEnv::new();
     write(&env.workspace().join(".env"), 0o644, "REPO_NAME=mind\nCOLOUR=blue\n");
     let ran = env.wake(&["--once"]).ok();
-    assert!(
-        ran.stderr.contains("can be read by other users: run chmod 600"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("can be read by other users: run chmod 600"), "{ran:#?}");
     assert!(ran.stderr.contains("COLOUR is no setting of Reveille"), "{ran:#?}");
     assert!(env.workspace().join("mind").exists());
 }
@@ -255,10 +230,7 @@ fn check_secret(env: &TestEnv, ran: &[Ran], secret: &str) {
     for ran in ran {
         assert!(!format!("{ran:?}").contains(secret), "{ran:#?}");
     }
-    let left = env.run(
-        "grep",
-        &["-rlF", "--exclude=.env", "--exclude-dir=secrets", secret, "."],
-    );
+    let left = env.run("grep", &["-rlF", "--exclude=.env", "--exclude-dir=secrets", secret, "."]);
     assert_eq!((left.code, left.stdout.as_str()), (1, ""), "{left:#?}");
 }
 
@@ -272,21 +244,9 @@ fn secrets_come_from_files_and_are_never_shown() {
         env.set(&format!("{name}_FILE"), &path.display().to_string());
     }
     let unreachable = "http://127.0.0.1:9";
-    env.set("TELEGRAM_API_URL", unreachable)
-        .set("ANTHROPIC_BASE_URL", unreachable)
-        .set("ALLOWED_CHAT_IDS", "42");
-    let mut ran = vec![
-        env.wake(&[
-            "--once",
-            "--say",
-            &format!("remember that my keys are {KEY} and {TOKEN}"),
-        ])
-        .ok(),
-    ];
-    assert!(
-        ran[0].stdout.contains("Remembered: my keys are *** and ***"),
-        "{ran:#?}"
-    );
+    env.set("TELEGRAM_API_URL", unreachable).set("ANTHROPIC_BASE_URL", unreachable).set("ALLOWED_CHAT_IDS", "42");
+    let mut ran = vec![env.wake(&["--once", "--say", &format!("remember that my keys are {KEY} and {TOKEN}")]).ok()];
+    assert!(ran[0].stdout.contains("Remembered: my keys are *** and ***"), "{ran:#?}");
     env.receive(42, "remember that tea is at five");
     ran.push(env.wake(&["--once"]).ok());
     let is_trying: i64 = env.query("SELECT count(*) FROM outgoing_parts WHERE attempts > 0 AND state <> 'sent'");
@@ -310,10 +270,7 @@ fn a_secret_is_said_once_and_from_a_file_of_ones_own() {
     env.set("ANTHROPIC_API_KEY_FILE", &path.display().to_string());
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
-    assert!(
-        ran.stderr.contains("ANTHROPIC_API_KEY_FILE") && ran.stderr.contains("other users can write"),
-        "{ran:#?}"
-    );
+    assert!(ran.stderr.contains("ANTHROPIC_API_KEY_FILE") && ran.stderr.contains("other users can write"), "{ran:#?}");
     write(&path, 0o600, "two words\n");
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 78);
@@ -338,10 +295,7 @@ fn an_unknown_command_or_flag_is_wrong_usage_and_touches_nothing() {
         let ran = env.run(program, &args);
         assert_eq!(ran.code, 2, "{args:?}: {ran:#?}");
         assert_eq!(ran.stdout, "");
-        assert!(
-            ran.stderr.contains("--help") || ran.stderr.contains("Usage"),
-            "{ran:#?}"
-        );
+        assert!(ran.stderr.contains("--help") || ran.stderr.contains("Usage"), "{ran:#?}");
     }
     assert!(!env.workspace().exists());
 }
@@ -350,24 +304,15 @@ fn an_unknown_command_or_flag_is_wrong_usage_and_touches_nothing() {
 fn help_and_version_need_no_settings() {
     let mut env = TestEnv::new();
     env.set("TIMEZONE", "Mars");
-    for args in [
-        vec!["--help"],
-        vec!["say", "--help"],
-        vec!["log", "--help"],
-        vec!["show", "--help"],
-        vec!["--version"],
-    ] {
+    for args in
+        [vec!["--help"], vec!["say", "--help"], vec!["log", "--help"], vec!["show", "--help"], vec!["--version"]]
+    {
         check_help(&env, WAKE, &args);
     }
     for args in [vec!["--help"], vec!["send", "--help"], vec!["--version"]] {
         check_help(&env, BOT, &args);
     }
-    for args in [
-        vec!["--help"],
-        vec!["check", "--help"],
-        vec!["status", "--help"],
-        vec!["--version"],
-    ] {
+    for args in [vec!["--help"], vec!["check", "--help"], vec!["status", "--help"], vec!["--version"]] {
         check_help(&env, HEALTH, &args);
     }
     assert!(!env.workspace().exists());
@@ -379,10 +324,7 @@ fn check_help(env: &TestEnv, program: &str, args: &[&str]) {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{program} {args:?}");
     let is_version = args == ["--version"];
     assert_eq!(ran.stdout.contains("Usage:"), !is_version, "{ran:#?}");
-    assert!(
-        !is_version || ran.stdout.contains(env!("CARGO_PKG_VERSION")),
-        "{ran:#?}"
-    );
+    assert!(!is_version || ran.stdout.contains(env!("CARGO_PKG_VERSION")), "{ran:#?}");
 }
 
 #[test]
@@ -392,11 +334,8 @@ fn colours_are_for_terminals_that_want_them() {
     let piped = env.wake(&["--once", "--say", "help"]).ok();
     assert!(!piped.stderr.is_empty() && !piped.stderr.contains('\u{1b}') && !piped.stdout.contains('\u{1b}'));
     // `script` gives it a terminal; there the log has colours, unless NO_COLOR asks for none.
-    let on_terminal = |env: &TestEnv| {
-        env.run("script", &["-qec", &format!("{WAKE} --once --say help"), "/dev/null"])
-            .ok()
-            .stdout
-    };
+    let on_terminal =
+        |env: &TestEnv| env.run("script", &["-qec", &format!("{WAKE} --once --say help"), "/dev/null"]).ok().stdout;
     assert!(on_terminal(&env).contains('\u{1b}'));
     env.set("NO_COLOR", "1");
     assert!(!on_terminal(&env).contains('\u{1b}'));

@@ -22,10 +22,7 @@ fn project(path: &str) -> PathBuf {
 fn run(program: &str, args: &[&str]) -> Option<Output> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(program);
-    command
-        .args(args)
-        .env("HOME", home.path())
-        .env("XDG_RUNTIME_DIR", home.path());
+    command.args(args).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
     match command.output() {
         Ok(output) => Some(output),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -59,16 +56,10 @@ fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
             assert!(path.split(':').any(|part| part == dir), "{name}: {path}");
         }
         assert_eq!(agent["WorkingDirectory"], "__HOME__/.local/share/reveille");
-        assert_eq!(
-            agent["EnvironmentVariables"]["WORKSPACE_DIR"],
-            agent["WorkingDirectory"]
-        );
+        assert_eq!(agent["EnvironmentVariables"]["WORKSPACE_DIR"], agent["WorkingDirectory"]);
         assert_eq!(agent["RunAtLoad"], true);
         // launchd makes the log's file and not its directory: this one is on every Mac.
-        assert_eq!(
-            agent["StandardErrorPath"],
-            format!("__HOME__/Library/Logs/reveille-{name}.log")
-        );
+        assert_eq!(agent["StandardErrorPath"], format!("__HOME__/Library/Logs/reveille-{name}.log"));
         match name {
             "bot" => assert_eq!(agent["KeepAlive"], json!({ "SuccessfulExit": false })),
             "wake" => assert_eq!(agent["StartInterval"], 5 * 60),
@@ -79,9 +70,7 @@ fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
 
 /// The values of a key in a unit, in order.
 fn values<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
-    unit.lines()
-        .filter_map(|line| line.strip_prefix(key)?.strip_prefix('='))
-        .collect()
+    unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('=')).collect()
 }
 
 #[test]
@@ -91,21 +80,12 @@ fn systemd_units_start_our_programs_with_a_path_and_a_directory() {
         let command = [&[format!("%h/.cargo/bin/{name}").as_str()], args].concat().join(" ");
         assert_eq!(values(&unit, "ExecStart"), [command]);
         assert_eq!(values(&unit, "WorkingDirectory"), ["%h/.local/share/reveille"]);
-        assert!(
-            unit.contains("\nEnvironment=PATH=%h/.cargo/bin:") && unit.contains(":/usr/bin:/bin\n"),
-            "{unit}"
-        );
-        assert!(
-            unit.contains("\nEnvironment=WORKSPACE_DIR=%h/.local/share/reveille\n"),
-            "{unit}"
-        );
+        assert!(unit.contains("\nEnvironment=PATH=%h/.cargo/bin:") && unit.contains(":/usr/bin:/bin\n"), "{unit}");
+        assert!(unit.contains("\nEnvironment=WORKSPACE_DIR=%h/.local/share/reveille\n"), "{unit}");
         assert_eq!(values(&unit, "NoNewPrivileges"), ["yes"]);
     }
     let read = |name: &str| fs::read_to_string(project(&format!("systemd/{name}"))).unwrap();
-    assert_eq!(
-        values(&read("reveille-bot.service"), "RestartPreventExitStatus"),
-        ["2 78"]
-    );
+    assert_eq!(values(&read("reveille-bot.service"), "RestartPreventExitStatus"), ["2 78"]);
     assert_eq!(values(&read("reveille-wake.service"), "KillMode"), ["mixed"]);
     assert_eq!(values(&read("reveille-wake.timer"), "OnCalendar"), ["*:0/5"]);
     assert_eq!(values(&read("reveille-health.timer"), "OnCalendar"), ["*:2/15"]);
@@ -138,11 +118,7 @@ fn systemd_accepts_the_units_and_would_say_if_not() {
     assert!(output.status.success() && !said.contains("reveille-"), "{said}");
 
     // The same check must be able to fail, or it shows nothing.
-    let misspelt = verify(|unit| {
-        unit.replace("KillMode=mixed", "KillMode=mxied")
-            .replace("*:0/5", "*:0/x")
-    })
-    .unwrap();
+    let misspelt = verify(|unit| unit.replace("KillMode=mixed", "KillMode=mxied").replace("*:0/5", "*:0/x")).unwrap();
     let said = String::from_utf8_lossy(&misspelt.stderr);
     assert!(said.contains("mxied") && said.contains("reveille-wake.timer"), "{said}");
 }
@@ -152,36 +128,25 @@ fn systemd_accepts_the_units_and_would_say_if_not() {
 fn cron(script: &str, home: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(project("scripts").join(script));
     command.args(args).env_clear().current_dir(home);
-    command
-        .env("HOME", home)
-        .env("PATH", "/usr/bin:/bin")
-        .env("CARGO_TARGET_DIR", home.join("target"));
+    command.env("HOME", home).env("PATH", "/usr/bin:/bin").env("CARGO_TARGET_DIR", home.join("target"));
     command.output().unwrap()
 }
 
 #[test]
 fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
     let home = tempfile::tempdir().unwrap();
-    for (script, program, args) in [
-        ("wake-up.sh", "wake", "--once --json"),
-        ("health-check.sh", "health", "check --json"),
-    ] {
+    for (script, program, args) in
+        [("wake-up.sh", "wake", "--once --json"), ("health-check.sh", "health", "check --json")]
+    {
         let missing = cron(script, home.path(), &["--json"]);
         let said = String::from_utf8_lossy(&missing.stderr);
         assert_eq!(missing.status.code(), Some(1), "{said}");
-        assert!(
-            said.contains(&format!("{program} isn't built yet")) && said.contains("scripts/run"),
-            "{said}"
-        );
+        assert!(said.contains(&format!("{program} isn't built yet")) && said.contains("scripts/run"), "{said}");
 
         // Of several builds this clone's own counts first, and of these the newest; an exit code comes through.
-        for (dir, code) in [
-            (".local/bin", 3_u64),
-            (".cargo/bin", 4),
-            ("target/quick", 5),
-            ("target/release", 6),
-            ("target/quick", 7),
-        ] {
+        for (dir, code) in
+            [(".local/bin", 3_u64), (".cargo/bin", 4), ("target/quick", 5), ("target/release", 6), ("target/quick", 7)]
+        {
             let path = home.path().join(dir).join(program);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, format!("#!/bin/sh\necho \"$PWD|$PATH|$*\"\nexit {code}\n")).unwrap();
@@ -189,24 +154,11 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
             let built_at = SystemTime::UNIX_EPOCH + Duration::from_secs(code);
             fs::File::open(&path).unwrap().set_modified(built_at).unwrap();
             let ran = cron(script, home.path(), &["--json"]);
-            assert_eq!(
-                ran.status.code(),
-                i32::try_from(code).ok(),
-                "{}",
-                String::from_utf8_lossy(&ran.stderr)
-            );
+            assert_eq!(ran.status.code(), i32::try_from(code).ok(), "{}", String::from_utf8_lossy(&ran.stderr));
             let said = String::from_utf8(ran.stdout).unwrap();
-            let [cwd, path, given] = said.trim_end().split('|').collect::<Vec<_>>()[..] else {
-                panic!("{said}")
-            };
-            assert_eq!(
-                (Path::new(cwd), given),
-                (project("").as_path().components().as_path(), args)
-            );
-            assert!(
-                path.split(':').any(|dir| dir == "/usr/bin") && path.contains("/opt/homebrew/bin"),
-                "{path}"
-            );
+            let [cwd, path, given] = said.trim_end().split('|').collect::<Vec<_>>()[..] else { panic!("{said}") };
+            assert_eq!((Path::new(cwd), given), (project("").as_path().components().as_path(), args));
+            assert!(path.split(':').any(|dir| dir == "/usr/bin") && path.contains("/opt/homebrew/bin"), "{path}");
         }
     }
 }

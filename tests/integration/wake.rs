@@ -9,22 +9,14 @@ use rustix::process::Signal;
 #[test]
 fn a_first_run_on_an_empty_directory_makes_the_memory_and_answers() {
     let env = TestEnv::new();
-    let ran = env
-        .wake(&["--once", "--say", "remember that the wifi code is 1234"])
-        .ok();
+    let ran = env.wake(&["--once", "--say", "remember that the wifi code is 1234"]).ok();
     assert_eq!(ran.stdout, "Remembered: the wifi code is 1234\n");
-    assert!(
-        env.memory("memory/agent-memory/semantic-memory.md")
-            .contains("- the wifi code is 1234 <!-- wake ")
-    );
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("- the wifi code is 1234 <!-- wake "));
     assert_eq!(env.trailer("Trigger"), "say");
     assert_eq!(env.trailer("Messages"), "1");
     assert_eq!(env.trailer("Model"), "offline");
     assert_eq!(env.trailer("Cost-USD"), "0.0000");
-    assert_eq!(
-        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"),
-        0
-    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
     env.check_sound();
 }
 
@@ -56,10 +48,7 @@ fn a_message_is_answered_committed_delivered_and_pushed() {
     assert_eq!(sent.len(), 1);
     assert_eq!((sent[0].chat_id, sent[0].reply_to), (CHAT, Some(100)));
     assert_eq!(sent[0].visible, "Remembered: Anna's birthday is 3 May");
-    assert_eq!(
-        env.git_in(&remote, &["rev-parse", "main"]),
-        env.git(&["rev-parse", "HEAD"])
-    );
+    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.trailer("Messages"), id.to_string());
     let sent_at: Option<String> = env.query("SELECT sent_at FROM outgoing_messages");
     assert!(sent_at.is_some());
@@ -99,8 +88,7 @@ fn a_second_wake_changes_nothing_and_ends_well() {
 #[test]
 fn the_reason_that_is_given_stands_in_the_trailer() {
     let env = TestEnv::new();
-    env.wake(&["--once", "--reason", "alarm", "--say", "remember that tea is at five"])
-        .ok();
+    env.wake(&["--once", "--reason", "alarm", "--say", "remember that tea is at five"]).ok();
     assert_eq!(env.trailer("Trigger"), "alarm");
 }
 
@@ -111,16 +99,10 @@ fn a_wake_that_stays_works_when_something_is_due_and_ends_when_asked() {
     env.receive(0, "remember that tea is at five");
     let staying = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
     eventually("the message is answered", || env.queued().is_empty());
-    eventually("the wake has ended", || {
-        std::fs::read(env.workspace().join(".wake-lock")).unwrap().is_empty()
-    });
+    eventually("the wake has ended", || std::fs::read(env.workspace().join(".wake-lock")).unwrap().is_empty());
     staying.signal(Signal::TERM);
     let ran = staying.end();
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (0, "Remembered: tea is at five\n"),
-        "{ran:#?}"
-    );
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Remembered: tea is at five\n"), "{ran:#?}");
     assert_eq!(env.trailer("Trigger"), "stay");
     env.check_sound();
 }
@@ -129,9 +111,7 @@ fn a_wake_that_stays_works_when_something_is_due_and_ends_when_asked() {
 fn who_wants_to_be_asked_first_is_not_overruled() {
     let mut env = TestEnv::new();
     env.set("AUTONOMY", "0");
-    let ran = env
-        .wake(&["--once", "--say", "remember that the wifi code is 1234"])
-        .ok();
+    let ran = env.wake(&["--once", "--say", "remember that the wifi code is 1234"]).ok();
     assert!(ran.stdout.contains("there is no way to ask yet"), "{ran:#?}");
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
     env.check_sound();

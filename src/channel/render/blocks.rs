@@ -20,25 +20,12 @@ pub(super) fn read(markdown: &str, links: Links) -> Styled {
     let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_FOOTNOTES;
-    let mut reader = Reader {
-        links,
-        out: Writer::default(),
-        lists: Vec::new(),
-        open_links: Vec::new(),
-        raw: None,
-    };
+    let mut reader = Reader { links, out: Writer::default(), lists: Vec::new(), open_links: Vec::new(), raw: None };
     for event in TextMergeStream::new(Parser::new_ext(&source, options)) {
         reader.event(event);
     }
     let styled = reader.out.finish();
-    if is_blank(&styled.text) {
-        Styled {
-            text: source.trim().to_owned(),
-            spans: Vec::new(),
-        }
-    } else {
-        styled
-    }
+    if is_blank(&styled.text) { Styled { text: source.trim().to_owned(), spans: Vec::new() } } else { styled }
 }
 
 struct Reader {
@@ -103,10 +90,7 @@ impl Reader {
                 self.out.open(Style::Quote);
             }
             Tag::CodeBlock(kind) => {
-                self.raw = Some(Raw::Code {
-                    language: language(&kind),
-                    text: String::new(),
-                });
+                self.raw = Some(Raw::Code { language: language(&kind), text: String::new() });
             }
             Tag::Table(alignments) => self.raw = Some(Raw::Table(Table::new(alignments))),
             Tag::TableHead | Tag::TableRow => self.table(Table::start_row),
@@ -120,12 +104,8 @@ impl Reader {
             Tag::Emphasis => self.out.open(Style::Italic),
             Tag::Strong => self.out.open(Style::Bold),
             Tag::Strikethrough => self.out.open(Style::Strike),
-            Tag::Link {
-                link_type, dest_url, ..
-            } => self.start_link(link_type, &dest_url, false),
-            Tag::Image {
-                link_type, dest_url, ..
-            } => self.start_link(link_type, &dest_url, true),
+            Tag::Link { link_type, dest_url, .. } => self.start_link(link_type, &dest_url, false),
+            Tag::Image { link_type, dest_url, .. } => self.start_link(link_type, &dest_url, true),
             Tag::Superscript
             | Tag::Subscript
             | Tag::DefinitionList
@@ -223,11 +203,7 @@ impl Reader {
         if shown == Shown::Link {
             self.out.open(Style::Link { url: url.clone() });
         }
-        self.open_links.push(OpenLink {
-            url,
-            label: String::new(),
-            shown,
-        });
+        self.open_links.push(OpenLink { url, label: String::new(), shown });
     }
 
     fn end_link(&mut self) {
@@ -309,10 +285,7 @@ impl OpenLink {
 
 /// Whether Telegram opens such an address from a link.
 fn opens(url: &str) -> bool {
-    let scheme = url
-        .split_once(':')
-        .map_or("", |(scheme, _)| scheme)
-        .to_ascii_lowercase();
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     matches!(scheme.as_str(), "http" | "https" | "tg" | "mailto")
         && url.len() <= URL_BYTES_MAX
         && !url.contains(|c: char| c.is_whitespace() || c.is_control())
@@ -324,9 +297,7 @@ fn bare_address(text: &str) -> Option<(&str, &str, &str)> {
     let lower = text.to_ascii_lowercase();
     let start = STARTS.iter().filter_map(|prefix| lower.find(prefix)).min()?;
     let (before, rest) = text.split_at_checked(start)?;
-    let len = rest
-        .find(|c: char| c.is_whitespace() || c.is_control())
-        .unwrap_or(rest.len());
+    let len = rest.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(rest.len());
     let (address, _) = rest.split_at_checked(len)?;
     let address = address.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '"']);
     let (address, after) = rest.split_at_checked(address.len().max(1))?;

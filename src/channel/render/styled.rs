@@ -50,9 +50,7 @@ impl Style {
             Self::Code => html.push_str("<code>"),
             Self::Quote => html.push_str("<blockquote>"),
             Self::Pre { language: None } => html.push_str("<pre>"),
-            Self::Pre {
-                language: Some(language),
-            } => {
+            Self::Pre { language: Some(language) } => {
                 html.push_str("<pre><code class=\"language-");
                 escape_attribute(language, html);
                 html.push_str("\">");
@@ -82,13 +80,10 @@ impl Style {
 impl Styled {
     /// The spans that reach into `cut`, shortened to it.
     fn spans_within(&self, cut: &Range<usize>) -> impl Iterator<Item = (Range<usize>, &Style)> {
-        self.spans
-            .iter()
-            .take_while(|span| span.range.start < cut.end)
-            .filter_map(move |span| {
-                let clipped = span.range.start.max(cut.start)..span.range.end.min(cut.end);
-                (!clipped.is_empty()).then_some((clipped, &span.style))
-            })
+        self.spans.iter().take_while(|span| span.range.start < cut.end).filter_map(move |span| {
+            let clipped = span.range.start.max(cut.start)..span.range.end.min(cut.end);
+            (!clipped.is_empty()).then_some((clipped, &span.style))
+        })
     }
 
     /// What a reader sees of `cut`.

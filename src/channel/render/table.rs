@@ -15,10 +15,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(alignments: Vec<Alignment>) -> Self {
-        Self {
-            alignments,
-            rows: Vec::new(),
-        }
+        Self { alignments, rows: Vec::new() }
     }
 
     pub(super) fn start_row(&mut self) {
@@ -64,9 +61,7 @@ impl Table {
 
     fn line(&self, row: &[String], widths: &[usize]) -> String {
         let cells = row.iter().zip(widths).zip(&self.alignments);
-        let cells: Vec<String> = cells
-            .map(|((cell, width), alignment)| pad(cell, *width, *alignment))
-            .collect();
+        let cells: Vec<String> = cells.map(|((cell, width), alignment)| pad(cell, *width, *alignment)).collect();
         cells.join(GAP).trim_end().to_owned()
     }
 }

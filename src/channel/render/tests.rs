@@ -9,11 +9,7 @@ fn html(markdown: &str) -> String {
 }
 
 fn join(parts: Vec<Part>) -> String {
-    parts
-        .into_iter()
-        .map(|part| part.html)
-        .collect::<Vec<_>>()
-        .join("\n=====\n")
+    parts.into_iter().map(|part| part.html).collect::<Vec<_>>().join("\n=====\n")
 }
 
 #[test]
@@ -127,10 +123,7 @@ fn the_plain_text_says_where_links_lead() {
 fn nothing_comes_of_nothing() {
     for blank in ["", " \n\t\n", "\u{200b}\u{feff}", "```\n\n```x"] {
         let parts = render(blank);
-        assert!(
-            parts.is_empty() || !split::is_blank(&parts[0].plain),
-            "{blank:?} gave {parts:?}"
-        );
+        assert!(parts.is_empty() || !split::is_blank(&parts[0].plain), "{blank:?} gave {parts:?}");
     }
     assert!(render(" \n ").is_empty());
     assert!(render("\u{200b}\u{2060}").is_empty());
@@ -147,17 +140,10 @@ fn a_long_code_block_is_closed_and_opened_again() {
     let parts = render(&format!("Look:\n\n```rust\n{}```\nThat was it.", line.repeat(800)));
     assert!(parts.len() >= 3);
     for part in &parts[..parts.len() - 1] {
-        assert!(
-            part.html.contains("<pre><code class=\"language-rust\">"),
-            "{}",
-            part.html
-        );
+        assert!(part.html.contains("<pre><code class=\"language-rust\">"), "{}", part.html);
         assert!(part.html.ends_with("let x = \"&lt;\";</code></pre>"), "{}", part.html);
     }
-    let shown: usize = parts
-        .iter()
-        .map(|part| part.plain.matches("let x = \"<\";").count())
-        .sum();
+    let shown: usize = parts.iter().map(|part| part.plain.matches("let x = \"<\";").count()).sum();
     assert_eq!(shown, 800, "no line is cut in two");
     assert!(parts.last().unwrap().html.ends_with("</code></pre>\n\nThat was it."));
 }
@@ -166,13 +152,7 @@ fn a_long_code_block_is_closed_and_opened_again() {
 fn paragraphs_are_kept_whole_where_they_fit() {
     let paragraph = "word ".repeat(300);
     let parts = render(&[paragraph.trim(); 5].join("\n\n"));
-    assert_eq!(
-        parts
-            .iter()
-            .map(|part| part.plain.matches("\n\n").count() + 1)
-            .collect::<Vec<_>>(),
-        [2, 2, 1]
-    );
+    assert_eq!(parts.iter().map(|part| part.plain.matches("\n\n").count() + 1).collect::<Vec<_>>(), [2, 2, 1]);
 }
 
 #[test]
@@ -180,13 +160,7 @@ fn surrogate_pairs_and_entities_are_never_cut() {
     let parts = render(&"😀".repeat(5000));
     assert_eq!(parts.iter().map(|part| part.plain.chars().count()).sum::<usize>(), 5000);
     let parts = render(&format!("`{}`", "&".repeat(9000)));
-    assert_eq!(
-        parts
-            .iter()
-            .map(|part| part.html.matches("&amp;").count())
-            .sum::<usize>(),
-        9000
-    );
+    assert_eq!(parts.iter().map(|part| part.html.matches("&amp;").count()).sum::<usize>(), 9000);
 }
 
 #[test]
@@ -194,13 +168,7 @@ fn masses_of_long_links_stay_within_the_bound_in_bytes() {
     let url = format!("https://e.org/{}", "&".repeat(1500));
     let parts = render(&format!("[a]({url}) ").repeat(100));
     assert!(parts.iter().all(|part| part.html.len() <= split::HTML_BYTES_MAX));
-    assert_eq!(
-        parts
-            .iter()
-            .map(|part| part.html.matches("<a href").count())
-            .sum::<usize>(),
-        100
-    );
+    assert_eq!(parts.iter().map(|part| part.html.matches("<a href").count()).sum::<usize>(), 100);
 }
 
 #[test]
@@ -246,11 +214,7 @@ fn visible(html: &str) -> Result<String, String> {
             rest = after;
         }
     }
-    if open.is_empty() {
-        Ok(seen)
-    } else {
-        Err(format!("left open: {open:?}"))
-    }
+    if open.is_empty() { Ok(seen) } else { Err(format!("left open: {open:?}")) }
 }
 
 fn dense(text: &str) -> String {

@@ -39,8 +39,7 @@ impl Writer {
             Open::Begun(index) => self.spans.get(*index).is_some_and(|outer| outer.style.excludes(&style)),
             Open::LeftOut => false,
         });
-        self.open
-            .push(if excluded { Open::LeftOut } else { Open::Waiting(style) });
+        self.open.push(if excluded { Open::LeftOut } else { Open::Waiting(style) });
     }
 
     /// Closes what was opened last.
@@ -96,8 +95,7 @@ impl Writer {
         self.line_break();
         self.open(style);
         self.begin(0);
-        self.text
-            .extend(lines.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n')));
+        self.text.extend(lines.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n')));
         self.close();
     }
 
@@ -112,10 +110,7 @@ impl Writer {
         let start = self.text.len();
         for open in &mut self.open {
             if let Open::Waiting(style) = open {
-                self.spans.push(Span {
-                    range: start..start,
-                    style: style.clone(),
-                });
+                self.spans.push(Span { range: start..start, style: style.clone() });
                 *open = Open::Begun(self.spans.len() - 1);
             }
         }
@@ -126,9 +121,6 @@ impl Writer {
             self.close();
         }
         self.spans.retain(|span| !span.range.is_empty());
-        Styled {
-            text: self.text,
-            spans: self.spans,
-        }
+        Styled { text: self.text, spans: self.spans }
     }
 }

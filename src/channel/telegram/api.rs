@@ -66,9 +66,7 @@ impl Token {
     /// The number before the colon: the bot's own id. None if this isn't a token.
     fn bot_id(&self) -> Option<i64> {
         let (id, secret) = self.0.split_once(':')?;
-        let well_formed = secret
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let well_formed = secret.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         (well_formed && !secret.is_empty()).then(|| id.parse().ok()).flatten()
     }
 
@@ -76,11 +74,7 @@ impl Token {
     fn scrub(&self, text: &str) -> String {
         let secret = self.0.split_once(':').map_or("", |(_, secret)| secret);
         let text = text.replace(&self.0, "***");
-        if secret.len() < 8 {
-            text
-        } else {
-            text.replace(secret, "***")
-        }
+        if secret.len() < 8 { text } else { text.replace(secret, "***") }
     }
 }
 
@@ -206,21 +200,11 @@ impl Telegram {
             timeout: u32,
             allowed_updates: &'a [&'a str],
         }
-        let request = GetUpdates {
-            offset,
-            limit,
-            timeout: timeout_s,
-            allowed_updates,
-        };
+        let request = GetUpdates { offset, limit, timeout: timeout_s, allowed_updates };
         let bound = Duration::from_secs(timeout_s.into()) + self.poll_grace;
         let batch: Vec<Box<RawValue>> = self.call("getUpdates", &request, bound).await?;
-        let unnumbered = || TelegramError::Ambiguous {
-            why: "an update came without its number".to_owned(),
-        };
-        batch
-            .into_iter()
-            .map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered))
-            .collect()
+        let unnumbered = || TelegramError::Ambiguous { why: "an update came without its number".to_owned() };
+        batch.into_iter().map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered)).collect()
     }
 
     /// Sends a message without link previews and gives its id.
@@ -229,9 +213,7 @@ impl Telegram {
         struct Sent {
             message_id: i64,
         }
-        let sent: Sent = self
-            .call("sendMessage", &MessageRequest::from(message), self.call_timeout)
-            .await?;
+        let sent: Sent = self.call("sendMessage", &MessageRequest::from(message), self.call_timeout).await?;
         Ok(sent.message_id)
     }
 
@@ -244,28 +226,19 @@ impl Telegram {
             message_thread_id: Option<i64>,
             action: &'static str,
         }
-        let request = SendChatAction {
-            chat_id,
-            message_thread_id: thread_id,
-            action: "typing",
-        };
-        self.call("sendChatAction", &request, self.call_timeout)
-            .await
-            .map(|_: bool| ())
+        let request = SendChatAction { chat_id, message_thread_id: thread_id, action: "typing" };
+        self.call("sendChatAction", &request, self.call_timeout).await.map(|_: bool| ())
     }
 
     /// Registers the commands that Telegram offers while people type.
     pub async fn set_my_commands(&self, commands: &[MenuCommand]) -> Result<(), TelegramError> {
         let request = serde_json::json!({ "commands": commands });
-        self.call("setMyCommands", &request, self.call_timeout)
-            .await
-            .map(|_: bool| ())
+        self.call("setMyCommands", &request, self.call_timeout).await.map(|_: bool| ())
     }
 
     /// Asks whether a webhook takes this bot's updates away, for explaining a [`TelegramError::Conflict`].
     pub async fn get_webhook_info(&self) -> Result<WebhookInfo, TelegramError> {
-        self.call("getWebhookInfo", &serde_json::json!({}), self.call_timeout)
-            .await
+        self.call("getWebhookInfo", &serde_json::json!({}), self.call_timeout).await
     }
 
     fn client(&self) -> Result<&reqwest::Client, TelegramError> {
@@ -301,9 +274,7 @@ impl Telegram {
             let status = response.status().as_u16();
             read_answer(status, &read_body(response).await?)
         };
-        exchange
-            .await
-            .map_err(|error| error.map_text(|text| self.token.scrub(text)))
+        exchange.await.map_err(|error| error.map_text(|text| self.token.scrub(text)))
     }
 }
 
@@ -312,9 +283,7 @@ async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramE
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(TelegramError::from_transport)? {
         if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(TelegramError::Ambiguous {
-                why: format!("an answer of more than {ANSWER_BYTES_MAX} bytes"),
-            });
+            return Err(TelegramError::Ambiguous { why: format!("an answer of more than {ANSWER_BYTES_MAX} bytes") });
         }
         body.extend_from_slice(&chunk);
     }
@@ -338,16 +307,11 @@ fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Result<R, Teleg
     if !answer.ok {
         let code = answer.error_code.unwrap_or_else(|| status.into());
         let description = answer.description.unwrap_or_default();
-        return Err(TelegramError::from_answer(
-            code,
-            &description,
-            &answer.parameters.unwrap_or_default(),
-        ));
+        return Err(TelegramError::from_answer(code, &description, &answer.parameters.unwrap_or_default()));
     }
     let result = answer.result.map_or("null", RawValue::get);
-    serde_json::from_str(result).map_err(|error| TelegramError::Ambiguous {
-        why: format!("an answer that isn't understood: {error}"),
-    })
+    serde_json::from_str(result)
+        .map_err(|error| TelegramError::Ambiguous { why: format!("an answer that isn't understood: {error}") })
 }
 
 /// `sendMessage` as it goes over the wire.
@@ -384,10 +348,9 @@ impl<'a> From<SendMessage<'a>> for MessageRequest<'a> {
             text: message.text,
             message_thread_id: message.thread_id,
             parse_mode: message.html.then_some("HTML"),
-            reply_parameters: message.reply_to.map(|message_id| ReplyParameters {
-                message_id,
-                allow_sending_without_reply: true,
-            }),
+            reply_parameters: message
+                .reply_to
+                .map(|message_id| ReplyParameters { message_id, allow_sending_without_reply: true }),
             disable_notification: message.silent,
             link_preview_options: LinkPreviewOptions { is_disabled: true },
         }

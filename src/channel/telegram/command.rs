@@ -37,15 +37,8 @@ impl Command {
 
     /// The commands to register with [`super::Telegram::set_my_commands`]. `/start` isn't offered: Telegram sends it.
     pub fn menu() -> Vec<MenuCommand> {
-        let offered = Self::ALL
-            .into_iter()
-            .filter_map(|command| Some((command, command.description()?)));
-        offered
-            .map(|(command, description)| MenuCommand {
-                command: command.name(),
-                description,
-            })
-            .collect()
+        let offered = Self::ALL.into_iter().filter_map(|command| Some((command, command.description()?)));
+        offered.map(|(command, description)| MenuCommand { command: command.name(), description }).collect()
     }
 
     fn description(self) -> Option<&'static str> {
@@ -74,15 +67,11 @@ pub(super) fn parse<'a>(text: &'a str, username: &str) -> Parsed<'a> {
         return Parsed::NotACommand;
     };
     let (word, args) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let (name, addressee) = word
-        .split_once('@')
-        .map_or((word, None), |(name, addressee)| (name, Some(addressee)));
+    let (name, addressee) = word.split_once('@').map_or((word, None), |(name, addressee)| (name, Some(addressee)));
     if addressee.is_some_and(|addressee| !addressee.eq_ignore_ascii_case(username)) {
         return Parsed::ForAnother;
     }
-    let command = Command::ALL
-        .into_iter()
-        .find(|command| command.name().eq_ignore_ascii_case(name));
+    let command = Command::ALL.into_iter().find(|command| command.name().eq_ignore_ascii_case(name));
     command.map_or(Parsed::NotACommand, |command| Parsed::Ours(command, args.trim()))
 }
 

@@ -30,10 +30,7 @@ pub(super) enum ChatType {
 impl<'a> Envelope<'a> {
     fn chat(self) -> &'a Value {
         // A button's press carries its chat in the message with the button.
-        self.0
-            .get("chat")
-            .or_else(|| self.0.pointer("/message/chat"))
-            .unwrap_or(&Value::Null)
+        self.0.get("chat").or_else(|| self.0.pointer("/message/chat")).unwrap_or(&Value::Null)
     }
 
     pub(super) fn chat_id(self) -> Option<i64> {
@@ -61,9 +58,7 @@ impl<'a> Envelope<'a> {
 
     /// Whether it was sent in the name of a chat: by an anonymous administrator, a channel, or forwarded by itself.
     pub(super) fn is_in_the_name_of_a_chat(self) -> bool {
-        ["sender_chat", "actor_chat", "voter_chat"]
-            .iter()
-            .any(|field| !self.0[*field].is_null())
+        ["sender_chat", "actor_chat", "voter_chat"].iter().any(|field| !self.0[*field].is_null())
     }
 
     pub(super) fn sender_name(self) -> String {
@@ -111,10 +106,7 @@ impl<'a> Envelope<'a> {
             let people = [&origin["sender_user"], &origin["sender_chat"], &origin["chat"]];
             let name = match &origin["sender_user_name"] {
                 Value::String(name) => one_line(name, NAME_CHARS_MAX),
-                _ => people
-                    .into_iter()
-                    .find(|who| !who.is_null())
-                    .map_or_else(String::new, person_name),
+                _ => people.into_iter().find(|who| !who.is_null()).map_or_else(String::new, person_name),
             };
             return Some(if name.is_empty() { "someone".to_owned() } else { name });
         }
@@ -124,10 +116,7 @@ impl<'a> Envelope<'a> {
 
     /// The message that this one answers.
     pub(super) fn reply_to(self) -> Option<Quoted> {
-        let (original, external) = (
-            Envelope(&self.0["reply_to_message"]),
-            Envelope(&self.0["external_reply"]),
-        );
+        let (original, external) = (Envelope(&self.0["reply_to_message"]), Envelope(&self.0["external_reply"]));
         let picked = self.0.pointer("/quote/text").and_then(Value::as_str);
         let answered = if original.0.is_null() { external } else { original };
         // In a forum every message "answers" the one that opened its topic.
@@ -136,10 +125,7 @@ impl<'a> Envelope<'a> {
             return None;
         }
         let whole = || answered.text().or(answered.caption()).map(str::to_owned);
-        let text = picked
-            .map(str::to_owned)
-            .or_else(whole)
-            .or_else(|| Some(format!("[{}]", answered.content_name()?)));
+        let text = picked.map(str::to_owned).or_else(whole).or_else(|| Some(format!("[{}]", answered.content_name()?)));
         Some(Quoted {
             message_id: original.message_id(),
             sender_id: original.sender_id(),
@@ -179,17 +165,10 @@ fn person_name(who: &Value) -> String {
     let field = |name: &str| who[name].as_str().unwrap_or_default();
     let full = format!("{} {}", field("first_name"), field("last_name"));
     let names = [full.as_str(), field("title"), field("username")];
-    let name = names
-        .into_iter()
-        .map(str::trim)
-        .find(|name| !name.is_empty())
-        .unwrap_or_default();
+    let name = names.into_iter().map(str::trim).find(|name| !name.is_empty()).unwrap_or_default();
     one_line(name, NAME_CHARS_MAX)
 }
 
 fn one_line(text: &str, chars_max: usize) -> String {
-    text.chars()
-        .take(chars_max)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    text.chars().take(chars_max).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

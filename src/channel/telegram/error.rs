@@ -83,9 +83,7 @@ impl TelegramError {
             403 => Self::ChatGone(description),
             400 if said.contains("can't parse entities") => Self::BadFormatting(description),
             400 if said.contains("chat not found") || said.contains("user not found") => Self::ChatGone(description),
-            500.. => Self::Ambiguous {
-                why: format!("server error {code}: {description}"),
-            },
+            500.. => Self::Ambiguous { why: format!("server error {code}: {description}") },
             _ => Self::Rejected { code, description },
         }
     }
@@ -95,9 +93,7 @@ impl TelegramError {
         let why = format!("HTTP status {status} without a Bot API answer");
         match status {
             429 => Self::RetryAfter(RETRY_AFTER_DEFAULT),
-            300..=499 => Self::NotSent {
-                why: format!("{why}. Check TELEGRAM_API_URL and any proxy"),
-            },
+            300..=499 => Self::NotSent { why: format!("{why}. Check TELEGRAM_API_URL and any proxy") },
             _ => Self::Ambiguous { why },
         }
     }
@@ -107,11 +103,7 @@ impl TelegramError {
     pub(super) fn from_transport(error: reqwest::Error) -> Self {
         let surely_not_sent = error.is_connect() || error.is_builder();
         let why = describe(error);
-        if surely_not_sent {
-            Self::NotSent { why }
-        } else {
-            Self::Ambiguous { why }
-        }
+        if surely_not_sent { Self::NotSent { why } } else { Self::Ambiguous { why } }
     }
 
     /// The error with each of its texts passed through `scrub`.
@@ -122,10 +114,7 @@ impl TelegramError {
             Self::Unauthorized(text) => Self::Unauthorized(scrub(&text)),
             Self::BadFormatting(text) => Self::BadFormatting(scrub(&text)),
             Self::ChatGone(text) => Self::ChatGone(scrub(&text)),
-            Self::Rejected { code, description } => Self::Rejected {
-                code,
-                description: scrub(&description),
-            },
+            Self::Rejected { code, description } => Self::Rejected { code, description: scrub(&description) },
             Self::NotSent { why } => Self::NotSent { why: scrub(&why) },
             Self::Ambiguous { why } => Self::Ambiguous { why: scrub(&why) },
         }
@@ -161,58 +150,31 @@ mod tests {
 
     #[test]
     fn answers_are_sorted_by_what_to_do() {
-        let wait = Parameters {
-            retry_after: Some(3600),
-            migrate_to_chat_id: None,
-        };
+        let wait = Parameters { retry_after: Some(3600), migrate_to_chat_id: None };
         assert_eq!(
             TelegramError::from_answer(429, "Too Many Requests: retry after 3600", &wait),
             TelegramError::RetryAfter(Duration::from_secs(3600))
         );
-        let moved = Parameters {
-            retry_after: None,
-            migrate_to_chat_id: Some(-1001),
-        };
+        let moved = Parameters { retry_after: None, migrate_to_chat_id: Some(-1001) };
         assert_eq!(
             TelegramError::from_answer(400, "Bad Request: group chat was upgraded to a supergroup chat", &moved),
             TelegramError::MigratedTo(-1001)
         );
         assert!(matches!(said(401, "Unauthorized"), TelegramError::Unauthorized(_)));
         assert!(matches!(said(404, "Not Found"), TelegramError::Unauthorized(_)));
-        assert!(matches!(
-            said(404, "Not Found: method not found"),
-            TelegramError::Rejected { code: 404, .. }
-        ));
-        assert!(matches!(
-            said(409, "Conflict: terminated by other getUpdates request"),
-            TelegramError::Conflict(_)
-        ));
-        assert!(matches!(
-            said(403, "Forbidden: bot was blocked by the user"),
-            TelegramError::ChatGone(_)
-        ));
-        assert!(matches!(
-            said(400, "Bad Request: chat not found"),
-            TelegramError::ChatGone(_)
-        ));
-        assert!(matches!(
-            said(400, "Bad Request: can't parse entities: x"),
-            TelegramError::BadFormatting(_)
-        ));
-        assert!(matches!(
-            said(400, "Bad Request: message is too long"),
-            TelegramError::Rejected { code: 400, .. }
-        ));
+        assert!(matches!(said(404, "Not Found: method not found"), TelegramError::Rejected { code: 404, .. }));
+        assert!(matches!(said(409, "Conflict: terminated by other getUpdates request"), TelegramError::Conflict(_)));
+        assert!(matches!(said(403, "Forbidden: bot was blocked by the user"), TelegramError::ChatGone(_)));
+        assert!(matches!(said(400, "Bad Request: chat not found"), TelegramError::ChatGone(_)));
+        assert!(matches!(said(400, "Bad Request: can't parse entities: x"), TelegramError::BadFormatting(_)));
+        assert!(matches!(said(400, "Bad Request: message is too long"), TelegramError::Rejected { code: 400, .. }));
         assert!(matches!(said(502, "Bad Gateway"), TelegramError::Ambiguous { .. }));
     }
 
     #[test]
     fn a_foreign_answer_below_500_was_no_delivery() {
         for (status, sure) in [(302, true), (403, true), (404, true), (200, false), (502, false)] {
-            let not_sent = matches!(
-                TelegramError::from_foreign_answer(status),
-                TelegramError::NotSent { .. }
-            );
+            let not_sent = matches!(TelegramError::from_foreign_answer(status), TelegramError::NotSent { .. });
             assert_eq!(not_sent, sure, "{status}");
         }
     }

@@ -124,11 +124,7 @@ impl Access {
                 ChatType::Group => listed(chat_id) && listed(sender_id),
                 ChatType::Other => envelope.chat_id().is_none() && listed(sender_id),
             };
-        if admitted {
-            Verdict::Admitted { chat_id, sender_id }
-        } else {
-            Verdict::Refused
-        }
+        if admitted { Verdict::Admitted { chat_id, sender_id } } else { Verdict::Refused }
     }
 }
 
@@ -138,15 +134,10 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
         return Incoming::Ignored("an update that isn't an object");
     };
     // Telegram puts one thing into an update; a message is found even beside fields that are new.
-    let known = ["message", "edited_message"]
-        .into_iter()
-        .find(|kind| fields.contains_key(*kind));
-    let Some(kind) = known.or_else(|| {
-        fields
-            .iter()
-            .find(|(_, value)| value.is_object())
-            .map(|(kind, _)| kind.as_str())
-    }) else {
+    let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
+    let Some(kind) =
+        known.or_else(|| fields.iter().find(|(_, value)| value.is_object()).map(|(kind, _)| kind.as_str()))
+    else {
         return Incoming::Ignored("an empty update");
     };
     let envelope = Envelope(fields.get(kind).unwrap_or(&Value::Null));
@@ -179,10 +170,7 @@ fn content_of(update: &RawUpdate, envelope: Envelope<'_>) -> Content {
     let message = update.update.as_ref().ok().and_then(|update| message_of(&update.kind));
     match message.map_or(Content::Unknown, content::read) {
         Content::Unknown => match envelope.text() {
-            Some(text) => Content::Said {
-                kind: "text",
-                text: text.to_owned(),
-            },
+            Some(text) => Content::Said { kind: "text", text: text.to_owned() },
             None => content::by_name(envelope.content_name().unwrap_or_default(), envelope.caption()),
         },
         known => known,
@@ -208,11 +196,7 @@ fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> Incoming {
         return Incoming::Message(message);
     }
     match command::parse(&message.text, &me.username) {
-        Parsed::Ours(command, args) => Incoming::Command {
-            command,
-            args: args.to_owned(),
-            message,
-        },
+        Parsed::Ours(command, args) => Incoming::Command { command, args: args.to_owned(), message },
         Parsed::ForAnother if envelope.chat_type() == ChatType::Group => Incoming::Ignored("a command for another bot"),
         Parsed::ForAnother | Parsed::NotACommand => Incoming::Message(message),
     }

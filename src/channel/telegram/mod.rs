@@ -33,15 +33,9 @@ impl Channel for Telegram {
             let formatted = self.send_message(message(Form::Html)).await;
             if let Err(TelegramError::BadFormatting(_)) = formatted {
                 let message_id = self.send_message(message(Form::Plain)).await?;
-                return Ok(Sent {
-                    message_id,
-                    form: Form::Plain,
-                });
+                return Ok(Sent { message_id, form: Form::Plain });
             }
-            Ok(Sent {
-                message_id: formatted?,
-                form: Form::Html,
-            })
+            Ok(Sent { message_id: formatted?, form: Form::Html })
         })
     }
 

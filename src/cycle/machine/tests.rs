@@ -9,28 +9,15 @@ use super::*;
 const LIMITS: Limits = Limits { max_rounds: 12 };
 
 fn said(messages: &[i64]) -> Entry {
-    Entry::Said {
-        raw: user_text("hello"),
-        messages: messages.to_vec(),
-        handles: Vec::new(),
-        head: None,
-    }
+    Entry::Said { raw: user_text("hello"), messages: messages.to_vec(), handles: Vec::new(), head: None }
 }
 
 fn usage() -> Usage {
-    Usage {
-        input: 10,
-        output: 1,
-        ..Usage::default()
-    }
+    Usage { input: 10, output: 1, ..Usage::default() }
 }
 
 fn turn(blocks: &Value, stop: Stop) -> Entry {
-    Entry::Turn {
-        content: blocks.to_string(),
-        stop,
-        usage: usage(),
-    }
+    Entry::Turn { content: blocks.to_string(), stop, usage: usage() }
 }
 
 fn text(text: &str) -> Value {
@@ -53,10 +40,7 @@ fn outcome(id: &str, name: &str, is_error: bool, closed: &[i64]) -> Entry {
 }
 
 fn answered(messages: &[i64]) -> Entry {
-    Entry::Answered {
-        messages: messages.to_vec(),
-        receipt: "Answered 1 message".to_owned(),
-    }
+    Entry::Answered { messages: messages.to_vec(), receipt: "Answered 1 message".to_owned() }
 }
 
 /// A cycle with message 1 in its conversation, and then these entries.
@@ -81,10 +65,7 @@ fn answer(step: Step) -> (String, &'static str) {
 #[test]
 fn a_new_cycle_asks_and_keeps_asking_after_a_discarded_turn() {
     assert_eq!(next(&[]), Step::Ask);
-    let discarded = Entry::Discarded {
-        why: "cut".into(),
-        usage: usage(),
-    };
+    let discarded = Entry::Discarded { why: "cut".into(), usage: usage() };
     let cycle = after(&[discarded]);
     assert_eq!(cycle.next(LIMITS), Step::Ask);
     assert_eq!((cycle.usage, cycle.turns), (usage(), 0));
@@ -98,41 +79,26 @@ fn each_stop_reason_has_its_step() {
     assert_eq!(answer(spoke(Stop::EndTurn)), plain);
     assert_eq!(answer(spoke(Stop::StopSequence)), plain);
     assert_eq!(answer(spoke(Stop::Unknown("new".into()))), plain);
-    assert_eq!(
-        answer(spoke(Stop::ToolUse)),
-        plain,
-        "a tool_use stop without a call is a text"
-    );
+    assert_eq!(answer(spoke(Stop::ToolUse)), plain, "a tool_use stop without a call is a text");
     assert_eq!(spoke(Stop::PauseTurn), Step::Ask);
     assert!(matches!(spoke(Stop::MaxTokens), Step::Say(raw) if raw.contains("cut off")));
     let (said, outcome) = answer(spoke(Stop::ContextExceeded));
     assert_eq!(outcome, "answered");
-    assert_eq!(
-        said,
-        "It is 7.\n\nThis conversation became too long for me to go on. Nothing was changed."
-    );
+    assert_eq!(said, "It is 7.\n\nThis conversation became too long for me to go on. Nothing was changed.");
     let (said, outcome) = answer(spoke(Stop::Refusal("cyber".into())));
     assert_eq!(outcome, "refused");
-    assert!(
-        said.contains("declined") && said.contains("It said: cyber") && !said.contains("It is 7"),
-        "{said}"
-    );
+    assert!(said.contains("declined") && said.contains("It said: cyber") && !said.contains("It is 7"), "{said}");
 }
 
 #[test]
 fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
-    let turn = turn(
-        &json!([text("Let me see."), call("a", "note"), call("b", "reply")]),
-        Stop::ToolUse,
-    );
+    let turn = turn(&json!([text("Let me see."), call("a", "note"), call("b", "reply")]), Stop::ToolUse);
     let mut cycle = after(&[turn]);
     assert!(matches!(cycle.next(LIMITS), Step::Call(Request { id, .. }) if id == "a"));
     cycle.apply(&outcome("a", "note", true, &[]));
     assert!(matches!(cycle.next(LIMITS), Step::Call(Request { id, .. }) if id == "b"));
     cycle.apply(&outcome("b", "reply", false, &[1]));
-    let Step::Say(raw) = cycle.next(LIMITS) else {
-        panic!("{cycle:?}")
-    };
+    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     assert_eq!(
         serde_json::from_str::<Value>(&raw).unwrap(),
         json!({"role": "user", "content": [
@@ -143,12 +109,7 @@ fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
     assert_eq!((cycle.open.as_slice(), cycle.replies), (&[][..], 1));
     let what: Vec<_> = cycle.receipts.iter().map(|receipt| receipt.what.as_deref()).collect();
     assert_eq!(what, [Some("Did b")], "what failed leaves no receipt");
-    cycle.apply(&Entry::Said {
-        raw,
-        messages: vec![],
-        handles: Vec::new(),
-        head: None,
-    });
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
 }
 
@@ -165,38 +126,17 @@ fn a_call_that_was_cut_off_is_refused_and_not_run() {
 fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
     let twice = turn(&json!([call("a", "note"), call("a", "reply")]), Stop::ToolUse);
     let mut cycle = after(&[twice]);
-    let Step::Say(raw) = cycle.next(LIMITS) else {
-        panic!("{cycle:?}")
-    };
+    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     assert!(raw.contains("None of its calls was run"));
-    assert_eq!(
-        cycle.conversation.messages.len(),
-        1,
-        "the server would refuse that turn"
-    );
-    cycle.apply(&Entry::Said {
-        raw,
-        messages: vec![],
-        handles: Vec::new(),
-        head: None,
-    });
+    assert_eq!(cycle.conversation.messages.len(), 1, "the server would refuse that turn");
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     cycle.apply(&outcome("b", "note", false, &[]));
-    let Step::Say(raw) = cycle.next(LIMITS) else {
-        panic!("{cycle:?}")
-    };
-    cycle.apply(&Entry::Said {
-        raw,
-        messages: vec![],
-        handles: Vec::new(),
-        head: None,
-    });
+    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
-    assert!(
-        matches!(cycle.next(LIMITS), Step::Say(_)),
-        "an id of an earlier turn is used up as well"
-    );
+    assert!(matches!(cycle.next(LIMITS), Step::Say(_)), "an id of an earlier turn is used up as well");
 }
 
 #[test]
@@ -214,20 +154,10 @@ fn a_refused_turn_with_a_call_ends_the_cycle_instead_of_asking_again() {
 fn past_the_contexts_limit_nothing_more_is_asked() {
     let full = turn(&json!([call("a", "note"), call("b", "note")]), Stop::ContextExceeded);
     let mut cycle = after(&[full, outcome("a", "note", false, &[]), outcome("b", "note", true, &[])]);
-    let Step::Say(raw) = cycle.next(LIMITS) else {
-        panic!("{cycle:?}")
-    };
-    cycle.apply(&Entry::Said {
-        raw,
-        messages: vec![],
-        handles: Vec::new(),
-        head: None,
-    });
+    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     let (said, _) = answer(cycle.next(LIMITS));
-    assert_eq!(
-        said,
-        "This conversation became too long for me to go on. Done so far:\n- Did a"
-    );
+    assert_eq!(said, "This conversation became too long for me to go on. Done so far:\n- Did a");
 }
 
 #[test]
@@ -235,50 +165,27 @@ fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
     let cut = |piece: &str| turn(&json!([text(piece)]), Stop::MaxTokens);
     let mut cycle = after(&[cut("One, ")]);
     for piece in ["two, ", "three"] {
-        let Step::Say(raw) = cycle.next(LIMITS) else {
-            panic!("{cycle:?}")
-        };
-        cycle.apply(&Entry::Said {
-            raw,
-            messages: vec![],
-            handles: Vec::new(),
-            head: None,
-        });
+        let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+        cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
         assert_eq!(cycle.next(LIMITS), Step::Ask);
         cycle.apply(&cut(piece));
     }
     let (said, _) = answer(cycle.next(LIMITS));
-    assert!(
-        said.starts_with("One, two, three\n\n(My answer was cut off here"),
-        "{said}"
-    );
+    assert!(said.starts_with("One, two, three\n\n(My answer was cut off here"), "{said}");
 }
 
 #[test]
 fn a_text_is_joined_only_with_what_it_continues() {
-    let go_on = Entry::Said {
-        raw: user_text("go on"),
-        messages: vec![],
-        handles: Vec::new(),
-        head: None,
-    };
+    let go_on = Entry::Said { raw: user_text("go on"), messages: vec![], handles: Vec::new(), head: None };
     let texts = |entries: &[Entry]| answer(next(entries)).0;
     let end = |words: &str| turn(&json!([text(words)]), Stop::EndTurn);
     let paused = turn(&json!([text("Half, ")]), Stop::PauseTurn);
     assert_eq!(texts(&[paused, end("and half.")]), "Half, and half.");
     let cut = turn(&json!([text("Half, ")]), Stop::MaxTokens);
-    assert_eq!(
-        texts(&[cut.clone(), go_on.clone(), end("and half.")]),
-        "Half, and half."
-    );
+    assert_eq!(texts(&[cut.clone(), go_on.clone(), end("and half.")]), "Half, and half.");
     // After a continuation a later turn begins anew.
     let calling = turn(&json!([text("and half."), call("a", "note")]), Stop::ToolUse);
-    let results = Entry::Said {
-        raw: results(&[]),
-        messages: vec![],
-        handles: Vec::new(),
-        head: None,
-    };
+    let results = Entry::Said { raw: results(&[]), messages: vec![], handles: Vec::new(), head: None };
     let did = outcome("a", "note", false, &[]);
     assert_eq!(texts(&[cut, go_on, calling, did, results, end("Anew.")]), "Anew.");
 }
@@ -291,51 +198,24 @@ fn a_text_answers_the_open_messages_and_then_the_queue_is_looked_at() {
     assert_eq!((cycle.open.len(), cycle.replies), (0, 1));
     assert_eq!(cycle.next(LIMITS), Step::Join);
     cycle.apply(&said(&[2, 3]));
-    assert_eq!(
-        (cycle.open.as_slice(), cycle.messages.as_slice()),
-        (&[2, 3][..], &[1, 2, 3][..])
-    );
+    assert_eq!((cycle.open.as_slice(), cycle.messages.as_slice()), (&[2, 3][..], &[1, 2, 3][..]));
     assert_eq!(cycle.next(LIMITS), Step::Ask);
     cycle.apply(&turn(&json!([text("And yes.")]), Stop::EndTurn));
-    assert_eq!(
-        answer(cycle.next(LIMITS)).0,
-        "And yes.",
-        "the first answer isn't said again"
-    );
+    assert_eq!(answer(cycle.next(LIMITS)).0, "And yes.", "the first answer isn't said again");
 }
 
 #[test]
 fn silence_is_asked_about_once_and_then_owned_up_to() {
     let mut cycle = after(&[turn(&json!([]), Stop::EndTurn)]);
-    assert_eq!(
-        cycle.conversation.messages.len(),
-        1,
-        "an empty turn has no place in a conversation"
-    );
-    let Step::Say(raw) = cycle.next(LIMITS) else {
-        panic!("{cycle:?}")
-    };
+    assert_eq!(cycle.conversation.messages.len(), 1, "an empty turn has no place in a conversation");
+    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     assert!(raw.contains("no answer yet"));
-    cycle.apply(&Entry::Said {
-        raw,
-        messages: vec![],
-        handles: Vec::new(),
-        head: None,
-    });
-    cycle.apply(&turn(
-        &json!([{"type": "thinking", "thinking": "…", "signature": "s"}]),
-        Stop::EndTurn,
-    ));
-    assert_eq!(
-        answer(cycle.next(LIMITS)).0,
-        "I worked on this but found no words for an answer. Nothing was changed."
-    );
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+    cycle.apply(&turn(&json!([{"type": "thinking", "thinking": "…", "signature": "s"}]), Stop::EndTurn));
+    assert_eq!(answer(cycle.next(LIMITS)).0, "I worked on this but found no words for an answer. Nothing was changed.");
     cycle.apply(&said(&[2]));
     cycle.apply(&turn(&json!([]), Stop::EndTurn));
-    assert!(
-        matches!(cycle.next(LIMITS), Step::Say(_)),
-        "a new message gets its own chance"
-    );
+    assert!(matches!(cycle.next(LIMITS), Step::Say(_)), "a new message gets its own chance");
 }
 
 #[test]
@@ -349,15 +229,8 @@ fn rounds_are_bounded_and_the_bound_is_told() {
         let id = format!("c{round}");
         cycle.apply(&turn(&json!([call(&id, "note")]), Stop::ToolUse));
         cycle.apply(&outcome(&id, "note", round > 0, &[]));
-        let Step::Say(raw) = cycle.next(LIMITS) else {
-            panic!("{cycle:?}")
-        };
-        cycle.apply(&Entry::Said {
-            raw,
-            messages: vec![],
-            handles: Vec::new(),
-            head: None,
-        });
+        let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+        cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     }
     assert_eq!(
         answer(cycle.next(LIMITS)).0,
@@ -371,10 +244,7 @@ fn rounds_are_bounded_and_the_bound_is_told() {
 fn the_last_plan_that_was_taken_counts() {
     let planned =
         |id: &str, what: &str| json!({"type": "tool_use", "id": id, "name": "plan", "input": {"understood": what}});
-    let turn = turn(
-        &json!([planned("a", "one"), planned("b", "two"), planned("c", "three")]),
-        Stop::ToolUse,
-    );
+    let turn = turn(&json!([planned("a", "one"), planned("b", "two"), planned("c", "three")]), Stop::ToolUse);
     let cycle = after(&[
         turn,
         outcome("a", "plan", false, &[]),
@@ -416,11 +286,7 @@ fn random_turn() -> impl Strategy<Value = Entry> {
 fn random_entry() -> impl Strategy<Value = Entry> {
     prop_oneof![
         random_turn(),
-        ("\\PC{0,20}", stop()).prop_map(|(content, stop)| Entry::Turn {
-            content,
-            stop,
-            usage: usage()
-        }),
+        ("\\PC{0,20}", stop()).prop_map(|(content, stop)| Entry::Turn { content, stop, usage: usage() }),
         (any::<bool>(), prop::collection::vec(0..9_i64, 0..3)).prop_map(|(is_json, messages)| Entry::Said {
             raw: if is_json { user_text("hm") } else { "no json".into() },
             messages,
@@ -445,11 +311,7 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
             Step::Ask => {
                 check_conversation(&cycle.conversation.messages);
                 entries.push(Entry::Asked);
-                entries.push(
-                    turns
-                        .next()
-                        .unwrap_or_else(|| turn(&json!([text("The end.")]), Stop::EndTurn)),
-                );
+                entries.push(turns.next().unwrap_or_else(|| turn(&json!([text("The end.")]), Stop::EndTurn)));
             }
             Step::Call(request) => {
                 entries.push(Entry::Called {
@@ -457,20 +319,11 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
                     name: request.name.clone(),
                     input: request.input,
                 });
-                let closed = if request.name == "reply" {
-                    cycle.open.clone()
-                } else {
-                    Vec::new()
-                };
+                let closed = if request.name == "reply" { cycle.open.clone() } else { Vec::new() };
                 entries.push(outcome(&request.id, &request.name, false, &closed));
             }
             Step::Reject { call, .. } => entries.push(outcome(&call.id, &call.name, true, &[])),
-            Step::Say(raw) => entries.push(Entry::Said {
-                raw,
-                messages: vec![],
-                handles: Vec::new(),
-                head: None,
-            }),
+            Step::Say(raw) => entries.push(Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None }),
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
             Step::Join => match joins.next() {
                 Some(id) => entries.push(said(&[*id])),
@@ -500,10 +353,7 @@ fn check_conversation(messages: &[String]) {
     for raw in messages {
         assert_eq!(ids(raw, "tool_result", "tool_use_id"), wanted, "in {messages:#?}");
         wanted = ids(raw, "tool_use", "id");
-        assert!(
-            wanted.iter().all(|id| all.insert(id.clone())),
-            "an id twice in {messages:#?}"
-        );
+        assert!(wanted.iter().all(|id| all.insert(id.clone())), "an id twice in {messages:#?}");
     }
     assert_eq!(wanted, [""; 0], "the last calls have no results in {messages:#?}");
 }

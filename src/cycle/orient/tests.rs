@@ -31,12 +31,7 @@ fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
         tz: Tz::Europe__Berlin,
-        mind: Mind {
-            name: "claude".to_owned(),
-            is_thinking: true,
-            is_available: true,
-            is_over_budget: false,
-        },
+        mind: Mind { name: "claude".to_owned(), is_thinking: true, is_available: true, is_over_budget: false },
         messages: Vec::new(),
         open_cycles: Vec::new(),
         reminders: Vec::new(),
@@ -144,26 +139,13 @@ fn with_nothing_there_nothing_is_due() {
 fn messages_are_due_by_chat_and_topic_in_their_order() {
     let mut scene = scene();
     scene.messages = vec![message(1, 7), message(2, 0), message(3, 7)];
-    scene.messages.push(Incoming {
-        thread_id: Some(5),
-        ..message(4, 7)
-    });
-    assert_eq!(
-        scene.due(),
-        [
-            "2 messages in chat 7",
-            "1 message from the console",
-            "1 message in chat 7"
-        ]
-    );
+    scene.messages.push(Incoming { thread_id: Some(5), ..message(4, 7) });
+    assert_eq!(scene.due(), ["2 messages in chat 7", "1 message from the console", "1 message in chat 7"]);
     let ids = scene.reasons().into_iter().map(|reason| match reason {
         Reason::Messages { thread_id, ids, .. } => (thread_id, ids),
         other => panic!("{other:?}"),
     });
-    assert_eq!(
-        ids.collect::<Vec<_>>(),
-        [(None, vec![1, 3]), (None, vec![2]), (Some(5), vec![4])]
-    );
+    assert_eq!(ids.collect::<Vec<_>>(), [(None, vec![1, 3]), (None, vec![2]), (Some(5), vec![4])]);
     scene.mind.is_available = false;
     assert_eq!(scene.reasons(), []);
 }
@@ -178,10 +160,7 @@ fn a_flood_is_taken_up_in_bounded_portions() {
 #[test]
 fn a_message_that_this_mind_cannot_answer_waits_for_another() {
     let mut scene = scene();
-    scene.messages = vec![Incoming {
-        held_for: Some("claude".to_owned()),
-        ..message(1, 7)
-    }];
+    scene.messages = vec![Incoming { held_for: Some("claude".to_owned()), ..message(1, 7) }];
     assert_eq!(scene.reasons(), []);
     scene.mind.name = "claude-next".to_owned();
     assert_eq!(scene.reasons().len(), 1);
@@ -190,10 +169,7 @@ fn a_message_that_this_mind_cannot_answer_waits_for_another() {
 #[test]
 fn a_message_in_back_off_is_due_when_that_ends() {
     let mut scene = scene();
-    scene.messages = vec![Incoming {
-        not_before: Some(scene.now + TimeDelta::minutes(1)),
-        ..message(1, 7)
-    }];
+    scene.messages = vec![Incoming { not_before: Some(scene.now + TimeDelta::minutes(1)), ..message(1, 7) }];
     assert_eq!(scene.reasons(), []);
     assert_eq!(scene.later(1).reasons().len(), 1);
 }
@@ -201,10 +177,7 @@ fn a_message_in_back_off_is_due_when_that_ends() {
 #[test]
 fn what_an_open_cycle_has_in_its_conversation_is_left_to_it() {
     let mut scene = scene();
-    scene.messages = vec![Incoming {
-        cycle_id: Some("c1".to_owned()),
-        ..message(1, 7)
-    }];
+    scene.messages = vec![Incoming { cycle_id: Some("c1".to_owned()), ..message(1, 7) }];
     assert_eq!(scene.reasons().len(), 1, "that cycle has ended");
     let wait = scene.now + TimeDelta::minutes(5);
     scene.open_cycles = vec![open_cycle("c1", CycleState::Waiting, Some(wait))];
@@ -216,10 +189,8 @@ fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_mind_is_back() 
     let mut scene = scene();
     let wait = scene.now + TimeDelta::minutes(5);
     scene.mind.is_available = false;
-    scene.open_cycles = vec![
-        open_cycle("crashed", CycleState::Running, None),
-        open_cycle("waits", CycleState::Waiting, Some(wait)),
-    ];
+    scene.open_cycles =
+        vec![open_cycle("crashed", CycleState::Running, None), open_cycle("waits", CycleState::Waiting, Some(wait))];
     assert_eq!(scene.due(), ["resume crashed"]);
     assert_eq!(scene.later(5).due(), ["resume crashed"]);
     scene.mind.is_available = true;
@@ -239,10 +210,7 @@ fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_mind_is_back() 
 fn a_reminder_is_due_at_its_instant_whatever_the_mind_does() {
     let mut scene = scene();
     scene.mind.is_available = false;
-    scene.quiet_hours = Some(QuietHours {
-        from: NaiveTime::MIN,
-        until: NaiveTime::from_hms_opt(23, 59, 0).unwrap(),
-    });
+    scene.quiet_hours = Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
     scene.reminders = vec![reminder(4, scene.now + TimeDelta::minutes(1))];
     assert_eq!(scene.reasons(), []);
     assert_eq!(scene.later(1).due(), ["reminder 4"]);
@@ -252,40 +220,19 @@ fn a_reminder_is_due_at_its_instant_whatever_the_mind_does() {
 fn a_tasks_own_time_and_its_decay_are_due_once_each() {
     let mut scene = scene();
     scene.tasks = tasks(ACTIVE);
-    assert_eq!(
-        scene.due(),
-        [
-            "task \"Garden\" has its next step now",
-            "task \"Tax return\" is quiet: challenge"
-        ]
-    );
+    assert_eq!(scene.due(), ["task \"Garden\" has its next step now", "task \"Tax return\" is quiet: challenge"]);
     let key = |reason: &Reason| match reason {
         Reason::Task { key, .. } | Reason::Decay { key, .. } => key.clone(),
         other => panic!("{other:?}"),
     };
     let keys: Vec<String> = scene.reasons().iter().map(key).collect();
-    assert_eq!(
-        keys,
-        ["at/Garden/2026-11-21 15:00", "decay/Tax return/2026-11-11/challenge"]
-    );
+    assert_eq!(keys, ["at/Garden/2026-11-21 15:00", "decay/Tax return/2026-11-11/challenge"]);
     scene.handled.extend(keys);
     assert_eq!(scene.reasons(), []);
     scene.later(4 * 24 * 60);
-    assert_eq!(
-        scene.due(),
-        ["task \"Tax return\" is quiet: decide"],
-        "the next line is another reason"
-    );
-    scene.tasks = tasks(
-        &ACTIVE
-            .replace("2026-11-21 15:00", "2026-11-22 08:00")
-            .replace("2026-11-11", "2026-11-24"),
-    );
-    assert_eq!(
-        scene.due(),
-        ["task \"Garden\" has its next step now"],
-        "a new time is another reason"
-    );
+    assert_eq!(scene.due(), ["task \"Tax return\" is quiet: decide"], "the next line is another reason");
+    scene.tasks = tasks(&ACTIVE.replace("2026-11-21 15:00", "2026-11-22 08:00").replace("2026-11-11", "2026-11-24"));
+    assert_eq!(scene.due(), ["task \"Garden\" has its next step now"], "a new time is another reason");
     scene.mind.is_available = false;
     assert_eq!(scene.reasons(), []);
 }
@@ -293,11 +240,7 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
 #[test]
 fn a_tasks_time_is_its_local_time() {
     let check = |at: &str, utc: Option<&str>| {
-        assert_eq!(
-            task_time(at, Tz::Europe__Berlin),
-            utc.map(|utc| parse_time(utc).unwrap()),
-            "{at}"
-        );
+        assert_eq!(task_time(at, Tz::Europe__Berlin), utc.map(|utc| parse_time(utc).unwrap()), "{at}");
     };
     check("2026-11-23 09:00", Some("2026-11-23T08:00:00Z"));
     check(" 2026-07-01T09:00 ", Some("2026-07-01T07:00:00Z"));
@@ -315,10 +258,7 @@ fn decay_waits_for_the_end_of_quiet_hours_over_midnight_too() {
     let mut scene = scene();
     scene.tasks = tasks("## Tax return\n- touched: 2026-11-11\n");
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
-    scene.quiet_hours = Some(QuietHours {
-        from: time(22),
-        until: time(8),
-    });
+    scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
     // Berlin is an hour ahead of UTC: 15:00, 21:59, 22:00, 00:30, 07:59, 08:00.
     for (utc, is_due) in [
         ("2026-11-21T14:00:00Z", true),
@@ -351,53 +291,29 @@ fn a_persons_commits_are_a_reason_for_a_mind_that_can_be_asked() {
     scene.mind.is_available = false;
     assert_eq!(scene.reasons(), []);
     scene.mind.is_thinking = false;
-    assert_eq!(
-        scene.due(),
-        ["2 commits by a person"],
-        "by rule they can be noted at any time"
-    );
+    assert_eq!(scene.due(), ["2 commits by a person"], "by rule they can be noted at any time");
 }
 
 fn messages_of(chat_id: i64) -> Reason {
-    Reason::Messages {
-        chat_id,
-        thread_id: None,
-        ids: vec![1],
-    }
+    Reason::Messages { chat_id, thread_id: None, ids: vec![1] }
 }
 
 fn decay() -> Reason {
-    Reason::Decay {
-        title: "t".to_owned(),
-        stage: Stage::Nudge,
-        key: "k".to_owned(),
-    }
+    Reason::Decay { title: "t".to_owned(), stage: Stage::Nudge, key: "k".to_owned() }
 }
 
 fn resume(id: &str) -> Reason {
-    Reason::Resume {
-        cycle_id: id.to_owned(),
-        has_crashed: true,
-    }
+    Reason::Resume { cycle_id: id.to_owned(), has_crashed: true }
 }
 
 #[test]
 fn interrupted_work_comes_first_then_rules_then_one_chat() {
     const OWNER: i64 = 7;
     let thinking = scene().mind;
-    let offline = Mind {
-        name: "offline".to_owned(),
-        is_thinking: false,
-        is_available: true,
-        is_over_budget: false,
-    };
+    let offline = Mind { name: "offline".to_owned(), is_thinking: false, is_available: true, is_over_budget: false };
     let remind = || Reason::Reminder { id: 1 };
     assert_eq!(choose(Vec::new(), &thinking, OWNER), None);
-    let work = choose(
-        vec![resume("a"), resume("b"), remind(), messages_of(OWNER)],
-        &thinking,
-        OWNER,
-    );
+    let work = choose(vec![resume("a"), resume("b"), remind(), messages_of(OWNER)], &thinking, OWNER);
     assert!(matches!(work, Some(Work::Resume { cycle_id, has_crashed: true }) if cycle_id == "a"));
     assert_eq!(
         choose(vec![remind(), messages_of(OWNER), decay()], &thinking, OWNER),
@@ -410,21 +326,14 @@ fn interrupted_work_comes_first_then_rules_then_one_chat() {
     );
     assert_eq!(
         choose(vec![messages_of(OWNER), messages_of(8), decay()], &thinking, OWNER),
-        Some(Work::Think {
-            reasons: vec![messages_of(OWNER), decay()]
-        })
+        Some(Work::Think { reasons: vec![messages_of(OWNER), decay()] })
     );
     assert_eq!(
         choose(vec![messages_of(8), messages_of(OWNER), decay()], &thinking, OWNER),
-        Some(Work::Think {
-            reasons: vec![messages_of(8)]
-        }),
+        Some(Work::Think { reasons: vec![messages_of(8)] }),
         "another chat never sees the owner's affairs"
     );
-    assert_eq!(
-        choose(vec![decay()], &thinking, OWNER),
-        Some(Work::Think { reasons: vec![decay()] })
-    );
+    assert_eq!(choose(vec![decay()], &thinking, OWNER), Some(Work::Think { reasons: vec![decay()] }));
 }
 
 #[test]
@@ -442,11 +351,7 @@ fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
     assert!(thought_about > 1);
     scene.tells_left = 1;
     assert_eq!(scene.due().len(), thought_about, "a mind that thinks counts for itself");
-    scene.mind = Mind {
-        name: "offline".to_owned(),
-        is_thinking: false,
-        ..scene.mind
-    };
+    scene.mind = Mind { name: "offline".to_owned(), is_thinking: false, ..scene.mind };
     assert_eq!(scene.due().len(), 1);
     scene.tells_left = 0;
     assert_eq!(scene.due(), Vec::<String>::new());

@@ -36,10 +36,9 @@ fn judge(last_cycle_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Finding {
         return Finding::warn(format!("this machine thinks it is {}", now.format("%Y-%m-%d")), fix);
     }
     match last_cycle_at {
-        Some(last) if last > now + TOLERANCE => Finding::warn(
-            format!("the last wake was {}: the clock went back", ago(last, now)),
-            fix,
-        ),
+        Some(last) if last > now + TOLERANCE => {
+            Finding::warn(format!("the last wake was {}: the clock went back", ago(last, now)), fix)
+        }
         _ => Finding::ok("right, as far as can be told"),
     }
 }

@@ -16,29 +16,19 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    Ok(judge(
-        &store.open_cycles()?,
-        scene.is_wake_running(),
-        overdue,
-        scene.now,
-    ))
+    Ok(judge(&store.open_cycles()?, scene.is_wake_running(), overdue, scene.now))
 }
 
 /// `overdue`: how long nobody has to take up what could go on.
 fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
     let findings = open.iter().map(|row| {
-        let began = row
-            .started_at
-            .map_or_else(String::new, |at| format!(", begun {}", ago(at, now)));
+        let began = row.started_at.map_or_else(String::new, |at| format!(", begun {}", ago(at, now)));
         let id = &row.cycle.id;
         if row.state == CycleState::Running {
             return if is_wake_running {
                 Finding::ok(format!("{id} is under way{began}"))
             } else {
-                Finding::warn(
-                    format!("{id} was cut off{began}"),
-                    "the next wake goes on from there: wake --once",
-                )
+                Finding::warn(format!("{id} was cut off{began}"), "the next wake goes on from there: wake --once")
             };
         }
         let why = row.error.as_deref().unwrap_or("the mind can't be reached");
@@ -89,21 +79,9 @@ mod tests {
         let status = |rows: &[CycleRow], running| judge(rows, running, TimeDelta::minutes(15), now).status;
         assert_eq!(status(&[], false), Status::Ok);
         let running = [row(CycleState::Running, None)];
-        assert_eq!(
-            (status(&running, true), status(&running, false)),
-            (Status::Ok, Status::Warn)
-        );
-        assert_eq!(
-            status(&[row(CycleState::Waiting, Some("2026-11-21T13:00:00Z"))], false),
-            Status::Ok
-        );
-        assert_eq!(
-            status(&[row(CycleState::Waiting, Some("2026-11-21T11:50:00Z"))], false),
-            Status::Ok
-        );
-        assert_eq!(
-            status(&[row(CycleState::Waiting, Some("2026-11-21T11:30:00Z"))], false),
-            Status::Warn
-        );
+        assert_eq!((status(&running, true), status(&running, false)), (Status::Ok, Status::Warn));
+        assert_eq!(status(&[row(CycleState::Waiting, Some("2026-11-21T13:00:00Z"))], false), Status::Ok);
+        assert_eq!(status(&[row(CycleState::Waiting, Some("2026-11-21T11:50:00Z"))], false), Status::Ok);
+        assert_eq!(status(&[row(CycleState::Waiting, Some("2026-11-21T11:30:00Z"))], false), Status::Warn);
     }
 }

@@ -34,12 +34,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Err(StoreError::Damaged(why)) => vec![why],
         Err(error) => return Err(error.into()),
     };
-    Ok(judge(&Facts {
-        schema: store.schema()?,
-        damage,
-        bytes: bytes_of(&main),
-        wal_bytes: bytes_of(&wal),
-    }))
+    Ok(judge(&Facts { schema: store.schema()?, damage, bytes: bytes_of(&main), wal_bytes: bytes_of(&wal) }))
 }
 
 /// It is never repaired or replaced by us: what is still in it can be got out.
@@ -89,12 +84,7 @@ mod tests {
     use crate::health::Status;
 
     fn facts() -> Facts {
-        Facts {
-            schema: Schema { found: 1, known: 1 },
-            damage: Vec::new(),
-            bytes: 4096,
-            wal_bytes: WAL_WARN_BYTES,
-        }
+        Facts { schema: Schema { found: 1, known: 1 }, damage: Vec::new(), bytes: 4096, wal_bytes: WAL_WARN_BYTES }
     }
 
     #[test]

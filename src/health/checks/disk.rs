@@ -44,10 +44,7 @@ mod tests {
     fn the_lines_are_where_they_are_said_to_be() {
         let status = |bytes| judge(Path::new("/w"), bytes).status;
         assert_eq!(status(CRITICAL_BYTES - 1), Status::Critical);
-        assert_eq!(
-            (status(CRITICAL_BYTES), status(WARN_BYTES - 1)),
-            (Status::Warn, Status::Warn)
-        );
+        assert_eq!((status(CRITICAL_BYTES), status(WARN_BYTES - 1)), (Status::Warn, Status::Warn));
         assert_eq!(status(WARN_BYTES), Status::Ok);
     }
 
@@ -56,9 +53,6 @@ mod tests {
         assert!(free_bytes(Path::new("/")).unwrap() > 0);
         // The kernel's own file systems have no room at all.
         #[cfg(target_os = "linux")]
-        assert_eq!(
-            judge(Path::new("/proc"), free_bytes(Path::new("/proc")).unwrap()).status,
-            Status::Critical
-        );
+        assert_eq!(judge(Path::new("/proc"), free_bytes(Path::new("/proc")).unwrap()).status, Status::Critical);
     }
 }

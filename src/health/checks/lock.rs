@@ -79,11 +79,7 @@ pub(in crate::health) fn line(path: &Path) -> String {
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let limit = scene.config.wake_timeout + scene.config.stale_lock;
-    Ok(judge(
-        &scene.lock,
-        TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX),
-        scene.now,
-    ))
+    Ok(judge(&scene.lock, TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX), scene.now))
 }
 
 /// `limit`: how long a wake can take by its settings.
@@ -130,9 +126,7 @@ fn judge_orphaned(holder: Option<&Holder>, pids: &[u32]) -> Finding {
 
 fn judge_free(facts: &LockFacts, holder: Option<&Holder>) -> Finding {
     let claimed = facts.row.as_ref().is_some_and(|row| row.is_locked);
-    let who = holder
-        .map(|holder| format!(" (pid {})", holder.pid))
-        .unwrap_or_default();
+    let who = holder.map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default();
     match (claimed, facts.line.is_empty()) {
         (false, true) => Finding::ok("free: no wake is at work"),
         (true, _) => Finding::repairable(
@@ -153,9 +147,7 @@ pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
         return Ok(Vec::new());
     }
     let holder = hands.scene.lock.holder.as_ref();
-    let pid = holder
-        .map(|holder| holder.pid)
-        .or_else(|| claim.and_then(|claim| Some(claim.identity.as_ref()?.pid)));
+    let pid = holder.map(|holder| holder.pid).or_else(|| claim.and_then(|claim| Some(claim.identity.as_ref()?.pid)));
     let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
     let cycle = holder.and_then(|holder| holder.cycle_id.as_deref());
     let cycle = cycle.map(|id| format!(" during {id}")).unwrap_or_default();
@@ -189,11 +181,9 @@ mod tests {
 
     #[test]
     fn the_living_are_left_alone_however_long_they_take() {
-        for (started_at, status) in [
-            ("2026-11-21T11:59:00Z", Status::Ok),
-            ("2026-11-20T11:59:00Z", Status::Warn),
-            ("no time", Status::Ok),
-        ] {
+        for (started_at, status) in
+            [("2026-11-21T11:59:00Z", Status::Ok), ("2026-11-20T11:59:00Z", Status::Warn), ("no time", Status::Ok)]
+        {
             let finding = judged(&LockFacts {
                 is_held: true,
                 is_alive: true,
@@ -216,11 +206,7 @@ mod tests {
         };
         let finding = judged(&facts);
         assert_eq!((finding.status, finding.repair), (Status::Critical, None));
-        assert!(
-            finding.detail.contains("4711") && finding.detail.contains("812"),
-            "{}",
-            finding.detail
-        );
+        assert!(finding.detail.contains("4711") && finding.detail.contains("812"), "{}", finding.detail);
         facts.holder = None;
         assert_eq!(judged(&facts).status, Status::Critical);
     }
@@ -228,18 +214,10 @@ mod tests {
     #[test]
     fn what_nobody_holds_is_freed() {
         assert_eq!(judged(&LockFacts::default()).status, Status::Ok);
-        let line = LockFacts {
-            line: "garbage".to_owned(),
-            ..LockFacts::default()
-        };
+        let line = LockFacts { line: "garbage".to_owned(), ..LockFacts::default() };
         assert!(judged(&line).repair.is_some());
         let row = LockFacts {
-            row: Some(queue::Holder {
-                fence: queue::Fence(3),
-                is_locked: true,
-                locked_at: None,
-                identity: None,
-            }),
+            row: Some(queue::Holder { fence: queue::Fence(3), is_locked: true, locked_at: None, identity: None }),
             ..LockFacts::default()
         };
         assert!(judged(&row).repair.is_some());

@@ -73,10 +73,7 @@ fn judge(problems: &[String]) -> Finding {
     if problems.is_empty() {
         return Finding::ok("every document is understood");
     }
-    Finding::warn(
-        list(problems),
-        "edit what is named; it is kept as it stands, and the rest is used meanwhile",
-    )
+    Finding::warn(list(problems), "edit what is named; it is kept as it stands, and the rest is used meanwhile")
 }
 
 #[cfg(test)]
@@ -87,28 +84,18 @@ mod tests {
     #[test]
     fn the_templates_are_understood() {
         for (path, text) in templates() {
-            let problems = if path.ends_with("SKILL.md") {
-                read_skill(path, text)
-            } else {
-                read(path, text)
-            };
+            let problems = if path.ends_with("SKILL.md") { read_skill(path, text) } else { read(path, text) };
             assert_eq!(problems, [], "{path}");
         }
     }
 
     #[test]
     fn too_many_tasks_are_told_for_active_and_not_for_the_backlog() {
-        let tasks: String = (0..8)
-            .map(|n| format!("## Task {n}\n- touched: 2026-11-20\n\n"))
-            .collect();
+        let tasks: String = (0..8).map(|n| format!("## Task {n}\n- touched: 2026-11-20\n\n")).collect();
         assert_eq!(read(memory::ACTIVE, &tasks).len(), 1);
         assert_eq!(read(memory::BACKLOG, &tasks), []);
         let named = name(memory::ACTIVE, &read(memory::ACTIVE, &tasks));
         let finding = judge(&named);
-        assert!(
-            finding.status == Status::Warn && finding.detail.contains("8 tasks"),
-            "{}",
-            finding.detail
-        );
+        assert!(finding.status == Status::Warn && finding.detail.contains("8 tasks"), "{}", finding.detail);
     }
 }

@@ -45,9 +45,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 }
 
 fn fate(part: &UnsentPart, is_sending: bool, late: TimeDelta, now: DateTime<Utc>) -> Fate {
-    let age = part
-        .created_at
-        .map_or(TimeDelta::zero(), |at| now.signed_duration_since(at));
+    let age = part.created_at.map_or(TimeDelta::zero(), |at| now.signed_duration_since(at));
     match part.state.as_str() {
         _ if part.chat_id == crate::config::CONSOLE_CHAT_ID => Fate::Waits,
         "attempting" if is_sending => Fate::UnderWay,
@@ -66,10 +64,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
         let id = part.outgoing_id;
         let why = part.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         let to = format!("message {id} to chat {}", part.chat_id);
-        let age = part
-            .created_at
-            .map(|at| format!(" ({})", ago(at, now)))
-            .unwrap_or_default();
+        let age = part.created_at.map(|at| format!(" ({})", ago(at, now))).unwrap_or_default();
         findings.extend(match fate {
             Fate::Waits | Fate::UnderWay => None,
             Fate::InDoubt => Some(Finding::repairable(
@@ -77,10 +72,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
                 "it is sent once more, marked as a repeat",
             )),
             Fate::Late => {
-                let next = part
-                    .not_before
-                    .map(|at| format!("; tried again {}", ago(at, now)))
-                    .unwrap_or_default();
+                let next = part.not_before.map(|at| format!("; tried again {}", ago(at, now))).unwrap_or_default();
                 Some(Finding::warn(
                     format!("{to}{age} isn't delivered after {} tries{why}{next}", part.attempts),
                     "wake --once delivers what can be; see that there is a token and a network",
@@ -96,9 +88,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
             )),
         });
     }
-    let waiting = parts
-        .iter()
-        .filter(|(_, fate)| matches!(fate, Fate::Waits | Fate::UnderWay));
+    let waiting = parts.iter().filter(|(_, fate)| matches!(fate, Fate::Waits | Fate::UnderWay));
     let detail = match waiting.count() {
         0 => "everything is delivered".to_owned(),
         1 => "1 part waits to be delivered".to_owned(),
@@ -114,9 +104,7 @@ pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
     Ok(match store.recover_outbox(*fence, hands.scene.now)? {
         0 => Vec::new(),
         1 => vec!["a message whose sender had died is sent once more, marked as a repeat".to_owned()],
-        n => vec![format!(
-            "{n} messages whose sender had died are sent once more, marked as repeats"
-        )],
+        n => vec![format!("{n} messages whose sender had died are sent once more, marked as repeats")],
     })
 }
 
@@ -160,10 +148,7 @@ mod tests {
         assert_eq!(fate_of(&part("unknown", true, FRESH), false), Fate::Lost);
         assert_eq!(fate_of(&part("failed", false, OLD), false), Fate::Lost);
         assert_eq!(fate_of(&part("failed", false, ANCIENT), false), Fate::Waits);
-        let console = UnsentPart {
-            chat_id: 0,
-            ..part("planned", false, ANCIENT)
-        };
+        let console = UnsentPart { chat_id: 0, ..part("planned", false, ANCIENT) };
         assert_eq!(fate_of(&console, false), Fate::Waits);
     }
 

@@ -29,10 +29,7 @@ struct Plan {
 impl Plan {
     /// Whether no wake will ever come back to it.
     fn is_over(&self) -> bool {
-        matches!(
-            self.state,
-            None | Some(CycleState::Done | CycleState::Failed | CycleState::Abandoned)
-        )
+        matches!(self.state, None | Some(CycleState::Done | CycleState::Failed | CycleState::Abandoned))
     }
 }
 
@@ -75,9 +72,8 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
         });
     }
     let (over, open): (Vec<&Plan>, Vec<&Plan>) = plans.iter().partition(|plan| plan.is_over());
-    let (parked, cut_off): (Vec<&Plan>, Vec<&Plan>) = open
-        .into_iter()
-        .partition(|plan| plan.state == Some(CycleState::Parked));
+    let (parked, cut_off): (Vec<&Plan>, Vec<&Plan>) =
+        open.into_iter().partition(|plan| plan.state == Some(CycleState::Parked));
     let mut findings = Vec::new();
     if !cut_off.is_empty() {
         findings.push(Finding::warn(
@@ -119,16 +115,10 @@ pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
 fn put_away(file: &Path, dir: &Path) -> Result<PathBuf, Trouble> {
     use std::os::unix::fs::DirBuilderExt as _;
     let mut builder = std::fs::DirBuilder::new();
-    builder
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(Trouble::io("making", dir))?;
+    builder.recursive(true).mode(0o700).create(dir).map_err(Trouble::io("making", dir))?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let names = std::iter::once(format!("{stem}.md")).chain((2..MAX_NAMES).map(|n| format!("{stem}.{n}.md")));
-    let free = names
-        .map(|name| dir.join(name))
-        .find(|kept| kept.symlink_metadata().is_err());
+    let free = names.map(|name| dir.join(name)).find(|kept| kept.symlink_metadata().is_err());
     let kept = free.unwrap_or_else(|| dir.join(format!("{stem}.last.md")));
     std::fs::rename(file, &kept).map_err(Trouble::io("moving", file))?;
     Ok(kept)
@@ -140,11 +130,7 @@ mod tests {
     use crate::health::Status;
 
     fn plan(state: Option<CycleState>) -> Plan {
-        Plan {
-            path: "/w/plan-20261121T090300Z-812.md".into(),
-            cycle_id: "20261121T090300Z-812".to_owned(),
-            state,
-        }
+        Plan { path: "/w/plan-20261121T090300Z-812.md".into(), cycle_id: "20261121T090300Z-812".to_owned(), state }
     }
 
     #[test]
@@ -190,10 +176,7 @@ mod tests {
             put_away(&file, &logs).unwrap();
         }
         let read = |name: &str| std::fs::read_to_string(logs.join(name)).unwrap();
-        assert_eq!(
-            [read("plan-x.md"), read("plan-x.2.md"), read("plan-x.3.md")],
-            ["one", "two", "three"]
-        );
+        assert_eq!([read("plan-x.md"), read("plan-x.2.md"), read("plan-x.3.md")], ["one", "two", "three"]);
         assert!(!file.exists());
     }
 }

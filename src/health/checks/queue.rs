@@ -23,23 +23,14 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let queued = store.queued()?;
-    let beyond = usize::try_from(store.queue_depth()?.0)
-        .unwrap_or(0)
-        .saturating_sub(queued.len());
-    Ok(judge(
-        &queued,
-        beyond,
-        &scene.mind(store)?,
-        scene.is_wake_running(),
-        scene.now,
-    ))
+    let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len());
+    Ok(judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now))
 }
 
 /// `beyond`: messages that weren't read because there are so many.
 fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
-    let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) = queued
-        .iter()
-        .partition(|message| mind.is_available && is_answerable(message, mind, now));
+    let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) =
+        queued.iter().partition(|message| mind.is_available && is_answerable(message, mind, now));
     let depth = answerable.len() + beyond;
     let oldest = answerable.iter().filter_map(|message| message.received_at).min();
     let mut detail = match (depth, oldest) {
@@ -91,12 +82,7 @@ mod tests {
     }
 
     fn judged(queued: &[Incoming], is_available: bool) -> Finding {
-        let mind = Mind {
-            name: "offline".to_owned(),
-            is_thinking: false,
-            is_available,
-            is_over_budget: false,
-        };
+        let mind = Mind { name: "offline".to_owned(), is_thinking: false, is_available, is_over_budget: false };
         judge(queued, 0, &mind, false, now())
     }
 
@@ -112,9 +98,6 @@ mod tests {
         // Nobody could answer it now: another check says so.
         assert_eq!(judged(&[old], false).status, Status::Ok);
         let finding = judged(&[held], true);
-        assert_eq!(
-            (finding.status, finding.detail.as_str()),
-            (Status::Ok, "empty; 1 kept until a mind can answer")
-        );
+        assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "empty; 1 kept until a mind can answer"));
     }
 }

@@ -26,11 +26,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     if !repo.has_remote() {
         return Ok(Finding::ok("none: the memory is on this machine only"));
     }
-    let facts = Facts {
-        apart: repo.ahead_behind()?,
-        push: store.upkeep("push")?,
-        fetch: store.upkeep("fetch")?,
-    };
+    let facts = Facts { apart: repo.ahead_behind()?, push: store.upkeep("push")?, fetch: store.upkeep("fetch")? };
     Ok(judge(&facts, scene.now))
 }
 
@@ -78,16 +74,9 @@ mod tests {
     #[test]
     fn being_apart_is_normal_and_failing_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
-        let mut facts = Facts {
-            apart: Some((2, 1)),
-            push: Upkeep::default(),
-            fetch: Upkeep::default(),
-        };
+        let mut facts = Facts { apart: Some((2, 1)), push: Upkeep::default(), fetch: Upkeep::default() };
         let finding = judge(&facts, now);
-        assert_eq!(
-            (finding.status, finding.detail.as_str()),
-            (Status::Ok, "lacks 2 of our commits and has 1 more")
-        );
+        assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "lacks 2 of our commits and has 1 more"));
         facts.push = Upkeep {
             failures: 3,
             last_ok_at: None,
@@ -96,10 +85,6 @@ mod tests {
         };
         let finding = judge(&facts, now);
         assert_eq!(finding.status, Status::Warn);
-        assert!(
-            finding
-                .detail
-                .ends_with("push failed 3 times: no route; tried again in 2 min")
-        );
+        assert!(finding.detail.ends_with("push failed 3 times: no route; tried again in 2 min"));
     }
 }

@@ -46,10 +46,7 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         is_interrupted: repo.is_interrupted(),
         locks: locks.iter().map(name).collect(),
         damage: repo.fsck(FSCK_TIMEOUT)?,
-        left_alone: left
-            .iter()
-            .map(|left| format!("{} ({})", left.path, left.why))
-            .collect(),
+        left_alone: left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect(),
     })
 }
 
@@ -82,10 +79,7 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
     }
     let mut detail = format!("on {}, {}", facts.branch, facts.condition);
     if facts.damage.is_none() {
-        detail.push_str(&format!(
-            "; not searched for missing objects within {} s",
-            FSCK_TIMEOUT.as_secs()
-        ));
+        detail.push_str(&format!("; not searched for missing objects within {} s", FSCK_TIMEOUT.as_secs()));
     }
     if !facts.left_alone.is_empty() {
         detail.push_str(&format!("; not committed for you: {}", list(&facts.left_alone)));
@@ -103,10 +97,7 @@ fn judge_condition(condition: &Condition, branch: &str) -> Option<Finding> {
             format!("finish or abort the {what}; until then wakes commit nothing on {branch}")
         }
     };
-    Some(Finding::warn(
-        format!("it is {condition}, wakes commit on {branch}"),
-        fix,
-    ))
+    Some(Finding::warn(format!("it is {condition}, wakes commit on {branch}"), fix))
 }
 
 pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
@@ -157,11 +148,8 @@ mod tests {
 
     #[test]
     fn what_keeps_wakes_from_committing_is_told_with_the_way_out() {
-        for condition in [
-            Condition::Detached,
-            Condition::OtherBranch("x".to_owned()),
-            Condition::InProgress("rebase"),
-        ] {
+        for condition in [Condition::Detached, Condition::OtherBranch("x".to_owned()), Condition::InProgress("rebase")]
+        {
             let finding = judge(&Facts { condition, ..facts() }, false);
             assert_eq!((finding.status, finding.repair), (Status::Warn, None));
             assert!(finding.fix.unwrap().contains("main"));
@@ -173,11 +161,7 @@ mod tests {
     #[test]
     fn a_running_wakes_locks_are_its_own() {
         let locks = vec![".git/index.lock".to_owned()];
-        let left = Facts {
-            locks,
-            is_interrupted: true,
-            ..facts()
-        };
+        let left = Facts { locks, is_interrupted: true, ..facts() };
         assert!(judge(&left, false).repair.is_some());
         assert_eq!(judge(&left, true).status, Status::Ok);
     }

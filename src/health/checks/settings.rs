@@ -14,10 +14,7 @@ use crate::{
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let config = scene.config;
-    Ok(judge_token(
-        config.telegram_token.is_some(),
-        config.allowed_chat_ids.len(),
-    ))
+    Ok(judge_token(config.telegram_token.is_some(), config.allowed_chat_ids.len()))
 }
 
 fn judge_token(has_token: bool, chats: usize) -> Finding {
@@ -39,21 +36,12 @@ pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Some(store) => store.upkeep(MODEL)?,
         None => Upkeep::default(),
     };
-    Ok(judge_key(
-        scene.config.effective_model(),
-        scene.config.anthropic_key.is_some(),
-        &upkeep,
-        scene.now,
-    ))
+    Ok(judge_key(scene.config.effective_model(), scene.config.anthropic_key.is_some(), &upkeep, scene.now))
 }
 
 fn judge_key(model: &str, has_key: bool, upkeep: &Upkeep, now: DateTime<Utc>) -> Finding {
     if model == OFFLINE_MODEL {
-        let why = if has_key {
-            "MODEL says so"
-        } else {
-            "there is no ANTHROPIC_API_KEY"
-        };
+        let why = if has_key { "MODEL says so" } else { "there is no ANTHROPIC_API_KEY" };
         return Finding::ok(format!("the offline mind answers: {why}"));
     }
     if upkeep.failures == 0 {
@@ -100,11 +88,7 @@ mod tests {
     #[test]
     fn offline_is_a_choice_and_a_failing_mind_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
-        let failing = Upkeep {
-            failures: 1,
-            error: Some("overloaded".to_owned()),
-            ..Upkeep::default()
-        };
+        let failing = Upkeep { failures: 1, error: Some("overloaded".to_owned()), ..Upkeep::default() };
         assert_eq!(judge_key(OFFLINE_MODEL, false, &failing, now).status, Status::Ok);
         assert_eq!(judge_key("claude", true, &Upkeep::default(), now).status, Status::Ok);
         let finding = judge_key("claude", true, &failing, now);

@@ -64,23 +64,14 @@ fn guarded(path: &Path) -> Result<Option<Guarded>, Trouble> {
 fn judge(facts: &Facts) -> Finding {
     let path = facts.path.display();
     let Some(dir) = &facts.dir else {
-        return Finding::warn(
-            format!("{path} isn't there yet"),
-            "wake --once makes it; WORKSPACE_DIR says where",
-        );
+        return Finding::warn(format!("{path} isn't there yet"), "wake --once makes it; WORKSPACE_DIR says where");
     };
     if !dir.is_dir {
-        return Finding::critical(
-            format!("{path} isn't a directory"),
-            "move it away, or choose another WORKSPACE_DIR",
-        );
+        return Finding::critical(format!("{path} isn't a directory"), "move it away, or choose another WORKSPACE_DIR");
     }
     if !facts.can_write {
         return Finding::critical(
-            format!(
-                "{path} can't be written to (owner uid {}, mode {:04o})",
-                dir.owner, dir.mode
-            ),
+            format!("{path} can't be written to (owner uid {}, mode {:04o})", dir.owner, dir.mode),
             format!("run this as its owner, or chown it: chown -R \"$USER\" '{path}'"),
         );
     }
@@ -102,10 +93,7 @@ fn judge(facts: &Facts) -> Finding {
 
 fn open_to_others(file: &Guarded, mode: &str) -> Finding {
     let path = file.path.display();
-    Finding::warn(
-        format!("{path} is open to other users (mode {:04o})", file.mode),
-        format!("chmod {mode} '{path}'"),
-    )
+    Finding::warn(format!("{path} is open to other users (mode {:04o})", file.mode), format!("chmod {mode} '{path}'"))
 }
 
 #[cfg(test)]
@@ -114,12 +102,7 @@ mod tests {
     use crate::health::Status;
 
     fn file(path: &str, mode: u32, is_dir: bool) -> Guarded {
-        Guarded {
-            path: path.into(),
-            is_dir,
-            owner: 1000,
-            mode,
-        }
+        Guarded { path: path.into(), is_dir, owner: 1000, mode }
     }
 
     fn facts(dir_mode: u32) -> Facts {

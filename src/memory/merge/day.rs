@@ -29,14 +29,9 @@ impl Merger {
         let mut tail: Vec<&str> = Vec::new();
         for (unit, raw) in mine.iter().zip(all.ours).skip(1) {
             if their_set.contains(unit) {
-                at = out
-                    .iter()
-                    .position(|other| same(other, raw))
-                    .map_or(at, |place| place + 1);
+                at = out.iter().position(|other| same(other, raw)).map_or(at, |place| place + 1);
             } else if !unit.0.is_empty() && !was_set.contains(unit) {
-                at = entry_time(raw)
-                    .map_or(at, |time| place_by_time(&out, time))
-                    .min(out.len());
+                at = entry_time(raw).map_or(at, |time| place_by_time(&out, time)).min(out.len());
                 if at == out.len() {
                     tail.push(raw);
                 } else {
@@ -49,11 +44,7 @@ impl Merger {
             return String::new();
         }
         let text = self.joined(&out);
-        let bridge = if tail.is_empty() {
-            String::new()
-        } else {
-            bridge(&text, self.eol, Spacing::Tight)
-        };
+        let bridge = if tail.is_empty() { String::new() } else { bridge(&text, self.eol, Spacing::Tight) };
         text + &bridge + &self.joined(&tail)
     }
 }
@@ -61,14 +52,8 @@ impl Merger {
 /// Where an entry goes among units: before the first later one that follows the last earlier one.
 fn place_by_time(units: &[&str], time: NaiveTime) -> usize {
     let times: Vec<Option<NaiveTime>> = units.iter().map(|unit| entry_time(unit)).collect();
-    let after = times
-        .iter()
-        .rposition(|other| other.is_some_and(|other| other <= time))
-        .map_or(0, |at| at + 1);
-    let later = times
-        .iter()
-        .skip(after)
-        .position(|other| other.is_some_and(|other| other > time));
+    let after = times.iter().rposition(|other| other.is_some_and(|other| other <= time)).map_or(0, |at| at + 1);
+    let later = times.iter().skip(after).position(|other| other.is_some_and(|other| other > time));
     later.map_or(units.len(), |at| after + at)
 }
 

@@ -47,11 +47,7 @@ pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<Run<'r, 'a>> {
             (b, p, o) = (at + 1, to_person + 1, to_ours + 1);
         }
     }
-    let (base, person, ours) = (
-        part(base, b, base.len()),
-        part(person, p, person.len()),
-        part(ours, o, ours.len()),
-    );
+    let (base, person, ours) = (part(base, b, base.len()), part(person, p, person.len()), part(ours, o, ours.len()));
     runs.push(settle(Meeting { base, person, ours }));
     runs
 }
@@ -75,16 +71,8 @@ fn settle<'r, 'a>(run: Meeting<'r, 'a>) -> Run<'r, 'a> {
 fn matches(from: &[&str], to: &[&str]) -> Vec<Option<usize>> {
     let head = from.iter().zip(to).take_while(|(a, b)| same(a, b)).count();
     let (from_rest, to_rest) = (part(from, head, from.len()), part(to, head, to.len()));
-    let tail = from_rest
-        .iter()
-        .rev()
-        .zip(to_rest.iter().rev())
-        .take_while(|(a, b)| same(a, b))
-        .count();
-    let middle = longest_common(
-        part(from_rest, 0, from_rest.len() - tail),
-        part(to_rest, 0, to_rest.len() - tail),
-    );
+    let tail = from_rest.iter().rev().zip(to_rest.iter().rev()).take_while(|(a, b)| same(a, b)).count();
+    let middle = longest_common(part(from_rest, 0, from_rest.len() - tail), part(to_rest, 0, to_rest.len() - tail));
     let mut matches: Vec<Option<usize>> = (0..head).map(Some).collect();
     matches.extend(middle.into_iter().map(|to| to.map(|to| head + to)));
     matches.extend((0..tail).map(|at| Some(to.len() - tail + at)));
@@ -136,29 +124,17 @@ mod tests {
         let base = ["a", "b", "c", "d"];
         let person = ["a", "B", "c", "d"];
         let ours = ["a", "b", "c", "D", "e"];
-        let merged: Vec<&str> = diff3(Meeting {
-            base: &base,
-            person: &person,
-            ours: &ours,
-        })
-        .into_iter()
-        .flat_map(|run| match run {
-            Run::Settled(units) => units.to_vec(),
-            Run::Both(_) => panic!("{run:?}"),
-        })
-        .collect();
+        let merged: Vec<&str> = diff3(Meeting { base: &base, person: &person, ours: &ours })
+            .into_iter()
+            .flat_map(|run| match run {
+                Run::Settled(units) => units.to_vec(),
+                Run::Both(_) => panic!("{run:?}"),
+            })
+            .collect();
         assert_eq!(merged, ["a", "B", "c", "D", "e"]);
         let ours = ["a", "x", "c", "d"];
-        let runs = diff3(Meeting {
-            base: &base,
-            person: &person,
-            ours: &ours,
-        });
-        let meeting = Meeting {
-            base: &["b"],
-            person: &["B"],
-            ours: &["x"],
-        };
+        let runs = diff3(Meeting { base: &base, person: &person, ours: &ours });
+        let meeting = Meeting { base: &["b"], person: &["B"], ours: &["x"] };
         assert!(runs.contains(&Run::Both(meeting)), "{runs:?}");
     }
 

@@ -73,18 +73,11 @@ fn units<'a>(document: &Document<'a>, part: &Part) -> Vec<&'a str> {
 
 /// The units without the blank ones at the end, which only separate a part from the next.
 pub(super) fn content<'a, 'b>(units: &'b [&'a str]) -> &'b [&'a str] {
-    let end = units
-        .iter()
-        .rposition(|unit| !is_blank(unit))
-        .map_or(0, |last| last + 1);
+    let end = units.iter().rposition(|unit| !is_blank(unit)).map_or(0, |last| last + 1);
     units.get(..end).unwrap_or_default()
 }
 
 /// The blank lines that separate a part from the next.
 pub(super) fn blank_end(piece: &Piece<'_>) -> String {
-    piece
-        .units
-        .get(content(&piece.units).len()..)
-        .unwrap_or_default()
-        .concat()
+    piece.units.get(content(&piece.units).len()..).unwrap_or_default().concat()
 }

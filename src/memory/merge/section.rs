@@ -24,19 +24,8 @@ impl Merger {
         };
         let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
         let heading = if all_same(&was, &theirs) { mine } else { theirs };
-        let meet = if self.kind == DocKind::Facts {
-            meet_facts
-        } else {
-            meet_lines
-        };
-        let (text, quoted) = self.aligned(
-            Meeting {
-                base: &base,
-                person: &person,
-                ours: &ours,
-            },
-            meet,
-        );
+        let meet = if self.kind == DocKind::Facts { meet_facts } else { meet_lines };
+        let (text, quoted) = self.aligned(Meeting { base: &base, person: &person, ours: &ours }, meet);
         (self.joined(&heading) + &text, quoted)
     }
 
@@ -76,10 +65,8 @@ impl Merger {
                 _ => text.push_str(&self.ended(key.raw.to_owned())),
             }
             let lost = other.filter(|other| !untouched && !same_key(key, other) && key.name != "touched");
-            quoted.extend(
-                lost.filter(|lost| !before.is_some_and(|before| same_key(before, lost)))
-                    .map(|lost| lost.raw),
-            );
+            quoted
+                .extend(lost.filter(|lost| !before.is_some_and(|before| same_key(before, lost))).map(|lost| lost.raw));
         }
         for key in mine.keys.iter().filter(|key| key_of(&theirs.keys, &key.name).is_none()) {
             match key_of(was_keys, &key.name) {
@@ -90,11 +77,7 @@ impl Merger {
         }
         let rest = |task: &RawTask<'a>| lines(task.rest).collect::<Vec<_>>();
         let (was_rest, their_rest, my_rest) = (was.as_ref().map(rest).unwrap_or_default(), rest(&theirs), rest(&mine));
-        let all = Meeting {
-            base: content(&was_rest),
-            person: content(&their_rest),
-            ours: content(&my_rest),
-        };
+        let all = Meeting { base: content(&was_rest), person: content(&their_rest), ours: content(&my_rest) };
         let (body, left) = self.aligned(all, meet_lines);
         quoted.extend(left);
         (text + &body, quoted)
@@ -127,22 +110,10 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
     let head = person.iter().zip(ours).take_while(|(a, b)| same(a, b)).count();
     let rest = |units: &[&'a str]| units.get(head..).unwrap_or_default().to_vec();
     let (their_rest, mut my_rest) = (rest(person), rest(ours));
-    let tail = their_rest
-        .iter()
-        .rev()
-        .zip(my_rest.iter().rev())
-        .take_while(|(a, b)| same(a, b))
-        .count();
+    let tail = their_rest.iter().rev().zip(my_rest.iter().rev()).take_while(|(a, b)| same(a, b)).count();
     my_rest.truncate(my_rest.len() - tail);
-    let quoted = if my_rest.iter().all(|line| is_blank(line)) {
-        Vec::new()
-    } else {
-        my_rest
-    };
-    Met {
-        stands: person.to_vec(),
-        quoted,
-    }
+    let quoted = if my_rest.iter().all(|line| is_blank(line)) { Vec::new() } else { my_rest };
+    Met { stands: person.to_vec(), quoted }
 }
 
 /// Facts: additions and removals of both sides are done. Only where both sides took the same fact out and ours put
@@ -150,12 +121,7 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
 fn meet_facts<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
     let (base, person, ours) = (trimmed(run.base), trimmed(run.person), trimmed(run.ours));
     let removed_by_us = |unit: &str| base.contains(unit) && !ours.contains(unit);
-    let mut stands: Vec<&str> = run
-        .person
-        .iter()
-        .filter(|unit| !removed_by_us(unit.trim_end()))
-        .copied()
-        .collect();
+    let mut stands: Vec<&str> = run.person.iter().filter(|unit| !removed_by_us(unit.trim_end())).copied().collect();
     let known: HashSet<String> = stands.iter().map(|unit| fact(unit)).collect();
     let is_new = |unit: &&&str| !is_blank(unit) && !base.contains(unit.trim_end()) && !known.contains(&fact(unit));
     let new: Vec<&str> = run.ours.iter().filter(is_new).copied().collect();
@@ -164,19 +130,12 @@ fn meet_facts<'a>(run: Meeting<'_, 'a>) -> Met<'a> {
         return Met { stands, quoted: new };
     }
     stands.extend(new);
-    Met {
-        stands,
-        quoted: Vec::new(),
-    }
+    Met { stands, quoted: Vec::new() }
 }
 
 /// The units that aren't blank, without white space at their ends.
 fn trimmed<'a>(units: &[&'a str]) -> HashSet<&'a str> {
-    units
-        .iter()
-        .filter(|unit| !is_blank(unit))
-        .map(|unit| unit.trim_end())
-        .collect()
+    units.iter().filter(|unit| !is_blank(unit)).map(|unit| unit.trim_end()).collect()
 }
 
 /// A fact as it is compared: without its origin.

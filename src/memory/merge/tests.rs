@@ -20,12 +20,10 @@ fn clean(kind: DocKind, base: &str, person: &str, ours: &str) -> String {
 
 #[test]
 fn different_sections_and_keys_go_together() {
-    let person = TASKS
-        .replace("next: dial", "next: write")
-        .replace("Pay rent\n- status: active", "Pay rent\n- status: done");
-    let ours = TASKS
-        .replace("2026-11-18", "2026-11-21")
-        .replace("status: active\n- touched", "status: waiting\n- touched");
+    let person =
+        TASKS.replace("next: dial", "next: write").replace("Pay rent\n- status: active", "Pay rent\n- status: done");
+    let ours =
+        TASKS.replace("2026-11-18", "2026-11-21").replace("status: active\n- touched", "status: waiting\n- touched");
     assert_snapshot!(clean(DocKind::Tasks, TASKS, &person, &ours), @r"
     # Active
 
@@ -43,21 +41,11 @@ fn different_sections_and_keys_go_together() {
 
 #[test]
 fn a_key_that_both_changed_is_the_persons_and_ours_is_quoted() {
-    let person = TASKS
-        .replace("next: dial", "next: write")
-        .replace("2026-11-18", "2026-11-19");
-    let ours = TASKS
-        .replace("next: dial", "next: visit")
-        .replace("2026-11-18", "2026-11-21")
+    let person = TASKS.replace("next: dial", "next: write").replace("2026-11-18", "2026-11-19");
+    let ours = TASKS.replace("next: dial", "next: visit").replace("2026-11-18", "2026-11-21")
         + "\n## New one\n- status: active\n";
     let merged = merge(DocKind::Tasks, TASKS, &person, &ours);
-    assert_eq!(
-        merged.conflicts,
-        [Conflict {
-            section: "Call Bob".into(),
-            other: "- next: visit\n".into()
-        }]
-    );
+    assert_eq!(merged.conflicts, [Conflict { section: "Call Bob".into(), other: "- next: visit\n".into() }]);
     assert_snapshot!(merged.text, @r"
     # Active
 
@@ -83,14 +71,8 @@ fn a_key_that_both_changed_is_the_persons_and_ours_is_quoted() {
 fn what_was_deleted_stays_deleted() {
     let without_rent = TASKS.replace("## Pay rent\n- status: active\n", "");
     let ours = TASKS.replace("next: dial", "next: visit");
-    assert_eq!(
-        clean(DocKind::Tasks, TASKS, &without_rent, &ours),
-        without_rent.replace("dial", "visit")
-    );
-    assert_eq!(
-        clean(DocKind::Tasks, TASKS, &ours, &without_rent),
-        without_rent.replace("dial", "visit")
-    );
+    assert_eq!(clean(DocKind::Tasks, TASKS, &without_rent, &ours), without_rent.replace("dial", "visit"));
+    assert_eq!(clean(DocKind::Tasks, TASKS, &ours, &without_rent), without_rent.replace("dial", "visit"));
     let merged = merge(
         DocKind::Tasks,
         TASKS,
@@ -108,9 +90,7 @@ fn what_was_deleted_stays_deleted() {
 
 #[test]
 fn facts_are_merged_one_by_one() {
-    let person = FACTS
-        .replace("- Carl is tall\n", "- Dora is new\n")
-        .replace("sister", "cousin");
+    let person = FACTS.replace("- Carl is tall\n", "- Dora is new\n").replace("sister", "cousin");
     let ours = FACTS
         .replace("- Bob likes tea\n", "")
         .replace("tall\n", "tall\n- Emil is old\n- dora IS new. <!-- wake 7 -->\n");
@@ -132,25 +112,10 @@ fn a_fact_that_both_rewrote_keeps_both_visibly() {
     let merged = merge(DocKind::Facts, FACTS, &person, &ours);
     assert_eq!(
         merged.conflicts,
-        [Conflict {
-            section: "People".into(),
-            other: "- Bob likes cocoa <!-- wake 9 -->\n".into()
-        }]
+        [Conflict { section: "People".into(), other: "- Bob likes cocoa <!-- wake 9 -->\n".into() }]
     );
-    assert!(
-        merged
-            .text
-            .contains("- Bob likes coffee\n- Carl is tall\n\n<!-- Both of us"),
-        "{}",
-        merged.text
-    );
-    assert!(
-        merged
-            .text
-            .contains("-->\n> - Bob likes cocoa <!-- wake 9 -->\n\n## Home"),
-        "{}",
-        merged.text
-    );
+    assert!(merged.text.contains("- Bob likes coffee\n- Carl is tall\n\n<!-- Both of us"), "{}", merged.text);
+    assert!(merged.text.contains("-->\n> - Bob likes cocoa <!-- wake 9 -->\n\n## Home"), "{}", merged.text);
 }
 
 #[test]
@@ -187,10 +152,7 @@ fn a_day_that_was_archived_does_not_come_back() {
     assert_eq!(clean(DocKind::Log, &grown, archived, &person), both);
     let late = grown.replace("- 12:00", "- 11:00 late\n- 12:00");
     let merged = clean(DocKind::Log, &grown, &late, archived);
-    assert!(
-        merged.starts_with("# Log\n\n## 2026-11-20\n- 11:00 late\n\n## 2026-11-21\n"),
-        "{merged}"
-    );
+    assert!(merged.starts_with("# Log\n\n## 2026-11-20\n- 11:00 late\n\n## 2026-11-21\n"), "{merged}");
 }
 
 #[test]
@@ -202,32 +164,18 @@ fn prose_is_merged_by_line_and_endings_do_not_matter() {
         clean(DocKind::Text, base, &person, &ours),
         "---\r\nname: x\r\n---\r\n# Context\r\nONE\r\ntwo\r\nTHREE\r\n"
     );
-    let merged = merge(
-        DocKind::Text,
-        base,
-        &base.replace("two", "TWO"),
-        &base.replace("two", "2"),
-    );
+    let merged = merge(DocKind::Text, base, &base.replace("two", "TWO"), &base.replace("two", "2"));
     assert!(merged.text.ends_with("TWO\nthree\n\n<!-- Both of us changed this. Yours stands above, mine follows as a quote: keep what is right and delete the rest. -->\n> 2\n"), "{}", merged.text);
 }
 
 fn kind() -> impl Strategy<Value = DocKind> {
-    prop_oneof![
-        Just(DocKind::Tasks),
-        Just(DocKind::Facts),
-        Just(DocKind::Log),
-        Just(DocKind::Text)
-    ]
+    prop_oneof![Just(DocKind::Tasks), Just(DocKind::Facts), Just(DocKind::Log), Just(DocKind::Text)]
 }
 
 /// A log of some days and entries; `who` marks the entries that are this side's own.
 fn log(who: &'static str) -> impl Strategy<Value = Vec<(u32, u32, String)>> {
-    proptest::collection::vec((18_u32..22, 0_u32..5, 0_u32..4), 0..8).prop_map(move |entries| {
-        entries
-            .into_iter()
-            .map(|(day, hour, n)| (day, hour, format!("{who} {n}")))
-            .collect()
-    })
+    proptest::collection::vec((18_u32..22, 0_u32..5, 0_u32..4), 0..8)
+        .prop_map(move |entries| entries.into_iter().map(|(day, hour, n)| (day, hour, format!("{who} {n}"))).collect())
 }
 
 fn written(entries: &[(u32, u32, String)]) -> String {

@@ -27,11 +27,7 @@ pub(in crate::memory) struct RawKey<'a> {
 pub(in crate::memory) fn raw_task(text: &str) -> RawTask<'_> {
     let document = Document::split(text);
     let Some(part) = document.sections().next() else {
-        return RawTask {
-            heading: "",
-            keys: Vec::new(),
-            rest: text,
-        };
+        return RawTask { heading: "", keys: Vec::new(), rest: text };
     };
     let task = read_task(&document, part, &mut Vec::new());
     let mut at = part.body_start;
@@ -39,17 +35,9 @@ pub(in crate::memory) fn raw_task(text: &str) -> RawTask<'_> {
     for key in task.keys {
         let raw = slice(text, at..key.range.end);
         at = key.range.end;
-        keys.push(RawKey {
-            name: key.name.to_lowercase(),
-            value: key.value,
-            raw,
-        });
+        keys.push(RawKey { name: key.name.to_lowercase(), value: key.value, raw });
     }
-    RawTask {
-        heading: slice(text, 0..part.body_start),
-        keys,
-        rest: slice(text, at..text.len()),
-    }
+    RawTask { heading: slice(text, 0..part.body_start), keys, rest: slice(text, at..text.len()) }
 }
 
 /// Reads one section as a task.
@@ -104,19 +92,13 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
     if !is_key(name) || !(value.is_empty() || value.starts_with(char::is_whitespace)) {
         return None;
     }
-    let value_start = first.len()
-        - value
-            .trim_start()
-            .len()
-            .max(value.len() - value.trim_end_matches(['\n', '\r']).len());
+    let value_start =
+        first.len() - value.trim_start().len().max(value.len() - value.trim_end_matches(['\n', '\r']).len());
     let (shown, _) = split_comment(slice(first, value_start..first.len()));
     let mut value_end = value_start + shown.len();
     let mut words = vec![shown.to_owned()];
     let (mut end, mut continues) = (first.len(), split_comment(first).1.is_none());
-    for line in lines(raw)
-        .skip(1)
-        .take_while(|line| is_blank(line) || line.starts_with([' ', '\t']))
-    {
+    for line in lines(raw).skip(1).take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])) {
         let text = line.trim();
         continues &= !is_blank(line) && escape_start(text) == text;
         if continues {
@@ -142,7 +124,5 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
 pub(super) fn is_key(name: &str) -> bool {
     name.len() <= MAX_KEY_CHARS
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }

@@ -19,39 +19,19 @@ fn problems(text: &str) -> String {
 fn a_task_is_read() {
     let (list, problems) = TaskList::parse(TWO);
     assert_eq!(problems, []);
-    let [bob, report] = list.tasks() else {
-        panic!("{list:?}")
-    };
-    assert_eq!(
-        (bob.title.as_str(), bob.line, bob.status()),
-        ("Call Bob", 3, Some("active"))
-    );
+    let [bob, report] = list.tasks() else { panic!("{list:?}") };
+    assert_eq!((bob.title.as_str(), bob.line, bob.status()), ("Call Bob", 3, Some("active")));
     assert_eq!(bob.touched, NaiveDate::from_ymd_opt(2026, 11, 20));
     assert_eq!(bob.body, "He waits.");
-    assert_eq!(
-        (report.get("NEXT"), report.at(), report.body.as_str()),
-        (Some("outline"), None, "")
-    );
+    assert_eq!((report.get("NEXT"), report.at(), report.body.as_str()), (Some("outline"), None, ""));
 }
 
 #[test]
 fn values_run_over_indented_lines_and_stop_at_comments_and_nested_lists() {
     let text = "## A\n\n* Status:  active <!-- since May -->\n- why: it is\n  long\n  - nested: no key\n- at:\n- odd_key: kept\nfree text\n- next: no key\n";
     let list = parse(text);
-    let read: Vec<_> = list.tasks()[0]
-        .keys
-        .iter()
-        .map(|key| (key.name.as_str(), key.value.as_str()))
-        .collect();
-    assert_eq!(
-        read,
-        [
-            ("Status", "active"),
-            ("why", "it is long"),
-            ("at", ""),
-            ("odd_key", "kept")
-        ]
-    );
+    let read: Vec<_> = list.tasks()[0].keys.iter().map(|key| (key.name.as_str(), key.value.as_str())).collect();
+    assert_eq!(read, [("Status", "active"), ("why", "it is long"), ("at", ""), ("odd_key", "kept")]);
     assert_eq!(list.tasks()[0].body, "free text\n- next: no key");
     assert_snapshot!(list.set("A", "status", Some("done")).unwrap().lines().nth(2).unwrap(), @"* Status:  done <!-- since May -->");
     assert_snapshot!(list.set("A", "why", Some("short")).unwrap(), @r"
@@ -65,10 +45,7 @@ fn values_run_over_indented_lines_and_stop_at_comments_and_nested_lists() {
     free text
     - next: no key
     ");
-    assert_eq!(
-        list.set("A", "at", Some("09:00")).unwrap(),
-        text.replace("- at:", "- at: 09:00")
-    );
+    assert_eq!(list.set("A", "at", Some("09:00")).unwrap(), text.replace("- at:", "- at: 09:00"));
 }
 
 #[test]
@@ -88,10 +65,7 @@ fn damage_is_reported() {
 fn seven_tasks_are_enough() {
     let text: String = (1..=8)
         .map(|n| {
-            format!(
-                "## Task {n}\n- status: {}\n- touched: 2026-11-20\n\n",
-                if n == 1 { "done" } else { "active" }
-            )
+            format!("## Task {n}\n- status: {}\n- touched: 2026-11-20\n\n", if n == 1 { "done" } else { "active" })
         })
         .collect();
     let list = parse(&text);
@@ -137,55 +111,27 @@ fn a_task_is_added_at_the_end() {
     assert_eq!(problems, []);
     assert_eq!(list.tasks().len(), 3);
     assert_eq!(list.tasks()[2].at(), None);
-    assert_eq!(
-        list.add(&draft),
-        Err(TaskError::Exists {
-            title: "Plan the trip".into()
-        })
-    );
-    assert_eq!(
-        list.add(&TaskDraft {
-            title: " ## ".into(),
-            ..TaskDraft::default()
-        }),
-        Err(TaskError::NoTitle)
-    );
+    assert_eq!(list.add(&draft), Err(TaskError::Exists { title: "Plan the trip".into() }));
+    assert_eq!(list.add(&TaskDraft { title: " ## ".into(), ..TaskDraft::default() }), Err(TaskError::NoTitle));
 }
 
 #[test]
 fn a_key_is_added_under_a_bare_heading() {
     assert_eq!(parse("## A").set("a", "at", Some("9")).unwrap(), "## A\n- at: 9\n");
-    assert_eq!(
-        parse("## A\r\ntext").set("a", "at", Some("9")).unwrap(),
-        "## A\r\n- at: 9\r\ntext"
-    );
+    assert_eq!(parse("## A\r\ntext").set("a", "at", Some("9")).unwrap(), "## A\r\n- at: 9\r\ntext");
     let text = parse("## A\n    code\n").set("a", "at", Some("9")).unwrap();
     assert_eq!(text, "## A\n- at: 9\n<!-- -->\n    code\n");
     assert_eq!(parse(&text).tasks()[0].at(), Some("9"));
-    assert!(matches!(
-        parse("## A").set("a", "x: y", Some("9")),
-        Err(TaskError::BadKey { .. })
-    ));
+    assert!(matches!(parse("## A").set("a", "x: y", Some("9")), Err(TaskError::BadKey { .. })));
 }
 
 #[test]
 fn crlf_and_a_missing_last_newline_survive() {
     let text = "\u{feff}# Active\r\n\r\n## Käse 🧀\r\n- status: active\r\n\r\n- [ ] buy\r\n## B";
     let list = parse(text);
-    assert_eq!(
-        list.set("käse", "status", Some("done")).unwrap(),
-        text.replace("active", "done")
-    );
-    assert_eq!(
-        list.set("b", "status", Some("new")).unwrap(),
-        format!("{text}\r\n- status: new\r\n")
-    );
-    let added = list
-        .add(&TaskDraft {
-            title: "C".into(),
-            ..TaskDraft::default()
-        })
-        .unwrap();
+    assert_eq!(list.set("käse", "status", Some("done")).unwrap(), text.replace("active", "done"));
+    assert_eq!(list.set("b", "status", Some("new")).unwrap(), format!("{text}\r\n- status: new\r\n"));
+    let added = list.add(&TaskDraft { title: "C".into(), ..TaskDraft::default() }).unwrap();
     assert_eq!(added, format!("{text}\r\n\r\n## C\r\n"));
 }
 
@@ -193,18 +139,10 @@ fn crlf_and_a_missing_last_newline_survive() {
 fn moving_keeps_every_byte() {
     let (rest, block) = parse(TWO).take("bob").unwrap();
     assert_eq!(rest, "# Active\n\n## Write report\n- next: outline\n");
-    assert_eq!(
-        block,
-        "## Call Bob\n- status: active\n- touched: 2026-11-20\n\nHe waits.\n\n"
-    );
+    assert_eq!(block, "## Call Bob\n- status: active\n- touched: 2026-11-20\n\nHe waits.\n\n");
     assert_eq!(parse("# Backlog").put(&block).unwrap(), format!("# Backlog\n\n{block}"));
     assert_eq!(parse("").put(&block).unwrap(), block);
-    assert_eq!(
-        parse(&block).put(&block),
-        Err(TaskError::Exists {
-            title: "Call Bob".into()
-        })
-    );
+    assert_eq!(parse(&block).put(&block), Err(TaskError::Exists { title: "Call Bob".into() }));
     let hidden = "## Old\n~~~~\ncode\n";
     let text = parse(hidden).put(&block).unwrap();
     assert_eq!(text, format!("{hidden}~~~~\n\n{block}"));

@@ -26,21 +26,14 @@ pub(super) struct Block {
 impl Block {
     /// Begins with the raw JSON object of `content_block_start`.
     pub(super) fn start(raw: &str) -> serde_json::Result<Self> {
-        Ok(Self {
-            fields: object_fields(raw)?,
-            untouched: Some(raw.to_owned()),
-            partial_input: None,
-        })
+        Ok(Self { fields: object_fields(raw)?, untouched: Some(raw.to_owned()), partial_input: None })
     }
 
     /// Adds the raw JSON object of a `content_block_delta`. Of a kind that we don't know, strings are appended to the
     /// field of the same name and other values replace it.
     pub(super) fn apply(&mut self, delta: &str) -> serde_json::Result<()> {
         let fields = object_fields(delta)?;
-        let kind = fields
-            .iter()
-            .find(|(name, _)| name == "type")
-            .map_or("", |(_, raw)| raw.trim_matches('"'));
+        let kind = fields.iter().find(|(name, _)| name == "type").map_or("", |(_, raw)| raw.trim_matches('"'));
         let known = match kind {
             "text_delta" => Some("text"),
             "thinking_delta" => Some("thinking"),
@@ -71,23 +64,16 @@ impl Block {
         if let Some(partial) = self.partial_input.take() {
             *self.field("input") = tool_input(&partial);
         }
-        let fields = self
-            .fields
-            .iter()
-            .map(|(name, value)| format!("{}:{value}", quoted(name)));
+        let fields = self.fields.iter().map(|(name, value)| format!("{}:{value}", quoted(name)));
         format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
     }
 
     /// The raw value of a field, made `null` at the end if it isn't there.
     fn field(&mut self, name: &str) -> &mut String {
-        let at = self
-            .fields
-            .iter()
-            .position(|(known, _)| known == name)
-            .unwrap_or_else(|| {
-                self.fields.push((name.to_owned(), "null".to_owned()));
-                self.fields.len() - 1
-            });
+        let at = self.fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.fields.push((name.to_owned(), "null".to_owned()));
+            self.fields.len() - 1
+        });
         #[expect(clippy::indexing_slicing, reason = "the position was found or pushed just above")]
         &mut self.fields[at].1
     }
@@ -119,11 +105,7 @@ fn append_string(value: &mut String, more: &str) {
 
 /// Appends the raw `item` to the raw array `list`; a list that isn't there yet begins with it.
 fn append_item(list: &mut String, item: &str) {
-    match list
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .map(str::trim_end)
-    {
+    match list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::trim_end) {
         Some(items) if !items.trim().is_empty() => *list = format!("[{items},{item}]"),
         _ => *list = format!("[{item}]"),
     }
@@ -188,10 +170,7 @@ mod tests {
     fn text_keeps_its_escapes_even_when_one_is_split() {
         let text = assembled(
             r#"{"type":"text","text":""}"#,
-            &[
-                r#"{"type":"text_delta","text":"a\u00e9\ud83d"}"#,
-                r#"{"type":"text_delta","text":"\ude00\n\"é"}"#,
-            ],
+            &[r#"{"type":"text_delta","text":"a\u00e9\ud83d"}"#, r#"{"type":"text_delta","text":"\ude00\n\"é"}"#],
         );
         assert_eq!(text, r#"{"type":"text","text":"a\u00e9\ud83d\ude00\n\"é"}"#);
     }
@@ -231,10 +210,7 @@ mod tests {
     fn arguments_that_are_no_object_stay_storable_and_readable() {
         let start = r#"{"type":"tool_use","id":"t","name":"n","input":{}}"#;
         for (partial, kept) in [(r#""{\"a\":\"b""#, r#""{\"a\":\"b""#), (r#""[1]""#, r#""[1]""#)] {
-            let block = assembled(
-                start,
-                &[&format!(r#"{{"type":"input_json_delta","partial_json":{partial}}}"#)],
-            );
+            let block = assembled(start, &[&format!(r#"{{"type":"input_json_delta","partial_json":{partial}}}"#)]);
             assert_eq!(
                 block,
                 format!(r#"{{"type":"tool_use","id":"t","name":"n","input":{{"INVALID_JSON":{kept}}}}}"#)
@@ -244,31 +220,18 @@ mod tests {
 
     #[test]
     fn citations_are_collected() {
-        let deltas = [
-            r#"{"type":"citations_delta","citation":{"n":1}}"#,
-            r#"{"type":"citations_delta","citation":{"n":2}}"#,
-        ];
-        for start in [
-            r#"{"type":"text","text":"","citations":null}"#,
-            r#"{"type":"text","text":"","citations":[ ]}"#,
-        ] {
-            assert_eq!(
-                assembled(start, &deltas),
-                r#"{"type":"text","text":"","citations":[{"n":1},{"n":2}]}"#
-            );
+        let deltas =
+            [r#"{"type":"citations_delta","citation":{"n":1}}"#, r#"{"type":"citations_delta","citation":{"n":2}}"#];
+        for start in [r#"{"type":"text","text":"","citations":null}"#, r#"{"type":"text","text":"","citations":[ ]}"#] {
+            assert_eq!(assembled(start, &deltas), r#"{"type":"text","text":"","citations":[{"n":1},{"n":2}]}"#);
         }
     }
 
     #[test]
     fn an_unknown_delta_loses_nothing() {
-        let deltas = [
-            r#"{"type":"sound_delta","wave":"ab","rate":8}"#,
-            r#"{"type":"sound_delta","wave":"cd","rate":9}"#,
-        ];
-        assert_eq!(
-            assembled(r#"{"type":"sound"}"#, &deltas),
-            r#"{"type":"sound","wave":"abcd","rate":9}"#
-        );
+        let deltas =
+            [r#"{"type":"sound_delta","wave":"ab","rate":8}"#, r#"{"type":"sound_delta","wave":"cd","rate":9}"#];
+        assert_eq!(assembled(r#"{"type":"sound"}"#, &deltas), r#"{"type":"sound","wave":"abcd","rate":9}"#);
     }
 
     #[test]

@@ -71,20 +71,13 @@ impl Refused<'_> {
             401..=403 => Remedy::AskPerson,
             other => Remedy::GiveUp(other),
         };
-        error(
-            remedy,
-            why,
-            self.retry_after.and_then(|value| retry_after(value, self.date)),
-            Usage::default(),
-        )
+        error(remedy, why, self.retry_after.and_then(|value| retry_after(value, self.date)), Usage::default())
     }
 }
 
 /// The error for an `error` event in the middle of a stream, after `spent` tokens.
 pub(super) fn from_event(raw: Option<&RawValue>, spent: Usage) -> ModelError {
-    let said: ErrorObject = raw
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default();
+    let said: ErrorObject = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let remedy = match said.kind.as_str() {
         "authentication_error" | "billing_error" | "permission_error" => Remedy::AskPerson,
         "rate_limit_error" if is_spending_limit(&said) => Remedy::AskPerson,
@@ -99,11 +92,7 @@ pub(super) fn from_event(raw: Option<&RawValue>, spent: Usage) -> ModelError {
 
 fn error(remedy: Remedy, why: String, retry_after: Option<Duration>, spent: Usage) -> ModelError {
     match remedy {
-        Remedy::Wait => ModelError::Transient {
-            why,
-            retry_after,
-            spent,
-        },
+        Remedy::Wait => ModelError::Transient { why, retry_after, spent },
         Remedy::AskPerson => ModelError::Account { why },
         Remedy::GiveUp(status) => ModelError::Rejected { status, why },
     }
@@ -162,30 +151,19 @@ mod tests {
     use super::*;
 
     fn refused(status: u16, body: &str) -> ModelError {
-        Refused {
-            status,
-            body: body.as_bytes(),
-            ..Refused::default()
-        }
-        .into_error()
+        Refused { status, body: body.as_bytes(), ..Refused::default() }.into_error()
     }
 
     #[test]
     fn each_status_says_what_to_do() {
         for status in [408, 409, 429, 500, 502, 503, 504, 529, 599] {
-            assert!(
-                matches!(refused(status, "<html>"), ModelError::Transient { .. }),
-                "{status}"
-            );
+            assert!(matches!(refused(status, "<html>"), ModelError::Transient { .. }), "{status}");
         }
         for status in [401, 402, 403] {
             assert!(matches!(refused(status, ""), ModelError::Account { .. }), "{status}");
         }
         for status in [301, 307, 400, 404, 405, 413, 418, 422] {
-            assert!(
-                matches!(refused(status, "{}"), ModelError::Rejected { status: s, .. } if s == status),
-                "{status}"
-            );
+            assert!(matches!(refused(status, "{}"), ModelError::Rejected { status: s, .. } if s == status), "{status}");
         }
     }
 
@@ -213,21 +191,9 @@ mod tests {
         let date = "Wed, 21 Oct 2026 07:28:00 GMT";
         assert_eq!(retry_after("17", None), Some(Duration::from_secs(17)));
         assert_eq!(retry_after(" 0.5 ", None), Some(Duration::from_millis(500)));
-        assert_eq!(
-            retry_after("Wed, 21 Oct 2026 07:30:00 GMT", Some(date)),
-            Some(Duration::from_secs(120))
-        );
-        assert_eq!(
-            retry_after("Wed, 21 Oct 2026 07:27:00 GMT", Some(date)),
-            Some(Duration::ZERO)
-        );
-        for (value, date) in [
-            ("-3", None),
-            ("NaN", None),
-            ("soon", Some(date)),
-            (date, None),
-            ("1e300", None),
-        ] {
+        assert_eq!(retry_after("Wed, 21 Oct 2026 07:30:00 GMT", Some(date)), Some(Duration::from_secs(120)));
+        assert_eq!(retry_after("Wed, 21 Oct 2026 07:27:00 GMT", Some(date)), Some(Duration::ZERO));
+        for (value, date) in [("-3", None), ("NaN", None), ("soon", Some(date)), (date, None), ("1e300", None)] {
             assert_eq!(retry_after(value, date), None, "{value}");
         }
     }

@@ -197,9 +197,7 @@ impl Anthropic {
         response: &mut Response,
         stream: &stream::TurnStream,
     ) -> Result<Option<impl Deref<Target = [u8]> + use<>>, ModelError> {
-        self.unless_silent(response.chunk())
-            .await
-            .map_err(|fault| stream.broken(&fault.to_string()))
+        self.unless_silent(response.chunk()).await.map_err(|fault| stream.broken(&fault.to_string()))
     }
 
     /// The error of an answer other than 200, from as much of its body as can be had.
@@ -265,17 +263,11 @@ impl Model for Anthropic {
 
 fn headers(api_key: &Secret) -> Result<HeaderMap, OptionsError> {
     let key = api_key.expose().trim();
-    let mut key = HeaderValue::from_str(key)
-        .ok()
-        .filter(|_| !key.is_empty())
-        .ok_or(OptionsError::ApiKey)?;
+    let mut key = HeaderValue::from_str(key).ok().filter(|_| !key.is_empty()).ok_or(OptionsError::ApiKey)?;
     key.set_sensitive(true);
     Ok(HeaderMap::from_iter([
         (reqwest::header::HeaderName::from_static("x-api-key"), key),
-        (
-            reqwest::header::HeaderName::from_static("anthropic-version"),
-            HeaderValue::from_static(API_VERSION),
-        ),
+        (reqwest::header::HeaderName::from_static("anthropic-version"), HeaderValue::from_static(API_VERSION)),
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
     ]))
 }
@@ -285,11 +277,7 @@ fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
 }
 
 fn transient(why: String) -> ModelError {
-    ModelError::Transient {
-        why,
-        retry_after: None,
-        spent: Usage::default(),
-    }
+    ModelError::Transient { why, retry_after: None, spent: Usage::default() }
 }
 
 /// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
@@ -340,14 +328,8 @@ mod tests {
                 r#""messages":[{"role":"user","content":[ ]},{"x":1.0}],"cache_control":{"type":"ephemeral"}}"#
             )
         );
-        let eager = AnthropicOptions {
-            effort: Some(Effort::Low),
-            ..options()
-        };
-        let tools = Conversation {
-            tools: r#"[{"name":"a"}]"#.into(),
-            ..conversation()
-        };
+        let eager = AnthropicOptions { effort: Some(Effort::Low), ..options() };
+        let tools = Conversation { tools: r#"[{"name":"a"}]"#.into(), ..conversation() };
         let body = Anthropic::new(eager).unwrap().body(&tools);
         assert!(
             body.contains(r#""output_config":{"effort":"low"}"#) && body.contains(r#""tools":[{"name":"a"}],"#),

@@ -38,22 +38,11 @@ struct Entry {
 }
 
 const fn rates(input: f64, cache_write: f64, cache_read: f64, output: f64) -> Rates {
-    Rates {
-        input,
-        cache_write,
-        cache_read,
-        output,
-    }
+    Rates { input, cache_write, cache_read, output }
 }
 
 const fn entry(model: &'static str, rates: Rates, long_prompt: Option<(u64, Rates)>) -> Entry {
-    Entry {
-        model,
-        rates,
-        long_prompt,
-        context_window: 1_000_000,
-        max_output: 128_000,
-    }
+    Entry { model, rates, long_prompt, context_window: 1_000_000, max_output: 128_000 }
 }
 
 /// The dearest model comes first: an unknown one is priced like it.
@@ -65,11 +54,7 @@ const PRICES: &[Entry] = &[
     entry("claude-sonnet-5", rates(2.0, 2.5, 0.2, 10.0), None),
     // Reading its cache became half as dear on 2026-10-07.
     entry("claude-sonnet-5-5", rates(2.0, 2.5, 0.1, 10.0), None),
-    entry(
-        "claude-haiku-5-5",
-        rates(0.1, 0.125, 0.01, 0.5),
-        Some((100_000, rates(0.5, 0.625, 0.05, 2.5))),
-    ),
+    entry("claude-haiku-5-5", rates(0.1, 0.125, 0.01, 0.5), Some((100_000, rates(0.5, 0.625, 0.05, 2.5)))),
 ];
 
 /// The prices' dearest: what a model that isn't in the table is charged at, so that a budget errs on the safe side.
@@ -79,19 +64,12 @@ const DEAREST: Rates = rates(10.0, 12.5, 1.0, 50.0);
 fn find(model: &str) -> Option<&'static Entry> {
     let is_date =
         |rest: &str| rest.len() == 9 && rest.starts_with('-') && rest.bytes().skip(1).all(|b| b.is_ascii_digit());
-    PRICES.iter().find(|entry| {
-        model
-            .strip_prefix(entry.model)
-            .is_some_and(|rest| rest.is_empty() || is_date(rest))
-    })
+    PRICES.iter().find(|entry| model.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
 }
 
 fn rates_for(model: &str, prompt_tokens: u64) -> Rates {
     match find(model) {
-        Some(Entry {
-            long_prompt: Some((above, rates)),
-            ..
-        }) if prompt_tokens > *above => *rates,
+        Some(Entry { long_prompt: Some((above, rates)), .. }) if prompt_tokens > *above => *rates,
         Some(entry) => entry.rates,
         None => DEAREST,
     }
@@ -112,14 +90,7 @@ pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
 /// all of it written to the cache, and the output as long as allowed.
 pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f64 {
     let prompt_tokens = (prompt_bytes as u64).div_ceil(FEWEST_BYTES_PER_TOKEN);
-    cost_usd(
-        model,
-        &Usage {
-            cache_write: prompt_tokens,
-            output: max_tokens,
-            ..Usage::default()
-        },
-    )
+    cost_usd(model, &Usage { cache_write: prompt_tokens, output: max_tokens, ..Usage::default() })
 }
 
 /// How many tokens the model can take, prompt and answer together.
@@ -136,12 +107,7 @@ pub fn max_output(model: &str) -> u64 {
 mod tests {
     use super::*;
 
-    const MILLION: Usage = Usage {
-        input: 1_000_000,
-        output: 1_000_000,
-        cache_read: 1_000_000,
-        cache_write: 1_000_000,
-    };
+    const MILLION: Usage = Usage { input: 1_000_000, output: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000 };
 
     fn close(left: f64, right: f64) {
         assert!((left - right).abs() < 1e-9, "{left} is not {right}");
@@ -156,16 +122,8 @@ mod tests {
 
     #[test]
     fn a_long_prompt_is_dearer_where_the_list_says_so() {
-        let short = Usage {
-            input: 60_000,
-            cache_read: 40_000,
-            output: 1000,
-            ..Usage::default()
-        };
-        let long = Usage {
-            cache_read: 40_001,
-            ..short
-        };
+        let short = Usage { input: 60_000, cache_read: 40_000, output: 1000, ..Usage::default() };
+        let long = Usage { cache_read: 40_001, ..short };
         close(cost_usd("claude-haiku-5-5", &short), 0.0060 + 0.0004 + 0.0005);
         close(cost_usd("claude-haiku-5-5", &long), 0.0300 + 0.00200005 + 0.0025);
     }
@@ -176,27 +134,16 @@ mod tests {
             let known = cost_usd(entry.model, &MILLION);
             assert!(known <= cost_usd("claude-someday-9", &MILLION), "{}", entry.model);
         }
-        close(
-            cost_usd("claude-opus-5-55", &MILLION),
-            cost_usd("claude-fable-5", &MILLION),
-        );
+        close(cost_usd("claude-opus-5-55", &MILLION), cost_usd("claude-fable-5", &MILLION));
         assert_eq!(DEAREST, PRICES[0].rates);
         assert_eq!((context_window("gpt"), max_output("gpt")), (200_000, 32_000));
-        assert_eq!(
-            (context_window("claude-haiku-5-5"), max_output("claude-haiku-5-5")),
-            (1_000_000, 128_000)
-        );
+        assert_eq!((context_window("claude-haiku-5-5"), max_output("claude-haiku-5-5")), (1_000_000, 128_000));
     }
 
     #[test]
     fn the_estimate_is_never_below_what_the_same_request_costs() {
         let estimate = estimate_max_cost("claude-sonnet-5-5", 100_000, 8_000);
-        let real = Usage {
-            input: 5_000,
-            cache_write: 20_000,
-            cache_read: 10_000,
-            output: 8_000,
-        };
+        let real = Usage { input: 5_000, cache_write: 20_000, cache_read: 10_000, output: 8_000 };
         assert!(cost_usd("claude-sonnet-5-5", &real) < estimate);
         close(estimate, 50_000.0 * 2.5e-6 + 8_000.0 * 10e-6);
     }

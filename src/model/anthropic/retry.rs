@@ -29,14 +29,8 @@ pub fn backoff(error: &ModelError, attempt: u32, jitter: f64) -> Option<Duration
     if attempt >= MAX_TRIES {
         return None;
     }
-    let jitter = if jitter.is_finite() {
-        jitter.clamp(0.0, 1.0)
-    } else {
-        1.0
-    };
-    let doubled = FIRST_WAIT
-        .saturating_mul(1 << attempt.saturating_sub(1).min(16))
-        .min(LONGEST_WAIT);
+    let jitter = if jitter.is_finite() { jitter.clamp(0.0, 1.0) } else { 1.0 };
+    let doubled = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST_WAIT);
     let own = doubled.mul_f64(0.5 + jitter / 2.0);
     match retry_after {
         Some(asked) if *asked > MAX_RETRY_AFTER => None,
@@ -85,16 +79,6 @@ mod tests {
     #[test]
     fn what_trying_cannot_mend_is_not_tried() {
         assert_eq!(backoff(&ModelError::Account { why: String::new() }, 1, 0.5), None);
-        assert_eq!(
-            backoff(
-                &ModelError::Rejected {
-                    status: 400,
-                    why: String::new()
-                },
-                1,
-                0.5
-            ),
-            None
-        );
+        assert_eq!(backoff(&ModelError::Rejected { status: 400, why: String::new() }, 1, 0.5), None);
     }
 }

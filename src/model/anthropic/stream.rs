@@ -47,11 +47,7 @@ impl SseParser {
     fn end_of_line(&mut self) -> Option<String> {
         let bytes = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&bytes);
-        let line = if std::mem::replace(&mut self.begun, true) {
-            &*line
-        } else {
-            line.trim_start_matches('\u{feff}')
-        };
+        let line = if std::mem::replace(&mut self.begun, true) { &*line } else { line.trim_start_matches('\u{feff}') };
         if line.is_empty() {
             return self.data.take();
         }
@@ -110,22 +106,13 @@ impl TurnStream {
             return Err(self.broken("Claude's answer was cut off before its end"));
         }
         let stop = stop(self.stop_reason.as_deref(), self.refusal);
-        Ok(Turn {
-            content: content(self.blocks),
-            stop,
-            usage: self.usage,
-            request_id,
-        })
+        Ok(Turn { content: content(self.blocks), stop, usage: self.usage, request_id })
     }
 
     /// An error for an answer that broke off, with the tokens it cost so far. A server counts output only at the end, so
     /// `spent` is a lower bound.
     pub fn broken(&self, why: &str) -> ModelError {
-        ModelError::Transient {
-            why: why.to_owned(),
-            retry_after: None,
-            spent: self.usage,
-        }
+        ModelError::Transient { why: why.to_owned(), retry_after: None, spent: self.usage }
     }
 
     fn on_event(&mut self, data: &str) -> Result<(), ModelError> {
@@ -265,9 +252,7 @@ struct MessageDelta {
 impl MessageDelta {
     /// What the server says of a refusal's reason.
     fn refusal(&self) -> Option<String> {
-        let said = ["category", "explanation"]
-            .into_iter()
-            .filter_map(|key| self.stop_details.get(key)?.as_str());
+        let said = ["category", "explanation"].into_iter().filter_map(|key| self.stop_details.get(key)?.as_str());
         let said: Vec<&str> = said.collect();
         (!said.is_empty()).then(|| said.join(": "))
     }

@@ -178,10 +178,7 @@ impl Said {
             Reading::Command(command) => self.commands.push(command),
             Reading::Question => self.questions += 1,
             Reading::GoesOn => {
-                return self
-                    .commands
-                    .last_mut()
-                    .is_some_and(|command| append(command, sentence.text()));
+                return self.commands.last_mut().is_some_and(|command| append(command, sentence.text()));
             }
             Reading::Unclear => return false,
         }
@@ -225,16 +222,7 @@ fn append(command: &mut Command, more: &str) -> bool {
 
 /// Code, quotations and forwarded letters are someone else's words.
 fn is_foreign(text: &str) -> bool {
-    const HEADERS: &[&str] = &[
-        "fwd:",
-        "fw:",
-        "re:",
-        "from:",
-        "subject:",
-        "forwarded",
-        "begin forwarded",
-        "-----",
-    ];
+    const HEADERS: &[&str] = &["fwd:", "fw:", "re:", "from:", "subject:", "forwarded", "begin forwarded", "-----"];
     let begins_foreign = |line: &str| {
         let line = line.trim_start().to_lowercase();
         line.starts_with(['>', '|']) || HEADERS.iter().any(|header| line.starts_with(header))
@@ -252,11 +240,7 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
         return Reading::Unclear;
     }
     if sentence.is_hypothetical() {
-        return if sentence.is_question() {
-            Reading::Question
-        } else {
-            Reading::Unclear
-        };
+        return if sentence.is_question() { Reading::Question } else { Reading::Unclear };
     }
     let request = sentence.without_courtesy();
     if request.is_blank() {
@@ -279,7 +263,5 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
 }
 
 fn ask(question: impl Into<String>) -> Reading {
-    Reading::Command(Command::AskBack {
-        question: question.into(),
-    })
+    Reading::Command(Command::AskBack { question: question.into() })
 }

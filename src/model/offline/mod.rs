@@ -61,11 +61,7 @@ impl Offline {
             return ended();
         };
         let is_acting = calls.iter().any(|call| call.get("name") != Some(&json!("plan")));
-        turn_of(if is_acting {
-            calls
-        } else {
-            last_calls(&readings, &outcomes, calls)
-        })
+        turn_of(if is_acting { calls } else { last_calls(&readings, &outcomes, calls) })
     }
 
     fn read(self, message: &Shown) -> Reading {
@@ -94,9 +90,7 @@ impl Model for Offline {
 /// The newest messages of the conversation, and which of its messages shows them.
 fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<Shown>)> {
     let shown = conversation.messages.iter().enumerate().rev();
-    shown
-        .map(|(at, raw)| (at, brief::shown(raw)))
-        .find(|(_, messages)| !messages.is_empty())
+    shown.map(|(at, raw)| (at, brief::shown(raw))).find(|(_, messages)| !messages.is_empty())
 }
 
 /// The plan, and the calls that carry the messages out.
@@ -110,20 +104,13 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
             continue;
         };
         for part in parts {
-            if let Part::Call {
-                id, tool, input, step, ..
-            } = part
-            {
+            if let Part::Call { id, tool, input, step, .. } = part {
                 calls.push(call(id, tool, input));
                 steps.extend(step.iter().map(|what| json!({"what": what, "tool": tool})));
             }
         }
     }
-    let mut turn = vec![call(
-        &format!("plan-{}", first_id(readings)),
-        "plan",
-        &plan(readings, &steps, &deferred),
-    )];
+    let mut turn = vec![call(&format!("plan-{}", first_id(readings)), "plan", &plan(readings, &steps, &deferred))];
     turn.extend(calls);
     turn
 }
@@ -135,22 +122,12 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
     let mut steps = Vec::new();
     let mut deferred = Vec::new();
     for reading in readings {
-        match reading
-            .parts
-            .as_deref()
-            .and_then(|parts| phrase::spoken(parts, outcomes))
-        {
+        match reading.parts.as_deref().and_then(|parts| phrase::spoken(parts, outcomes)) {
             Some(text) => said.push(text),
             None => kept.push(reading.id),
         }
         for part in reading.parts.iter().flatten() {
-            if let Part::Call {
-                id,
-                tool,
-                step: Some(what),
-                ..
-            } = part
-            {
+            if let Part::Call { id, tool, step: Some(what), .. } = part {
                 match outcomes.get(id) {
                     Some((_, true)) => deferred.push(format!("{what}: it could not be done")),
                     _ => steps.push(json!({"what": what, "tool": tool})),
@@ -160,26 +137,14 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
     }
     let first = first_id(readings);
     if !deferred.is_empty() {
-        calls.push(call(
-            &format!("replan-{first}"),
-            "plan",
-            &plan(readings, &steps, &deferred),
-        ));
+        calls.push(call(&format!("replan-{first}"), "plan", &plan(readings, &steps, &deferred)));
     }
     if !kept.is_empty() {
         let notice = phrase::kept_notice(kept.len());
-        calls.push(call(
-            &format!("end-keep-{first}"),
-            "keep",
-            &json!({"messages": kept, "notice": notice}),
-        ));
+        calls.push(call(&format!("end-keep-{first}"), "keep", &json!({"messages": kept, "notice": notice})));
     }
     if !said.is_empty() {
-        calls.push(call(
-            &format!("end-reply-{first}"),
-            "reply",
-            &json!({"text": said.join("\n\n")}),
-        ));
+        calls.push(call(&format!("end-reply-{first}"), "reply", &json!({"text": said.join("\n\n")})));
     }
     calls
 }
@@ -190,13 +155,9 @@ fn plan(readings: &[Reading], steps: &[Value], deferred: &[String]) -> Value {
         n => format!("{n} messages, read by the offline grammar."),
     };
     let (steps, understood) = match steps.get(..MAX_STEPS) {
-        Some(listed) if listed.len() < steps.len() => (
-            listed,
-            format!(
-                "{understood} Listed are the first {MAX_STEPS} of {} steps.",
-                steps.len()
-            ),
-        ),
+        Some(listed) if listed.len() < steps.len() => {
+            (listed, format!("{understood} Listed are the first {MAX_STEPS} of {} steps.", steps.len()))
+        }
         _ => (steps, understood),
     };
     json!({"understood": understood, "steps": steps, "deferred": deferred, "complexity": "quick"})
@@ -212,12 +173,7 @@ fn call(id: &str, name: &str, input: &Value) -> Value {
 
 fn turn_of(calls: Vec<Value>) -> Turn {
     let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
-    Turn {
-        content: Value::Array(calls).to_string(),
-        stop,
-        usage: Usage::default(),
-        request_id: None,
-    }
+    Turn { content: Value::Array(calls).to_string(), stop, usage: Usage::default(), request_id: None }
 }
 
 fn ended() -> Turn {
@@ -232,10 +188,9 @@ fn outcomes(messages: &[String]) -> Outcomes {
             continue;
         };
         for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
-            if let (Some(id), Some(content)) = (
-                block.get("tool_use_id").and_then(Value::as_str),
-                block.get("content").and_then(Value::as_str),
-            ) {
+            if let (Some(id), Some(content)) =
+                (block.get("tool_use_id").and_then(Value::as_str), block.get("content").and_then(Value::as_str))
+            {
                 let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
                 outcomes.insert(id.to_owned(), (content.to_owned(), is_error));
             }

@@ -42,10 +42,8 @@ pub(super) enum Part {
 pub(super) fn parts_of(id: i64, parsed: Parsed) -> Option<Vec<Part>> {
     match parsed {
         Parsed::Commands(commands) => {
-            let parts = commands
-                .into_iter()
-                .enumerate()
-                .flat_map(|(at, command)| parts(&format!("m{id}-{at}"), command));
+            let parts =
+                commands.into_iter().enumerate().flat_map(|(at, command)| parts(&format!("m{id}-{at}"), command));
             Some(parts.collect())
         }
         Parsed::Question(question) => Some(vec![Part::Call {
@@ -79,33 +77,23 @@ fn parts(id: &str, command: Command) -> Vec<Part> {
     };
     let list = |backlog: bool| if backlog { "backlog" } else { "active" };
     let part = match command {
-        Command::Remember { fact, topic } => act(
-            "remember",
-            json!({"fact": fact, "topic": topic}),
-            format!("remember: {fact}"),
-        ),
+        Command::Remember { fact, topic } => {
+            act("remember", json!({"fact": fact, "topic": topic}), format!("remember: {fact}"))
+        }
         Command::Forget { query } => act("forget", json!({"fact": query}), format!("forget: {query}")),
-        Command::Remind { what, when } => act(
-            "reminder_set",
-            json!({"text": what, "when": time(&when)}),
-            format!("set a reminder: {what}"),
-        ),
+        Command::Remind { what, when } => {
+            act("reminder_set", json!({"text": what, "when": time(&when)}), format!("set a reminder: {what}"))
+        }
         Command::ListReminders => look("", "reminder_list", json!({}), "Reminders:"),
-        Command::CancelReminder { which } => act(
-            "reminder_done",
-            json!({"reminder": query(&which)}),
-            format!("end the reminder {}", query(&which)),
-        ),
-        Command::TaskAdd { title, backlog } => act(
-            "task_add",
-            json!({"title": title, "list": list(backlog)}),
-            format!("add the task: {title}"),
-        ),
-        Command::TaskDone { which } => act(
-            "task_done",
-            json!({"task": query(&which)}),
-            format!("finish the task {}", query(&which)),
-        ),
+        Command::CancelReminder { which } => {
+            act("reminder_done", json!({"reminder": query(&which)}), format!("end the reminder {}", query(&which)))
+        }
+        Command::TaskAdd { title, backlog } => {
+            act("task_add", json!({"title": title, "list": list(backlog)}), format!("add the task: {title}"))
+        }
+        Command::TaskDone { which } => {
+            act("task_done", json!({"task": query(&which)}), format!("finish the task {}", query(&which)))
+        }
         Command::TaskList { backlog: false } => look("", "task_list", json!({"list": "active"}), "Active tasks:"),
         Command::TaskList { backlog: true } => look("", "task_list", json!({"list": "backlog"}), "Backlog:"),
         Command::Know { topic } => Part::Call {
@@ -137,19 +125,11 @@ pub(super) fn spoken(parts: &[Part], outcomes: &Outcomes) -> Option<String> {
     for part in parts {
         match part {
             Part::Say(text) => said.push(text.clone()),
-            Part::Call {
-                id,
-                lead,
-                keep_on_failure,
-                ..
-            } => match outcomes.get(id) {
+            Part::Call { id, lead, keep_on_failure, .. } => match outcomes.get(id) {
                 Some((_, true)) | None if *keep_on_failure => return None,
                 Some((why, true)) => said.push(format!("That did not work. {}", sentence(why))),
                 Some((told, false)) => {
-                    said.push(
-                        lead.as_ref()
-                            .map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}")),
-                    );
+                    said.push(lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}")));
                 }
                 None => {}
             },
@@ -160,11 +140,7 @@ pub(super) fn spoken(parts: &[Part], outcomes: &Outcomes) -> Option<String> {
 
 /// What the person is told of messages that are kept.
 pub(super) fn kept_notice(count: usize) -> String {
-    let what = if count == 1 {
-        "this".to_owned()
-    } else {
-        format!("{count} of these")
-    };
+    let what = if count == 1 { "this".to_owned() } else { format!("{count} of these") };
     format!(
         "I can't answer {what} without a mind, so I keep it and come back to it when there is one (set `ANTHROPIC_API_KEY`). \
          Say `help` to see what I can do meanwhile."

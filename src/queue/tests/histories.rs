@@ -69,11 +69,7 @@ fn play(world: &mut World, seen: &mut Seen, act: &Act) {
     let now = at(seen.now_s);
     match act {
         Act::Plan { chat, is_long } => {
-            let text = if *is_long {
-                "word ".repeat(900)
-            } else {
-                "short".to_owned()
-            };
+            let text = if *is_long { "word ".repeat(900) } else { "short".to_owned() };
             world.plan(*chat, &text);
         }
         Act::Pass(seconds) => seen.now_s += seconds,
@@ -95,10 +91,7 @@ fn play(world: &mut World, seen: &mut Seen, act: &Act) {
             // Whoever claims while it is under way gets another chat's part, or none.
             if let Some(other) = world.store.claim_part(None, &me(), now).unwrap() {
                 assert_ne!(other.chat_id, claimed.chat_id, "two parts of one chat under way");
-                let put_back = PartOutcome::Later {
-                    not_before: now,
-                    why: "put back".to_owned(),
-                };
+                let put_back = PartOutcome::Later { not_before: now, why: "put back".to_owned() };
                 world.store.settle_part(&other, &put_back, now).unwrap();
             }
             let outcome = match how {
@@ -106,10 +99,7 @@ fn play(world: &mut World, seen: &mut Seen, act: &Act) {
                     seen.arrive(&claimed);
                     PartOutcome::Sent(1)
                 }
-                How::Later => PartOutcome::Later {
-                    not_before: at(seen.now_s + 5),
-                    why: "wait".to_owned(),
-                },
+                How::Later => PartOutcome::Later { not_before: at(seen.now_s + 5), why: "wait".to_owned() },
                 How::Failed => PartOutcome::Failed("refused".to_owned()),
                 How::Unknown { has_arrived } => {
                     *seen.doubts.entry((claimed.outgoing_id, claimed.part)).or_default() += 1;
@@ -131,16 +121,10 @@ fn check(seen: &Seen) {
     for (chat, message, part, is_marked) in &seen.arrived {
         let times = times.entry((*message, *part)).or_default();
         *times += 1;
-        assert!(
-            *times == 1 || *is_marked,
-            "part {message}/{part} came again without a mark"
-        );
+        assert!(*times == 1 || *is_marked, "part {message}/{part} came again without a mark");
         assert!(*times <= 2, "part {message}/{part} came {times} times");
         let before = last.insert(*chat, (*message, *part));
-        assert!(
-            before.is_none_or(|before| before <= (*message, *part)),
-            "{before:?} before {message}/{part}"
-        );
+        assert!(before.is_none_or(|before| before <= (*message, *part)), "{before:?} before {message}/{part}");
     }
     for (part, times) in times {
         let doubts = seen.doubts.get(&part).copied().unwrap_or_default();

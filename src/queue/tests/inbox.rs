@@ -2,30 +2,15 @@ use super::*;
 use crate::queue::{Accepted, Batch, Edit, NewIncoming};
 
 fn update(chat_id: i64, update_id: i64, text: &str) -> NewIncoming {
-    NewIncoming {
-        chat_id,
-        text: text.to_owned(),
-        update_id: Some(update_id),
-        ..NewIncoming::default()
-    }
+    NewIncoming { chat_id, text: text.to_owned(), update_id: Some(update_id), ..NewIncoming::default() }
 }
 
 fn texts(store: &Store) -> Vec<String> {
-    store
-        .queued()
-        .unwrap()
-        .into_iter()
-        .map(|message| message.text)
-        .collect()
+    store.queued().unwrap().into_iter().map(|message| message.text).collect()
 }
 
 fn batch(bot_id: i64, next_offset: i64, messages: &[NewIncoming]) -> Batch {
-    Batch {
-        bot_id,
-        next_offset,
-        messages: messages.to_vec(),
-        ..Batch::default()
-    }
+    Batch { bot_id, next_offset, messages: messages.to_vec(), ..Batch::default() }
 }
 
 #[test]
@@ -41,10 +26,7 @@ fn the_documented_columns_are_enough_to_queue_a_message_by_hand() {
     assert_eq!(texts(&world.store), ["all five", "the least", "a bad time"]);
     assert_eq!(queued[0].received_at, Some(at(-60)));
     assert_eq!((queued[0].kind.as_str(), queued[0].attempts), ("text", 0));
-    assert!(
-        queued[1].received_at.is_some(),
-        "the default is a time that can be read"
-    );
+    assert!(queued[1].received_at.is_some(), "the default is a time that can be read");
     assert_eq!(queued[2].received_at, None);
     assert_eq!(world.store.queue_depth().unwrap(), (3, Some(at(-60))));
 }
@@ -74,14 +56,8 @@ fn a_second_delivery_of_an_update_is_stored_once_per_bot() {
 fn the_offset_is_what_was_given_even_when_ids_start_again_lower() {
     let mut world = World::new();
     assert_eq!(world.store.next_offset(1).unwrap(), None);
-    world
-        .store
-        .accept(&batch(1, 900_000_001, &[update(7, 900_000_000, "old")]), at(0))
-        .unwrap();
-    world
-        .store
-        .accept(&batch(1, 13, &[update(7, 12, "after a quiet week")]), at(1))
-        .unwrap();
+    world.store.accept(&batch(1, 900_000_001, &[update(7, 900_000_000, "old")]), at(0)).unwrap();
+    world.store.accept(&batch(1, 13, &[update(7, 12, "after a quiet week")]), at(1)).unwrap();
     world.store.accept(&batch(2, 5, &[]), at(1)).unwrap();
     assert_eq!(world.store.next_offset(1).unwrap(), Some(13));
     assert_eq!(world.store.next_offset(2).unwrap(), Some(5));
@@ -94,14 +70,9 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
     world.store.accept(&batch(1, 10, &[]), at(0)).unwrap();
     world.by_hand("CREATE TRIGGER refuse BEFORE UPDATE ON poll_state BEGIN SELECT RAISE(ABORT, 'no'); END;");
     let answer = outgoing(7, "a command's answer");
-    let refused = world.store.accept(
-        &Batch {
-            answers: vec![answer],
-            strangers: 3,
-            ..batch(1, 20, &[update(7, 19, "lost?")])
-        },
-        at(1),
-    );
+    let refused = world
+        .store
+        .accept(&Batch { answers: vec![answer], strangers: 3, ..batch(1, 20, &[update(7, 19, "lost?")]) }, at(1));
     assert!(refused.is_err());
     assert_eq!(texts(&world.store), [""; 0]);
     assert_eq!(world.store.next_offset(1).unwrap(), Some(10));
@@ -112,10 +83,8 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
 #[test]
 fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
     let mut world = World::new();
-    let message = |update_id, message_id| NewIncoming {
-        channel_message_id: Some(message_id),
-        ..update(7, update_id, "as sent")
-    };
+    let message =
+        |update_id, message_id| NewIncoming { channel_message_id: Some(message_id), ..update(7, update_id, "as sent") };
     let messages = [message(1, 101), message(2, 102), message(3, 103), message(4, 104)];
     world.store.accept(&batch(1, 5, &messages), at(0)).unwrap();
     world.by_hand(
@@ -125,21 +94,10 @@ fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
          UPDATE incoming_messages SET cycle_id = 'open' WHERE id = 3;
          UPDATE incoming_messages SET cycle_id = 'over', held_for = 'offline' WHERE id = 4",
     );
-    let edit = |chat_id, channel_message_id| Edit {
-        chat_id,
-        channel_message_id,
-        text: "as edited".to_owned(),
-        raw: None,
-    };
+    let edit =
+        |chat_id, channel_message_id| Edit { chat_id, channel_message_id, text: "as edited".to_owned(), raw: None };
     let edits = Batch {
-        edits: vec![
-            edit(7, 101),
-            edit(7, 102),
-            edit(7, 103),
-            edit(7, 104),
-            edit(8, 101),
-            edit(7, 999),
-        ],
+        edits: vec![edit(7, 101), edit(7, 102), edit(7, 103), edit(7, 104), edit(8, 101), edit(7, 999)],
         ..batch(1, 11, &[])
     };
     assert_eq!(world.store.accept(&edits, at(1)).unwrap().edited, 2);
@@ -147,35 +105,14 @@ fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
     let others = Batch { bot_id: 2, ..edits };
     assert_eq!(world.store.accept(&others, at(1)).unwrap().edited, 0);
     assert_eq!(texts(&world.store), ["as edited", "as sent", "as edited"]);
-    assert_eq!(
-        world.value::<i64>("SELECT count(*) FROM incoming_messages WHERE held_for IS NOT NULL"),
-        0
-    );
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM incoming_messages WHERE held_for IS NOT NULL"), 0);
 }
 
 #[test]
 fn of_strangers_only_a_count_is_kept() {
     let mut world = World::new();
-    world
-        .store
-        .accept(
-            &Batch {
-                strangers: 2,
-                ..batch(1, 2, &[])
-            },
-            at(0),
-        )
-        .unwrap();
-    world
-        .store
-        .accept(
-            &Batch {
-                strangers: 1,
-                ..batch(1, 3, &[])
-            },
-            at(1),
-        )
-        .unwrap();
+    world.store.accept(&Batch { strangers: 2, ..batch(1, 2, &[]) }, at(0)).unwrap();
+    world.store.accept(&Batch { strangers: 1, ..batch(1, 3, &[]) }, at(1)).unwrap();
     assert_eq!(world.store.count("strangers").unwrap(), 3);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM incoming_messages"), 0);
 }
@@ -199,24 +136,10 @@ fn exchanges_are_both_sides_of_one_chat_oldest_first() {
         let exchanges = world.store.exchanges(7, limit).unwrap();
         exchanges
             .into_iter()
-            .map(|exchange| {
-                format!(
-                    "{}: {}",
-                    exchange.from.unwrap_or_else(|| "me".to_owned()),
-                    exchange.text
-                )
-            })
+            .map(|exchange| format!("{}: {}", exchange.from.unwrap_or_else(|| "me".to_owned()), exchange.text))
             .collect()
     };
-    assert_eq!(
-        shown(16),
-        [
-            "Ann: first",
-            "me: to the first",
-            "the person: second",
-            "me: to the second"
-        ]
-    );
+    assert_eq!(shown(16), ["Ann: first", "me: to the first", "the person: second", "me: to the second"]);
     assert_eq!(shown(2), ["the person: second", "me: to the second"]);
     assert_eq!(shown(0), [""; 0]);
 }

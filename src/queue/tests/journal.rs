@@ -25,14 +25,8 @@ fn stop() -> impl Strategy<Value = Stop> {
 }
 
 fn usage() -> impl Strategy<Value = Usage> {
-    (any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(input, output, cache_read, cache_write)| {
-        Usage {
-            input,
-            output,
-            cache_read,
-            cache_write,
-        }
-    })
+    (any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>())
+        .prop_map(|(input, output, cache_read, cache_write)| Usage { input, output, cache_read, cache_write })
 }
 
 fn ids() -> impl Strategy<Value = Vec<i64>> {
@@ -87,10 +81,7 @@ fn a_cycle_is_read_back_with_its_fixed_parts() {
     world.begin("c1");
     let row = world.store.cycle("c1").unwrap().unwrap();
     assert_eq!(row.cycle, cycle("c1"));
-    assert_eq!(
-        (row.state, row.tries, row.started_at),
-        (CycleState::Running, 0, Some(at(0)))
-    );
+    assert_eq!((row.state, row.tries, row.started_at), (CycleState::Running, 0, Some(at(0))));
     assert_eq!(world.store.open_cycles().unwrap(), std::slice::from_ref(&row));
     assert_eq!(world.store.last_cycle().unwrap(), Some(row));
     assert_eq!(world.store.cycle("c2").unwrap(), None);
@@ -102,19 +93,8 @@ fn a_change_that_fails_takes_its_entry_and_the_other_changes_with_it() {
     let mut world = World::new();
     world.begin("c1");
     world.by_hand("CREATE TRIGGER refuse BEFORE INSERT ON handled BEGIN SELECT RAISE(ABORT, 'no'); END");
-    let changes = [
-        Change::Send(outgoing(7, "never")),
-        Change::Handled {
-            key: "k".to_owned(),
-            value: String::new(),
-        },
-    ];
-    assert!(
-        world
-            .store
-            .record(world.fence, "c1", &Entry::Asked, &changes, at(1))
-            .is_err()
-    );
+    let changes = [Change::Send(outgoing(7, "never")), Change::Handled { key: "k".to_owned(), value: String::new() }];
+    assert!(world.store.record(world.fence, "c1", &Entry::Asked, &changes, at(1)).is_err());
     assert_eq!(world.store.journal("c1").unwrap(), []);
     assert_eq!(world.store.written_by("c1").unwrap(), []);
 }
@@ -125,34 +105,14 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
     let one = world.store.say(7, "one", at(0)).unwrap();
     let two = world.store.say(7, "two", at(0)).unwrap();
     world.begin("c1");
-    let said = Entry::Said {
-        raw: "{}".to_owned(),
-        messages: vec![one, two],
-        handles: Vec::new(),
-        head: None,
-    };
+    let said = Entry::Said { raw: "{}".to_owned(), messages: vec![one, two], handles: Vec::new(), head: None };
     world.store.record(world.fence, "c1", &said, &[], at(1)).unwrap();
     assert_eq!(world.store.queued().unwrap()[1].cycle_id.as_deref(), Some("c1"));
-    let done = |ids: &[i64], outcome| Change::Done {
-        messages: ids.to_vec(),
-        outcome,
-    };
-    world
-        .store
-        .change(world.fence, "c1", &[done(&[one], "answered")], at(2))
-        .unwrap();
-    world
-        .store
-        .change(world.fence, "c1", &[done(&[one], "refused")], at(3))
-        .unwrap();
-    assert_eq!(
-        world.value::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"),
-        "answered"
-    );
-    let hold = Change::Hold {
-        messages: vec![one, two],
-        mind: "offline".to_owned(),
-    };
+    let done = |ids: &[i64], outcome| Change::Done { messages: ids.to_vec(), outcome };
+    world.store.change(world.fence, "c1", &[done(&[one], "answered")], at(2)).unwrap();
+    world.store.change(world.fence, "c1", &[done(&[one], "refused")], at(3)).unwrap();
+    assert_eq!(world.value::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "answered");
+    let hold = Change::Hold { messages: vec![one, two], mind: "offline".to_owned() };
     world.store.change(world.fence, "c1", &[hold], at(4)).unwrap();
     let queued = world.store.queued().unwrap();
     assert_eq!(queued.len(), 1);
@@ -182,31 +142,17 @@ fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
     world.begin("c4");
     world
         .store
-        .change(
-            world.fence,
-            "c4",
-            &[Change::Done {
-                messages: vec![good],
-                outcome: "answered",
-            }],
-            at(1),
-        )
+        .change(world.fence, "c4", &[Change::Done { messages: vec![good], outcome: "answered" }], at(1))
         .unwrap();
     world.end("c4", CycleState::Failed, &[good]);
-    assert_eq!(
-        world.value::<i64>("SELECT attempts FROM incoming_messages WHERE id = 2"),
-        0
-    );
+    assert_eq!(world.value::<i64>("SELECT attempts FROM incoming_messages WHERE id = 2"), 0);
 }
 
 #[test]
 fn the_end_of_a_cycle_is_one_step() {
     let mut world = World::new();
     world.begin("c1");
-    world
-        .store
-        .note_repair("stale-lock", "freed a stale lock", at(0))
-        .unwrap();
+    world.store.note_repair("stale-lock", "freed a stale lock", at(0)).unwrap();
     let repairs = world.store.unnoted_repairs().unwrap();
     let end = CycleEnd {
         state: CycleState::Done,
@@ -218,10 +164,7 @@ fn the_end_of_a_cycle_is_one_step() {
     };
     world.store.end_cycle(world.fence, "c1", &end, at(5)).unwrap();
     let row = world.store.cycle("c1").unwrap().unwrap();
-    assert_eq!(
-        (row.state, row.ended_at, row.commit_id.as_deref()),
-        (CycleState::Done, Some(at(5)), Some("abc"))
-    );
+    assert_eq!((row.state, row.ended_at, row.commit_id.as_deref()), (CycleState::Done, Some(at(5)), Some("abc")));
     assert_eq!(world.store.unnoted_repairs().unwrap(), []);
     assert_eq!(world.store.handled("at/x").unwrap().as_deref(), Some(""));
     assert_eq!(world.store.handled_keys("at/").unwrap().len(), 1);
@@ -241,17 +184,11 @@ fn staged_files_keep_the_base_of_their_first_staging() {
         })
     };
     for change in [file(Some("read"), "one"), file(Some("one"), "two"), file(None, "three")] {
-        world
-            .store
-            .record(world.fence, "c1", &Entry::Asked, &[change], at(1))
-            .unwrap();
+        world.store.record(world.fence, "c1", &Entry::Asked, &[change], at(1)).unwrap();
     }
     let staged = world.store.staged("c1").unwrap();
     assert_eq!(staged.len(), 1);
-    assert_eq!(
-        (staged[0].base.as_deref(), staged[0].content.as_str()),
-        (Some("read"), "three")
-    );
+    assert_eq!((staged[0].base.as_deref(), staged[0].content.as_str()), (Some("read"), "three"));
     world.end("c1", CycleState::Done, &[]);
     assert_eq!(world.store.staged("c1").unwrap(), []);
 }
@@ -260,10 +197,7 @@ fn staged_files_keep_the_base_of_their_first_staging() {
 fn resuming_counts_only_what_counts() {
     let mut world = World::new();
     world.begin("c1");
-    world
-        .store
-        .pause_cycle(world.fence, "c1", at(60), "no network")
-        .unwrap();
+    world.store.pause_cycle(world.fence, "c1", at(60), "no network").unwrap();
     let row = world.store.open_cycles().unwrap().remove(0);
     assert_eq!(
         (row.state, row.not_before, row.error.as_deref()),
@@ -278,20 +212,9 @@ fn resuming_counts_only_what_counts() {
 #[test]
 fn what_was_spent_is_counted_by_cycle_and_by_time() {
     let mut world = World::new();
-    let tokens = Usage {
-        input: 10,
-        output: 3,
-        cache_read: u64::MAX,
-        cache_write: 1,
-    };
+    let tokens = Usage { input: 10, output: 3, cache_read: u64::MAX, cache_write: 1 };
     let first = Spent { tokens, cost_usd: 0.5 };
-    let second = Spent {
-        tokens: Usage {
-            cache_read: 0,
-            ..tokens
-        },
-        cost_usd: 0.25,
-    };
+    let second = Spent { tokens: Usage { cache_read: 0, ..tokens }, cost_usd: 0.25 };
     world.store.book(world.fence, "c1", "m", &first, false, at(0)).unwrap();
     world.store.book(world.fence, "c2", "m", &second, true, at(60)).unwrap();
     assert_eq!(world.store.spent_by("c2").unwrap(), second);
@@ -305,23 +228,14 @@ fn upkeep_waits_longer_with_each_failure_and_forgets_when_it_works() {
     assert!(world.store.upkeep("push").unwrap().may_try(at(0)));
     let waits: Vec<i64> = (0..9)
         .map(|_| {
-            let upkeep = world
-                .store
-                .upkeep_failed(world.fence, "push", "no route", None, at(0))
-                .unwrap();
+            let upkeep = world.store.upkeep_failed(world.fence, "push", "no route", None, at(0)).unwrap();
             (upkeep.not_before.unwrap() - at(0)).num_seconds()
         })
         .collect();
     assert_eq!(waits, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
-    let asked = world
-        .store
-        .upkeep_failed(world.fence, "push", "x", Some(TimeDelta::hours(5)), at(0))
-        .unwrap();
+    let asked = world.store.upkeep_failed(world.fence, "push", "x", Some(TimeDelta::hours(5)), at(0)).unwrap();
     assert!(!asked.may_try(at(5 * 3600 - 1)) && asked.may_try(at(5 * 3600)));
     world.store.upkeep_recovered(world.fence, "push", at(1)).unwrap();
     let upkeep = world.store.upkeep("push").unwrap();
-    assert_eq!(
-        (upkeep.failures, upkeep.last_ok_at, upkeep.error),
-        (0, Some(at(1)), None)
-    );
+    assert_eq!((upkeep.failures, upkeep.last_ok_at, upkeep.error), (0, Some(at(1)), None));
 }

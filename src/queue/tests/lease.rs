@@ -7,22 +7,13 @@ fn each_holder_gets_the_next_fence_and_is_written_down() {
     let second = world.store.take_lease(&dead(), at(5)).unwrap();
     assert!(second > first);
     let holder = world.store.holder().unwrap().unwrap();
-    assert_eq!(
-        (holder.fence, holder.is_locked, holder.locked_at),
-        (second, true, Some(at(5)))
-    );
+    assert_eq!((holder.fence, holder.is_locked, holder.locked_at), (second, true, Some(at(5))));
     assert_eq!(holder.identity, Some(dead()));
     world.store.release_lease(first).unwrap();
-    assert!(
-        world.store.holder().unwrap().unwrap().is_locked,
-        "the one who lost it can't free it"
-    );
+    assert!(world.store.holder().unwrap().unwrap().is_locked, "the one who lost it can't free it");
     world.store.release_lease(second).unwrap();
     let holder = world.store.holder().unwrap().unwrap();
-    assert_eq!(
-        (holder.is_locked, holder.locked_at, holder.identity),
-        (false, None, None)
-    );
+    assert_eq!((holder.is_locked, holder.locked_at, holder.identity), (false, None, None));
 }
 
 /// Every verb of a wake, as (name, call).
@@ -30,15 +21,9 @@ type Verb = fn(&mut Store, Fence) -> Result<()>;
 
 fn verbs() -> Vec<(&'static str, Verb)> {
     vec![
-        ("begin_cycle", |s, f| {
-            s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], at(9))
-        }),
-        ("record", |s, f| {
-            s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(7, "x"))], at(9))
-        }),
-        ("change", |s, f| {
-            s.change(f, "c1", &[Change::Send(outgoing(7, "x"))], at(9))
-        }),
+        ("begin_cycle", |s, f| s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], at(9))),
+        ("record", |s, f| s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(7, "x"))], at(9))),
+        ("change", |s, f| s.change(f, "c1", &[Change::Send(outgoing(7, "x"))], at(9))),
         ("resume_cycle", |s, f| s.resume_cycle(f, "c1", true)),
         ("pause_cycle", |s, f| s.pause_cycle(f, "c1", at(9), "why")),
         ("end_cycle", |s, f| {
@@ -55,9 +40,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("fire", |s, f| s.fire(f, &[], at(9))),
         ("book", |s, f| s.book(f, "c1", "m", &Spent::default(), false, at(9))),
         ("upkeep_ok", |s, f| s.upkeep_ok(f, "push", at(9))),
-        ("upkeep_failed", |s, f| {
-            s.upkeep_failed(f, "push", "why", None, at(9)).map(drop)
-        }),
+        ("upkeep_failed", |s, f| s.upkeep_failed(f, "push", "why", None, at(9)).map(drop)),
         ("set_handled", |s, f| s.set_handled(f, "k", "v", at(9))),
         ("recover_outbox", |s, f| s.recover_outbox(f, at(9)).map(drop)),
     ]

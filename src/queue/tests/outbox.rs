@@ -10,10 +10,7 @@ fn claim(world: &mut World, seconds: i64) -> Option<Claimed> {
 }
 
 fn later(seconds: i64) -> PartOutcome {
-    PartOutcome::Later {
-        not_before: at(seconds),
-        why: "Too Many Requests".to_owned(),
-    }
+    PartOutcome::Later { not_before: at(seconds), why: "Too Many Requests".to_owned() }
 }
 
 #[test]
@@ -25,21 +22,14 @@ fn messages_of_a_chat_leave_in_order_and_their_parts_too() {
     let sent = world.deliver_all(0);
     assert!(sent.len() >= 5, "{}", sent.len());
     assert_eq!(sent[sent.len() - 2..], ["after it", "elsewhere"]);
-    assert_eq!(
-        world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL"),
-        0
-    );
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL"), 0);
     assert_eq!(world.store.undelivered().unwrap(), []);
 }
 
 #[test]
 fn a_message_is_sent_when_its_last_part_is_and_only_the_first_part_replies() {
     let mut world = World::new();
-    let message = NewOutgoing {
-        reply_to: Some(99),
-        thread_id: Some(3),
-        ..outgoing(7, &long())
-    };
+    let message = NewOutgoing { reply_to: Some(99), thread_id: Some(3), ..outgoing(7, &long()) };
     world.store.plan_message(&message, at(0)).unwrap();
     let first = claim(&mut world, 0).unwrap();
     assert_eq!((first.part, first.reply_to, first.thread_id), (0, Some(99), Some(3)));
@@ -47,17 +37,10 @@ fn a_message_is_sent_when_its_last_part_is_and_only_the_first_part_replies() {
     world.store.settle_part(&first, &PartOutcome::Sent(1), at(0)).unwrap();
     let second = claim(&mut world, 0).unwrap();
     assert_eq!((second.part, second.reply_to, second.thread_id), (1, None, Some(3)));
-    assert_eq!(
-        world.value::<Option<String>>("SELECT sent_at FROM outgoing_messages"),
-        None
-    );
+    assert_eq!(world.value::<Option<String>>("SELECT sent_at FROM outgoing_messages"), None);
     world.store.settle_part(&second, &PartOutcome::Sent(2), at(0)).unwrap();
     world.deliver_all(0);
-    assert!(
-        world
-            .value::<Option<String>>("SELECT sent_at FROM outgoing_messages")
-            .is_some()
-    );
+    assert!(world.value::<Option<String>>("SELECT sent_at FROM outgoing_messages").is_some());
 }
 
 #[test]
@@ -69,10 +52,7 @@ fn a_wait_that_was_asked_for_holds_the_chat_back_and_no_other() {
     let one = claim(&mut world, 0).unwrap();
     world.store.settle_part(&one, &later(30), at(0)).unwrap();
     assert_eq!(world.deliver_all(29), ["other chat"]);
-    assert!(
-        !world.store.has_deliverable(at(29)).unwrap(),
-        "what is held back is no work yet"
-    );
+    assert!(!world.store.has_deliverable(at(29)).unwrap(), "what is held back is no work yet");
     assert_eq!(world.store.next_delivery().unwrap(), Some(at(30)));
     assert!(world.store.has_deliverable(at(30)).unwrap());
     assert_eq!(world.deliver_all(30), ["one", "two"]);
@@ -118,11 +98,7 @@ fn what_is_in_doubt_holds_its_chat_until_it_is_settled() {
     let first = claim(&mut world, 0).unwrap();
     let doubt = PartOutcome::Unknown("connection reset".to_owned());
     world.store.settle_part(&first, &doubt, at(0)).unwrap();
-    assert_eq!(
-        claim(&mut world, 1),
-        None,
-        "the second would overtake the repeat of the first"
-    );
+    assert_eq!(claim(&mut world, 1), None, "the second would overtake the repeat of the first");
     world.store.recover_outbox(world.fence, at(2)).unwrap();
     let repeat = claim(&mut world, 2).unwrap();
     assert!(repeat.is_repeat);
@@ -130,10 +106,7 @@ fn what_is_in_doubt_holds_its_chat_until_it_is_settled() {
     world.store.settle_part(&repeat, &later(3), at(2)).unwrap();
     let repeat = claim(&mut world, 3).unwrap();
     assert!(repeat.is_repeat);
-    world
-        .store
-        .settle_part(&repeat, &PartOutcome::Unknown("again".to_owned()), at(3))
-        .unwrap();
+    world.store.settle_part(&repeat, &PartOutcome::Unknown("again".to_owned()), at(3)).unwrap();
     assert_eq!(world.deliver_all(4), ["second"]);
 }
 
@@ -144,11 +117,7 @@ fn a_sender_that_reports_late_is_heard_only_if_the_part_arrived() {
     let slow = world.store.claim_part(None, &dead(), at(0)).unwrap().unwrap();
     world.store.recover_outbox(world.fence, at(1)).unwrap();
     let repeat = claim(&mut world, 2).unwrap();
-    for outcome in [
-        later(0),
-        PartOutcome::Failed("no".into()),
-        PartOutcome::Unknown("?".into()),
-    ] {
+    for outcome in [later(0), PartOutcome::Failed("no".into()), PartOutcome::Unknown("?".into())] {
         world.store.settle_part(&slow, &outcome, at(3)).unwrap();
         assert_eq!(claim(&mut world, 3), None, "the repeat is still under way");
     }
@@ -162,33 +131,16 @@ fn a_sender_that_reports_late_is_heard_only_if_the_part_arrived() {
 fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
     let mut world = World::new();
     world.begin("c1");
-    let notice = NewOutgoing {
-        kind: "notice".to_owned(),
-        ..outgoing(7, "I wait")
-    };
-    let sends = [
-        Change::Send(outgoing(7, "reply")),
-        Change::Send(outgoing(0, "on the console")),
-    ];
+    let notice = NewOutgoing { kind: "notice".to_owned(), ..outgoing(7, "I wait") };
+    let sends = [Change::Send(outgoing(7, "reply")), Change::Send(outgoing(0, "on the console"))];
     world.store.change(world.fence, "c1", &sends, at(0)).unwrap();
     assert!(!world.store.has_deliverable(at(1)).unwrap());
     assert_eq!(world.deliver_all(1), [""; 0]);
     assert_eq!(world.store.console_unshown().unwrap(), []);
 
-    world
-        .store
-        .pause_cycle(world.fence, "c1", at(60), "no network")
-        .unwrap();
+    world.store.pause_cycle(world.fence, "c1", at(60), "no network").unwrap();
     assert_eq!(world.deliver_all(2), [""; 0]);
-    world
-        .store
-        .change(
-            world.fence,
-            "c1",
-            &[Change::Send(NewOutgoing { chat_id: 8, ..notice })],
-            at(2),
-        )
-        .unwrap();
+    world.store.change(world.fence, "c1", &[Change::Send(NewOutgoing { chat_id: 8, ..notice })], at(2)).unwrap();
     assert_eq!(world.deliver_all(3), ["I wait"]);
 
     world.end("c1", CycleState::Done, &[]);
@@ -200,20 +152,14 @@ fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
 #[test]
 fn a_key_is_told_once() {
     let mut world = World::new();
-    let told = NewOutgoing {
-        key: Some("tell/decay/7".to_owned()),
-        kind: "tell".to_owned(),
-        ..outgoing(7, "still on it?")
-    };
+    let told =
+        NewOutgoing { key: Some("tell/decay/7".to_owned()), kind: "tell".to_owned(), ..outgoing(7, "still on it?") };
     assert!(world.store.plan_message(&told, at(0)).unwrap().is_some());
     assert_eq!(world.store.plan_message(&told, at(1)).unwrap(), None);
     world.plan(7, "no key");
     world.plan(7, "no key");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 3);
-    assert_eq!(
-        world.store.told_keys().unwrap().into_iter().collect::<Vec<_>>(),
-        ["tell/decay/7"]
-    );
+    assert_eq!(world.store.told_keys().unwrap().into_iter().collect::<Vec<_>>(), ["tell/decay/7"]);
     assert_eq!(world.store.told_since("tell", at(0)).unwrap(), 1);
     assert_eq!(world.store.told_since("tell", at(1)).unwrap(), 0);
 }
@@ -264,14 +210,8 @@ fn a_refused_part_fails_for_good_and_the_next_message_leaves() {
     world.plan(7, "to one who blocked us");
     world.plan(7, "next");
     let claimed = claim(&mut world, 0).unwrap();
-    world
-        .store
-        .settle_part(&claimed, &PartOutcome::Failed("bot was blocked".into()), at(0))
-        .unwrap();
+    world.store.settle_part(&claimed, &PartOutcome::Failed("bot was blocked".into()), at(0)).unwrap();
     assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 0);
     assert_eq!(world.deliver_all(1), ["next"]);
-    assert_eq!(
-        world.store.undelivered().unwrap()[0].error.as_deref(),
-        Some("bot was blocked")
-    );
+    assert_eq!(world.store.undelivered().unwrap()[0].error.as_deref(), Some("bot was blocked"));
 }

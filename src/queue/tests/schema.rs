@@ -18,12 +18,7 @@ fn the_database_and_its_log_are_readable_by_their_owner_alone() {
 fn it_syncs_each_commit_and_bounds_its_log() {
     let world = World::new();
     let store = Store::open(&world.path()).unwrap();
-    let pragma = |name: &str| {
-        store
-            .conn
-            .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
-            .unwrap()
-    };
+    let pragma = |name: &str| store.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(pragma("synchronous"), 2, "FULL");
     assert_eq!(pragma("fullfsync"), 1);
     assert_eq!(pragma("foreign_keys"), 1);
@@ -35,12 +30,8 @@ fn it_syncs_each_commit_and_bounds_its_log() {
 fn after_a_write_that_may_be_lost_commits_are_synced_again() {
     let world = World::new();
     let mut store = Store::open(&world.path()).unwrap();
-    let synchronous = |store: &Store| -> i64 {
-        store
-            .conn
-            .pragma_query_value(None, "synchronous", |row| row.get(0))
-            .unwrap()
-    };
+    let synchronous =
+        |store: &Store| -> i64 { store.conn.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap() };
     let fence = store.take_lease(&me(), at(1)).unwrap();
     assert_eq!(synchronous(&store), 2);
     store.upkeep_ok(fence, "push", at(1)).unwrap();
@@ -86,11 +77,8 @@ fn an_empty_file_is_a_database_to_be_made_and_a_damaged_one_is_named() {
     std::fs::write(&path, "").unwrap();
     Store::open(&path).unwrap().say(0, "hello", at(0)).unwrap();
     let damaged = dir.path().join("damaged.db");
-    std::fs::write(
-        &damaged,
-        "this is a letter, not a database, and long enough to be told from one".repeat(20),
-    )
-    .unwrap();
+    std::fs::write(&damaged, "this is a letter, not a database, and long enough to be told from one".repeat(20))
+        .unwrap();
     let refused = Store::open(&damaged).map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::Damaged(_)), "{refused}");
 }

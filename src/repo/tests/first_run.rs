@@ -5,10 +5,7 @@ fn without_a_remote_the_templates_are_the_first_commit() {
     let world = World::new();
     let repo = world.local();
     assert_eq!((repo.branch(), repo.condition().unwrap()), ("main", Condition::Normal));
-    assert_eq!(
-        world.git(&["log", "--format=%an <%ae> %ct"]),
-        "Reveille <reveille@localhost> 1795251600\n"
-    );
+    assert_eq!(world.git(&["log", "--format=%an <%ae> %ct"]), "Reveille <reveille@localhost> 1795251600\n");
     assert_eq!(world.read(ACTIVE), TEMPLATES[1].1);
     assert_eq!(world.status(), "");
     assert!(!world.path("workspace/.brain.reveille-new").exists());
@@ -34,10 +31,7 @@ fn an_empty_remote_gets_the_templates() {
     let world = World::new();
     let repo = world.shared();
     assert_eq!(repo.ahead_behind().unwrap(), Some((0, 0)));
-    assert_eq!(
-        fs::read_to_string(world.path("other").join(ACTIVE)).unwrap(),
-        TEMPLATES[1].1
-    );
+    assert_eq!(fs::read_to_string(world.path("other").join(ACTIVE)).unwrap(), TEMPLATES[1].1);
     world.assert_sound();
 }
 
@@ -50,10 +44,7 @@ fn a_remote_with_commits_is_cloned_on_its_own_branch() {
     world.git_in("other", &["remote", "add", "origin", &url]);
     world.other_pushes("memory/größe of things.md", b"# x\n");
     let (repo, created) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
-    assert_eq!(
-        (created, repo.branch(), repo.condition().unwrap()),
-        (Created::Cloned, "trunk", Condition::Normal)
-    );
+    assert_eq!((created, repo.branch(), repo.condition().unwrap()), (Created::Cloned, "trunk", Condition::Normal));
     assert_eq!(repo.list_markdown(&["memory"]).unwrap(), ["memory/größe of things.md"]);
     assert_eq!(world.status(), "");
 }
@@ -62,13 +53,8 @@ fn a_remote_with_commits_is_cloned_on_its_own_branch() {
 fn a_remote_that_cannot_be_reached_leaves_nothing_behind() {
     let world = World::new();
     let url = world.path("nowhere.git");
-    let error = Repo::open_or_create(&world.brain(), url.to_str(), &TEMPLATES, now())
-        .err()
-        .unwrap();
-    assert!(
-        matches!(error, RepoError::Unreachable(RemoteError::Unreachable { .. })),
-        "{error}"
-    );
+    let error = Repo::open_or_create(&world.brain(), url.to_str(), &TEMPLATES, now()).err().unwrap();
+    assert!(matches!(error, RepoError::Unreachable(RemoteError::Unreachable { .. })), "{error}");
     assert_eq!(fs::read_dir(world.path("workspace")).unwrap().count(), 0);
 }
 
@@ -88,9 +74,7 @@ fn another_directory_in_its_place_is_not_touched() {
     let world = World::new();
     fs::create_dir_all(world.brain()).unwrap();
     fs::write(world.file("thesis.txt"), "years of work").unwrap();
-    let error = Repo::open_or_create(&world.brain(), None, &TEMPLATES, now())
-        .err()
-        .unwrap();
+    let error = Repo::open_or_create(&world.brain(), None, &TEMPLATES, now()).err().unwrap();
     assert!(matches!(error, RepoError::NotARepository { .. }), "{error}");
     assert_eq!(fs::read_dir(world.brain()).unwrap().count(), 1);
 }

@@ -36,17 +36,10 @@ fn a_publish_killed_anywhere_is_finished_or_never_happened() {
             assert_eq!((world.read(ACTIVE), repo.wake_commit("w-0001").unwrap()), (base, None));
             repo.publish(&wake(&changes)).unwrap();
         } else {
-            assert_eq!(
-                finished,
-                repo.wake_commit("w-0001").unwrap().map(Finished::Completed),
-                "{stop:?}"
-            );
+            assert_eq!(finished, repo.wake_commit("w-0001").unwrap().map(Finished::Completed), "{stop:?}");
         }
         assert_eq!(world.status(), "A  staged.txt\n", "{stop:?}");
-        assert_eq!(
-            (world.read(ACTIVE).as_str(), world.read("memory/new.md").as_str()),
-            ("ours\n", "new\n")
-        );
+        assert_eq!((world.read(ACTIVE).as_str(), world.read("memory/new.md").as_str()), ("ours\n", "new\n"));
         assert_eq!(repo.log(10).unwrap().len(), 2, "{stop:?}");
         world.git(&["reset", "--quiet", "staged.txt"]);
         world.assert_sound();
@@ -64,11 +57,7 @@ fn a_persons_commit_killed_anywhere_is_theirs() {
         let repo = reopened(&world);
         repo.commit_person_edits(now(), &never_secret).unwrap();
         assert_eq!(world.git(&["log", "--format=%an"]), "Ann\nReveille\n", "{stop:?}");
-        assert_eq!(
-            (world.read(ACTIVE).as_str(), world.status().as_str()),
-            ("theirs\n", ""),
-            "{stop:?}"
-        );
+        assert_eq!((world.read(ACTIVE).as_str(), world.status().as_str()), ("theirs\n", ""), "{stop:?}");
         world.assert_sound();
     }
 }
@@ -80,17 +69,12 @@ fn an_integration_killed_anywhere_is_finished_by_the_next() {
         let repo = world.shared();
         world.other_pushes("memory/theirs.md", b"theirs\n");
         let base = world.read(ACTIVE);
-        repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
-            .unwrap();
+        repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
         repo.fetch(TIMEOUT).unwrap();
         repo.try_integrate(now(), &both, stop).unwrap();
         let repo = reopened(&world);
         repo.integrate(now(), &both).unwrap();
-        assert_eq!(
-            (world.read("memory/theirs.md").as_str(), world.status().as_str()),
-            ("theirs\n", ""),
-            "{stop:?}"
-        );
+        assert_eq!((world.read("memory/theirs.md").as_str(), world.status().as_str()), ("theirs\n", ""), "{stop:?}");
         repo.push(TIMEOUT).unwrap();
         world.assert_sound();
     }
@@ -104,8 +88,7 @@ fn an_edit_after_the_kill_is_kept_and_stays_theirs() {
     world.write(ACTIVE, base);
     repo.commit_person_edits(now(), &never_secret).unwrap();
     let ours = base.replace("one", "ours");
-    repo.try_publish(&wake(&[change(ACTIVE, Some(base), Some(&ours))]), Stop::AfterBranch)
-        .unwrap();
+    repo.try_publish(&wake(&[change(ACTIVE, Some(base), Some(&ours))]), Stop::AfterBranch).unwrap();
     world.write(ACTIVE, &base.replace("five", "theirs"));
     let repo = reopened(&world);
     let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
@@ -117,41 +100,20 @@ fn an_edit_after_the_kill_is_kept_and_stays_theirs() {
 
 #[test]
 fn after_a_kill_the_files_wait_until_head_is_back() {
-    for away in [
-        &["checkout", "--quiet", "--detach"][..],
-        &["checkout", "--quiet", "-b", "experiment", "HEAD^"],
-    ] {
+    for away in [&["checkout", "--quiet", "--detach"][..], &["checkout", "--quiet", "-b", "experiment", "HEAD^"]] {
         let world = World::new();
         let repo = world.local();
         let base = world.read(ACTIVE);
-        let changes = [
-            change("memory/new.md", None, Some("new\n")),
-            change(ACTIVE, Some(&base), Some("ours\n")),
-        ];
+        let changes = [change("memory/new.md", None, Some("new\n")), change(ACTIVE, Some(&base), Some("ours\n"))];
         repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
         fs::remove_file(world.file(".git/index.lock")).unwrap();
         world.git(away);
         let repo = reopened(&world);
-        assert!(matches!(
-            repo.finish_interrupted().unwrap(),
-            Some(Finished::Completed(_))
-        ));
-        assert_eq!(
-            (world.file("memory/new.md").exists(), world.read(ACTIVE)),
-            (false, base),
-            "{away:?}"
-        );
+        assert!(matches!(repo.finish_interrupted().unwrap(), Some(Finished::Completed(_))));
+        assert_eq!((world.file("memory/new.md").exists(), world.read(ACTIVE)), (false, base), "{away:?}");
         world.git(&["checkout", "--quiet", "main"]);
-        assert_eq!(
-            repo.commit_person_edits(now(), &never_secret).unwrap(),
-            PersonEdits::default(),
-            "{away:?}"
-        );
-        assert_eq!(
-            (world.read("memory/new.md").as_str(), world.status().as_str()),
-            ("new\n", ""),
-            "{away:?}"
-        );
+        assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap(), PersonEdits::default(), "{away:?}");
+        assert_eq!((world.read("memory/new.md").as_str(), world.status().as_str()), ("new\n", ""), "{away:?}");
         world.assert_sound();
     }
 }
@@ -161,19 +123,13 @@ fn a_commit_of_the_persons_after_the_kill_has_the_last_word() {
     let world = World::new();
     let repo = world.local();
     let base = world.read(ACTIVE);
-    let changes = [
-        change("memory/new.md", None, Some("new\n")),
-        change(ACTIVE, Some(&base), Some("ours\n")),
-    ];
+    let changes = [change("memory/new.md", None, Some("new\n")), change(ACTIVE, Some(&base), Some("ours\n"))];
     repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
     fs::remove_file(world.file(".git/index.lock")).unwrap();
     world.git(&["commit", "--quiet", "-m", "as it was", "--", ACTIVE]);
     let repo = reopened(&world);
     repo.finish_interrupted().unwrap();
-    assert_eq!(
-        (world.read(ACTIVE), world.read("memory/new.md")),
-        (base, "new\n".to_owned())
-    );
+    assert_eq!((world.read(ACTIVE), world.read("memory/new.md")), (base, "new\n".to_owned()));
     assert_eq!(world.status(), "");
     world.assert_sound();
 }
@@ -183,11 +139,7 @@ fn a_dead_wakes_index_lock_is_removed_at_once_and_a_living_programs_is_not() {
     let world = World::new();
     let repo = world.local();
     std::mem::forget(IndexLock::take(repo.git.path(), &repo.private).unwrap());
-    assert!(
-        world
-            .try_git("workspace/brain", &["commit", "--allow-empty", "-m", "x"])
-            .is_err()
-    );
+    assert!(world.try_git("workspace/brain", &["commit", "--allow-empty", "-m", "x"]).is_err());
     assert_eq!(repo.finish_interrupted().unwrap(), None);
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
 
@@ -203,8 +155,7 @@ fn a_kill_while_the_private_index_is_written_blocks_nothing() {
     let repo = world.local();
     fs::write(repo.private.join("index.lock"), "half an ind").unwrap();
     fs::write(repo.private.join("index"), "half").unwrap();
-    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))]))
-        .unwrap();
+    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))])).unwrap();
     world.assert_sound();
 }
 
@@ -220,17 +171,12 @@ fn locks_that_nobody_holds_are_found_and_removed_in_time() {
         lock.canonicalize().unwrap()
     };
     let locks = [age("index.lock"), age("HEAD.lock"), age("refs/heads/main.lock")];
-    let mut found: Vec<_> = repo
-        .stale_locks()
-        .iter()
-        .map(|lock| lock.canonicalize().unwrap())
-        .collect();
+    let mut found: Vec<_> = repo.stale_locks().iter().map(|lock| lock.canonicalize().unwrap()).collect();
     found.sort();
     let mut expected = locks.to_vec();
     expected.sort();
     assert_eq!(found, expected);
-    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))]))
-        .unwrap();
+    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))])).unwrap();
     assert!(locks.iter().all(|lock| !lock.exists()));
     world.assert_sound();
 }
@@ -240,7 +186,6 @@ fn a_young_lock_is_waited_for_and_then_taken_for_dead() {
     let world = World::new();
     let repo = world.local();
     fs::write(world.file(".git/refs/heads/main.lock"), "").unwrap();
-    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))]))
-        .unwrap();
+    repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))])).unwrap();
     world.assert_sound();
 }

@@ -15,10 +15,7 @@ use crate::process::{self, Spec};
 
 pub(super) const TEMPLATES: [(&str, &str); 3] = [
     ("claude.md", "# Standing orders\n"),
-    (
-        "memory/project-memory/active.md",
-        "# Active\n\n## Water the plants\n- touched: 2026-11-20\n",
-    ),
+    ("memory/project-memory/active.md", "# Active\n\n## Water the plants\n- touched: 2026-11-20\n"),
     ("skills/an example/SKILL.md", "---\nname: example\n---\n"),
 ];
 pub(super) const ACTIVE: &str = "memory/project-memory/active.md";
@@ -102,15 +99,11 @@ impl World {
     }
 
     pub(super) fn git_in(&self, dir: &str, args: &[&str]) -> String {
-        self.try_git(dir, args)
-            .unwrap_or_else(|error| panic!("git {args:?}: {error}"))
+        self.try_git(dir, args).unwrap_or_else(|error| panic!("git {args:?}: {error}"))
     }
 
     pub(super) fn try_git(&self, dir: &str, args: &[&str]) -> Result<String, String> {
-        let mut spec = Spec::new("git")
-            .args(args.iter().copied())
-            .dir(self.path(dir))
-            .without(&["GIT_"]);
+        let mut spec = Spec::new("git").args(args.iter().copied()).dir(self.path(dir)).without(&["GIT_"]);
         let home = self.path("home");
         for (name, value) in [
             ("GIT_AUTHOR_NAME", "Ann"),
@@ -126,11 +119,7 @@ impl World {
         }
         let output = process::run(&spec).unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() {
-            Ok(text(&output.stdout))
-        } else {
-            Err(text(&output.stderr))
-        }
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
     /// The paths that a commit changed, against its first parent.
@@ -177,11 +166,7 @@ pub(super) fn never_secret(_: &str) -> bool {
 }
 
 pub(super) fn change(path: &str, base: Option<&str>, content: Option<&str>) -> Change {
-    Change {
-        path: path.to_owned(),
-        base: base.map(str::to_owned),
-        content: content.map(str::to_owned),
-    }
+    Change { path: path.to_owned(), base: base.map(str::to_owned), content: content.map(str::to_owned) }
 }
 
 pub(super) fn wake<'a>(changes: &'a [Change]) -> Publish<'a> {

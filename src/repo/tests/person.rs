@@ -1,21 +1,14 @@
 use super::*;
 
 fn why(edits: &PersonEdits, path: &str) -> &'static str {
-    edits
-        .left_alone
-        .iter()
-        .find(|left| left.path == path)
-        .map_or("not left alone", |left| left.why)
+    edits.left_alone.iter().find(|left| left.path == path).map_or("not left alone", |left| left.why)
 }
 
 #[test]
 fn nothing_changed_makes_no_commit() {
     let world = World::new();
     let repo = world.local();
-    assert_eq!(
-        repo.commit_person_edits(now(), &never_secret).unwrap(),
-        PersonEdits::default()
-    );
+    assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap(), PersonEdits::default());
 }
 
 #[test]
@@ -36,10 +29,7 @@ fn markdown_is_committed_as_theirs_and_the_rest_is_named_and_left() {
     let edits = repo.commit_person_edits(now(), &|text| text.contains("sk-")).unwrap();
     assert_eq!(edits.files, ["claude.md", "memory/größe and space.md", ACTIVE]);
     assert_eq!(world.changed_in("HEAD"), edits.files);
-    assert_eq!(
-        world.git(&["log", "-1", "--format=%an <%ae>, %cn"]),
-        "Ann <ann@example.org>, Ann\n"
-    );
+    assert_eq!(world.git(&["log", "-1", "--format=%an <%ae>, %cn"]), "Ann <ann@example.org>, Ann\n");
     assert_eq!(edits.commit, repo.head().unwrap());
     assert_eq!(why(&edits, "photo.png"), "isn't Markdown");
     assert_eq!(why(&edits, "memory/key.md"), "seems to hold a secret");
@@ -47,11 +37,7 @@ fn markdown_is_committed_as_theirs_and_the_rest_is_named_and_left() {
     assert_eq!(why(&edits, "memory/binary.md"), "isn't text");
     assert_eq!(why(&edits, "memory/link.md"), "is a link");
     assert_eq!(edits.left_alone.len(), 6, "{edits:?}");
-    assert!(
-        world.status().lines().all(|line| line.starts_with("??")),
-        "{}",
-        world.status()
-    );
+    assert!(world.status().lines().all(|line| line.starts_with("??")), "{}", world.status());
     assert!(world.git(&["log", "-p", "--all"]).find("sk-secret").is_none());
     world.assert_sound();
 }
@@ -63,10 +49,7 @@ fn without_an_identity_a_stated_one_is_used() {
     world.git(&["config", "user.name", ""]);
     world.write(ACTIVE, "changed\n");
     repo.commit_person_edits(now(), &never_secret).unwrap();
-    assert_eq!(
-        world.git(&["log", "-1", "--format=%an <%ae>"]),
-        "Owner <owner@localhost>\n"
-    );
+    assert_eq!(world.git(&["log", "-1", "--format=%an <%ae>"]), "Owner <owner@localhost>\n");
 }
 
 #[test]
@@ -91,10 +74,7 @@ fn what_was_staged_and_undone_in_the_file_is_no_edit() {
     world.write(ACTIVE, "staged\n");
     world.git(&["add", ACTIVE]);
     world.write(ACTIVE, &before);
-    assert_eq!(
-        repo.commit_person_edits(now(), &never_secret).unwrap(),
-        PersonEdits::default()
-    );
+    assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap(), PersonEdits::default());
     assert_eq!(world.status(), format!("MM {ACTIVE}\n"));
 }
 
@@ -120,13 +100,8 @@ fn elsewhere_than_on_our_branch_nothing_is_committed() {
         world.write(ACTIVE, "edited\n");
         let error = repo.commit_person_edits(now(), &never_secret).unwrap_err();
         assert!(matches!(error, RepoError::NotOnBranch { .. }), "{error}");
-        let error = repo
-            .publish(&wake(&[change("claude.md", None, Some("x"))]))
-            .unwrap_err();
-        assert!(
-            matches!(&error, RepoError::NotOnBranch { condition, .. } if *condition == expected),
-            "{error}"
-        );
+        let error = repo.publish(&wake(&[change("claude.md", None, Some("x"))])).unwrap_err();
+        assert!(matches!(&error, RepoError::NotOnBranch { condition, .. } if *condition == expected), "{error}");
         assert_eq!(world.read(ACTIVE), "edited\n");
         world.git(&["checkout", "--quiet", ACTIVE]);
     };

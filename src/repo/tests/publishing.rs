@@ -6,34 +6,17 @@ fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
     let repo = world.local();
     let before = repo.head().unwrap().unwrap();
     let base = world.read(ACTIVE);
-    let message = trailers(
-        "Watered the plants",
-        &[("Wake-Id", "w-0001"), ("Trigger", "message\nEvil: yes")],
-    );
+    let message = trailers("Watered the plants", &[("Wake-Id", "w-0001"), ("Trigger", "message\nEvil: yes")]);
     let changes = [
         change(ACTIVE, Some(&base), Some("# Active\n")),
         change("memory/deep/new größe.md", None, Some("new\n")),
         change("claude.md", Some(TEMPLATES[0].1), None),
     ];
-    let published = repo
-        .publish(&Publish {
-            message: &message,
-            ..wake(&changes)
-        })
-        .unwrap();
+    let published = repo.publish(&Publish { message: &message, ..wake(&changes) }).unwrap();
     assert_eq!(Some(published.commit), repo.head().unwrap());
-    assert_eq!(
-        (published.persons, published.merged.len(), published.left_alone.len()),
-        (None, 0, 0)
-    );
-    assert_eq!(
-        world.changed_in("HEAD"),
-        ["claude.md", "memory/deep/new größe.md", ACTIVE]
-    );
-    assert_eq!(
-        (world.read(ACTIVE).as_str(), world.status().as_str()),
-        ("# Active\n", "")
-    );
+    assert_eq!((published.persons, published.merged.len(), published.left_alone.len()), (None, 0, 0));
+    assert_eq!(world.changed_in("HEAD"), ["claude.md", "memory/deep/new größe.md", ACTIVE]);
+    assert_eq!((world.read(ACTIVE).as_str(), world.status().as_str()), ("# Active\n", ""));
     assert!(!world.file("claude.md").exists());
     assert_eq!(
         world.git(&["log", "-1", "--format=%(trailers:only)"]).trim(),
@@ -48,14 +31,8 @@ fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
     assert_eq!(repo.wake_commit("w-0001").unwrap(), Some(published.commit));
     assert_eq!(repo.wake_commit("w-0002").unwrap(), None);
     let shown = repo.show("w-00").unwrap().unwrap();
-    assert!(
-        shown.message.contains("Wake-Id: w-0001") && shown.diff.contains("-## Water the plants"),
-        "{shown:?}"
-    );
-    assert_eq!(
-        repo.show(published.commit.to_string().get(..7).unwrap()).unwrap(),
-        Some(shown)
-    );
+    assert!(shown.message.contains("Wake-Id: w-0001") && shown.diff.contains("-## Water the plants"), "{shown:?}");
+    assert_eq!(repo.show(published.commit.to_string().get(..7).unwrap()).unwrap(), Some(shown));
     assert_eq!(repo.log(10).unwrap().len(), 2);
     world.assert_sound();
 }
@@ -67,8 +44,7 @@ fn a_stale_index_does_not_revert_the_wake() {
     world.write("other.txt", "the person's, staged before\n");
     world.git(&["add", "other.txt"]);
     let base = world.read(ACTIVE);
-    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
-        .unwrap();
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
     assert_eq!(world.status(), "A  other.txt\n");
     world.git(&["commit", "--quiet", "-m", "mine"]);
     assert_eq!(world.changed_in("HEAD"), ["other.txt"]);
@@ -84,8 +60,7 @@ fn what_the_person_staged_and_did_not_keep_in_the_file_stays_staged() {
     world.write(ACTIVE, "staged\n");
     world.git(&["add", ACTIVE]);
     world.write(ACTIVE, &base);
-    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
-        .unwrap();
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
     assert_eq!(world.git(&["show", &format!(":{ACTIVE}")]), "staged\n");
     assert_eq!(world.git(&["show", &format!("HEAD:{ACTIVE}")]), "ours\n");
 }
@@ -94,8 +69,7 @@ fn what_the_person_staged_and_did_not_keep_in_the_file_stays_staged() {
 fn the_index_knows_the_files_as_they_are() {
     let world = World::new();
     let repo = world.local();
-    repo.publish(&wake(&[change("memory/a.md", None, Some("a\n"))]))
-        .unwrap();
+    repo.publish(&wake(&[change("memory/a.md", None, Some("a\n"))])).unwrap();
     // Without a refresh: git compares sizes and times alone.
     assert_eq!(world.git(&["diff-files", "--name-only"]), "");
 }
@@ -107,15 +81,10 @@ fn an_edit_during_the_cycle_is_committed_as_theirs_and_ours_on_top() {
     let base = world.read(ACTIVE);
     world.write(ACTIVE, "theirs\n");
     world.write("memory/untouched.md", "also theirs\n");
-    let published = repo
-        .publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
-        .unwrap();
+    let published = repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
     assert_eq!(published.merged, [ACTIVE]);
     assert_eq!(world.git(&["log", "-2", "--format=%an"]), "Reveille\nAnn\n");
-    assert_eq!(
-        published.persons.map(|id| id.to_string()).as_deref(),
-        Some(world.git(&["rev-parse", "HEAD^"]).trim())
-    );
+    assert_eq!(published.persons.map(|id| id.to_string()).as_deref(), Some(world.git(&["rev-parse", "HEAD^"]).trim()));
     assert_eq!(world.git(&["show", &format!("HEAD^:{ACTIVE}")]), "theirs\n");
     assert_eq!(world.read(ACTIVE), "theirs\n<ours>\nours\n");
     assert_eq!(world.status(), "?? memory/untouched.md\n");
@@ -129,8 +98,7 @@ fn an_edit_that_was_staged_during_the_cycle_does_not_revert_us() {
     let base = world.read(ACTIVE);
     world.write(ACTIVE, "theirs\n");
     world.git(&["add", ACTIVE]);
-    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
-        .unwrap();
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
     assert_eq!(world.status(), "");
     world.assert_sound();
 }
@@ -142,13 +110,8 @@ fn a_commit_of_the_persons_during_the_cycle_is_merged() {
     let base = world.read(ACTIVE);
     world.write(ACTIVE, "theirs\n");
     world.git(&["commit", "--quiet", "-am", "by hand"]);
-    let published = repo
-        .publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
-        .unwrap();
-    assert_eq!(
-        (published.persons, published.merged.as_slice()),
-        (None, &[ACTIVE.to_owned()][..])
-    );
+    let published = repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
+    assert_eq!((published.persons, published.merged.as_slice()), (None, &[ACTIVE.to_owned()][..]));
     assert_eq!(world.read(ACTIVE), "theirs\n<ours>\nours\n");
     assert_eq!(world.status(), "");
 }
@@ -167,21 +130,10 @@ fn a_commit_in_the_very_moment_is_noticed_and_merged() {
         both(path, base, theirs, ours)
     };
     let changes = [change(ACTIVE, Some(&base), Some("ours\n"))];
-    let published = repo
-        .publish(&Publish {
-            merge: &meanwhile,
-            ..wake(&changes)
-        })
-        .unwrap();
+    let published = repo.publish(&Publish { merge: &meanwhile, ..wake(&changes) }).unwrap();
     assert_eq!(published.persons, None);
-    assert_eq!(
-        world.git(&["log", "-2", "--format=%s"]),
-        "Answered Ann\nby hand, just now\n"
-    );
-    assert_eq!(
-        (world.read(ACTIVE).as_str(), world.status().as_str()),
-        ("theirs\n<ours>\nours\n", "")
-    );
+    assert_eq!(world.git(&["log", "-2", "--format=%s"]), "Answered Ann\nby hand, just now\n");
+    assert_eq!((world.read(ACTIVE).as_str(), world.status().as_str()), ("theirs\n<ours>\nours\n", ""));
     world.assert_sound();
 }
 
@@ -200,15 +152,8 @@ fn a_file_saved_in_the_very_moment_keeps_both() {
         both(path, base, theirs, ours)
     };
     let ours = orders.replace("one", "ours");
-    let changes = [
-        change("claude.md", Some(orders), Some(&ours)),
-        change(ACTIVE, Some(&base), Some("ours\n")),
-    ];
-    repo.publish(&Publish {
-        merge: &meanwhile,
-        ..wake(&changes)
-    })
-    .unwrap();
+    let changes = [change("claude.md", Some(orders), Some(&ours)), change(ACTIVE, Some(&base), Some("ours\n"))];
+    repo.publish(&Publish { merge: &meanwhile, ..wake(&changes) }).unwrap();
     assert_eq!(world.git(&["show", "HEAD:claude.md"]), ours);
     assert_eq!(world.read("claude.md"), "ours\ntwo\nthree\nfour\ntheirs\n");
     assert_eq!(world.status(), " M claude.md\n");
@@ -222,15 +167,9 @@ fn deletions_on_either_side_lose_nothing() {
     let base = world.read(ACTIVE);
     fs::remove_file(world.file(ACTIVE)).unwrap();
     world.write("claude.md", "edited\n");
-    let changes = [
-        change(ACTIVE, Some(&base), Some("ours\n")),
-        change("claude.md", Some(TEMPLATES[0].1), None),
-    ];
+    let changes = [change(ACTIVE, Some(&base), Some("ours\n")), change("claude.md", Some(TEMPLATES[0].1), None)];
     repo.publish(&wake(&changes)).unwrap();
-    assert_eq!(
-        (world.read(ACTIVE).as_str(), world.read("claude.md").as_str()),
-        ("ours\n", "edited\n")
-    );
+    assert_eq!((world.read(ACTIVE).as_str(), world.read("claude.md").as_str()), ("ours\n", "edited\n"));
     assert_eq!(world.status(), "");
 }
 
@@ -243,20 +182,12 @@ fn a_secret_of_the_persons_stays_in_their_file_and_out_of_the_commit() {
     world.write(ACTIVE, &with_secret);
     let ours = format!("{with_secret}ours\n");
     let without_secret = |_: &str, base: &str, theirs: &str, ours: &str| {
-        let added: String = ours
-            .lines()
-            .filter(|line| !base.contains(line))
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let added: String = ours.lines().filter(|line| !base.contains(line)).map(|line| format!("{line}\n")).collect();
         format!("{theirs}{added}")
     };
     let changes = [change(ACTIVE, Some(&with_secret), Some(&ours))];
     let is_secret = |text: &str| text.contains("sk-");
-    let publish = Publish {
-        merge: &without_secret,
-        is_secret: &is_secret,
-        ..wake(&changes)
-    };
+    let publish = Publish { merge: &without_secret, is_secret: &is_secret, ..wake(&changes) };
     let published = repo.publish(&publish).unwrap();
     assert_eq!(world.git(&["show", &format!("HEAD:{ACTIVE}")]), format!("{base}ours\n"));
     assert_eq!(world.read(ACTIVE), ours);
@@ -265,21 +196,10 @@ fn a_secret_of_the_persons_stays_in_their_file_and_out_of_the_commit() {
     // A merge that lets it through is caught: the file is written, not committed.
     let now_on_disk = world.read(ACTIVE);
     let more = format!("{now_on_disk}more\n");
-    let changes = [
-        change(ACTIVE, Some(&now_on_disk), Some(&more)),
-        change("memory/x.md", None, Some("x\n")),
-    ];
-    let published = repo
-        .publish(&Publish {
-            is_secret: &is_secret,
-            ..wake(&changes)
-        })
-        .unwrap();
+    let changes = [change(ACTIVE, Some(&now_on_disk), Some(&more)), change("memory/x.md", None, Some("x\n"))];
+    let published = repo.publish(&Publish { is_secret: &is_secret, ..wake(&changes) }).unwrap();
     assert_eq!(published.left_alone.len(), 1);
-    assert_eq!(
-        (world.read(ACTIVE), world.changed_in("HEAD")),
-        (more, vec!["memory/x.md".to_owned()])
-    );
+    assert_eq!((world.read(ACTIVE), world.changed_in("HEAD")), (more, vec!["memory/x.md".to_owned()]));
     assert!(!world.git(&["log", "-p", "--all"]).contains("sk-secret"));
     world.assert_sound();
 }
@@ -307,10 +227,7 @@ fn no_path_leads_out_of_the_work_tree() {
         assert!(matches!(error, RepoError::UnsafePath { .. }), "{path}: {error}");
     }
     assert!(repo.read_work_tree("memory/out/secret.md").is_err());
-    assert_eq!(
-        repo.list_markdown(&["memory", "claude.md", "missing"]).unwrap(),
-        ["claude.md", ACTIVE]
-    );
+    assert_eq!(repo.list_markdown(&["memory", "claude.md", "missing"]).unwrap(), ["claude.md", ACTIVE]);
     assert_eq!(fs::read_to_string(world.path("outside/secret.md")).unwrap(), "outside");
     assert_eq!(repo.head().unwrap(), head);
 }
@@ -322,12 +239,8 @@ fn a_file_keeps_its_permissions() {
     let repo = world.local();
     fs::set_permissions(world.file(ACTIVE), fs::Permissions::from_mode(0o600)).unwrap();
     let base = world.read(ACTIVE);
-    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))]))
-        .unwrap();
-    assert_eq!(
-        fs::metadata(world.file(ACTIVE)).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
+    assert_eq!(fs::metadata(world.file(ACTIVE)).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -335,12 +248,8 @@ fn a_repository_without_a_commit_gets_its_first() {
     let world = World::new();
     world.git_in("workspace", &["init", "--quiet", "--initial-branch=main", "brain"]);
     let (repo, created) = Repo::open_or_create(&world.brain(), None, &[], now()).unwrap();
-    assert_eq!(
-        (created, repo.condition().unwrap()),
-        (Created::Existing, Condition::Unborn)
-    );
-    repo.publish(&wake(&[change("memory/a.md", None, Some("a\n"))]))
-        .unwrap();
+    assert_eq!((created, repo.condition().unwrap()), (Created::Existing, Condition::Unborn));
+    repo.publish(&wake(&[change("memory/a.md", None, Some("a\n"))])).unwrap();
     assert_eq!((world.status().as_str(), repo.log(9).unwrap().len()), ("", 1));
     world.assert_sound();
 }

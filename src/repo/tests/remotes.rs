@@ -9,9 +9,7 @@ fn pull(repo: &Repo) -> Integrated {
 
 fn publish_active(world: &World, repo: &Repo, content: &str) -> Oid {
     let base = world.read(ACTIVE);
-    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some(content))]))
-        .unwrap()
-        .commit
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some(content))])).unwrap().commit
 }
 
 fn hook(world: &World, name: &str, script: &str) {
@@ -40,10 +38,7 @@ fn ahead_then_pushed_then_up_to_date() {
     assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
     assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::UpToDate);
     assert_eq!(pull(&repo), Integrated::UpToDate);
-    assert_eq!(
-        world.git_in("remote.git", &["rev-parse", "main"]).trim(),
-        commit.to_string()
-    );
+    assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), commit.to_string());
     assert_eq!(world.status(), "");
 }
 
@@ -86,21 +81,10 @@ fn a_remote_that_moved_is_merged_and_pushed() {
     world.other_pushes("memory/theirs.md", b"theirs\n");
     publish_active(&world, &repo, "ours\n");
     assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
-    let Integrated::Merged { commit, conflicts } = pull(&repo) else {
-        panic!("not merged")
-    };
+    let Integrated::Merged { commit, conflicts } = pull(&repo) else { panic!("not merged") };
     assert_eq!(conflicts, Vec::<String>::new());
-    assert_eq!(
-        (world.read(ACTIVE).as_str(), world.read("memory/theirs.md").as_str()),
-        ("ours\n", "theirs\n")
-    );
-    assert_eq!(
-        world
-            .git(&["rev-list", "--parents", "-1", "HEAD"])
-            .split_whitespace()
-            .count(),
-        3
-    );
+    assert_eq!((world.read(ACTIVE).as_str(), world.read("memory/theirs.md").as_str()), ("ours\n", "theirs\n"));
+    assert_eq!(world.git(&["rev-list", "--parents", "-1", "HEAD"]).split_whitespace().count(), 3);
     assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
     assert_eq!(world.status(), "");
     world.assert_sound();
@@ -124,9 +108,7 @@ fn a_conflict_in_a_text_goes_to_the_merge_and_in_anything_else_the_person_wins()
     fs::remove_file(world.path("other/claude.md")).unwrap();
     world.other_pushes(ACTIVE, b"theirs\n");
 
-    let Integrated::Merged { conflicts, .. } = pull(&repo) else {
-        panic!("not merged")
-    };
+    let Integrated::Merged { conflicts, .. } = pull(&repo) else { panic!("not merged") };
     assert_eq!(conflicts, ["claude.md", ACTIVE, "photo.bin"]);
     assert_eq!(world.read(ACTIVE), "theirs\n<ours>\nours\n");
     assert_eq!(fs::read(world.file("photo.bin")).unwrap(), b"\0theirs");
@@ -147,14 +129,8 @@ fn an_uncommitted_file_in_the_way_stops_it_before_anything_changes() {
     let head = repo.head().unwrap();
     repo.fetch(TIMEOUT).unwrap();
     let error = repo.integrate(now(), &both).unwrap_err();
-    assert!(
-        matches!(&error, RepoError::Blocked { path } if path == "draft.txt"),
-        "{error}"
-    );
-    assert_eq!(
-        (repo.head().unwrap(), world.read("draft.txt").as_str()),
-        (head, "never committed\n")
-    );
+    assert!(matches!(&error, RepoError::Blocked { path } if path == "draft.txt"), "{error}");
+    assert_eq!((repo.head().unwrap(), world.read("draft.txt").as_str()), (head, "never committed\n"));
     fs::remove_file(world.file("draft.txt")).unwrap();
     assert!(matches!(pull(&repo), Integrated::FastForward { .. }));
 }
@@ -170,24 +146,11 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     let newest = publish_active(&world, &repo, "newer\n");
 
     let rescue_ref = format!("refs/reveille/rescue/{lost}");
-    assert_eq!(
-        pull(&repo),
-        Integrated::RewoundRemote {
-            rescue_ref: rescue_ref.clone()
-        }
-    );
-    assert_eq!(
-        repo.push(TIMEOUT),
-        Err(RemoteError::Rewound {
-            rescue_ref: rescue_ref.clone()
-        })
-    );
+    assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
+    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
     assert_eq!(world.git(&["rev-parse", &rescue_ref]).trim(), lost.to_string());
     assert_eq!(repo.head().unwrap(), Some(newest));
-    assert_eq!(
-        world.git_in("remote.git", &["rev-parse", "main"]).trim(),
-        first.to_string()
-    );
+    assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), first.to_string());
 
     // The person follows the remote: the matter is settled.
     world.git(&["reset", "--quiet", "--hard", "origin/main"]);
@@ -234,10 +197,7 @@ fn a_hook_that_says_no_is_passed_on() {
     let commit = publish_active(&world, &repo, "ours\n");
     hook(&world, "pre-receive", "echo 'no commits on Sundays' >&2; exit 1");
     let error = repo.push(TIMEOUT).unwrap_err();
-    assert!(
-        matches!(&error, RemoteError::Refused { why } if why.contains("no commits on Sundays")),
-        "{error}"
-    );
+    assert!(matches!(&error, RemoteError::Refused { why } if why.contains("no commits on Sundays")), "{error}");
     fs::remove_file(world.path("remote.git/hooks/pre-receive")).unwrap();
     assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
 }
@@ -270,13 +230,7 @@ fn the_repositorys_own_programs_are_not_run() {
     let repo = world.shared();
     let ran = world.path("ran");
     let script = format!("touch '{}'", ran.display());
-    for name in [
-        "pre-push",
-        "post-merge",
-        "reference-transaction",
-        "post-commit",
-        "post-checkout",
-    ] {
+    for name in ["pre-push", "post-merge", "reference-transaction", "post-commit", "post-checkout"] {
         let file = world.file(".git/hooks").join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -302,10 +256,7 @@ fn over_ssh_the_persons_own_command_is_used() {
     // Notes what it was called with, then does what the server would.
     fs::write(
         &ssh,
-        format!(
-            "#!/bin/sh\necho \"$@\" >> '{}'\nfor last; do :; done\nexec sh -c \"$last\"\n",
-            asked.display()
-        ),
+        format!("#!/bin/sh\necho \"$@\" >> '{}'\nfor last; do :; done\nexec sh -c \"$last\"\n", asked.display()),
     )
     .unwrap();
     fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
@@ -321,17 +272,10 @@ fn over_ssh_the_persons_own_command_is_used() {
     assert!(matches!(pull(&repo), Integrated::Merged { .. }));
     repo.push(TIMEOUT).unwrap();
     let asked = fs::read_to_string(asked).unwrap();
-    assert!(
-        asked.contains("git-upload-pack") && asked.contains("git-receive-pack"),
-        "{asked}"
-    );
+    assert!(asked.contains("git-upload-pack") && asked.contains("git-receive-pack"), "{asked}");
     assert!(asked.lines().all(|line| line.contains("ann@example.org")), "{asked}");
 
-    fs::write(
-        &ssh,
-        "#!/bin/sh\necho 'ann@example.org: Permission denied (publickey).' >&2\nexit 255\n",
-    )
-    .unwrap();
+    fs::write(&ssh, "#!/bin/sh\necho 'ann@example.org: Permission denied (publickey).' >&2\nexit 255\n").unwrap();
     assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Auth { .. })));
 }
 
@@ -364,11 +308,7 @@ fn over_http_each_failure_is_told_apart() {
     world.git(&["config", "credential.helper", ""]);
     let fetched = |answer| {
         world.git(&["remote", "set-url", "origin", &web_server(answer)]);
-        repo.fetch(if answer.is_empty() {
-            Duration::from_millis(500)
-        } else {
-            TIMEOUT
-        })
+        repo.fetch(if answer.is_empty() { Duration::from_millis(500) } else { TIMEOUT })
     };
     let denied = fetched("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"");
     assert!(matches!(denied, Err(RemoteError::Auth { .. })), "{denied:?}");
@@ -387,10 +327,7 @@ fn credentials_are_redacted_wherever_they_stand() {
             "fatal: unable to access 'https://ann:hunter2@example.org/x.git/': no",
             "fatal: unable to access 'https://***@example.org/x.git/': no",
         ),
-        (
-            "https://token@a/b and http://u:p@q@b",
-            "https://***@a/b and http://***@b",
-        ),
+        ("https://token@a/b and http://u:p@q@b", "https://***@a/b and http://***@b"),
         ("ssh://git@example.org:22/x", "ssh://***@example.org:22/x"),
         ("https://example.org/a@b", "https://example.org/a@b"),
         ("git@example.org:x.git", "git@example.org:x.git"),
@@ -399,9 +336,6 @@ fn credentials_are_redacted_wherever_they_stand() {
     }
     let world = World::new();
     let url = "http://ann:hunter2@127.0.0.1:1/x.git";
-    let error = Repo::open_or_create(&world.brain(), Some(url), &TEMPLATES, now())
-        .err()
-        .unwrap()
-        .to_string();
+    let error = Repo::open_or_create(&world.brain(), Some(url), &TEMPLATES, now()).err().unwrap().to_string();
     assert!(error.contains("127.0.0.1") && !error.contains("hunter2"), "{error}");
 }

@@ -31,18 +31,12 @@ fn each_kind_of_rule_names_itself_and_its_slots() {
     let (nine, anchor) = (at(9, 0), date("2026-11-20"));
     let cases: [(Rule, &str, [&str; 3]); 13] = [
         (
-            Rule::Interval {
-                minutes: 20,
-                anchor: utc("2026-11-21 12:50"),
-            },
+            Rule::Interval { minutes: 20, anchor: utc("2026-11-21 12:50") },
             "every 20 minutes",
             ["Sat 2026-11-21 13:10", "Sat 2026-11-21 13:30", "Sat 2026-11-21 13:50"],
         ),
         (
-            Rule::Interval {
-                minutes: 120,
-                anchor: utc("2026-11-21 13:00"),
-            },
+            Rule::Interval { minutes: 120, anchor: utc("2026-11-21 13:00") },
             "every 2 hours",
             ["Sat 2026-11-21 15:00", "Sat 2026-11-21 17:00", "Sat 2026-11-21 19:00"],
         ),
@@ -57,28 +51,17 @@ fn each_kind_of_rule_names_itself_and_its_slots() {
             ["Mon 2026-11-23 09:00", "Thu 2026-11-26 09:00", "Sun 2026-11-29 09:00"],
         ),
         (
-            Rule::Weekly {
-                on: WORKDAYS,
-                at: at(8, 0),
-            },
+            Rule::Weekly { on: WORKDAYS, at: at(8, 0) },
             "every weekday at 08:00",
             ["Mon 2026-11-23 08:00", "Tue 2026-11-24 08:00", "Wed 2026-11-25 08:00"],
         ),
         (
-            Rule::Weekly {
-                on: on(&[Weekday::Thu, Weekday::Mon]),
-                at: at(7, 30),
-            },
+            Rule::Weekly { on: on(&[Weekday::Thu, Weekday::Mon]), at: at(7, 30) },
             "every Monday and Thursday at 07:30",
             ["Mon 2026-11-23 07:30", "Thu 2026-11-26 07:30", "Mon 2026-11-30 07:30"],
         ),
         (
-            Rule::Weeks {
-                n: 2,
-                on: on(&[Weekday::Fri]),
-                anchor,
-                at: nine,
-            },
+            Rule::Weeks { n: 2, on: on(&[Weekday::Fri]), anchor, at: nine },
             "every other Friday at 09:00",
             ["Fri 2026-12-04 09:00", "Fri 2026-12-18 09:00", "Fri 2027-01-01 09:00"],
         ),
@@ -88,48 +71,27 @@ fn each_kind_of_rule_names_itself_and_its_slots() {
             ["Mon 2026-11-30 09:00", "Thu 2026-12-31 09:00", "Sun 2027-01-31 09:00"],
         ),
         (
-            Rule::Months {
-                n: 3,
-                day: 1,
-                anchor,
-                at: nine,
-            },
+            Rule::Months { n: 3, day: 1, anchor, at: nine },
             "every 3 months on the 1st at 09:00",
             ["Mon 2027-02-01 09:00", "Sat 2027-05-01 09:00", "Sun 2027-08-01 09:00"],
         ),
         (
-            Rule::MonthWeekday {
-                nth: Nth::First,
-                weekday: Weekday::Mon,
-                at: nine,
-            },
+            Rule::MonthWeekday { nth: Nth::First, weekday: Weekday::Mon, at: nine },
             "every first Monday of the month at 09:00",
             ["Mon 2026-12-07 09:00", "Mon 2027-01-04 09:00", "Mon 2027-02-01 09:00"],
         ),
         (
-            Rule::MonthWeekday {
-                nth: Nth::Last,
-                weekday: Weekday::Mon,
-                at: nine,
-            },
+            Rule::MonthWeekday { nth: Nth::Last, weekday: Weekday::Mon, at: nine },
             "every last Monday of the month at 09:00",
             ["Mon 2026-11-30 09:00", "Mon 2026-12-28 09:00", "Mon 2027-01-25 09:00"],
         ),
         (
-            Rule::Yearly {
-                month: 3,
-                day: 3,
-                at: nine,
-            },
+            Rule::Yearly { month: 3, day: 3, at: nine },
             "every year on 3 March at 09:00",
             ["Wed 2027-03-03 09:00", "Fri 2028-03-03 09:00", "Sat 2029-03-03 09:00"],
         ),
         (
-            Rule::Yearly {
-                month: 2,
-                day: 29,
-                at: nine,
-            },
+            Rule::Yearly { month: 2, day: 29, at: nine },
             "every year on 29 February at 09:00",
             ["Sun 2027-02-28 09:00", "Tue 2028-02-29 09:00", "Wed 2029-02-28 09:00"],
         ),
@@ -148,65 +110,28 @@ fn the_stored_form_stays_as_it_is() {
         assert_eq!(serde_json::to_string(rule).unwrap(), json);
         assert_eq!(&serde_json::from_str::<Rule>(json).unwrap(), rule);
     };
-    let (on, nine, anchor) = (
-        WeekdaySet::from_array([Weekday::Mon, Weekday::Thu]),
-        at(9, 0),
-        date("2026-11-20"),
-    );
+    let (on, nine, anchor) = (WeekdaySet::from_array([Weekday::Mon, Weekday::Thu]), at(9, 0), date("2026-11-20"));
     check(
-        &Rule::Interval {
-            minutes: 20,
-            anchor: utc("2026-11-21 13:00"),
-        },
+        &Rule::Interval { minutes: 20, anchor: utc("2026-11-21 13:00") },
         r#"{"every":"interval","minutes":20,"anchor":"2026-11-21T13:00:00Z"}"#,
     );
     check(&Rule::Daily { at: at(8, 5) }, r#"{"every":"daily","at":"08:05"}"#);
+    check(&Rule::Days { n: 3, anchor, at: nine }, r#"{"every":"days","n":3,"anchor":"2026-11-20","at":"09:00"}"#);
+    check(&Rule::Weekly { on, at: nine }, r#"{"every":"weekly","on":["Mon","Thu"],"at":"09:00"}"#);
     check(
-        &Rule::Days { n: 3, anchor, at: nine },
-        r#"{"every":"days","n":3,"anchor":"2026-11-20","at":"09:00"}"#,
-    );
-    check(
-        &Rule::Weekly { on, at: nine },
-        r#"{"every":"weekly","on":["Mon","Thu"],"at":"09:00"}"#,
-    );
-    check(
-        &Rule::Weeks {
-            n: 2,
-            on,
-            anchor,
-            at: nine,
-        },
+        &Rule::Weeks { n: 2, on, anchor, at: nine },
         r#"{"every":"weeks","n":2,"on":["Mon","Thu"],"anchor":"2026-11-20","at":"09:00"}"#,
     );
+    check(&Rule::Monthly { day: 31, at: nine }, r#"{"every":"monthly","day":31,"at":"09:00"}"#);
     check(
-        &Rule::Monthly { day: 31, at: nine },
-        r#"{"every":"monthly","day":31,"at":"09:00"}"#,
-    );
-    check(
-        &Rule::Months {
-            n: 3,
-            day: 1,
-            anchor,
-            at: nine,
-        },
+        &Rule::Months { n: 3, day: 1, anchor, at: nine },
         r#"{"every":"months","n":3,"day":1,"anchor":"2026-11-20","at":"09:00"}"#,
     );
     check(
-        &Rule::MonthWeekday {
-            nth: Nth::Last,
-            weekday: Weekday::Fri,
-            at: nine,
-        },
+        &Rule::MonthWeekday { nth: Nth::Last, weekday: Weekday::Fri, at: nine },
         r#"{"every":"month_weekday","nth":"last","weekday":"Fri","at":"09:00"}"#,
     );
-    check(
-        &Rule::Yearly {
-            month: 3,
-            day: 3,
-            at: nine,
-        },
-        r#"{"every":"yearly","month":3,"day":3,"at":"09:00"}"#,
-    );
+    check(&Rule::Yearly { month: 3, day: 3, at: nine }, r#"{"every":"yearly","month":3,"day":3,"at":"09:00"}"#);
 }
 
 #[test]
@@ -214,11 +139,7 @@ fn what_was_missed_is_bounded_and_ends_with_until() {
     let rule = Rule::Daily { at: at(8, 0) };
     let (since, until) = (utc("2026-11-01 07:00"), utc("2026-11-21 07:00"));
     let missed = rule.missed(since, until, BERLIN, 100);
-    assert_eq!(
-        missed.len(),
-        20,
-        "strictly after the first, up to and including the last"
-    );
+    assert_eq!(missed.len(), 20, "strictly after the first, up to and including the last");
     assert_eq!(missed.last().unwrap().at, until);
     assert_eq!(rule.missed(since, until, BERLIN, 3), missed[..3]);
     assert!(rule.missed(until, since, BERLIN, 3).is_empty());
@@ -229,27 +150,14 @@ fn moving_west_does_not_repeat_a_slot() {
     let rule = Rule::Daily { at: at(8, 0) };
     let in_berlin = resolve("2026-11-21T08:00:00".parse().unwrap(), BERLIN);
     let new_york = Tz::America__New_York;
-    assert_eq!(
-        rule.next_after(in_berlin.at, new_york).unwrap().civil,
-        in_berlin.civil,
-        "8:00 comes again there"
-    );
-    assert_eq!(
-        rule.following(in_berlin, new_york).unwrap().civil.date(),
-        date("2026-11-22")
-    );
+    assert_eq!(rule.next_after(in_berlin.at, new_york).unwrap().civil, in_berlin.civil, "8:00 comes again there");
+    assert_eq!(rule.following(in_berlin, new_york).unwrap().civil.date(), date("2026-11-22"));
 }
 
 #[test]
 fn an_interval_counts_elapsed_time_through_both_changes() {
-    for (since, until) in [
-        ("2026-03-28 22:00", "2026-03-29 06:00"),
-        ("2026-10-24 22:00", "2026-10-25 06:00"),
-    ] {
-        let rule = Rule::Interval {
-            minutes: 30,
-            anchor: utc(since),
-        };
+    for (since, until) in [("2026-03-28 22:00", "2026-03-29 06:00"), ("2026-10-24 22:00", "2026-10-25 06:00")] {
+        let rule = Rule::Interval { minutes: 30, anchor: utc(since) };
         let slots = rule.missed(utc(since), utc(until), BERLIN, 100);
         assert_eq!(slots.len(), 16);
         let keys: std::collections::BTreeSet<_> = slots.iter().map(|slot| slot.civil).collect();
@@ -271,45 +179,16 @@ fn damaged_rules_neither_panic_nor_hang() {
     for n in [0, 1, u32::MAX] {
         for anchor in [NaiveDate::MIN, date("2026-11-21"), NaiveDate::MAX] {
             for rule in [
-                Rule::Interval {
-                    minutes: n,
-                    anchor: utc("2026-11-21 13:00"),
-                },
+                Rule::Interval { minutes: n, anchor: utc("2026-11-21 13:00") },
                 Rule::Days { n, anchor, at: nine },
-                Rule::Weekly {
-                    on: WeekdaySet::EMPTY,
-                    at: nine,
-                },
-                Rule::Weeks {
-                    n,
-                    on: WORKDAYS,
-                    anchor,
-                    at: nine,
-                },
-                Rule::Weeks {
-                    n,
-                    on: WeekdaySet::EMPTY,
-                    anchor,
-                    at: nine,
-                },
+                Rule::Weekly { on: WeekdaySet::EMPTY, at: nine },
+                Rule::Weeks { n, on: WORKDAYS, anchor, at: nine },
+                Rule::Weeks { n, on: WeekdaySet::EMPTY, anchor, at: nine },
                 Rule::Monthly { day: n, at: nine },
-                Rule::Months {
-                    n,
-                    day: n,
-                    anchor,
-                    at: nine,
-                },
-                Rule::Yearly {
-                    month: n,
-                    day: n,
-                    at: nine,
-                },
+                Rule::Months { n, day: n, anchor, at: nine },
+                Rule::Yearly { month: n, day: n, at: nine },
             ] {
-                for after in [
-                    DateTime::<Utc>::MIN_UTC,
-                    utc("2026-11-21 13:00"),
-                    DateTime::<Utc>::MAX_UTC,
-                ] {
+                for after in [DateTime::<Utc>::MIN_UTC, utc("2026-11-21 13:00"), DateTime::<Utc>::MAX_UTC] {
                     let _slot = rule.next_after(after, BERLIN);
                 }
                 assert!(!rule.to_string().is_empty());

@@ -9,12 +9,8 @@ use super::{
     pieces::Read,
 };
 
-pub(super) const PARTS: &[(&str, Part)] = &[
-    ("morning", Part::Morning),
-    ("afternoon", Part::Afternoon),
-    ("evening", Part::Evening),
-    ("night", Part::Night),
-];
+pub(super) const PARTS: &[(&str, Part)] =
+    &[("morning", Part::Morning), ("afternoon", Part::Afternoon), ("evening", Part::Evening), ("night", Part::Night)];
 
 pub(super) fn part(start: Cursor<'_>) -> Read<'_> {
     let (part, end) = match start.phrase("in the") {
@@ -49,11 +45,7 @@ fn spoken_clock(start: Cursor<'_>, at: bool) -> Read<'_> {
         return None;
     }
     let (hour, end) = after.number().filter(|(hour, _)| (1..=23).contains(hour))?;
-    let (hour, minutes) = if past {
-        (hour, minutes)
-    } else {
-        ((hour + 23) % 24, 60 - minutes)
-    };
+    let (hour, minutes) = if past { (hour, minutes) } else { ((hour + 23) % 24, 60 - minutes) };
     let (said, end) = half_of_day(end).map_or((Said::Openly, end), |(half, end)| (half, end));
     Some((Draft::clock(clock_of(hour, minutes % 60, said)?), end.skip("?o'clock")))
 }
@@ -123,10 +115,7 @@ fn half_of_day(start: Cursor<'_>) -> Option<(Said, Cursor<'_>)> {
     let short = start.lookup(&[("am", Said::Am), ("pm", Said::Pm)]);
     short.or_else(|| {
         let (half, dot) = start.lookup(&[("a", Said::Am), ("p", Said::Pm)])?;
-        let m = (dot.glued_text() == ".")
-            .then(|| dot.next())
-            .filter(|m| m.glued_text() == "m")?
-            .next();
+        let m = (dot.glued_text() == ".").then(|| dot.next()).filter(|m| m.glued_text() == "m")?.next();
         Some((half, if m.glued_text() == "." { m.next() } else { m }))
     })
 }

@@ -31,39 +31,20 @@ const DAY_WORDS: &[(&str, Day)] = &[
 /// A day said by word, with the part of the day that may follow: "tomorrow morning".
 pub(super) fn day(start: Cursor<'_>) -> Read<'_> {
     if let Some(end) = start.phrase("tonight") {
-        return Some((
-            Draft {
-                part: Some(Part::Night),
-                ..Draft::day(Day::FromToday(0))
-            },
-            end,
-        ));
+        return Some((Draft { part: Some(Part::Night), ..Draft::day(Day::FromToday(0)) }, end));
     }
     if let Some((part, end)) = start.phrase("this").and_then(|this| this.lookup(PARTS)) {
-        return Some((
-            Draft {
-                part: Some(part),
-                ..Draft::day(Day::FromToday(0))
-            },
-            end,
-        ));
+        return Some((Draft { part: Some(part), ..Draft::day(Day::FromToday(0)) }, end));
     }
-    let (day, end) = start.lookup(DAY_WORDS).map_or_else(
-        || weekday(start).or_else(|| day_of_month(start)),
-        |(day, end)| Some((Draft::day(day), end)),
-    )?;
+    let (day, end) = start
+        .lookup(DAY_WORDS)
+        .map_or_else(|| weekday(start).or_else(|| day_of_month(start)), |(day, end)| Some((Draft::day(day), end)))?;
     Some(with_part(day, end))
 }
 
 pub(super) fn with_part(draft: Draft, end: Cursor<'_>) -> (Draft, Cursor<'_>) {
     match end.lookup(PARTS) {
-        Some((part, after)) if draft.part.is_none() => (
-            Draft {
-                part: Some(part),
-                ..draft
-            },
-            after,
-        ),
+        Some((part, after)) if draft.part.is_none() => (Draft { part: Some(part), ..draft }, after),
         _ => (draft, end),
     }
 }
@@ -74,11 +55,7 @@ fn weekday(start: Cursor<'_>) -> Read<'_> {
         return Some((Draft::day(Day::Weekday(weekday, Which::Next)), end));
     }
     let named = on.skip("?this|coming");
-    let (weekday, end) = if named.index > start.index {
-        named.weekday_or_short()
-    } else {
-        named.weekday()
-    }?;
+    let (weekday, end) = if named.index > start.index { named.weekday_or_short() } else { named.weekday() }?;
     Some((Draft::day(Day::Weekday(weekday, Which::Coming)), end))
 }
 
@@ -92,19 +69,12 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     if let Some((_, after)) = end.weekday() {
         // "on the first Monday of May": only as a rule ("of every month").
         let month = after.phrase("of").and_then(Cursor::month).map(|(_, end)| end);
-        return Some((
-            Draft::trouble(Trouble::Unsupported),
-            month.unwrap_or(after.skip("of ?the ?next|this month")),
-        ));
+        return Some((Draft::trouble(Trouble::Unsupported), month.unwrap_or(after.skip("of ?the ?next|this month"))));
     }
     if end.phrase(NOT_A_DAY).is_some() || (end.token().is_some_and(|next| next.glued && !next.is_mark())) {
         return None;
     }
-    let months = &[
-        ("of next month", Month::Next),
-        ("of this month", Month::This),
-        ("of the month", Month::Any),
-    ];
+    let months = &[("of next month", Month::Next), ("of this month", Month::This), ("of the month", Month::Any)];
     let (month, end) = end.lookup(months).unwrap_or((Month::Any, end));
     // "The first of all" is no day; "on the first" is.
     (end.phrase("of").is_none()).then(|| (Draft::day(Day::OfMonth(day, month)), end))
@@ -113,9 +83,7 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
 pub(super) fn date(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on");
     // "Friday, 5 December": the weekday must agree, which is seen later.
-    let named = on
-        .weekday_or_short()
-        .map(|(weekday, after)| (weekday, after.skip("?,")));
+    let named = on.weekday_or_short().map(|(weekday, after)| (weekday, after.skip("?,")));
     let (draft, end) = match named {
         Some((_, after)) => calendar_date(after).or_else(|| day_of_month(after))?,
         None => calendar_date(on)?,
@@ -125,9 +93,7 @@ pub(super) fn date(start: Cursor<'_>) -> Read<'_> {
 }
 
 fn calendar_date(start: Cursor<'_>) -> Read<'_> {
-    day_and_month(start)
-        .or_else(|| month_and_day(start))
-        .or_else(|| numeric_date(start))
+    day_and_month(start).or_else(|| month_and_day(start)).or_else(|| numeric_date(start))
 }
 
 /// "5 December", "the 5th of December 2027".
@@ -167,10 +133,7 @@ fn numeric_date(start: Cursor<'_>) -> Read<'_> {
     let separator = after.glued_text();
     let (two, after) = digits(after.next())?;
     let closing = after.glued_text() == separator;
-    let three = closing
-        .then(|| digits(after.next()))
-        .flatten()
-        .filter(|_| after.next().glued_text() != "");
+    let three = closing.then(|| digits(after.next())).flatten().filter(|_| after.next().glued_text() != "");
     let date = |year, month, day| Draft::day(Day::Date { year, month, day });
     match (separator, three) {
         ("-", Some((day, end))) if one >= 1900 => {
@@ -182,11 +145,7 @@ fn numeric_date(start: Cursor<'_>) -> Read<'_> {
             let ambiguous = separator == "/" && one != two && one <= 12 && two <= 12;
             let american = separator == "/" && two > 12;
             let (day, month) = if american { (two, one) } else { (one, two) };
-            let draft = if ambiguous {
-                Draft::trouble(Trouble::Ambiguous)
-            } else {
-                date(year, month, day)
-            };
+            let draft = if ambiguous { Draft::trouble(Trouble::Ambiguous) } else { date(year, month, day) };
             Some((draft, end))
         }
         (".", None) if closing => Some((date(None, two, one), after.next())),

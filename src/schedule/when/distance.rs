@@ -28,9 +28,7 @@ pub(super) fn unit_of_time(start: Cursor<'_>) -> Option<(Unit, Cursor<'_>)> {
     let (unit, end) = start.lookup(UNITS)?;
     // "2 m" and "5 s" glued to something else are no units; nor is "5 d" in "5 d'or".
     (end.glued_text().is_empty()
-        || end
-            .token()
-            .is_some_and(|next| next.is_mark() || next.text.starts_with(char::is_numeric)))
+        || end.token().is_some_and(|next| next.is_mark() || next.text.starts_with(char::is_numeric)))
     .then_some((unit, end))
 }
 
@@ -53,10 +51,7 @@ pub(super) fn distance(start: Cursor<'_>) -> Read<'_> {
 fn amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     let (mut count, after) = quarters(start)?;
     let (unit, mut end) = unit_of_time(after.skip("?of ?a|an"))?;
-    if let Some(half) = end
-        .phrase("and a half")
-        .filter(|half| unit_of_time(half.skip("?of ?a|an")).is_none())
-    {
+    if let Some(half) = end.phrase("and a half").filter(|half| unit_of_time(half.skip("?of ?a|an")).is_none()) {
         (count, end) = (count.checked_add(2)?, half);
     }
     Some((times(unit, count)?, end))
@@ -94,25 +89,14 @@ pub(super) fn quarters(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
 
 fn times(unit: Unit, quarters: u32) -> Option<Distance> {
     let whole = |n: u32| Some(n.checked_mul(quarters)?).filter(|n| n % 4 == 0).map(|n| n / 4);
-    let in_seconds = |n: u32| {
-        Some(Distance {
-            seconds: whole(n)?,
-            ..Distance::default()
-        })
-    };
+    let in_seconds = |n: u32| Some(Distance { seconds: whole(n)?, ..Distance::default() });
     match unit {
         Unit::Seconds(n) => in_seconds(n),
         Unit::Days(n) => match whole(n) {
-            Some(days) => Some(Distance {
-                days,
-                ..Distance::default()
-            }),
+            Some(days) => Some(Distance { days, ..Distance::default() }),
             None => in_seconds(n.checked_mul(86_400)?),
         },
-        Unit::Months(n) => Some(Distance {
-            months: whole(n)?,
-            ..Distance::default()
-        }),
+        Unit::Months(n) => Some(Distance { months: whole(n)?, ..Distance::default() }),
     }
 }
 

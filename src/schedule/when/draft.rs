@@ -88,45 +88,27 @@ pub(super) enum Every {
 
 impl Draft {
     pub(super) fn day(day: Day) -> Self {
-        Self {
-            day: Some(day),
-            ..Self::default()
-        }
+        Self { day: Some(day), ..Self::default() }
     }
 
     pub(super) fn clock(clock: Clock) -> Self {
-        Self {
-            clock: Some(clock),
-            ..Self::default()
-        }
+        Self { clock: Some(clock), ..Self::default() }
     }
 
     pub(super) fn part(part: Part) -> Self {
-        Self {
-            part: Some(part),
-            ..Self::default()
-        }
+        Self { part: Some(part), ..Self::default() }
     }
 
     pub(super) fn distance(distance: Distance) -> Self {
-        Self {
-            distance: Some(distance),
-            ..Self::default()
-        }
+        Self { distance: Some(distance), ..Self::default() }
     }
 
     pub(super) fn every(every: Every) -> Self {
-        Self {
-            every: Some(every),
-            ..Self::default()
-        }
+        Self { every: Some(every), ..Self::default() }
     }
 
     pub(super) fn trouble(trouble: Trouble) -> Self {
-        Self {
-            trouble: Some(trouble),
-            ..Self::default()
-        }
+        Self { trouble: Some(trouble), ..Self::default() }
     }
 
     /// Both together, unless they say the same kind of thing twice or what can't go together.

@@ -40,11 +40,8 @@ const SETS: &[(&str, WeekdaySet)] = &[
     ("weekend", WeekdaySet::single(Weekday::Sat)),
 ];
 
-const PLURAL_SETS: &[(&str, WeekdaySet)] = &[
-    ("weekdays|workdays", WORKDAYS),
-    ("working|work days", WORKDAYS),
-    ("weekends", WEEKEND),
-];
+const PLURAL_SETS: &[(&str, WeekdaySet)] =
+    &[("weekdays|workdays", WORKDAYS), ("working|work days", WORKDAYS), ("weekends", WEEKEND)];
 
 pub(super) fn every(start: Cursor<'_>) -> Read<'_> {
     if let Some((every, end)) = start.lookup(ADVERBS) {
@@ -70,13 +67,7 @@ fn after_every(after: Cursor<'_>) -> Read<'_> {
 /// "Every morning".
 fn each_part(after: Cursor<'_>) -> Read<'_> {
     let (part, end) = after.skip("?single").lookup(PARTS)?;
-    Some((
-        Draft {
-            part: Some(part),
-            ..Draft::every(Every::Days(1))
-        },
-        end,
-    ))
+    Some((Draft { part: Some(part), ..Draft::every(Every::Days(1)) }, end))
 }
 
 /// "Every day", "every 2 hours", "every other Friday", "every Monday and Thursday".
@@ -88,10 +79,7 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
     if n > MAX_STEP {
         return Some((Draft::trouble(Trouble::TooFar), after.next()));
     }
-    if let Some((on, end)) = after
-        .lookup(SETS)
-        .or_else(|| weekday_list(after, Cursor::weekday_or_short))
-    {
+    if let Some((on, end)) = after.lookup(SETS).or_else(|| weekday_list(after, Cursor::weekday_or_short)) {
         return Some(with_part(Draft::every(Every::Weeks(n, on)), end));
     }
     if let Some(end) = after.phrase("quarter") {
@@ -123,10 +111,7 @@ fn on_weekdays(end: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
 }
 
 fn step(after: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
-    let counted = after
-        .ordinal()
-        .filter(|(n, _)| *n > 1)
-        .or_else(|| after.number().filter(|(n, _)| *n > 0));
+    let counted = after.ordinal().filter(|(n, _)| *n > 1).or_else(|| after.number().filter(|(n, _)| *n > 0));
     Some(match (after.phrase("other"), counted) {
         (Some(end), _) => (2, end),
         (None, Some(counted)) => counted,
@@ -167,13 +152,7 @@ fn plural_days(start: Cursor<'_>) -> Read<'_> {
         ("nights", Part::Night),
     ];
     let (part, end) = after.lookup(plural_parts)?;
-    Some((
-        Draft {
-            part: Some(part),
-            ..Draft::every(Every::Weeks(1, WeekdaySet::single(day)))
-        },
-        end,
-    ))
+    Some((Draft { part: Some(part), ..Draft::every(Every::Weeks(1, WeekdaySet::single(day))) }, end))
 }
 
 const OF_EVERY_MONTH: &str = "?of every|each month";
@@ -192,9 +171,7 @@ fn of_every_month(start: Cursor<'_>) -> Read<'_> {
 /// After "every": "first Monday of the month", "first Monday"; "second Friday" alone is every other one.
 fn nth_of_month(after: Cursor<'_>) -> Read<'_> {
     let (nth, weekday, end) = nth_weekday(after)?;
-    let of_month = end
-        .phrase("of|in the|every|each month")
-        .or_else(|| end.phrase("of|in a month"));
+    let of_month = end.phrase("of|in the|every|each month").or_else(|| end.phrase("of|in a month"));
     match of_month {
         Some(end) => Some((Draft::every(Every::Nth(nth, weekday)), end)),
         None if matches!(nth, Nth::First | Nth::Last) => Some((Draft::every(Every::Nth(nth, weekday)), end)),
@@ -220,15 +197,7 @@ fn nth_weekday(start: Cursor<'_>) -> Option<(Nth, Weekday, Cursor<'_>)> {
 /// "Every 3 March".
 fn yearly_date(after: Cursor<'_>) -> Read<'_> {
     let (draft, end) = day_and_month(after).or_else(|| month_and_day(after))?;
-    matches!(draft.day, Some(Day::Date { year: None, .. })).then(|| {
-        (
-            Draft {
-                every: Some(Every::Years),
-                ..draft
-            },
-            end,
-        )
-    })
+    matches!(draft.day, Some(Day::Date { year: None, .. })).then(|| (Draft { every: Some(Every::Years), ..draft }, end))
 }
 
 /// "Every 1st of the month", "every 15th".
@@ -244,10 +213,7 @@ fn day_of_every_month(after: Cursor<'_>) -> Read<'_> {
 }
 
 fn monthly(day: u32) -> Draft {
-    Draft {
-        day: Some(Day::OfMonth(day, Month::Any)),
-        ..Draft::every(Every::Months(1))
-    }
+    Draft { day: Some(Day::OfMonth(day, Month::Any)), ..Draft::every(Every::Months(1)) }
 }
 
 /// "Twice a day", "three times a week".

@@ -36,24 +36,20 @@ fn piece(start: Cursor<'_>) -> Read<'_> {
 
 /// What follows an expression and makes it more than one time: "and at 18", "until Friday", "for two weeks".
 fn too_much<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
-    let second = end.phrase("and|or|,").and_then(|and| {
-        clock(and)
-            .or_else(|| day(and))
-            .or_else(|| date(and))
-            .or_else(|| bare_clock(and))
-    });
+    let second = end
+        .phrase("and|or|,")
+        .and_then(|and| clock(and).or_else(|| day(and)).or_else(|| date(and)).or_else(|| bare_clock(and)));
     if let Some((_, after)) = second
         && (draft.clock.is_some() || draft.day.is_some())
     {
         return Some(after);
     }
     draft.every?;
-    end.phrase("until|till|starting|beginning|from|except|between|unless")
-        .or_else(|| {
-            let count = end.phrase("for")?;
-            let (_, unit) = quarters(count)?;
-            unit_of_time(unit).map(|(_, after)| after)
-        })
+    end.phrase("until|till|starting|beginning|from|except|between|unless").or_else(|| {
+        let count = end.phrase("for")?;
+        let (_, unit) = quarters(count)?;
+        unit_of_time(unit).map(|(_, after)| after)
+    })
 }
 
 /// `8` after "at 7 and".

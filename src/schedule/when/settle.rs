@@ -15,10 +15,7 @@ pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, Trouble> 
     if let Some(trouble) = draft.trouble {
         return Err(trouble);
     }
-    let present = Present {
-        now,
-        today: now.date_naive(),
-    };
+    let present = Present { now, today: now.date_naive() };
     if let Some(every) = draft.every {
         return present.rule(every, draft).map(When::Every);
     }
@@ -48,10 +45,7 @@ fn time_of_day(draft: &Draft) -> Option<TimeOfDay> {
     let same_day = |time| TimeOfDay { time, days_later: 0 };
     match (draft.clock, draft.part) {
         (Some(Clock::Literal(time)), _) => Some(same_day(time)),
-        (Some(Clock::Midnight), _) => Some(TimeOfDay {
-            time: NaiveTime::MIN,
-            days_later: 1,
-        }),
+        (Some(Clock::Midnight), _) => Some(TimeOfDay { time: NaiveTime::MIN, days_later: 1 }),
         (Some(Clock::Open { hour, minute }), part) => {
             let (hour, days_later) = match (part, hour) {
                 (Some(Part::Morning), _) | (None, 7..) => (hour, 0),
@@ -91,11 +85,7 @@ impl Present {
     fn next_at(&self, draft: &Draft) -> Result<Slot, Trouble> {
         let at = time_of_day(draft).ok_or(Trouble::NeedsTime)?;
         let today = self.slot(self.today, at)?;
-        if self.is_ahead(today) {
-            Ok(today)
-        } else {
-            self.slot(self.in_days(1)?, at)
-        }
+        if self.is_ahead(today) { Ok(today) } else { self.slot(self.in_days(1)?, at) }
     }
 
     fn after(&self, distance: Distance, draft: &Draft) -> Result<Slot, Trouble> {
@@ -113,27 +103,16 @@ impl Present {
             return Ok(Slot::of_instant(at + elapsed, self.now.timezone()));
         }
         let same_time = self.now.time().with_nanosecond(0).unwrap_or(DEFAULT_TIME);
-        let at = time_of_day(draft).unwrap_or(TimeOfDay {
-            time: same_time,
-            days_later: 0,
-        });
+        let at = time_of_day(draft).unwrap_or(TimeOfDay { time: same_time, days_later: 0 });
         let slot = self.slot(date, at)?;
-        if elapsed.is_zero() {
-            Ok(slot)
-        } else {
-            Ok(Slot::of_instant(slot.at + elapsed, self.now.timezone()))
-        }
+        if elapsed.is_zero() { Ok(slot) } else { Ok(Slot::of_instant(slot.at + elapsed, self.now.timezone())) }
     }
 
     /// "Monday, 5 December" must be a Monday.
     fn on_named_day(&self, day: Day, draft: &Draft) -> Result<Slot, Trouble> {
         let slot = self.on(day, draft)?;
         let days_later = time_of_day(draft).map_or(0, |at| at.days_later);
-        let date = slot
-            .civil
-            .date()
-            .checked_sub_days(Days::new(days_later))
-            .ok_or(Trouble::TooFar)?;
+        let date = slot.civil.date().checked_sub_days(Days::new(days_later)).ok_or(Trouble::TooFar)?;
         match draft.weekday {
             Some(weekday) if weekday != date.weekday() => Err(Trouble::WrongWeekday),
             _ => Ok(slot),
@@ -142,10 +121,7 @@ impl Present {
 
     fn on(&self, day: Day, draft: &Draft) -> Result<Slot, Trouble> {
         let said = time_of_day(draft);
-        let at = said.unwrap_or(TimeOfDay {
-            time: DEFAULT_TIME,
-            days_later: 0,
-        });
+        let at = said.unwrap_or(TimeOfDay { time: DEFAULT_TIME, days_later: 0 });
         match day {
             Day::FromToday(0) => self.today_at(said.ok_or(Trouble::NeedsTime)?, draft),
             Day::FromToday(days) => self.slot(self.in_days(days)?, at),
@@ -176,13 +152,7 @@ impl Present {
         if !open || self.is_ahead(slot) {
             return Ok(slot);
         }
-        self.slot(
-            self.today,
-            TimeOfDay {
-                time: at.time + TimeDelta::hours(12),
-                ..at
-            },
-        )
+        self.slot(self.today, TimeOfDay { time: at.time + TimeDelta::hours(12), ..at })
     }
 
     fn on_date(&self, year: Option<i32>, month: u32, day: u32, at: TimeOfDay) -> Result<Slot, Trouble> {
@@ -209,28 +179,17 @@ impl Present {
     }
 
     fn in_days(&self, days: i64) -> Result<NaiveDate, Trouble> {
-        self.today
-            .checked_add_signed(TimeDelta::days(days))
-            .ok_or(Trouble::TooFar)
+        self.today.checked_add_signed(TimeDelta::days(days)).ok_or(Trouble::TooFar)
     }
 
     /// That weekday after today.
     fn coming(&self, weekday: Weekday) -> Result<NaiveDate, Trouble> {
-        self.today
-            .iter_days()
-            .skip(1)
-            .take(7)
-            .find(|date| date.weekday() == weekday)
-            .ok_or(Trouble::TooFar)
+        self.today.iter_days().skip(1).take(7).find(|date| date.weekday() == weekday).ok_or(Trouble::TooFar)
     }
 
     fn in_next_week(&self, weekday: Weekday) -> Result<NaiveDate, Trouble> {
         let monday = self.coming(Weekday::Mon)?;
-        monday
-            .iter_days()
-            .take(7)
-            .find(|date| date.weekday() == weekday)
-            .ok_or(Trouble::TooFar)
+        monday.iter_days().take(7).find(|date| date.weekday() == weekday).ok_or(Trouble::TooFar)
     }
 
     fn first_ahead(&self, on: WeekdaySet, at: TimeOfDay) -> Result<Slot, Trouble> {
@@ -245,10 +204,7 @@ impl Present {
 
     /// The first day of the month that lies so many ahead.
     fn month(&self, ahead: u32) -> Result<NaiveDate, Trouble> {
-        self.today
-            .with_day(1)
-            .and_then(|first| first.checked_add_months(Months::new(ahead)))
-            .ok_or(Trouble::TooFar)
+        self.today.with_day(1).and_then(|first| first.checked_add_months(Months::new(ahead))).ok_or(Trouble::TooFar)
     }
 
     fn end_of_month(&self, ahead: u32) -> Result<NaiveDate, Trouble> {
@@ -259,21 +215,13 @@ impl Present {
         if let Every::Minutes(minutes) = every {
             let timed = draft.clock.is_some() || draft.part.is_some();
             let anchor = self.now.to_utc().with_nanosecond(0).ok_or(Trouble::TooFar)?;
-            return if timed {
-                Err(Trouble::Unsupported)
-            } else {
-                Ok(Rule::Interval { minutes, anchor })
-            };
+            return if timed { Err(Trouble::Unsupported) } else { Ok(Rule::Interval { minutes, anchor }) };
         }
         // Midnight, and an hour after it, belong to the day itself here: a rule has no "end of every day".
         let at = time_of_day(draft).map_or(DEFAULT_TIME, |at| at.time);
         Ok(match every {
             Every::Minutes(_) | Every::Days(1) => Rule::Daily { at },
-            Every::Days(n) => Rule::Days {
-                n,
-                anchor: self.today,
-                at,
-            },
+            Every::Days(n) => Rule::Days { n, anchor: self.today, at },
             Every::Weeks(n, on) => self.weekly(n, on, draft.day, at),
             Every::Months(n) => self.monthly(n, draft.day, at)?,
             Every::Nth(nth, weekday) => Rule::MonthWeekday { nth, weekday, at },
@@ -295,20 +243,12 @@ impl Present {
             Some(Day::Weekday(weekday, _)) => WeekdaySet::single(weekday),
             _ => on,
         };
-        let on = if named.is_empty() {
-            WeekdaySet::single(self.today.weekday())
-        } else {
-            named
-        };
+        let on = if named.is_empty() { WeekdaySet::single(self.today.weekday()) } else { named };
         let weekly = Rule::Weekly { on, at };
         if n == 1 {
             return weekly;
         }
-        let anchor = if named.is_empty() {
-            self.today
-        } else {
-            self.first_day_of(&weekly)
-        };
+        let anchor = if named.is_empty() { self.today } else { self.first_day_of(&weekly) };
         Rule::Weeks { n, on, anchor, at }
     }
 
@@ -325,16 +265,11 @@ impl Present {
         if n == 1 {
             return Ok(monthly);
         }
-        let anchor = if named.is_some() {
-            self.first_day_of(&monthly)
-        } else {
-            self.today
-        };
+        let anchor = if named.is_some() { self.first_day_of(&monthly) } else { self.today };
         Ok(Rule::Months { n, day, anchor, at })
     }
 
     fn first_day_of(&self, rule: &Rule) -> NaiveDate {
-        rule.next_after(self.now.to_utc(), self.now.timezone())
-            .map_or(self.today, |slot| slot.civil.date())
+        rule.next_after(self.now.to_utc(), self.now.timezone()).map_or(self.today, |slot| slot.civil.date())
     }
 }

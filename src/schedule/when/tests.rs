@@ -23,22 +23,14 @@ fn read(text: &str, now: DateTime<Tz>) -> String {
     let Some(found) = parse_when(text, now) else {
         return "nothing".to_owned();
     };
-    let rest = [
-        text.get(..found.span.start).unwrap(),
-        text.get(found.span.end..).unwrap(),
-    ]
-    .concat();
+    let rest = [text.get(..found.span.start).unwrap(), text.get(found.span.end..).unwrap()].concat();
     let rest = rest.trim();
     let meaning = match found.when {
         Ok(When::At(slot)) => slot.civil.format("%a %Y-%m-%d %H:%M").to_string(),
         Ok(When::Every(rule)) => rule.to_string(),
         Err(trouble) => format!("{trouble:?}"),
     };
-    if rest.is_empty() {
-        meaning
-    } else {
-        format!("{meaning} | {rest}")
-    }
+    if rest.is_empty() { meaning } else { format!("{meaning} | {rest}") }
 }
 
 #[track_caller]
@@ -50,13 +42,7 @@ fn check_all(now: DateTime<Tz>, table: &[(&str, &str)]) {
             (got != *expected).then(|| format!("{text:?}\n    expected {expected}\n    got      {got}"))
         })
         .collect();
-    assert!(
-        wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        table.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), table.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -224,14 +210,8 @@ fn recurrences() {
             ("on weekdays at 8:30", "every weekday at 08:30"),
             ("every weekend", "every Saturday at 09:00"),
             ("on weekends at 10", "every Saturday and Sunday at 10:00"),
-            (
-                "every Monday and Thursday at 7:30",
-                "every Monday and Thursday at 07:30",
-            ),
-            (
-                "every Mon, Wed and Fri at 18:00",
-                "every Monday, Wednesday and Friday at 18:00",
-            ),
+            ("every Monday and Thursday at 7:30", "every Monday and Thursday at 07:30"),
+            ("every Mon, Wed and Fri at 18:00", "every Monday, Wednesday and Friday at 18:00"),
             ("on Mondays at 9", "every Monday at 09:00"),
             ("Friday evenings", "every Friday at 19:00"),
             ("every other Friday", "every other Friday at 09:00"),
@@ -248,18 +228,9 @@ fn recurrences() {
             ("monthly on the 31st", "every month on the 31st at 09:00"),
             ("every month", "every month on the 21st at 09:00"),
             ("every 3 months on the 1st", "every 3 months on the 1st at 09:00"),
-            (
-                "every first Monday of the month at 9",
-                "every first Monday of the month at 09:00",
-            ),
-            (
-                "on the last Friday of every month",
-                "every last Friday of the month at 09:00",
-            ),
-            (
-                "every second Tuesday of the month",
-                "every second Tuesday of the month at 09:00",
-            ),
+            ("every first Monday of the month at 9", "every first Monday of the month at 09:00"),
+            ("on the last Friday of every month", "every last Friday of the month at 09:00"),
+            ("every second Tuesday of the month", "every second Tuesday of the month at 09:00"),
             ("every 2 hours", "every 2 hours"),
             ("every half hour", "every 30 minutes"),
             ("hourly", "every hour"),
@@ -285,18 +256,9 @@ fn an_expression_is_found_inside_a_sentence_and_what_is_tied_to_a_thing_is_left(
         &[
             ("call Anna tomorrow at 9", "Sun 2026-11-22 09:00 | call Anna"),
             ("tomorrow at 9 call Anna", "Sun 2026-11-22 09:00 | call Anna"),
-            (
-                "call Anna tomorrow at 9, please",
-                "Sun 2026-11-22 09:00 | call Anna , please",
-            ),
-            (
-                "tomorrow to book the table at 8pm",
-                "Sun 2026-11-22 09:00 | to book the table at 8pm",
-            ),
-            (
-                "buy tickets for Friday tomorrow",
-                "Sun 2026-11-22 09:00 | buy tickets for Friday",
-            ),
+            ("call Anna tomorrow at 9, please", "Sun 2026-11-22 09:00 | call Anna , please"),
+            ("tomorrow to book the table at 8pm", "Sun 2026-11-22 09:00 | to book the table at 8pm"),
+            ("buy tickets for Friday tomorrow", "Sun 2026-11-22 09:00 | buy tickets for Friday"),
             ("buy tickets for Friday", "nothing"),
             ("prepare the 9am meeting", "nothing"),
             ("read last Friday's notes", "nothing"),
@@ -319,52 +281,27 @@ fn an_expression_is_found_inside_a_sentence_and_what_is_tied_to_a_thing_is_left(
 #[test]
 fn the_hour_that_dst_skips_moves_forward_and_keeps_its_key() {
     let check = |now: DateTime<Tz>, text: &str, key: &str, local_time: &str| {
-        let Some(Found {
-            when: Ok(When::At(slot)),
-            ..
-        }) = parse_when(text, now)
-        else {
-            panic!("{text}")
-        };
+        let Some(Found { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
         assert_eq!(slot.civil, civil(key), "{text}");
-        assert_eq!(
-            slot.at.with_timezone(&now.timezone()).naive_local(),
-            civil(local_time),
-            "{text}"
-        );
+        assert_eq!(slot.at.with_timezone(&now.timezone()).naive_local(), civil(local_time), "{text}");
     };
     let berlin = local(BERLIN, "2026-03-28 14:00");
     check(berlin, "tomorrow at 02:30", "2026-03-29 02:30", "2026-03-29 03:30");
     check(berlin, "in 13 hours", "2026-03-29 04:00", "2026-03-29 04:00");
     let new_york = local(Tz::America__New_York, "2026-03-07 14:00");
     check(new_york, "tomorrow at 2:30am", "2026-03-08 02:30", "2026-03-08 03:30");
-    check(
-        new_york,
-        "tomorrow at 2:30 in the morning",
-        "2026-03-08 02:30",
-        "2026-03-08 03:30",
-    );
+    check(new_york, "tomorrow at 2:30 in the morning", "2026-03-08 02:30", "2026-03-08 03:30");
 }
 
 #[test]
 fn of_the_hour_that_dst_doubles_the_first_is_meant_but_elapsed_time_can_reach_the_second() {
     let instant = |now: DateTime<Tz>, text: &str| {
-        let Some(Found {
-            when: Ok(When::At(slot)),
-            ..
-        }) = parse_when(text, now)
-        else {
-            panic!("{text}")
-        };
+        let Some(Found { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
         slot.at.naive_utc()
     };
     let now = local(BERLIN, "2026-10-24 14:00");
     assert_eq!(instant(now, "tomorrow at 02:30"), civil("2026-10-25 00:30"));
-    assert_eq!(
-        instant(now, "in 13 hours and 30 minutes"),
-        civil("2026-10-25 01:30"),
-        "02:30 for the second time"
-    );
+    assert_eq!(instant(now, "in 13 hours and 30 minutes"), civil("2026-10-25 01:30"), "02:30 for the second time");
 }
 
 proptest! {

@@ -5,10 +5,7 @@ fn definitions(registry: &Registry) -> Vec<Value> {
 }
 
 fn names(registry: &Registry) -> Vec<String> {
-    definitions(registry)
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap().to_owned())
-        .collect()
+    definitions(registry).iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -27,19 +24,13 @@ fn every_definition_is_what_the_api_takes() {
     for tool in definitions(&Registry::offline()) {
         let name = tool["name"].as_str().unwrap();
         assert!((1..=64).contains(&name.len()), "{name}");
-        assert!(
-            name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)),
-            "{name}"
-        );
+        assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)), "{name}");
         assert!(seen.insert(name.to_owned()), "{name} is there twice");
         assert!(tool["description"].as_str().unwrap().len() >= 20, "{name}");
         let schema = &tool["input_schema"];
         assert_eq!(schema["type"], "object", "{name}");
         assert_eq!(schema["additionalProperties"], false, "{name}");
-        assert!(
-            schema.get("$schema").is_none() && schema.get("title").is_none(),
-            "{name}"
-        );
+        assert!(schema.get("$schema").is_none() && schema.get("title").is_none(), "{name}");
         let text = schema.to_string();
         assert!(!text.contains("$ref") && !text.contains("$defs"), "{name}: {text}");
         for (property, described) in schema["properties"].as_object().into_iter().flatten() {
@@ -92,26 +83,16 @@ fn anything_wrong_with_a_call_is_a_refusal_that_helps() {
     let registry = Registry::standard();
     let refused = |name: &str, input: &str| registry.call(name, input, &scene.world).unwrap_err().0;
     assert!(refused("run_shell", "{}").starts_with("There is no tool named \"run_shell\". There are: plan, reply,"));
-    for input in [
-        "",
-        "null",
-        "[]",
-        "{",
-        "\"text\"",
-        r#"{"text":1}"#,
-        r#"{"text":"a","more":1}"#,
-        r#"{"text":"a","text":"b"}"#,
-    ] {
+    for input in
+        ["", "null", "[]", "{", "\"text\"", r#"{"text":1}"#, r#"{"text":"a","more":1}"#, r#"{"text":"a","text":"b"}"#]
+    {
         let why = refused("reply", input);
         assert!(
             why.starts_with("The arguments don't fit reply: ") && why.ends_with("Nothing was done."),
             "{input}: {why}"
         );
     }
-    assert!(
-        registry.call("task_list", "", &scene.world).is_ok(),
-        "no arguments at all are an empty object"
-    );
+    assert!(registry.call("task_list", "", &scene.world).is_ok(), "no arguments at all are an empty object");
     assert!(refused("reminder_list", r#"{"x":1}"#).contains("unknown field"));
 }
 
@@ -130,19 +111,9 @@ fn a_long_outcome_is_cut_at_a_line_and_said_to_be() {
 #[test]
 fn risk_and_effect_are_declared_for_the_policy() {
     let registry = Registry::offline();
-    let once: Vec<_> = registry
-        .tools
-        .iter()
-        .filter(|tool| tool.effect == Effect::Once)
-        .map(|tool| tool.name)
-        .collect();
+    let once: Vec<_> = registry.tools.iter().filter(|tool| tool.effect == Effect::Once).map(|tool| tool.name).collect();
     assert_eq!(once, ["reply", "reminder_set"]);
-    let risky: Vec<_> = registry
-        .tools
-        .iter()
-        .filter(|tool| tool.risk > Risk::Safe)
-        .map(|tool| tool.name)
-        .collect();
+    let risky: Vec<_> = registry.tools.iter().filter(|tool| tool.risk > Risk::Safe).map(|tool| tool.name).collect();
     assert_eq!(risky, ["tell"]);
     assert!(registry.get("reply").is_some() && registry.get("nothing").is_none());
 }

@@ -11,14 +11,10 @@ fn a_fact_is_added_with_its_origin_and_once() {
     let mut scene = Scene::new().with(SEMANTIC_MEMORY, FACTS);
     let done = scene.act("remember", &json!({"fact": "Anna likes tea", "topic": " People "}));
     let file = files(&done)[0];
-    assert_eq!(
-        (file.path.as_str(), file.base.as_deref()),
-        (SEMANTIC_MEMORY, Some(FACTS))
-    );
+    assert_eq!((file.path.as_str(), file.base.as_deref()), (SEMANTIC_MEMORY, Some(FACTS)));
     assert!(file.content.starts_with(FACTS), "{}", file.content);
     assert!(
-        file.content
-            .ends_with("## People\n- Anna likes tea <!-- wake 20261121T140000Z-812 message 41 -->\n"),
+        file.content.ends_with("## People\n- Anna likes tea <!-- wake 20261121T140000Z-812 message 41 -->\n"),
         "{}",
         file.content
     );
@@ -28,30 +24,16 @@ fn a_fact_is_added_with_its_origin_and_once() {
     // The base stays what was read, however often the file is staged.
     let more = scene.act("remember", &json!({"fact": "Bob likes coffee"}));
     assert_eq!(files(&more)[0].base.as_deref(), Some(FACTS));
-    assert!(
-        scene
-            .refused("remember", &json!({"fact": "\n"}))
-            .contains("fact is empty")
-    );
-    assert!(
-        scene
-            .refused("remember", &json!({"fact": "x".repeat(1_001)}))
-            .contains("at most 1000")
-    );
+    assert!(scene.refused("remember", &json!({"fact": "\n"})).contains("fact is empty"));
+    assert!(scene.refused("remember", &json!({"fact": "x".repeat(1_001)})).contains("at most 1000"));
 }
 
 #[test]
 fn a_fact_cannot_forge_a_heading_or_a_comment() {
     let mut scene = Scene::new();
-    let done = scene.act(
-        "remember",
-        &json!({"fact": "a\n## Forged\n- b <!-- wake x -->", "topic": "T\n- c"}),
-    );
+    let done = scene.act("remember", &json!({"fact": "a\n## Forged\n- b <!-- wake x -->", "topic": "T\n- c"}));
     let text = &files(&done)[0].content;
-    assert!(
-        !text.contains("\n## Forged") && !text.contains("\n- c") && text.matches("<!--").count() == 1,
-        "{text}"
-    );
+    assert!(!text.contains("\n## Forged") && !text.contains("\n- c") && text.matches("<!--").count() == 1, "{text}");
 }
 
 #[test]
@@ -67,25 +49,15 @@ fn a_fact_is_forgotten_by_words_that_only_it_has() {
 #[test]
 fn the_small_documents_are_rewritten_and_not_shrunk_by_accident() {
     let old = &format!("# Working memory\n\n{}", "- waiting for Anna's letter\n".repeat(40));
-    let scene = Scene::new()
-        .with(WORKING_MEMORY, old)
-        .with(CONTEXT, "# Context\n\n- energy: low\n");
+    let scene = Scene::new().with(WORKING_MEMORY, old).with(CONTEXT, "# Context\n\n- energy: low\n");
     let done = scene.done("note", &json!({"text": format!("{old}- it rains\n\n")}));
     assert_eq!(files(&done)[0].content, format!("{old}- it rains\n"));
     assert_eq!(done.receipt.as_deref(), Some("Rewrote the working memory: it rains"));
     let unchanged = scene.done("note", &json!({"text": old}));
     assert_eq!((unchanged.receipt, unchanged.changes), (None, vec![]));
-    assert!(
-        scene
-            .refused("note", &json!({"text": "gone"}))
-            .contains("by more than half")
-    );
+    assert!(scene.refused("note", &json!({"text": "gone"})).contains("by more than half"));
     assert!(scene.call("note", &json!({"text": "gone", "shorten": true})).is_ok());
-    assert!(
-        scene
-            .refused("note", &json!({"text": "x".repeat(12_001)}))
-            .contains("at most 12000")
-    );
+    assert!(scene.refused("note", &json!({"text": "x".repeat(12_001)})).contains("at most 12000"));
     let done = scene.done("context_update", &json!({"text": "# Context\n\n- energy: high"}));
     assert_eq!(done.receipt.as_deref(), Some("Updated the context: energy: high"));
     assert_eq!(files(&done)[0].path, CONTEXT);
@@ -93,34 +65,17 @@ fn the_small_documents_are_rewritten_and_not_shrunk_by_accident() {
 
 #[test]
 fn a_file_is_read_in_pages_and_listed_without_a_path() {
-    let scene = Scene::new()
-        .with(SEMANTIC_MEMORY, &"- x\n".repeat(401))
-        .with("skills/tdd/SKILL.md", "x")
-        .with("notes.md", "x");
-    assert_eq!(
-        scene.done("memory_read", &json!({})).content,
-        format!("{SEMANTIC_MEMORY}\nskills/tdd/SKILL.md")
-    );
+    let scene =
+        Scene::new().with(SEMANTIC_MEMORY, &"- x\n".repeat(401)).with("skills/tdd/SKILL.md", "x").with("notes.md", "x");
+    assert_eq!(scene.done("memory_read", &json!({})).content, format!("{SEMANTIC_MEMORY}\nskills/tdd/SKILL.md"));
     let first = scene.done("memory_read", &json!({"path": SEMANTIC_MEMORY})).content;
-    assert!(
-        first.ends_with("- x\n(Lines 1 to 400 of 401; go on with from_line 401.)"),
-        "{first}"
-    );
+    assert!(first.ends_with("- x\n(Lines 1 to 400 of 401; go on with from_line 401.)"), "{first}");
     let last = scene.done("memory_read", &json!({"path": SEMANTIC_MEMORY, "from_line": 401}));
-    assert_eq!(
-        (last.content.as_str(), last.receipt, last.changes),
-        ("- x", None, vec![])
-    );
+    assert_eq!((last.content.as_str(), last.receipt, last.changes), ("- x", None, vec![]));
     assert!(
-        scene
-            .refused("memory_read", &json!({"path": SEMANTIC_MEMORY, "from_line": 402}))
-            .contains("401 lines; 402")
+        scene.refused("memory_read", &json!({"path": SEMANTIC_MEMORY, "from_line": 402})).contains("401 lines; 402")
     );
-    assert!(
-        scene
-            .call("memory_read", &json!({"path": SEMANTIC_MEMORY, "from_line": -1}))
-            .is_err()
-    );
+    assert!(scene.call("memory_read", &json!({"path": SEMANTIC_MEMORY, "from_line": -1})).is_err());
 }
 
 #[test]
@@ -171,23 +126,13 @@ fn a_file_that_is_no_text_is_no_memory() {
 
 #[test]
 fn a_search_names_file_line_and_text() {
-    let scene = Scene::new()
-        .with(SEMANTIC_MEMORY, FACTS)
-        .with(EPISODIC_MEMORY, LOG)
-        .with("claude.md", "wifi\n");
+    let scene = Scene::new().with(SEMANTIC_MEMORY, FACTS).with(EPISODIC_MEMORY, LOG).with("claude.md", "wifi\n");
     assert_eq!(
         scene.done("memory_search", &json!({"query": "the sea"})).content,
         format!("{EPISODIC_MEMORY}:3: 09:01 Talked of the sea")
     );
-    assert_eq!(
-        scene.done("memory_search", &json!({"query": "zebra"})).content,
-        "Nothing was found."
-    );
-    assert!(
-        scene
-            .refused("memory_search", &json!({"query": " "}))
-            .contains("query is empty")
-    );
+    assert_eq!(scene.done("memory_search", &json!({"query": "zebra"})).content, "Nothing was found.");
+    assert!(scene.refused("memory_search", &json!({"query": " "})).contains("query is empty"));
 }
 
 #[test]
@@ -205,10 +150,7 @@ fn what_is_known_is_recalled_from_facts_and_tasks_and_else_from_the_log() {
     About the sea:
     - 09:01 Talked of the sea (memory/agent-memory/episodic-memory.md, line 3)
     ");
-    assert_eq!(
-        scene.done("recall", &json!({"query": "zebras"})).content,
-        "Nothing is stored about zebras."
-    );
+    assert_eq!(scene.done("recall", &json!({"query": "zebras"})).content, "Nothing is stored about zebras.");
     assert!(scene.call("recall", &json!({"query": ""})).is_err());
 }
 
@@ -219,11 +161,7 @@ fn a_question_is_answered_by_quoting_or_refused() {
         scene.done("quote", &json!({"query": "what is the wifi code?"})).content,
         format!("- the wifi code is 1234 ({SEMANTIC_MEMORY}, line 4)")
     );
-    assert!(
-        scene
-            .call("quote", &json!({"query": "who is the king of France?"}))
-            .is_err()
-    );
+    assert!(scene.call("quote", &json!({"query": "who is the king of France?"})).is_err());
     assert!(scene.call("quote", &json!({"query": ""})).is_err());
 }
 
@@ -231,13 +169,6 @@ fn a_question_is_answered_by_quoting_or_refused() {
 fn a_skill_is_read_by_its_name() {
     let mut scene = Scene::new();
     scene.world.skills = vec![Skill::parse("---\nname: tdd\ndescription: Test first.\n---\nRed, green.\n").unwrap()];
-    assert_eq!(
-        scene.done("read_skill", &json!({"name": "tdd"})).content.trim(),
-        "Red, green."
-    );
-    assert!(
-        scene
-            .refused("read_skill", &json!({"name": "../x"}))
-            .ends_with("There are: tdd.")
-    );
+    assert_eq!(scene.done("read_skill", &json!({"name": "tdd"})).content.trim(), "Red, green.");
+    assert!(scene.refused("read_skill", &json!({"name": "../x"})).ends_with("There are: tdd."));
 }

@@ -17,13 +17,7 @@ fn reminder(done: &Done) -> &NewReminder {
 fn kept(id: i64, chat_id: i64, text: &str) -> Reminder {
     let scene = Scene::new();
     let done = scene.done("reminder_set", &json!({"text": text, "when": "tomorrow at 9"}));
-    Reminder {
-        id,
-        what: NewReminder {
-            chat_id,
-            ..reminder(&done).clone()
-        },
-    }
+    Reminder { id, what: NewReminder { chat_id, ..reminder(&done).clone() } }
 }
 
 #[test]
@@ -31,25 +25,13 @@ fn a_reminder_is_set_for_the_asking_chat_in_its_civil_time() {
     let scene = Scene::new();
     let done = scene.done("reminder_set", &json!({"text": "call Anna", "when": "tomorrow at 9"}));
     let what = reminder(&done);
-    assert_eq!(
-        (what.chat_id, what.thread_id, what.zone.as_str()),
-        (7, Some(3), "Europe/Berlin")
-    );
+    assert_eq!((what.chat_id, what.thread_id, what.zone.as_str()), (7, Some(3), "Europe/Berlin"));
     assert_eq!(what.slot.to_string(), "2026-11-22 09:00:00");
     assert_eq!(what.next_at, parse_time("2026-11-22T08:00:00Z").unwrap());
-    assert_eq!(
-        done.receipt.as_deref(),
-        Some("Set the reminder “call Anna”, Sun 22 Nov 2026 at 09:00")
-    );
+    assert_eq!(done.receipt.as_deref(), Some("Set the reminder “call Anna”, Sun 22 Nov 2026 at 09:00"));
     assert_eq!(done.content, "Reminder set: call Anna — Sun 22 Nov 2026 at 09:00");
-    let done = scene.done(
-        "reminder_set",
-        &json!({"text": "stand up", "when": "every weekday at 8"}),
-    );
-    assert_eq!(
-        done.content,
-        "Reminder set: stand up — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00"
-    );
+    let done = scene.done("reminder_set", &json!({"text": "stand up", "when": "every weekday at 8"}));
+    assert_eq!(done.content, "Reminder set: stand up — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00");
     let mut scene = scene;
     scene.world.chat = None;
     scene.world.owner_chat_id = 9;
@@ -63,9 +45,7 @@ fn an_instant_that_has_just_passed_is_due_at_once_and_an_old_one_is_refused() {
     let done = scene.done("reminder_set", &json!({"text": "x", "when": "2026-11-21T13:59:00Z"}));
     assert!(reminder(&done).next_at < scene.world.now);
     assert!(
-        scene
-            .refused("reminder_set", &json!({"text": "x", "when": "2026-11-19T13:00:00Z"}))
-            .contains("already passed")
+        scene.refused("reminder_set", &json!({"text": "x", "when": "2026-11-19T13:00:00Z"})).contains("already passed")
     );
 }
 
@@ -77,22 +57,12 @@ fn a_reminder_that_cannot_be_set_is_refused_with_the_reason() {
     assert!(refused("2026-02-30 09:00").ends_with("Nothing was done."));
     assert!(refused("yesterday at 9").ends_with("Nothing was done."));
     assert!(refused("").contains("No time was understood"));
+    assert!(scene.refused("reminder_set", &json!({"text": "", "when": "tomorrow"})).contains("text is empty"));
     assert!(
-        scene
-            .refused("reminder_set", &json!({"text": "", "when": "tomorrow"}))
-            .contains("text is empty")
-    );
-    assert!(
-        scene
-            .refused("reminder_set", &json!({"text": "x".repeat(1_001), "when": "tomorrow"}))
-            .contains("at most 1000")
+        scene.refused("reminder_set", &json!({"text": "x".repeat(1_001), "when": "tomorrow"})).contains("at most 1000")
     );
     scene.world.reminders = vec![kept(1, 7, "tea"); 500];
-    assert!(
-        scene
-            .refused("reminder_set", &json!({"text": "x", "when": "tomorrow"}))
-            .starts_with("500 reminders")
-    );
+    assert!(scene.refused("reminder_set", &json!({"text": "x", "when": "tomorrow"})).starts_with("500 reminders"));
 }
 
 #[test]
@@ -109,30 +79,12 @@ fn reminders_are_listed_and_ended_by_number_or_words() {
         [Change::EndReminder { id, state }] => (*id, *state),
         other => panic!("{other:?}"),
     };
-    assert_eq!(
-        ended(&scene.done("reminder_done", &json!({"reminder": "#2"}))),
-        (2, "cancelled")
-    );
+    assert_eq!(ended(&scene.done("reminder_done", &json!({"reminder": "#2"}))), (2, "cancelled"));
     let done = scene.done("reminder_done", &json!({"reminder": "ANNA"}));
-    assert_eq!(
-        (ended(&done), done.receipt.as_deref()),
-        ((1, "cancelled"), Some("Ended the reminder “call Anna”"))
-    );
-    assert!(
-        scene
-            .refused("reminder_done", &json!({"reminder": "call"}))
-            .contains("1. call Anna\n2. call Bob")
-    );
-    assert!(
-        scene
-            .refused("reminder_done", &json!({"reminder": "99"}))
-            .contains("No active reminder")
-    );
-    assert!(
-        scene
-            .refused("reminder_done", &json!({"reminder": ""}))
-            .contains("reminder is empty")
-    );
+    assert_eq!((ended(&done), done.receipt.as_deref()), ((1, "cancelled"), Some("Ended the reminder “call Anna”")));
+    assert!(scene.refused("reminder_done", &json!({"reminder": "call"})).contains("1. call Anna\n2. call Bob"));
+    assert!(scene.refused("reminder_done", &json!({"reminder": "99"})).contains("No active reminder"));
+    assert!(scene.refused("reminder_done", &json!({"reminder": ""})).contains("reminder is empty"));
 }
 
 #[test]
@@ -167,26 +119,13 @@ fn rule() -> impl Strategy<Value = Rule> {
     let now = Scene::new().world.now;
     prop_oneof![
         (1..1000_u32).prop_map(move |minutes| Rule::Interval { minutes, anchor: now }),
-        (1..17_u32).prop_map(move |hours| Rule::Interval {
-            minutes: hours * 60,
-            anchor: now
-        }),
+        (1..17_u32).prop_map(move |hours| Rule::Interval { minutes: hours * 60, anchor: now }),
         time().prop_map(|at| Rule::Daily { at }),
         (2..400_u32, time()).prop_map(move |(n, at)| Rule::Days { n, anchor: today, at }),
         (weekdays(), time()).prop_map(|(on, at)| Rule::Weekly { on, at }),
-        (2..60_u32, weekdays(), time()).prop_map(move |(n, on, at)| Rule::Weeks {
-            n,
-            on,
-            anchor: today,
-            at
-        }),
+        (2..60_u32, weekdays(), time()).prop_map(move |(n, on, at)| Rule::Weeks { n, on, anchor: today, at }),
         (1..32_u32, time()).prop_map(|(day, at)| Rule::Monthly { day, at }),
-        (2..30_u32, 1..32_u32, time()).prop_map(move |(n, day, at)| Rule::Months {
-            n,
-            day,
-            anchor: today,
-            at
-        }),
+        (2..30_u32, 1..32_u32, time()).prop_map(move |(n, day, at)| Rule::Months { n, day, anchor: today, at }),
         (nth(), weekday(), time()).prop_map(|(nth, weekday, at)| Rule::MonthWeekday { nth, weekday, at }),
         (1..13_u32, 1..32_u32, time())
             .prop_filter("a day of the calendar", |(month, day, _)| {

@@ -9,26 +9,13 @@ use crate::config::QuietHours;
 fn a_plan_changes_nothing_but_is_bounded() {
     let scene = Scene::new();
     let step = json!({"what": "answer", "tool": "reply"});
-    let done = scene.done(
-        "plan",
-        &json!({"understood": "They ask.", "steps": [step], "complexity": "medium"}),
-    );
+    let done = scene.done("plan", &json!({"understood": "They ask.", "steps": [step], "complexity": "medium"}));
     assert_eq!((done.receipt, done.changes), (None, vec![]));
+    assert!(scene.refused("plan", &json!({"understood": " "})).contains("understood is empty"));
     assert!(
-        scene
-            .refused("plan", &json!({"understood": " "}))
-            .contains("understood is empty")
+        scene.refused("plan", &json!({"understood": "x", "steps": vec![step; 31]})).contains("31 steps are too many")
     );
-    assert!(
-        scene
-            .refused("plan", &json!({"understood": "x", "steps": vec![step; 31]}))
-            .contains("31 steps are too many")
-    );
-    assert!(
-        scene
-            .refused("plan", &json!({"understood": "x", "complexity": "huge"}))
-            .contains("unknown variant")
-    );
+    assert!(scene.refused("plan", &json!({"understood": "x", "complexity": "huge"})).contains("unknown variant"));
     let nameless = json!({"understood": "x", "steps": [{"what": "answer", "tool": ""}]});
     assert!(scene.refused("plan", &nameless).contains("a step's tool is empty"));
 }
@@ -39,18 +26,9 @@ fn a_reply_answers_every_open_message_of_its_chat() {
     scene.world.open_messages = vec![41, 42];
     let done = scene.done("reply", &json!({"text": " Four. \n"}));
     let message = sent(&done);
-    assert_eq!(
-        (message.chat_id, message.thread_id, message.reply_to),
-        (7, Some(3), Some(100))
-    );
-    assert_eq!(
-        (message.text.as_str(), message.kind.as_str(), &message.key),
-        ("Four.", "reply", &None)
-    );
-    let closed = Change::Done {
-        messages: vec![41, 42],
-        outcome: "answered",
-    };
+    assert_eq!((message.chat_id, message.thread_id, message.reply_to), (7, Some(3), Some(100)));
+    assert_eq!((message.text.as_str(), message.kind.as_str(), &message.key), ("Four.", "reply", &None));
+    let closed = Change::Done { messages: vec![41, 42], outcome: "answered" };
     assert_eq!(done.changes[1..], [closed]);
     assert_eq!(done.receipt.as_deref(), Some("Answered 2 messages: Four."));
 }
@@ -58,35 +36,16 @@ fn a_reply_answers_every_open_message_of_its_chat() {
 #[test]
 fn a_reply_needs_words_a_chat_and_room() {
     let mut scene = Scene::new();
-    assert!(
-        scene
-            .refused("reply", &json!({"text": "\n "}))
-            .contains("text is empty")
-    );
-    assert!(
-        scene
-            .refused("reply", &json!({"text": "x".repeat(30_001)}))
-            .contains("at most 30000")
-    );
+    assert!(scene.refused("reply", &json!({"text": "\n "})).contains("text is empty"));
+    assert!(scene.refused("reply", &json!({"text": "x".repeat(30_001)})).contains("at most 30000"));
     assert!(scene.call("reply", &json!({"text": "ü".repeat(30_000)})).is_ok());
     scene.world.open_messages.clear();
     scene.world.replies = 5;
-    assert_eq!(
-        scene.done("reply", &json!({"text": "And"})).receipt.as_deref(),
-        Some("Added to the answer: And")
-    );
+    assert_eq!(scene.done("reply", &json!({"text": "And"})).receipt.as_deref(), Some("Added to the answer: And"));
     scene.world.replies = 6;
-    assert!(
-        scene
-            .refused("reply", &json!({"text": "x"}))
-            .starts_with("6 texts were already sent")
-    );
+    assert!(scene.refused("reply", &json!({"text": "x"})).starts_with("6 texts were already sent"));
     scene.world.chat = None;
-    assert!(
-        scene
-            .refused("reply", &json!({"text": "x"}))
-            .contains("`tell` speaks unasked")
-    );
+    assert!(scene.refused("reply", &json!({"text": "x"})).contains("`tell` speaks unasked"));
     assert_eq!(answer(&scene.world, "x".to_owned(), "answered"), []);
 }
 
@@ -96,10 +55,7 @@ fn telling_goes_to_the_owner_under_a_key() {
     scene.world.owner_chat_id = 9;
     let done = scene.done("tell", &json!({"key": " Decay/Tax ", "text": "Still on it?"}));
     let message = sent(&done);
-    assert_eq!(
-        (message.chat_id, message.thread_id, message.kind.as_str()),
-        (9, None, "tell")
-    );
+    assert_eq!((message.chat_id, message.thread_id, message.kind.as_str()), (9, None, "tell"));
     assert_eq!(message.key.as_deref(), Some("tell/decay/tax"));
     assert_eq!(done.changes.len(), 1, "nobody's question is answered by it");
 }
@@ -112,33 +68,18 @@ fn telling_is_refused_twice_too_often_and_in_quiet_hours() {
     assert!(scene.refused("tell", &tell).contains("was told before"));
     scene.world.told_keys.clear();
     scene.world.told_today = 3;
-    assert!(
-        scene
-            .refused("tell", &tell)
-            .contains("3 times today, which is the limit")
-    );
+    assert!(scene.refused("tell", &tell).contains("3 times today, which is the limit"));
     scene.world.told_today = 2;
     assert!(scene.call("tell", &tell).is_ok());
-    assert!(
-        scene
-            .refused("tell", &json!({"key": "", "text": "x"}))
-            .contains("key is empty")
-    );
-    assert!(
-        scene
-            .refused("tell", &json!({"key": "k", "text": "x".repeat(4_001)}))
-            .contains("at most 4000")
-    );
+    assert!(scene.refused("tell", &json!({"key": "", "text": "x"})).contains("key is empty"));
+    assert!(scene.refused("tell", &json!({"key": "k", "text": "x".repeat(4_001)})).contains("at most 4000"));
 }
 
 #[test]
 fn quiet_hours_are_the_persons_and_reach_over_midnight() {
     let mut scene = Scene::new();
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
-    scene.world.quiet_hours = Some(QuietHours {
-        from: time(22),
-        until: time(7),
-    });
+    scene.world.quiet_hours = Some(QuietHours { from: time(22), until: time(7) });
     // Berlin is an hour ahead of UTC in November and two in July.
     for (utc, is_quiet) in [
         ("2026-11-21T20:59:59Z", false),
@@ -155,11 +96,7 @@ fn quiet_hours_are_the_persons_and_reach_over_midnight() {
         assert_eq!(told.is_err(), is_quiet, "{utc}");
     }
     scene.world.now = parse_time("2026-11-21T23:30:00Z").unwrap();
-    assert!(
-        scene
-            .refused("tell", &json!({"key": "k", "text": "x"}))
-            .starts_with("It is 00:30 for your person")
-    );
+    assert!(scene.refused("tell", &json!({"key": "k", "text": "x"})).starts_with("It is 00:30 for your person"));
 }
 
 #[test]
@@ -169,30 +106,13 @@ fn what_cannot_be_answered_is_kept_for_another_mind_and_said_once() {
     let done = scene.done("keep", &json!({"messages": [42], "notice": "Kept."}));
     assert_eq!(sent(&done).key.as_deref(), Some("kept/42"));
     assert_eq!((sent(&done).chat_id, sent(&done).kind.as_str()), (7, "notice"));
-    let hold = Change::Hold {
-        messages: vec![42],
-        mind: "offline".to_owned(),
-    };
+    let hold = Change::Hold { messages: vec![42], mind: "offline".to_owned() };
     assert_eq!(done.changes[1..], [hold]);
     assert!(
-        scene
-            .refused("keep", &json!({"messages": [41, 7], "notice": "x"}))
-            .starts_with("Message 7 is not an open")
+        scene.refused("keep", &json!({"messages": [41, 7], "notice": "x"})).starts_with("Message 7 is not an open")
     );
-    assert!(
-        scene
-            .refused("keep", &json!({"messages": [], "notice": "x"}))
-            .contains("messages is empty")
-    );
-    assert!(
-        scene
-            .refused("keep", &json!({"messages": [41], "notice": ""}))
-            .contains("notice is empty")
-    );
+    assert!(scene.refused("keep", &json!({"messages": [], "notice": "x"})).contains("messages is empty"));
+    assert!(scene.refused("keep", &json!({"messages": [41], "notice": ""})).contains("notice is empty"));
     scene.world.chat = None;
-    assert!(
-        scene
-            .refused("keep", &json!({"messages": [41], "notice": "x"}))
-            .contains("No message is being answered")
-    );
+    assert!(scene.refused("keep", &json!({"messages": [41], "notice": "x"})).contains("No message is being answered"));
 }

@@ -47,9 +47,7 @@ impl Stage {
     /// Starts a bot whose wake is this file of its world, and whose stderr goes into the file that is returned.
     pub(crate) fn start_logged(&self, wake: &str) -> (Running, PathBuf) {
         let (wake, log) = (self.env.path(wake).display().to_string(), self.env.path("bot.log"));
-        let bot = self
-            .env
-            .start_logged(env!("CARGO_BIN_EXE_bot"), &["--wake", &wake], &log);
+        let bot = self.env.start_logged(env!("CARGO_BIN_EXE_bot"), &["--wake", &wake], &log);
         (bot, log)
     }
 
@@ -90,8 +88,7 @@ impl Stage {
 
     /// Answers all messages, as a wake would.
     pub(crate) fn answer_all(&self) {
-        self.env
-            .execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
+        self.env.execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
     }
 
     /// Lets the fake wakes end: the one that runs and those that come.

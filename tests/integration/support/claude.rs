@@ -71,13 +71,7 @@ impl ClaudeRequest {
         let system = body.system.map(owned).unwrap_or_default();
         let tools = body.tools.map(owned).unwrap_or_default();
         let messages = body.messages.into_iter().map(owned).collect();
-        Ok(Self {
-            json,
-            system,
-            tools,
-            messages,
-            raw,
-        })
+        Ok(Self { json, system, tools, messages, raw })
     }
 
     /// All that the last message says: its text blocks and the text of its tool results, one a line.
@@ -87,10 +81,7 @@ impl ClaudeRequest {
                 serde_json::Value::String(text) => found.push(text.clone()),
                 serde_json::Value::Array(blocks) => blocks.iter().for_each(|block| texts(block, found)),
                 serde_json::Value::Object(block) => {
-                    ["text", "content"]
-                        .iter()
-                        .filter_map(|key| block.get(*key))
-                        .for_each(|inner| texts(inner, found));
+                    ["text", "content"].iter().filter_map(|key| block.get(*key)).for_each(|inner| texts(inner, found));
                 }
                 _ => {}
             }
@@ -152,14 +143,8 @@ impl Drop for FakeClaude {
         }
         let (violations, leftover) = (state.violations.clone(), state.script.len());
         drop(state);
-        assert!(
-            violations.is_empty(),
-            "the fake Claude saw what the real one refuses: {violations:#?}"
-        );
-        assert!(
-            leftover == 0,
-            "{leftover} scripted replies of the fake Claude were never asked for"
-        );
+        assert!(violations.is_empty(), "the fake Claude saw what the real one refuses: {violations:#?}");
+        assert!(leftover == 0, "{leftover} scripted replies of the fake Claude were never asked for");
     }
 }
 
@@ -181,10 +166,7 @@ impl State {
             return self.refuse(&faults);
         }
         let Some(reply) = self.script.pop_front() else {
-            self.violations.push(format!(
-                "a request that the script doesn't expect: {}",
-                request.last_text()
-            ));
+            self.violations.push(format!("a request that the script doesn't expect: {}", request.last_text()));
             return reply::error_response(500, "api_error", "the script is empty");
         };
         let Answer { response, delivered } = reply.answer(&request);
@@ -195,11 +177,7 @@ impl State {
     fn refuse(&mut self, faults: &[String]) -> Response {
         self.violations.extend_from_slice(faults);
         let is_auth = faults.iter().any(|fault| fault.starts_with("x-api-key"));
-        let (status, kind) = if is_auth {
-            (401, "authentication_error")
-        } else {
-            (400, "invalid_request_error")
-        };
+        let (status, kind) = if is_auth { (401, "authentication_error") } else { (400, "invalid_request_error") };
         reply::error_response(status, kind, &faults.join("; "))
     }
 }

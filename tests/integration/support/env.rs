@@ -54,14 +54,9 @@ impl TestEnv {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
-        let mut env = Self {
-            dir,
-            vars: BTreeMap::new(),
-        };
+        let mut env = Self { dir, vars: BTreeMap::new() };
         let workspace = env.workspace().display().to_string();
-        env.set("WORKSPACE_DIR", &workspace)
-            .set("TIMEZONE", "Europe/Berlin")
-            .set("REVEILLE_NOW", NOW);
+        env.set("WORKSPACE_DIR", &workspace).set("TIMEZONE", "Europe/Berlin").set("REVEILLE_NOW", NOW);
         env.set("HOME", &env.path("home").display().to_string());
         env.set("PATH", &search_path());
         // Where coverage is measured, the programs' own counts too.
@@ -75,8 +70,7 @@ impl TestEnv {
     /// The same with a bot's token and the chat [`CHAT`].
     pub(crate) fn with_telegram(telegram: &FakeTelegram) -> Self {
         let mut env = Self::new();
-        env.set("TELEGRAM_BOT_TOKEN", TOKEN)
-            .set("TELEGRAM_API_URL", &telegram.url());
+        env.set("TELEGRAM_BOT_TOKEN", TOKEN).set("TELEGRAM_API_URL", &telegram.url());
         env.set("ALLOWED_CHAT_IDS", &CHAT.to_string());
         env
     }
@@ -122,12 +116,7 @@ impl TestEnv {
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "the tests' one home of children")]
         let mut command = Command::new(program);
-        command
-            .args(args)
-            .env_clear()
-            .envs(&self.vars)
-            .current_dir(self.dir.path())
-            .stdin(Stdio::null());
+        command.args(args).env_clear().envs(&self.vars).current_dir(self.dir.path()).stdin(Stdio::null());
         command
     }
 
@@ -161,24 +150,14 @@ impl TestEnv {
 
     /// Starts a program and goes on; it is killed when the value goes.
     pub(crate) fn start(&self, program: &str, args: &[&str]) -> Running {
-        let child = self
-            .command(program, args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child = self.command(program, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         Running(Some(child))
     }
 
     /// As [`TestEnv::start`], with stderr in a file that can be read while it runs.
     pub(crate) fn start_logged(&self, program: &str, args: &[&str], log: &Path) -> Running {
         let stderr = std::fs::File::create(log).unwrap();
-        let child = self
-            .command(program, args)
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
+        let child = self.command(program, args).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         Running(Some(child))
     }
 
@@ -192,11 +171,7 @@ impl TestEnv {
     pub(crate) fn git_in(&self, dir: &Path, args: &[&str]) -> String {
         let person = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
         let dir = dir.display().to_string();
-        let args: Vec<&str> = ["-C", &dir]
-            .into_iter()
-            .chain(person)
-            .chain(args.iter().copied())
-            .collect();
+        let args: Vec<&str> = ["-C", &dir].into_iter().chain(person).chain(args.iter().copied()).collect();
         let ran = self.run("git", &args).ok();
         ran.stdout.trim_end().to_owned()
     }
@@ -204,10 +179,7 @@ impl TestEnv {
     /// A new bare repository to push to.
     pub(crate) fn bare_remote(&self, name: &str) -> PathBuf {
         let path = self.path(name);
-        self.git_in(
-            self.dir.path(),
-            &["init", "-q", "--bare", "-b", "main", &path.display().to_string()],
-        );
+        self.git_in(self.dir.path(), &["init", "-q", "--bare", "-b", "main", &path.display().to_string()]);
         path
     }
 
@@ -242,12 +214,7 @@ impl TestEnv {
             ..NewIncoming::default()
         };
         let now = reveille::clock::parse_time(&self.vars["REVEILLE_NOW"]).unwrap();
-        let batch = Batch {
-            bot_id: 99,
-            next_offset: 1_001 + n,
-            messages: vec![message],
-            ..Batch::default()
-        };
+        let batch = Batch { bot_id: 99, next_offset: 1_001 + n, messages: vec![message], ..Batch::default() };
         let accepted = store.accept(&batch, now).unwrap();
         accepted.stored[0]
     }
@@ -261,8 +228,7 @@ impl TestEnv {
     #[track_caller]
     pub(crate) fn query<T: rusqlite::types::FromSql>(&self, sql: &str) -> T {
         let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
-        conn.query_row(sql, [], |row| row.get(0))
-            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+        conn.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     /// Changes the database behind everybody's back.
@@ -275,9 +241,7 @@ impl TestEnv {
     /// The value of a trailer of the last commit.
     #[track_caller]
     pub(crate) fn trailer(&self, key: &str) -> String {
-        self.git(&["log", "-1", &format!("--format=%(trailers:key={key},valueonly)")])
-            .trim()
-            .to_owned()
+        self.git(&["log", "-1", &format!("--format=%(trailers:key={key},valueonly)")]).trim().to_owned()
     }
 
     /// The last commits, one a line: author and subject.

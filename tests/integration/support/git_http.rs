@@ -36,14 +36,7 @@ impl GitHttp {
 
     /// The server's port.
     pub(crate) fn port(&self) -> u16 {
-        self.server
-            .url()
-            .rsplit(':')
-            .next()
-            .unwrap()
-            .trim_end_matches('/')
-            .parse()
-            .unwrap()
+        self.server.url().rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap()
     }
 
     /// The address of a repository, with credentials in it.
@@ -61,10 +54,7 @@ impl GitHttp {
 /// One request through `git http-backend`, by the rules of CGI.
 fn backend(root: &Path, request: &Request) -> Response {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a server of the tests is no child of the program"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "a server of the tests is no child of the program")]
     let mut command = Command::new("git");
     let header = |name| request.header(name).unwrap_or_default();
     let mut child = command
@@ -97,9 +87,7 @@ fn response(output: &[u8]) -> Response {
     let headers = String::from_utf8_lossy(&output[..end]).into_owned();
     let headers: Vec<_> = headers.lines().filter_map(|line| line.split_once(": ")).collect();
     let status = headers.iter().find(|(name, _)| *name == "Status");
-    let status = status
-        .and_then(|(_, value)| value.get(..3)?.parse().ok())
-        .unwrap_or(200);
+    let status = status.and_then(|(_, value)| value.get(..3)?.parse().ok()).unwrap_or(200);
     let response = Response::new(status, &output[end + 4..]);
     headers
         .iter()
@@ -112,9 +100,7 @@ fn base64(bytes: &[u8]) -> String {
     let quads = bytes.chunks(3).map(|three| {
         let bits = three.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - three.len()));
         let digit = |at: usize| char::from(DIGITS[bits >> (18 - 6 * at) & 63]);
-        let quad: String = (0..4)
-            .map(|at| if at <= three.len() { digit(at) } else { '=' })
-            .collect();
+        let quad: String = (0..4).map(|at| if at <= three.len() { digit(at) } else { '=' }).collect();
         quad
     });
     quads.collect()

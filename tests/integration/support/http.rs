@@ -28,10 +28,7 @@ pub(crate) struct Request {
 impl Request {
     /// The first header of that name, in any case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The body as text; bytes that are none are replaced.
@@ -78,12 +75,7 @@ pub(crate) enum Step {
 impl Response {
     /// A whole answer.
     pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self {
-            status,
-            headers: Vec::new(),
-            body: Body::Fixed(body.into()),
-            gate: None,
-        }
+        Self { status, headers: Vec::new(), body: Body::Fixed(body.into()), gate: None }
     }
 
     /// A whole JSON answer.
@@ -93,18 +85,12 @@ impl Response {
 
     /// A chunked answer.
     pub(crate) fn stream(status: u16, steps: Vec<Step>) -> Self {
-        Self {
-            body: Body::Steps(steps),
-            ..Self::new(status, "")
-        }
+        Self { body: Body::Steps(steps), ..Self::new(status, "") }
     }
 
     /// No answer at all: the request was taken, then the connection closes.
     pub(crate) fn hang_up() -> Self {
-        Self {
-            body: Body::Nothing,
-            ..Self::new(0, "")
-        }
+        Self { body: Body::Nothing, ..Self::new(0, "") }
     }
 
     /// With one more header.
@@ -142,11 +128,7 @@ impl Gate {
     fn wait(&self) {
         let mut is_open = lock(&self.0.0);
         while !*is_open {
-            is_open = self
-                .0
-                .1
-                .wait(is_open)
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            is_open = self.0.1.wait(is_open).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
     }
 }
@@ -183,17 +165,10 @@ impl HttpServer {
     pub(crate) fn start(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port on loopback");
         let address = listener.local_addr().expect("the listener's address");
-        let shared = Arc::new(Shared {
-            handler: Box::new(handler),
-            live: Mutex::default(),
-        });
+        let shared = Arc::new(Shared { handler: Box::new(handler), live: Mutex::default() });
         let accepting = Arc::clone(&shared);
         let listener_thread = Some(std::thread::spawn(move || accepting.accept(&listener)));
-        Self {
-            address,
-            shared,
-            listener_thread,
-        }
+        Self { address, shared, listener_thread }
     }
 
     /// `http://127.0.0.1:port`, without a slash at the end.
@@ -221,10 +196,7 @@ impl Drop for HttpServer {
             drop(stream.shutdown(Shutdown::Both));
             thread
         });
-        for thread in connection_threads
-            .chain(self.listener_thread.take())
-            .collect::<Vec<_>>()
-        {
+        for thread in connection_threads.chain(self.listener_thread.take()).collect::<Vec<_>>() {
             drop(thread.join());
         }
     }
@@ -270,11 +242,7 @@ impl Shared {
             Body::Fixed(body) | Body::Cut { body, .. } => format!("content-length: {}\r\n", body.len()),
             Body::Steps(_) => "transfer-encoding: chunked\r\n".to_owned(),
         };
-        let headers: String = response
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\r\n"))
-            .collect();
+        let headers: String = response.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         stream.write_all(format!("HTTP/1.1 {} Fake\r\n{length}{headers}\r\n", response.status).as_bytes())?;
         match &response.body {
             Body::Fixed(body) => stream.write_all(body).map(|()| true),
@@ -327,21 +295,13 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>
         let (name, value) = line.split_once(':').ok_or_else(|| damaged("header"))?;
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
-    let mut request = Request {
-        method,
-        target,
-        headers,
-        body: Vec::new(),
-    };
+    let mut request = Request { method, target, headers, body: Vec::new() };
     request.body = read_body(reader, &request)?;
     Ok(Some(request))
 }
 
 fn read_body(reader: &mut BufReader<TcpStream>, request: &Request) -> io::Result<Vec<u8>> {
-    if request
-        .header("transfer-encoding")
-        .is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
-    {
+    if request.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
         let mut body = Vec::new();
         loop {
             let size = read_line(reader)?.ok_or_else(|| damaged("chunk"))?;
@@ -354,10 +314,7 @@ fn read_body(reader: &mut BufReader<TcpStream>, request: &Request) -> io::Result
             }
         }
     }
-    let length = request
-        .header("content-length")
-        .map_or(Ok(0), str::parse)
-        .map_err(|_| damaged("content-length"))?;
+    let length = request.header("content-length").map_or(Ok(0), str::parse).map_err(|_| damaged("content-length"))?;
     read_exact(reader, length)
 }
 
@@ -407,10 +364,7 @@ mod tests {
             &server.url(),
             b"POST /a?b HTTP/1.1\r\nContent-Length: 2\r\n\r\nhiPUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
         );
-        assert!(
-            answer.contains("POST /a?b hi") && answer.contains("PUT /c abcde"),
-            "{answer}"
-        );
+        assert!(answer.contains("POST /a?b hi") && answer.contains("PUT /c abcde"), "{answer}");
     }
 
     #[test]
@@ -421,11 +375,7 @@ mod tests {
             "/close" => Response::stream(200, vec![Step::Send(b"abc".to_vec()), Step::Close]),
             _ => Response::stream(
                 200,
-                vec![
-                    Step::Send(b"abc".to_vec()),
-                    Step::Pause(Duration::from_millis(1)),
-                    Step::Send(b"d".to_vec()),
-                ],
+                vec![Step::Send(b"abc".to_vec()), Step::Pause(Duration::from_millis(1)), Step::Send(b"d".to_vec())],
             ),
         });
         let get = |path: &str| exchange(&server.url(), format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes());

@@ -120,12 +120,7 @@ impl FakeTelegram {
     /// Every call that was understood, faulty or not, with its parameters.
     pub(crate) fn calls(&self, method: &str) -> Vec<Value> {
         let state = self.shared.lock();
-        state
-            .calls
-            .iter()
-            .filter(|(called, _)| called == method)
-            .map(|(_, request)| request.clone())
-            .collect()
+        state.calls.iter().filter(|(called, _)| called == method).map(|(_, request)| request.clone()).collect()
     }
 
     /// The updates that nobody has confirmed.
@@ -141,24 +136,13 @@ impl FakeTelegram {
 
     /// Waits until `method` was called `n` times in all. Panics after `timeout`.
     pub(crate) fn wait_for_calls(&self, method: &str, n: usize, timeout: Duration) {
-        self.wait_until(timeout, |state| {
-            state.calls.iter().filter(|(called, _)| called == method).count() >= n
-        });
+        self.wait_until(timeout, |state| state.calls.iter().filter(|(called, _)| called == method).count() >= n);
     }
 
     fn wait_until(&self, timeout: Duration, enough: impl Fn(&State) -> bool) {
         let state = self.shared.lock();
-        let (state, waited) = self
-            .shared
-            .changed
-            .wait_timeout_while(state, timeout, |state| !enough(state))
-            .unwrap();
-        assert!(
-            !waited.timed_out(),
-            "waited {timeout:?}; calls: {:?}, sent: {:?}",
-            state.calls,
-            state.sent
-        );
+        let (state, waited) = self.shared.changed.wait_timeout_while(state, timeout, |state| !enough(state)).unwrap();
+        assert!(!waited.timed_out(), "waited {timeout:?}; calls: {:?}, sent: {:?}", state.calls, state.sent);
     }
 }
 

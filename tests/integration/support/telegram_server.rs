@@ -41,15 +41,8 @@ type Answer = Option<(u16, Value)>;
 
 impl Shared {
     pub(super) fn new() -> Self {
-        let state = Mutex::new(State {
-            next_update_id: 1000,
-            ..State::default()
-        });
-        Self {
-            state,
-            changed: Condvar::new(),
-            spec: Spec::load(),
-        }
+        let state = Mutex::new(State { next_update_id: 1000, ..State::default() });
+        Self { state, changed: Condvar::new(), spec: Spec::load() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -65,11 +58,7 @@ impl Shared {
             };
             let body = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
             let length = body.len();
-            let elsewhere = if (300..400).contains(&status) {
-                "Location: /elsewhere\r\n"
-            } else {
-                ""
-            };
+            let elsewhere = if (300..400).contains(&status) { "Location: /elsewhere\r\n" } else { "" };
             let head = format!(
                 "HTTP/1.1 {status} -\r\n{elsewhere}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
             );
@@ -101,11 +90,7 @@ impl Shared {
         }
         state.calls.push((method.clone(), request.clone()));
         self.changed.notify_all();
-        let fault = state
-            .faults
-            .iter()
-            .position(|(at, _)| *at == method)
-            .map(|at| state.faults.remove(at).1);
+        let fault = state.faults.iter().position(|(at, _)| *at == method).map(|at| state.faults.remove(at).1);
         match fault {
             None => self.perform(state, &method, &request),
             Some(Fault::Status(code, wait)) => refusal(code, "as ordered", &json!({ "retry_after": wait })),
@@ -116,9 +101,9 @@ impl Shared {
             Some(Fault::Foreign(status)) => Some((status, json!("<html>not Telegram</html>"))),
             Some(Fault::CloseBefore) => None,
             Some(Fault::CloseAfterTaking) => self.perform(state, &method, &request).and(None),
-            Some(Fault::Malformed) => self
-                .perform(state, &method, &request)
-                .map(|_| (200, json!("{\"ok\":true,\"resu"))),
+            Some(Fault::Malformed) => {
+                self.perform(state, &method, &request).map(|_| (200, json!("{\"ok\":true,\"resu")))
+            }
             Some(Fault::Stall) => {
                 drop(self.changed.wait_while(state, |state| !state.stopping).unwrap());
                 None
@@ -140,9 +125,7 @@ impl Shared {
             "sendChatAction" => {
                 let thread_id = request["message_thread_id"].as_i64();
                 let action = request["action"].as_str().unwrap().to_owned();
-                state
-                    .actions
-                    .push((request["chat_id"].as_i64().unwrap(), thread_id, action));
+                state.actions.push((request["chat_id"].as_i64().unwrap(), thread_id, action));
                 json!(true)
             }
             _ => json!(true),
@@ -157,15 +140,10 @@ impl Shared {
         let this = state.polls;
         self.changed.notify_all();
         let offset = request["offset"].as_i64().unwrap_or(0);
-        state
-            .updates
-            .retain(|update| update["update_id"].as_i64().unwrap() >= offset);
+        state.updates.retain(|update| update["update_id"].as_i64().unwrap() >= offset);
         let until = Instant::now() + Duration::from_secs(request["timeout"].as_u64().unwrap_or(0));
         while state.updates.is_empty() && state.polls == this && !state.stopping {
-            let Some(left) = until
-                .checked_duration_since(Instant::now())
-                .filter(|left| !left.is_zero())
-            else {
+            let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
             };
             state = self.changed.wait_timeout(state, left).unwrap().0;
@@ -206,20 +184,15 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
         preview: request["link_preview_options"]["is_disabled"] != true,
     };
     state.sent.push(message.clone());
-    Ok(
-        json!({"message_id": message.message_id, "date": 1_795_000_001, "text": visible,
+    Ok(json!({"message_id": message.message_id, "date": 1_795_000_001, "text": visible,
         "chat": {"id": message.chat_id, "type": "private", "first_name": "Ana"},
-        "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}),
-    )
+        "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer, as the others are")]
 fn refusal(code: u16, description: &str, parameters: &Value) -> Answer {
     let mut answer = json!({"ok": false, "error_code": code, "description": description});
-    if parameters
-        .as_object()
-        .is_some_and(|fields| fields.values().any(|value| !value.is_null()))
-    {
+    if parameters.as_object().is_some_and(|fields| fields.values().any(|value| !value.is_null())) {
         answer["parameters"] = parameters.clone();
     }
     Some((code, answer))

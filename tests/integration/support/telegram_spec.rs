@@ -7,10 +7,7 @@ use serde_json::{Value, json};
 pub(crate) struct Spec(Value);
 
 impl Spec {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the specification is an input of the test run, not of the program"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the specification is an input of the test run, not of the program")]
     pub(crate) fn load() -> Self {
         if let Ok(path) = std::env::var("TELEGRAM_API_SPEC") {
             let text =
@@ -36,22 +33,13 @@ impl Spec {
     fn check_fields(&self, what: &str, fields: &Value, given: &Value) -> Result<(), String> {
         let none = Vec::new();
         let fields = fields.as_array().unwrap_or(&none);
-        let given = given
-            .as_object()
-            .ok_or_else(|| format!("{what}: {given} isn't an object"))?;
+        let given = given.as_object().ok_or_else(|| format!("{what}: {given} isn't an object"))?;
         for (name, value) in given {
             let field = fields.iter().find(|field| field["name"] == name.as_str());
             let field = field.ok_or_else(|| format!("{what} has no {name}"))?;
-            let types: Vec<&str> = field["types"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .filter_map(Value::as_str)
-                .collect();
-            let problems: Vec<String> = types
-                .iter()
-                .filter_map(|kind| self.check_type(name, kind, value).err())
-                .collect();
+            let types: Vec<&str> = field["types"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            let problems: Vec<String> =
+                types.iter().filter_map(|kind| self.check_type(name, kind, value).err()).collect();
             if problems.len() == types.len() {
                 return Err(format!("{what}.{name}: {}", problems.join(", or ")));
             }
@@ -76,11 +64,7 @@ impl Spec {
                 None => return self.check_fields(kind, &self.0["types"][kind]["fields"], value),
             },
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(format!("{name} isn't {kind}: {value}"))
-        }
+        if fits { Ok(()) } else { Err(format!("{name} isn't {kind}: {value}")) }
     }
 }
 
@@ -131,15 +115,11 @@ pub(crate) fn visible_text(html: &str) -> Result<String, String> {
         }
     }
     seen.push_str(rest);
-    open.last().map_or(Ok(seen), |name| {
-        Err(format!("Can't find end tag corresponding to start tag {name:?}"))
-    })
+    open.last().map_or(Ok(seen), |name| Err(format!("Can't find end tag corresponding to start tag {name:?}")))
 }
 
 fn start_tag<'a>(mark: &'a str, open: &[&str]) -> Result<&'a str, String> {
-    let tag = mark
-        .strip_prefix('<')
-        .ok_or_else(|| format!("Unsupported entity {mark:?}"))?;
+    let tag = mark.strip_prefix('<').ok_or_else(|| format!("Unsupported entity {mark:?}"))?;
     let (name, attribute) = tag.split_once(' ').unwrap_or((tag, ""));
     let fits = match name {
         "b" | "i" | "u" | "s" | "pre" | "blockquote" => attribute.is_empty(),
@@ -148,9 +128,5 @@ fn start_tag<'a>(mark: &'a str, open: &[&str]) -> Result<&'a str, String> {
         "a" => attribute.starts_with("href=\"") && attribute.matches('"').count() == 2 && attribute.ends_with('"'),
         _ => false,
     };
-    if fits {
-        Ok(name)
-    } else {
-        Err(format!("Unsupported start tag {tag:?}"))
-    }
+    if fits { Ok(name) } else { Err(format!("Unsupported start tag {tag:?}")) }
 }

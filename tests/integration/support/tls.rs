@@ -49,9 +49,7 @@ impl Tls {
         let at = |name: &str| env.path(name).display().to_string();
         let (cert, key, told) = (at("tls.crt"), at("tls.key"), at("tls.port"));
         let subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-        let make = [
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", &key, "-out", &cert,
-        ];
+        let make = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", &key, "-out", &cert];
         for program in ["openssl", "python3"] {
             if env.command(program, &["--version"]).output().is_err() {
                 eprintln!("not run: {program} is missing");
@@ -62,10 +60,6 @@ impl Tls {
         let proxy = env.start("python3", &["-c", PROXY, &plain.to_string(), &cert, &key, &told]);
         let port = || std::fs::read_to_string(&told).ok()?.parse().ok();
         eventually("the TLS server", || port().is_some());
-        Some(Self {
-            port: port()?,
-            certificate: cert.into(),
-            _proxy: proxy,
-        })
+        Some(Self { port: port()?, certificate: cert.into(), _proxy: proxy })
     }
 }

@@ -7,15 +7,8 @@ const GROUP: i64 = -1_001_234;
 const BOT: i64 = 99;
 
 fn access() -> Access {
-    let me = Me {
-        id: BOT,
-        first_name: "Reveille".to_owned(),
-        username: "reveille_bot".to_owned(),
-    };
-    Access {
-        allowed: BTreeSet::from([ANA, GROUP]),
-        me,
-    }
+    let me = Me { id: BOT, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() };
+    Access { allowed: BTreeSet::from([ANA, GROUP]), me }
 }
 
 fn person(id: i64) -> Value {
@@ -107,28 +100,15 @@ fn only_listed_people_are_heard() {
         json!({"from": person(ANA), "chat": {"id": ANA, "type": "something new"}}),
     ];
     for with in refused {
-        for kind in [
-            "message",
-            "edited_message",
-            "business_message",
-            "callback_query",
-            "something_new",
-        ] {
+        for kind in ["message", "edited_message", "business_message", "callback_query", "something_new"] {
             assert_eq!(read(kind, &text(with.clone())), Incoming::Stranger, "{kind} {with}");
         }
     }
     let mut all = access();
     all.allowed.insert(1_087_968_824);
     let hidden = text(json!({"from": person(1_087_968_824), "chat": group(GROUP)}));
-    assert_eq!(
-        read_update(&small("message", &hidden), &all),
-        Incoming::Stranger,
-        "even if someone lists it"
-    );
-    assert!(matches!(
-        read("message", &text(json!({"chat": group(GROUP)}))),
-        Incoming::Message(_)
-    ));
+    assert_eq!(read_update(&small("message", &hidden), &all), Incoming::Stranger, "even if someone lists it");
+    assert!(matches!(read("message", &text(json!({"chat": group(GROUP)}))), Incoming::Message(_)));
 }
 
 #[test]
@@ -138,30 +118,17 @@ fn the_same_rule_holds_for_what_the_library_cannot_read() {
     assert!(unread.update.is_err());
     assert_eq!(read_update(&unread, &access()), Incoming::Stranger);
     let known = update("message", &message(json!({"text": "/help"})));
-    assert!(matches!(
-        read_update(&known, &access()),
-        Incoming::Command {
-            command: Command::Help,
-            ..
-        }
-    ));
+    assert!(matches!(read_update(&known, &access()), Incoming::Command { command: Command::Help, .. }));
 }
 
 #[test]
 fn commands_run_only_for_the_senders_own_new_words() {
-    let Incoming::Command {
-        command,
-        args,
-        message: from,
-    } = read("message", &message(json!({"text": "/start now"})))
+    let Incoming::Command { command, args, message: from } = read("message", &message(json!({"text": "/start now"})))
     else {
         panic!("no command")
     };
     assert_eq!((command, args.as_str(), from.sender_id), (Command::Start, "now", ANA));
-    assert!(matches!(
-        read("edited_message", &message(json!({"text": "/start"}))),
-        Incoming::Edited(_)
-    ));
+    assert!(matches!(read("edited_message", &message(json!({"text": "/start"}))), Incoming::Edited(_)));
     let forwarded =
         json!({"text": "/start", "forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Bo"}});
     assert_eq!(said(forwarded).forwarded_from.as_deref(), Some("Bo"));
@@ -172,10 +139,8 @@ fn commands_run_only_for_the_senders_own_new_words() {
 
 #[test]
 fn an_edit_keeps_the_message_it_belongs_to() {
-    let Incoming::Edited(edit) = read(
-        "edited_message",
-        &message(json!({"text": "tea", "edit_date": 1_795_000_060})),
-    ) else {
+    let Incoming::Edited(edit) = read("edited_message", &message(json!({"text": "tea", "edit_date": 1_795_000_060})))
+    else {
         panic!("no edit")
     };
     assert_eq!((edit.telegram_message_id, edit.text.as_str()), (Some(7), "tea"));
@@ -192,41 +157,21 @@ fn media_become_words_for_now() {
     };
     let photo = json!([file(json!({"width": 90, "height": 60}))]);
     let cases = [
-        (
-            json!({"voice": file(json!({"duration": 11, "mime_type": "audio/ogg"}))}),
-            "voice",
-            "[voice note, 11 s]",
-        ),
+        (json!({"voice": file(json!({"duration": 11, "mime_type": "audio/ogg"}))}), "voice", "[voice note, 11 s]"),
         (
             json!({"audio": file(json!({"duration": 200, "title": "T", "performer": "P", "mime_type": "audio/mpeg"})), "caption": "listen"}),
             "audio",
             "[audio file \"P – T\", 3 min 20 s]\nlisten",
         ),
-        (
-            json!({"video_note": file(json!({"duration": 60, "length": 240}))}),
-            "video_note",
-            "[video note, 1 min]",
-        ),
-        (
-            json!({"photo": photo, "caption": "the leak", "media_group_id": "A1"}),
-            "photo",
-            "[photo]\nthe leak",
-        ),
+        (json!({"video_note": file(json!({"duration": 60, "length": 240}))}), "video_note", "[video note, 1 min]"),
+        (json!({"photo": photo, "caption": "the leak", "media_group_id": "A1"}), "photo", "[photo]\nthe leak"),
         (
             json!({"document": file(json!({"file_name": "a.pdf", "mime_type": "application/pdf"}))}),
             "document",
             "[file \"a.pdf\", application/pdf, 1234 bytes]",
         ),
-        (
-            json!({"location": {"latitude": 52.5, "longitude": 13.4}}),
-            "location",
-            "[location 52.50000, 13.40000]",
-        ),
-        (
-            json!({"contact": {"phone_number": "+491234", "first_name": "Bo"}}),
-            "contact",
-            "[contact Bo, +491234]",
-        ),
+        (json!({"location": {"latitude": 52.5, "longitude": 13.4}}), "location", "[location 52.50000, 13.40000]"),
+        (json!({"contact": {"phone_number": "+491234", "first_name": "Bo"}}), "contact", "[contact Bo, +491234]"),
         (json!({"dice": {"emoji": "🎲", "value": 4}}), "dice", "[dice 🎲: 4]"),
         (
             json!({"sticker": file(json!({"type": "regular", "width": 512, "height": 512, "is_animated": false, "is_video": false, "emoji": "👍"}))}),
@@ -252,42 +197,23 @@ fn nothing_a_listed_person_sends_is_dropped() {
     let Incoming::Unsupported(got) = read("message", &message(json!({"hologram": {"x": 1}, "caption": "look"}))) else {
         panic!("dropped")
     };
-    assert_eq!(
-        (got.kind, got.text.as_str()),
-        ("unsupported", "[unsupported message: hologram]\nlook")
-    );
+    assert_eq!((got.kind, got.text.as_str()), ("unsupported", "[unsupported message: hologram]\nlook"));
     let new_formatting = json!({"text": "hi", "entities": [{"type": "sparkle", "offset": 0, "length": 2}]});
-    assert_eq!(
-        said(new_formatting).text,
-        "hi",
-        "a new kind of formatting doesn't cost the words"
-    );
+    assert_eq!(said(new_formatting).text, "hi", "a new kind of formatting doesn't cost the words");
     let untyped = json!({"audio": {"file_id": "F", "file_unique_id": "U", "duration": 2}, "caption": "listen"});
     let got = said(untyped);
-    assert_eq!(
-        (got.kind, got.text.as_str()),
-        ("audio", "[audio]\nlisten"),
-        "which the library can't read"
-    );
-    let Incoming::Unsupported(got) = read("smell", &message(json!({}))) else {
-        panic!("dropped")
-    };
+    assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio]\nlisten"), "which the library can't read");
+    let Incoming::Unsupported(got) = read("smell", &message(json!({}))) else { panic!("dropped") };
     assert_eq!((got.text.as_str(), got.sender_id), ("[unsupported update: smell]", ANA));
     let external = json!({"text": "and this?", "external_reply": {"origin": {"type": "user", "date": 1, "sender_user": person(8)}, "photo": []}});
     let got = said(external);
-    assert_eq!(
-        (got.text.as_str(), got.reply_to.unwrap().text.as_str()),
-        ("and this?", "[photo]")
-    );
+    assert_eq!((got.text.as_str(), got.reply_to.unwrap().text.as_str()), ("and this?", "[photo]"));
 }
 
 #[test]
 fn what_nobody_said_is_ignored() {
     for (kind, body) in [
-        (
-            "message",
-            message(json!({"pinned_message": message(json!({"text": "x"}))})),
-        ),
+        ("message", message(json!({"pinned_message": message(json!({"text": "x"}))}))),
         ("message", message(json!({"new_chat_title": "x"}))),
         ("message", message(json!({"text": "x", "from": person(BOT)}))),
         (
@@ -317,14 +243,7 @@ fn topics_and_quotes() {
     );
     let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": "one\ntwo"});
     let got = said(json!({"text": "why?", "reply_to_message": original, "quote": {"text": "two", "position": 4}}));
-    assert_eq!(
-        got.reply_to,
-        Some(Quoted {
-            message_id: Some(2),
-            sender_id: Some(BOT),
-            text: "two".to_owned()
-        })
-    );
+    assert_eq!(got.reply_to, Some(Quoted { message_id: Some(2), sender_id: Some(BOT), text: "two".to_owned() }));
     let got = said(json!({"text": "why?", "reply_to_message": original}));
     assert_eq!(got.reply_to.unwrap().text, "one\ntwo");
 }

@@ -5,10 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn event(data: &str) -> String {
-    let kind = serde_json::from_str::<serde_json::Value>(data).unwrap()["type"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let kind = serde_json::from_str::<serde_json::Value>(data).unwrap()["type"].as_str().unwrap().to_owned();
     format!("event: {kind}\ndata: {data}\n\n")
 }
 
@@ -69,15 +66,7 @@ fn a_rich_turn_is_assembled_in_the_order_of_its_indexes() {
     let turn = turn_of(RICH);
     assert_eq!(turn.content, RICH_CONTENT);
     assert_eq!(turn.stop, Stop::ToolUse);
-    assert_eq!(
-        turn.usage,
-        Usage {
-            input: 12,
-            output: 77,
-            cache_read: 400,
-            cache_write: 30
-        }
-    );
+    assert_eq!(turn.usage, Usage { input: 12, output: 77, cache_read: 400, cache_write: 30 });
 }
 
 #[test]
@@ -137,28 +126,16 @@ fn cut_anywhere_it_is_transient_and_counts_what_was_spent() {
 #[test]
 fn an_error_event_ends_the_turn_by_its_kind() {
     let start = RICH[0];
-    for kind in [
-        "overloaded_error",
-        "api_error",
-        "rate_limit_error",
-        "timeout_error",
-        "some_new_error",
-    ] {
+    for kind in ["overloaded_error", "api_error", "rate_limit_error", "timeout_error", "some_new_error"] {
         let data = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"Busy"}}}}"#);
         let error = assembled(&[events(&[start, &data]).as_bytes()]).unwrap_err();
         assert_eq!(spent(&error).cache_read, 400);
         assert!(error.to_string().contains("Busy"), "{error}");
     }
     let data = r#"{"type":"error","error":{"type":"billing_error","message":"Pay"}}"#;
-    assert!(matches!(
-        assembled(&[events(&[start, data]).as_bytes()]),
-        Err(ModelError::Account { .. })
-    ));
+    assert!(matches!(assembled(&[events(&[start, data]).as_bytes()]), Err(ModelError::Account { .. })));
     let data = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Bad"}}"#;
-    assert!(matches!(
-        assembled(&[events(&[start, data]).as_bytes()]),
-        Err(ModelError::Rejected { status: 400, .. })
-    ));
+    assert!(matches!(assembled(&[events(&[start, data]).as_bytes()]), Err(ModelError::Rejected { status: 400, .. })));
 }
 
 #[test]
@@ -169,10 +146,7 @@ fn what_is_no_event_stream_is_transient() {
         "data: {\"type\":\"content_block_start\",\"index\":0}\n\n",
         "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":[]}\n\n",
     ] {
-        assert!(
-            matches!(assembled(&[data.as_bytes()]), Err(ModelError::Transient { .. })),
-            "{data}"
-        );
+        assert!(matches!(assembled(&[data.as_bytes()]), Err(ModelError::Transient { .. })), "{data}");
     }
 }
 
@@ -187,11 +161,7 @@ fn an_endless_answer_is_given_up() {
 #[test]
 fn every_stop_reason_is_mapped() {
     let stop_of = |delta: &str| {
-        turn_of(&[
-            &format!(r#"{{"type":"message_delta","delta":{delta}}}"#),
-            r#"{"type":"message_stop"}"#,
-        ])
-        .stop
+        turn_of(&[&format!(r#"{{"type":"message_delta","delta":{delta}}}"#), r#"{"type":"message_stop"}"#]).stop
     };
     for (reason, stop) in [
         ("end_turn", Stop::EndTurn),
@@ -203,10 +173,7 @@ fn every_stop_reason_is_mapped() {
         ("brand_new", Stop::Unknown("brand_new".into())),
         ("refusal", Stop::Refusal("no reason given".into())),
     ] {
-        assert_eq!(
-            stop_of(&format!(r#"{{"stop_reason":"{reason}","stop_details":null}}"#)),
-            stop
-        );
+        assert_eq!(stop_of(&format!(r#"{{"stop_reason":"{reason}","stop_details":null}}"#)), stop);
     }
     assert_eq!(stop_of("{}"), Stop::Unknown("none given".into()));
     assert_eq!(
@@ -225,8 +192,5 @@ fn an_empty_text_block_is_kept_only_where_thinking_is_signed_over_it() {
     let thinking =
         r#"{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"","signature":"s"}}"#;
     let turn = turn_of(&[&text(0), thinking, &text(2), r#"{"type":"message_stop"}"#]);
-    assert_eq!(
-        turn.content,
-        r#"[{"type":"text","text":""},{"type":"thinking","thinking":"","signature":"s"}]"#
-    );
+    assert_eq!(turn.content, r#"[{"type":"text","text":""},{"type":"thinking","thinking":"","signature":"s"}]"#);
 }

@@ -14,10 +14,7 @@ const OPENERS: &[(&str, Opener)] = &[
     ("remind me|us", Opener::Remind),
     ("reminding me|us", Opener::Remind),
     ("ping|nudge me", Opener::Remind),
-    (
-        "set|create|make|add|schedule ?me ?up a|another|the|one ?new reminder",
-        Opener::Reminder,
-    ),
+    ("set|create|make|add|schedule ?me ?up a|another|the|one ?new reminder", Opener::Reminder),
     ("set|create|add|new reminder", Opener::Reminder),
     ("give|send me a reminder", Opener::Reminder),
     ("i need|want a reminder", Opener::Reminder),
@@ -70,20 +67,14 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
         _ => body,
     };
     // "Tomorrow remind me at 9 to …": both halves of the time are read together.
-    let said = if time_said_first.is_empty() {
-        body.text().to_owned()
-    } else {
-        format!("{time_said_first} {}", body.text())
-    };
+    let said =
+        if time_said_first.is_empty() { body.text().to_owned() } else { format!("{time_said_first} {}", body.text()) };
     Some(reminder(&said, now))
 }
 
 /// "Remind me what …" is a question; "remind me when I'm home" needs more than a clock.
 fn fact_or_condition(body: &Sentence<'_>) -> Reading {
-    match body
-        .cursor()
-        .phrase("if|once|unless|whenever|as|after|before|while|until|when")
-    {
+    match body.cursor().phrase("if|once|unless|whenever|as|after|before|while|until|when") {
         Some(_) => Reading::Unclear,
         None => Reading::Question,
     }
@@ -91,14 +82,7 @@ fn fact_or_condition(body: &Sentence<'_>) -> Reading {
 
 /// "Tomorrow at 9, please remind me …": the time that stands before, and the rest.
 fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sentence<'t>) {
-    let opens = |index: usize| {
-        sentence
-            .part_from(index)
-            .without_courtesy()
-            .cursor()
-            .lookup(OPENERS)
-            .is_some()
-    };
+    let opens = |index: usize| sentence.part_from(index).without_courtesy().cursor().lookup(OPENERS).is_some();
     let Some(index) = (1..sentence.len()).find(|index| opens(*index)) else {
         return ("", *sentence);
     };
@@ -107,18 +91,12 @@ fn time_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (&'t str, Sente
     let is_time = parse_when(before.text(), now).is_some_and(|found| {
         found.span.start == 0 && is_courtesy(before.text().get(found.span.end..).unwrap_or_default())
     });
-    if is_time {
-        (before.text(), sentence.part_from(index).without_courtesy())
-    } else {
-        ("", *sentence)
-    }
+    if is_time { (before.text(), sentence.part_from(index).without_courtesy()) } else { ("", *sentence) }
 }
 
 fn is_courtesy(text: &str) -> bool {
     let tokens = tokenize(text);
-    Cursor::at(&tokens, 0)
-        .skip("?, ?please ?can|could|would|will ?you ?please")
-        .is_end()
+    Cursor::at(&tokens, 0).skip("?, ?please ?can|could|would|will ?you ?please").is_end()
 }
 
 const TWO_TIMES: &str = "I read more than one time in that, and haven't set a reminder yet: please send one reminder a line, such as \
@@ -134,9 +112,9 @@ fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
     let after = said.get(found.span.end..).unwrap_or_default();
     let what = thing(before, after);
     match found.when {
-        Err(trouble) => ask(format!(
-            "“{time}” {trouble}. I haven't set a reminder yet: please send it again with another time."
-        )),
+        Err(trouble) => {
+            ask(format!("“{time}” {trouble}. I haven't set a reminder yet: please send it again with another time."))
+        }
         Ok(_) if what.is_empty() => ask(format!(
             "What shall I remind you of {time}? I haven't set a reminder yet: please send it again with what to do."
         )),
@@ -150,11 +128,7 @@ fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
 /// The words around the time, without those that only join them to it.
 fn thing(before: &str, after: &str) -> String {
     let before = without_lead(before);
-    let after = if before.is_empty() {
-        without_lead(after)
-    } else {
-        trim(after)
-    };
+    let after = if before.is_empty() { without_lead(after) } else { trim(after) };
     match (before, after) {
         ("", one) | (one, "") => one.to_owned(),
         (before, after) if after.starts_with([',', '.', ';', ':']) => format!("{before}{after}"),
@@ -165,9 +139,7 @@ fn thing(before: &str, after: &str) -> String {
 fn without_lead(text: &str) -> &str {
     let text = trim(text);
     let tokens = tokenize(text);
-    let end = Cursor::at(&tokens, 0)
-        .skip("to|that|about|of|for|and|:|please")
-        .skip("to|that|about|:");
+    let end = Cursor::at(&tokens, 0).skip("to|that|about|of|for|and|:|please").skip("to|that|about|:");
     let start = end.token().map_or(text.len(), |token| token.span.start);
     trim(text.get(start..).unwrap_or_default())
 }
@@ -178,9 +150,7 @@ fn trim(text: &str) -> &str {
 
 fn is_condition(what: &str) -> bool {
     let tokens = tokenize(what);
-    Cursor::at(&tokens, 0)
-        .phrase("if|unless|when|once|whenever|as|and|or|but|maybe|perhaps")
-        .is_some()
+    Cursor::at(&tokens, 0).phrase("if|unless|when|once|whenever|as|and|or|but|maybe|perhaps").is_some()
 }
 
 fn when_shall_i(said: &str) -> String {

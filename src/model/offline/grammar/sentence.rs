@@ -24,11 +24,7 @@ pub(super) fn split<'t>(message: &'t str, tokens: &'t [Token]) -> Vec<Sentence<'
     for index in 0..tokens.len() {
         if ends(index) {
             let tokens = tokens.get(start..=index).unwrap_or_default();
-            sentences.push(Sentence {
-                message,
-                tokens,
-                is_request: false,
-            });
+            sentences.push(Sentence { message, tokens, is_request: false });
             start = index + 1;
         }
     }
@@ -36,22 +32,16 @@ pub(super) fn split<'t>(message: &'t str, tokens: &'t [Token]) -> Vec<Sentence<'
 }
 
 /// A full stop after these, or after a single letter ("p.m."), ends no sentence.
-const ABBREVIATIONS: &[&str] = &[
-    "mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "etc", "approx", "ca", "e.g", "i.e",
-];
+const ABBREVIATIONS: &[&str] =
+    &["mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "etc", "approx", "ca", "e.g", "i.e"];
 
 fn ends_sentence(message: &str, tokens: &[Token], index: usize, token: &Token, next: &Token) -> bool {
     let between = message.get(token.span.end..next.span.start).unwrap_or_default();
     if between.contains('\n') {
         return true;
     }
-    let before = index
-        .checked_sub(1)
-        .and_then(|index| tokens.get(index))
-        .map_or("", |token| token.text.as_str());
-    let next_is_upper = message
-        .get(next.span.clone())
-        .is_some_and(|text| text.starts_with(char::is_uppercase));
+    let before = index.checked_sub(1).and_then(|index| tokens.get(index)).map_or("", |token| token.text.as_str());
+    let next_is_upper = message.get(next.span.clone()).is_some_and(|text| text.starts_with(char::is_uppercase));
     let next_is_word = next.text.starts_with(char::is_alphabetic);
     !next.glued
         && match token.text.as_str() {
@@ -71,26 +61,13 @@ const COURTESY: &[(&str, bool)] = &[
     ("would you mind", true),
     ("hey|hi|hello|hiya ?there ?reveille", false),
     ("good morning|afternoon|evening", false),
-    (
-        "ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|actually",
-        false,
-    ),
+    ("ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|actually", false),
     ("please|pls|plz|kindly|just|quickly", false),
     ("and", false),
 ];
 
-const CLOSING_COURTESY: &[&str] = &[
-    "please",
-    "pls",
-    "plz",
-    "thanks",
-    "thx",
-    "thank you",
-    "ok",
-    "okay",
-    "would you",
-    "will you",
-];
+const CLOSING_COURTESY: &[&str] =
+    &["please", "pls", "plz", "thanks", "thx", "thank you", "ok", "okay", "would you", "will you"];
 
 const QUESTION_WORDS: &str = "what|what's|whats|who|who's|whose|whom|where|where's|when|when's|why|how|how's|which|do|does|did|is|are|was|were|\
      am|can|could|should|would|will|shall|have|has|had|may|might|isn't|aren't|don't|doesn't|didn't|won't|any|anything";
@@ -115,10 +92,7 @@ impl<'t> Sentence<'t> {
 
     /// The part from a token on.
     pub(super) fn part_from(&self, index: usize) -> Self {
-        Self {
-            tokens: self.tokens.get(index..).unwrap_or_default(),
-            ..*self
-        }
+        Self { tokens: self.tokens.get(index..).unwrap_or_default(), ..*self }
     }
 
     pub(super) fn rest_at(&self, cursor: Cursor<'t>) -> Self {
@@ -132,10 +106,7 @@ impl<'t> Sentence<'t> {
 
     /// The part before a token.
     pub(super) fn part_until(&self, index: usize) -> Self {
-        Self {
-            tokens: self.tokens.get(..index).unwrap_or(self.tokens),
-            ..*self
-        }
+        Self { tokens: self.tokens.get(..index).unwrap_or(self.tokens), ..*self }
     }
 
     pub(super) fn is_blank(&self) -> bool {
@@ -154,9 +125,7 @@ impl<'t> Sentence<'t> {
     }
 
     fn has(&self, words: &str) -> bool {
-        self.tokens
-            .iter()
-            .any(|token| words.split('|').any(|word| word == token.text))
+        self.tokens.iter().any(|token| words.split('|').any(|word| word == token.text))
     }
 
     /// It is the phrase and nothing else but marks.
@@ -177,11 +146,7 @@ impl<'t> Sentence<'t> {
         let mut rest = self.without_opening_marks();
         while let Some((is_request, end)) = rest.cursor().lookup(COURTESY) {
             let is_request = rest.is_request || is_request;
-            rest = Self {
-                is_request,
-                ..rest.rest_at(end)
-            }
-            .without_opening_marks();
+            rest = Self { is_request, ..rest.rest_at(end) }.without_opening_marks();
         }
         rest.without_closing_courtesy()
     }
@@ -190,26 +155,17 @@ impl<'t> Sentence<'t> {
         let asks = self.tokens.last().is_some_and(|last| last.text == "?");
         let body = self.body();
         let closing = CLOSING_COURTESY.iter().find_map(|words| {
-            let start = body
-                .len()
-                .checked_sub(words.split(' ').count())
-                .filter(|start| *start > 0)?;
+            let start = body.len().checked_sub(words.split(' ').count()).filter(|start| *start > 0)?;
             let found = body.part_from(start).cursor().phrase(words).is_some();
             found.then(|| body.part_until(start).body())
         });
         // "… will you?" asks for the thing itself, so that its mark may go with it.
-        closing.map_or(*self, |rest| Self {
-            is_request: self.is_request || asks,
-            ..rest
-        })
+        closing.map_or(*self, |rest| Self { is_request: self.is_request || asks, ..rest })
     }
 
     fn without_opening_marks(&self) -> Self {
         let is_quote = |token: &Token| {
-            matches!(
-                token.text.as_str(),
-                "'" | "\"" | "“" | "”" | "„" | "«" | "»" | "‘" | "`" | "/" | "#"
-            )
+            matches!(token.text.as_str(), "'" | "\"" | "“" | "”" | "„" | "«" | "»" | "‘" | "`" | "/" | "#")
         };
         let start = self.tokens.iter().position(|token| !token.is_mark() || is_quote(token));
         self.part_from(start.unwrap_or(self.len()))
@@ -217,18 +173,10 @@ impl<'t> Sentence<'t> {
 
     /// Without the marks that end a sentence and those that join it to what came before.
     pub(super) fn body(&self) -> Self {
-        let joins = |token: &Token| {
-            matches!(
-                token.text.as_str(),
-                "," | ":" | ";" | "-" | "–" | "—" | "." | "!" | "?" | "…"
-            )
-        };
+        let joins =
+            |token: &Token| matches!(token.text.as_str(), "," | ":" | ";" | "-" | "–" | "—" | "." | "!" | "?" | "…");
         let start = self.tokens.iter().position(|token| !joins(token)).unwrap_or(self.len());
-        let end = self
-            .tokens
-            .iter()
-            .rposition(|token| !joins(token))
-            .map_or(0, |last| last + 1);
+        let end = self.tokens.iter().rposition(|token| !joins(token)).map_or(0, |last| last + 1);
         self.part_until(end).part_from(start)
     }
 
@@ -255,19 +203,15 @@ impl<'t> Sentence<'t> {
 
     /// A plain statement about what was said before.
     pub(super) fn goes_on(&self) -> bool {
-        self.cursor()
-            .phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those")
-            .is_some()
+        self.cursor().phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those").is_some()
             && self.has(VERBS)
     }
 
     /// Somebody else's words: "remind me tomorrow, he said", or a sentence that begins with a quotation.
     pub(super) fn is_reported_speech(&self) -> bool {
         let begins = self.without_opening_marks();
-        let quoted = begins
-            .cursor()
-            .token()
-            .is_some_and(|first| first.is_mark() && first.text != "/" && first.text != "#");
+        let quoted =
+            begins.cursor().token().is_some_and(|first| first.is_mark() && first.text != "/" && first.text != "#");
         let body = self.body();
         let verb = "said|says|asked|asks|told|wrote|writes|shouted|replied";
         let said_last = (1..body.len()).rev().take(4).any(|index| {

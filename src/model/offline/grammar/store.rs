@@ -8,11 +8,7 @@ use super::{Command, Reading, sentence::Sentence};
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     know(sentence).or_else(|| {
         let command = forget(sentence).or_else(|| remember(sentence))?;
-        Some(if sentence.is_bare_question() {
-            Reading::Question
-        } else {
-            command
-        })
+        Some(if sentence.is_bare_question() { Reading::Question } else { command })
     })
 }
 
@@ -59,33 +55,23 @@ fn remember_about(sentence: &Sentence<'_>) -> Option<Reading> {
     let about = sentence.rest_at(sentence.cursor().phrase("remember|note ?this about|on|under")?);
     /// Words in a topic.
     const MAX_TOPIC: usize = 5;
-    let end = (1..about.len())
-        .take(MAX_TOPIC)
-        .find(|index| about.part_from(*index).cursor().phrase(":|that").is_some())?;
+    let end =
+        (1..about.len()).take(MAX_TOPIC).find(|index| about.part_from(*index).cursor().phrase(":|that").is_some())?;
     let (topic, body) = (about.part_until(end), about.part_from(end + 1).body());
     (topic.is_body() && body.is_body()).then(|| fact(&body, Some(&topic)))
 }
 
 fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
     let topic = topic.map(|topic| topic.text().to_owned());
-    Reading::Command(Command::Remember {
-        fact: body.text().to_owned(),
-        topic,
-    })
+    Reading::Command(Command::Remember { fact: body.text().to_owned(), topic })
 }
 
 /// Only a fact that is said in full: "forget it" and "forget what I said" are too little to remove something.
 fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
-    let body = sentence
-        .rest_at(sentence.cursor().phrase("forget ?the ?fact that")?)
-        .body();
+    let body = sentence.rest_at(sentence.cursor().phrase("forget ?the ?fact that")?).body();
     let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
     let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
-    is_fact.then(|| {
-        Reading::Command(Command::Forget {
-            query: body.text().to_owned(),
-        })
-    })
+    is_fact.then(|| Reading::Command(Command::Forget { query: body.text().to_owned() }))
 }
 
 const KNOW: &[(&str, ())] = &[
@@ -103,11 +89,5 @@ fn know(sentence: &Sentence<'_>) -> Option<Reading> {
     let ((), end) = sentence.cursor().lookup(KNOW)?;
     let topic = sentence.rest_at(end).body();
     let is_topic = topic.is_body() && !topic.is_pronoun() && !sentence.asks_more();
-    Some(if is_topic {
-        Reading::Command(Command::Know {
-            topic: topic.text().to_owned(),
-        })
-    } else {
-        Reading::Question
-    })
+    Some(if is_topic { Reading::Command(Command::Know { topic: topic.text().to_owned() }) } else { Reading::Question })
 }

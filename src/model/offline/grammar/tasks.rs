@@ -6,30 +6,18 @@ use chrono_tz::Tz;
 use super::{Command, Reading, ask, sentence::Sentence};
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
-    let command = add(sentence)
-        .or_else(|| add_to_list(sentence))
-        .or_else(|| done(sentence))?;
+    let command = add(sentence).or_else(|| add_to_list(sentence)).or_else(|| done(sentence))?;
     // "Task 2 done?" asks; "could you add a task?" doesn't.
-    Some(if sentence.is_bare_question() {
-        Reading::Question
-    } else {
-        command
-    })
+    Some(if sentence.is_bare_question() { Reading::Question } else { command })
 }
 
 const ADD: &[(&str, bool)] = &[
-    (
-        "add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the backlog",
-        true,
-    ),
+    ("add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the backlog", true),
     ("add|create|make ?a|an|another|one ?new backlog task|item", true),
     ("add to ?my|the backlog", true),
     ("new backlog task|item", true),
     ("backlog :", true),
-    (
-        "add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the list|tasks",
-        false,
-    ),
+    ("add|create|make ?a|an|another|one ?new task|todo|to-do to ?my|the list|tasks", false),
     ("add|create|make ?a|an|another|one ?new task|todo|to-do", false),
     ("add to ?my|the tasks|todos|to-dos|list :", false),
     ("add to ?my|the task|todo|to-do list :", false),
@@ -45,9 +33,7 @@ fn add(sentence: &Sentence<'_>) -> Option<Reading> {
     let rest = sentence.rest_at(end);
     let title = rest.body().skipping("?to|called|named|titled|for|: ?:").body();
     if rest.body().is_blank() {
-        return Some(ask(
-            "What is the task? I haven't written one down yet: please send “add task” and its title.",
-        ));
+        return Some(ask("What is the task? I haven't written one down yet: please send “add task” and its title."));
     }
     // "Todo lists are tiring", "add a task is what he said", "add task lists": no titles.
     let is_title = rest.body().is_body() && title.is_body() && !title.is_pronoun();
@@ -68,30 +54,21 @@ fn add_to_list(sentence: &Sentence<'_>) -> Option<Reading> {
     let rest = sentence.rest_at(verb).body();
     let (backlog, end) = (1..rest.len()).find_map(|index| {
         let list = rest.part_from(index);
-        LISTS
-            .iter()
-            .find(|(pattern, _)| list.is_all_of(pattern))
-            .map(|(_, backlog)| (*backlog, index))
+        LISTS.iter().find(|(pattern, _)| list.is_all_of(pattern)).map(|(_, backlog)| (*backlog, index))
     })?;
     let title = rest.part_until(end).body();
     (title.is_body() && !title.is_pronoun()).then(|| task(&title, backlog))
 }
 
 fn task(title: &Sentence<'_>, backlog: bool) -> Reading {
-    Reading::Command(Command::TaskAdd {
-        title: title.text().to_owned(),
-        backlog,
-    })
+    Reading::Command(Command::TaskAdd { title: title.text().to_owned(), backlog })
 }
 
 const DONE: &str = "done|finished|complete|completed";
 
 /// Beginnings, and what must stand at the end.
 const FINISHED: &[(&str, Option<&str>)] = &[
-    (
-        "mark|set|tick|check ?off ?the ?task|todo",
-        Some("?as|off done|finished|complete|completed|off"),
-    ),
+    ("mark|set|tick|check ?off ?the ?task|todo", Some("?as|off done|finished|complete|completed|off")),
     ("tick|check|cross off ?the ?task|todo", None),
     ("done|finished|completed :", None),
     ("done|finished ?with ?the task|todo", None),

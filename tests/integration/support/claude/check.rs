@@ -32,9 +32,7 @@ pub(super) fn request(http: &Request, request: &ClaudeRequest) -> Vec<String> {
     faults.extend(messages(&request.json["messages"]));
     let breakpoints = request.raw.matches("\"cache_control\"").count();
     if breakpoints > MAX_CACHE_BREAKPOINTS {
-        faults.push(format!(
-            "cache_control: {breakpoints} breakpoints, {MAX_CACHE_BREAKPOINTS} at most"
-        ));
+        faults.push(format!("cache_control: {breakpoints} breakpoints, {MAX_CACHE_BREAKPOINTS} at most"));
     }
     faults
 }
@@ -48,9 +46,7 @@ fn head(http: &Request) -> Vec<String> {
         ("content-type", http.header("content-type"), "application/json"),
     ];
     let wrong = wanted.into_iter().filter(|(_, got, want)| *got != Some(want));
-    wrong
-        .map(|(what, got, _)| format!("{what}: {}", got.map_or("missing", |_| "wrong")))
-        .collect()
+    wrong.map(|(what, got, _)| format!("{what}: {}", got.map_or("missing", |_| "wrong"))).collect()
 }
 
 fn fields(body: &Value) -> Vec<String> {
@@ -65,14 +61,9 @@ fn fields(body: &Value) -> Vec<String> {
             faults.push(fault.to_owned());
         }
     };
+    require(body["model"].as_str().is_some_and(|model| !model.is_empty()), "model: not a name");
     require(
-        body["model"].as_str().is_some_and(|model| !model.is_empty()),
-        "model: not a name",
-    );
-    require(
-        body["max_tokens"]
-            .as_u64()
-            .is_some_and(|tokens| (1..=MAX_OUTPUT_TOKENS).contains(&tokens)),
+        body["max_tokens"].as_u64().is_some_and(|tokens| (1..=MAX_OUTPUT_TOKENS).contains(&tokens)),
         "max_tokens: out of range",
     );
     require(body["stream"] == true, "stream: not true");
@@ -80,15 +71,9 @@ fn fields(body: &Value) -> Vec<String> {
         matches!(body["tool_choice"]["type"].as_str(), None | Some("auto" | "none")),
         "tool_choice: forced tool use",
     );
-    require(
-        matches!(body["thinking"]["type"].as_str(), None | Some("adaptive")),
-        "thinking: not adaptive",
-    );
+    require(matches!(body["thinking"]["type"].as_str(), None | Some("adaptive")), "thinking: not adaptive");
     let system = &body["system"];
-    require(
-        system.is_null() || system.is_string() || system.is_array(),
-        "system: neither text nor blocks",
-    );
+    require(system.is_null() || system.is_string() || system.is_array(), "system: neither text nor blocks");
     for (at, block) in system.as_array().into_iter().flatten().enumerate() {
         require(block["type"] == "text", &format!("system.{at}: not a text block"));
         require(!is_blank(&block["text"]), &format!("system.{at}: blank text"));
@@ -117,9 +102,7 @@ fn tools(tools: &Value) -> Vec<String> {
 
 fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 fn messages(messages: &Value) -> Vec<String> {
@@ -137,11 +120,7 @@ fn messages(messages: &Value) -> Vec<String> {
             faults.push(format!("messages.{at}.role: unknown"));
         }
         faults.extend(content(&format!("messages.{at}"), &message["content"], is_user));
-        let calls = if is_user {
-            Vec::new()
-        } else {
-            ids(message, "tool_use", "id")
-        };
+        let calls = if is_user { Vec::new() } else { ids(message, "tool_use", "id") };
         for call in &calls {
             if !seen_calls.insert(call.clone()) {
                 faults.push(format!("messages.{at}: the tool_use id {call} was used before"));
@@ -166,23 +145,14 @@ fn pairing(at: usize, calls: &[String], message: &Value) -> Vec<String> {
     let mut answered = HashSet::new();
     for result in &results {
         if !calls.contains(result) {
-            faults.push(format!(
-                "messages.{at}: a tool_result for the unknown tool_use {result}"
-            ));
+            faults.push(format!("messages.{at}: a tool_result for the unknown tool_use {result}"));
         }
         if !answered.insert(result) {
             faults.push(format!("messages.{at}: two tool_results for the tool_use {result}"));
         }
     }
-    let kinds: Vec<bool> = blocks(&message["content"])
-        .iter()
-        .map(|block| block["type"] == "tool_result")
-        .collect();
-    if kinds
-        .iter()
-        .skip_while(|is_result| **is_result)
-        .any(|is_result| *is_result)
-    {
+    let kinds: Vec<bool> = blocks(&message["content"]).iter().map(|block| block["type"] == "tool_result").collect();
+    if kinds.iter().skip_while(|is_result| **is_result).any(|is_result| *is_result) {
         faults.push(format!("messages.{at}: a tool_result after other content"));
     }
     faults
@@ -190,9 +160,7 @@ fn pairing(at: usize, calls: &[String], message: &Value) -> Vec<String> {
 
 fn ids(message: &Value, kind: &str, field: &str) -> Vec<String> {
     let blocks = blocks(&message["content"]).iter().filter(|block| block["type"] == kind);
-    blocks
-        .map(|block| block[field].as_str().unwrap_or("(none)").to_owned())
-        .collect()
+    blocks.map(|block| block[field].as_str().unwrap_or("(none)").to_owned()).collect()
 }
 
 fn blocks(content: &Value) -> &[Value] {
@@ -237,9 +205,7 @@ fn result_faults(place: &str, block: &Value) -> Vec<String> {
     match &block["content"] {
         Value::Null | Value::String(_) => {}
         Value::Array(inner) => {
-            let blank = inner
-                .iter()
-                .any(|block| block["type"] == "text" && is_blank(&block["text"]));
+            let blank = inner.iter().any(|block| block["type"] == "text" && is_blank(&block["text"]));
             faults.extend(blank.then(|| format!("{place}.content: blank text")));
         }
         _ => faults.push(format!("{place}.content: neither text nor blocks")),

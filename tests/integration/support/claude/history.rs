@@ -86,23 +86,17 @@ impl History {
                 (None, true) => faults.push(format!("messages.{at}: an assistant turn that was never sent")),
                 // A turn without content can't be sent back: the real API refuses an empty message.
                 (Some(turn), false) if turn.blocks.is_empty() => {}
-                (Some(_), false) => faults.push(format!(
-                    "messages.{at}: the assistant turn that belongs here is missing"
-                )),
+                (Some(_), false) => {
+                    faults.push(format!("messages.{at}: the assistant turn that belongs here is missing"))
+                }
                 (None, false) => {}
             }
         }
         let is_paused = |at: usize| self.turns.get(&at).is_some_and(|turn| turn.is_paused);
         let last = request.messages.len().saturating_sub(1);
-        if request
-            .messages
-            .last()
-            .is_some_and(|message| role(message) == "assistant")
-            && !is_paused(last)
-        {
-            faults.push(format!(
-                "messages.{last}: the last message is an assistant turn (prefill), which isn't paused"
-            ));
+        if request.messages.last().is_some_and(|message| role(message) == "assistant") && !is_paused(last) {
+            faults
+                .push(format!("messages.{last}: the last message is an assistant turn (prefill), which isn't paused"));
         }
         for at in 1..request.messages.len() {
             let same_role = role(&request.messages[at - 1]) == role(&request.messages[at]);
@@ -116,10 +110,7 @@ impl History {
 }
 
 fn role(message: &str) -> String {
-    serde_json::from_str::<Value>(message)
-        .ok()
-        .and_then(|m| m["role"].as_str().map(str::to_owned))
-        .unwrap_or_default()
+    serde_json::from_str::<Value>(message).ok().and_then(|m| m["role"].as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// How an assistant turn differs, byte for byte, from what was sent.

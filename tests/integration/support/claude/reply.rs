@@ -40,27 +40,16 @@ impl Block {
 
     /// Thinking; with an empty text it is what models send that keep theirs to themselves.
     pub(crate) fn thinking(text: &str) -> Self {
-        Self::Thinking {
-            text: text.to_owned(),
-            signature: format!("Eq+{:x}/w==", text.len()),
-        }
+        Self::Thinking { text: text.to_owned(), signature: format!("Eq+{:x}/w==", text.len()) }
     }
 
     /// A call; `input` is a JSON value or raw JSON.
     pub(crate) fn tool(id: &str, name: &str, input: impl Display) -> Self {
-        Self::ToolUse {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            input: input.to_string(),
-        }
+        Self::ToolUse { id: id.to_owned(), name: name.to_owned(), input: input.to_string() }
     }
 
     pub(crate) fn cut_tool(id: &str, name: &str, partial: &str) -> Self {
-        Self::CutToolUse {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            partial: partial.to_owned(),
-        }
+        Self::CutToolUse { id: id.to_owned(), name: name.to_owned(), partial: partial.to_owned() }
     }
 
     pub(crate) fn raw(raw: &str) -> Self {
@@ -86,33 +75,21 @@ impl Block {
 
     fn events(&self, index: usize) -> Vec<String> {
         let (start, deltas) = match self {
-            Self::Text(text) => (
-                r#"{"type":"text","text":""}"#.to_owned(),
-                deltas("text_delta", "text", text),
-            ),
+            Self::Text(text) => (r#"{"type":"text","text":""}"#.to_owned(), deltas("text_delta", "text", text)),
             Self::Thinking { text, signature } => {
                 let mut all = deltas("thinking_delta", "thinking", text);
                 all.extend(deltas("signature_delta", "signature", signature));
                 (r#"{"type":"thinking","thinking":"","signature":""}"#.to_owned(), all)
             }
-            Self::ToolUse { id, name, input: json }
-            | Self::CutToolUse {
-                id,
-                name,
-                partial: json,
-            } => (
+            Self::ToolUse { id, name, input: json } | Self::CutToolUse { id, name, partial: json } => (
                 format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}"#),
                 deltas("input_json_delta", "partial_json", json),
             ),
             Self::Raw(raw) => (raw.clone(), Vec::new()),
         };
-        let mut events = vec![format!(
-            r#"{{"type":"content_block_start","index":{index},"content_block":{start}}}"#
-        )];
+        let mut events = vec![format!(r#"{{"type":"content_block_start","index":{index},"content_block":{start}}}"#)];
         events.extend(
-            deltas
-                .iter()
-                .map(|delta| format!(r#"{{"type":"content_block_delta","index":{index},"delta":{delta}}}"#)),
+            deltas.iter().map(|delta| format!(r#"{{"type":"content_block_delta","index":{index},"delta":{delta}}}"#)),
         );
         events.push(format!(r#"{{"type":"content_block_stop","index":{index}}}"#));
         events
@@ -264,10 +241,7 @@ impl Reply {
 
     /// An `error` event follows the first so many events.
     pub(crate) fn error_event_after(self, events: usize, kind: &str) -> Self {
-        self.ending(End::Error(
-            events,
-            json!({"type": "error", "error": {"type": kind, "message": "Broken off"}}),
-        ))
+        self.ending(End::Error(events, json!({"type": "error", "error": {"type": kind, "message": "Broken off"}})))
     }
 
     /// The stream stalls after so many events, until the gate opens.
@@ -284,10 +258,7 @@ impl Reply {
 
     pub(super) fn answer(self, request: &ClaudeRequest) -> Answer {
         match self.0 {
-            Kind::Http(response) => Answer {
-                response,
-                delivered: None,
-            },
+            Kind::Http(response) => Answer { response, delivered: None },
             Kind::With(make) => make(request).answer(request),
             Kind::Turn(turn) => turn.answer(),
         }
@@ -316,25 +287,14 @@ impl ScriptedTurn {
             .header("content-type", "text/event-stream; charset=utf-8")
             .header("request-id", "req_fake");
         let is_paused = self.stop_reason == "pause_turn";
-        Answer {
-            response,
-            delivered: is_whole.then_some(Delivered {
-                blocks: self.blocks,
-                is_paused,
-            }),
-        }
+        Answer { response, delivered: is_whole.then_some(Delivered { blocks: self.blocks, is_paused }) }
     }
 
     fn events(&self) -> Vec<String> {
         let message = json!({"id": "msg_fake", "type": "message", "role": "assistant", "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": self.usage});
         let mut events = vec![json!({"type": "message_start", "message": message}).to_string()];
-        events.extend(
-            self.blocks
-                .iter()
-                .enumerate()
-                .flat_map(|(index, block)| block.events(index)),
-        );
+        events.extend(self.blocks.iter().enumerate().flat_map(|(index, block)| block.events(index)));
         events.insert(1.min(events.len()), json!({"type": "ping"}).to_string());
         let delta = json!({"stop_reason": self.stop_reason, "stop_sequence": null, "stop_details": self.stop_details});
         let usage = json!({"output_tokens": self.output_tokens});
@@ -347,19 +307,12 @@ impl ScriptedTurn {
 /// The events as bytes, in pieces that respect neither lines nor characters.
 fn sent(events: &[String]) -> Vec<Step> {
     let kind = |event: &str| {
-        serde_json::from_str::<Value>(event)
-            .ok()
-            .and_then(|event| event["type"].as_str().map(str::to_owned))
+        serde_json::from_str::<Value>(event).ok().and_then(|event| event["type"].as_str().map(str::to_owned))
     };
-    let text: String = events
-        .iter()
-        .map(|event| format!("event: {}\ndata: {event}\n\n", kind(event).unwrap_or_default()))
-        .collect();
+    let text: String =
+        events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", kind(event).unwrap_or_default())).collect();
     let size = (text.len() / 32).max(61);
-    text.as_bytes()
-        .chunks(size)
-        .map(|piece| Step::Send(piece.to_vec()))
-        .collect()
+    text.as_bytes().chunks(size).map(|piece| Step::Send(piece.to_vec())).collect()
 }
 
 /// An error as the API words it.

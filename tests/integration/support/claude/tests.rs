@@ -1,9 +1,6 @@
 //! Each rule of the fake is seen to fire: a request that keeps it passes, and one broken in just that way doesn't.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "`json!` gives values, and the requests read better so"
-)]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` gives values, and the requests read better so")]
 
 use serde_json::{Value, json};
 
@@ -67,10 +64,7 @@ fn violations(body: &Value) -> Vec<String> {
 #[track_caller]
 fn refused(body: &Value, because: &str) {
     let violations = violations(body);
-    assert!(
-        violations.iter().any(|violation| violation.contains(because)),
-        "{because:?} is not in {violations:#?}"
-    );
+    assert!(violations.iter().any(|violation| violation.contains(because)), "{because:?} is not in {violations:#?}");
 }
 
 #[test]
@@ -79,10 +73,7 @@ fn a_good_request_passes_and_is_remembered() {
     fake.expect(Reply::text("ok"));
     assert!(post(&fake, &body(json!([user(text("hello"))]))).contains("message_stop"));
     let request = fake.requests().remove(0);
-    assert_eq!(
-        (request.last_text().as_str(), request.json["stream"].as_bool()),
-        ("hello", Some(true))
-    );
+    assert_eq!((request.last_text().as_str(), request.json["stream"].as_bool()), ("hello", Some(true)));
 }
 
 #[test]
@@ -96,16 +87,8 @@ fn the_head_must_be_right() {
         ("application/json", "text/plain", "content-type"),
     ] {
         let fake = FakeClaude::start();
-        let answer = post_with(
-            &fake,
-            &head().replacen(right, wrong, 1),
-            &body(json!([user(text("hi"))])).to_string(),
-        );
-        let status = if because.starts_with("x-api-key") {
-            "HTTP/1.1 401"
-        } else {
-            "HTTP/1.1 400"
-        };
+        let answer = post_with(&fake, &head().replacen(right, wrong, 1), &body(json!([user(text("hi"))])).to_string());
+        let status = if because.starts_with("x-api-key") { "HTTP/1.1 401" } else { "HTTP/1.1 400" };
         assert!(answer.starts_with(status), "{answer}");
         assert!(fake.take_violations()[0].contains(because), "{because}");
     }
@@ -122,32 +105,17 @@ fn the_fields_must_be_ones_that_the_models_take() {
     refused(&with("top_p", json!(0.5)), "top_p: not allowed");
     refused(&with("top_k", json!(5)), "top_k: not allowed");
     refused(&with("tool_choice", json!({"type": "any"})), "tool_choice: forced");
-    refused(
-        &with("tool_choice", json!({"type": "tool", "name": "note"})),
-        "tool_choice: forced",
-    );
+    refused(&with("tool_choice", json!({"type": "tool", "name": "note"})), "tool_choice: forced");
     refused(&with("thinking", json!({"type": "disabled"})), "thinking: not adaptive");
-    refused(
-        &with("thinking", json!({"type": "enabled", "budget_tokens": 9})),
-        "thinking: not adaptive",
-    );
+    refused(&with("thinking", json!({"type": "enabled", "budget_tokens": 9})), "thinking: not adaptive");
     refused(&with("stream", json!(false)), "stream: not true");
     refused(&with("max_tokens", json!(0)), "max_tokens: out of range");
     refused(&with("model", json!("")), "model: not a name");
-    refused(
-        &with("system", json!([{"type": "text", "text": " "}])),
-        "system.0: blank text",
-    );
-    refused(
-        &with("system", json!([{"type": "image"}])),
-        "system.0: not a text block",
-    );
+    refused(&with("system", json!([{"type": "text", "text": " "}])), "system.0: blank text");
+    refused(&with("system", json!([{"type": "image"}])), "system.0: not a text block");
     refused(&with("system", json!(7)), "system: neither");
     let mark = json!({"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}});
-    refused(
-        &with("system", json!([mark, mark, mark, mark])),
-        "cache_control: 5 breakpoints",
-    );
+    refused(&with("system", json!([mark, mark, mark, mark])), "cache_control: 5 breakpoints");
     assert_eq!(violations(&with("system", json!([mark, mark, mark]))), [""; 0]);
     assert_eq!(violations(&with("tool_choice", json!({"type": "auto"}))), [""; 0]);
     assert_eq!(violations(&with("thinking", json!({"type": "adaptive"}))), [""; 0]);
@@ -165,46 +133,25 @@ fn tools_must_have_names_and_object_schemas() {
     refused(&with(json!([tool(&"a".repeat(129))])), "tools.0.name: must match");
     refused(&with(json!([tool("a"), tool("a")])), "tools.1.name: twice");
     refused(&with(json!([{"name": "a"}])), "tools.0.input_schema");
-    refused(
-        &with(json!([{"name": "a", "input_schema": {"type": "string"}}])),
-        "tools.0.input_schema",
-    );
-    assert_eq!(
-        violations(&with(json!([{"type": "bash_20250124", "name": "bash"}]))),
-        [""; 0]
-    );
+    refused(&with(json!([{"name": "a", "input_schema": {"type": "string"}}])), "tools.0.input_schema");
+    assert_eq!(violations(&with(json!([{"type": "bash_20250124", "name": "bash"}]))), [""; 0]);
 }
 
 #[test]
 fn messages_must_be_well_formed() {
     refused(&body(json!([])), "messages: empty");
     refused(&body(json!([assistant(text("hi"))])), "messages.0: not a user message");
-    refused(
-        &body(json!([user(text("a")), user(text("b"))])),
-        "messages.1: the same role twice",
-    );
-    refused(
-        &body(json!([{"role": "system", "content": "x"}])),
-        "messages.0.role: unknown",
-    );
+    refused(&body(json!([user(text("a")), user(text("b"))])), "messages.1: the same role twice");
+    refused(&body(json!([{"role": "system", "content": "x"}])), "messages.0.role: unknown");
     refused(&body(json!([user(json!([]))])), "messages.0.content: empty");
     refused(&body(json!([user(json!(7))])), "messages.0.content: neither");
     refused(&body(json!([user(text(""))])), "blank text");
     refused(&body(json!([user(text("\n"))])), "blank text");
     refused(&body(json!([user(json!(" "))])), "blank text");
     refused(&body(json!([user(text("hi \n"))])), "white space at the end");
-    refused(
-        &body(json!([user(json!([{"text": "x"}]))])),
-        "messages.0.content.0.type: missing",
-    );
-    refused(
-        &body(json!([user(json!([{"type": "text"}]))])),
-        "messages.0.content.0.text: missing",
-    );
-    refused(
-        &body(json!([user(json!([{"type": "tool_use"}]))])),
-        "a user message can't hold tool_use",
-    );
+    refused(&body(json!([user(json!([{"text": "x"}]))])), "messages.0.content.0.type: missing");
+    refused(&body(json!([user(json!([{"type": "text"}]))])), "messages.0.content.0.text: missing");
+    refused(&body(json!([user(json!([{"type": "tool_use"}]))])), "a user message can't hold tool_use");
     let fake = FakeClaude::start();
     assert!(post_with(&fake, &head(), "{\"messages\":[").starts_with("HTTP/1.1 400"));
     assert!(fake.take_violations()[0].starts_with("body:"));
@@ -234,26 +181,15 @@ fn after_two_calls(next: impl FnOnce(&Value) -> Value) -> Vec<String> {
 #[track_caller]
 fn refused_after_two_calls(because: &str, next: impl FnOnce(&Value) -> Value) {
     let violations = after_two_calls(next);
-    assert!(
-        violations.iter().any(|violation| violation.contains(because)),
-        "{because:?} is not in {violations:#?}"
-    );
+    assert!(violations.iter().any(|violation| violation.contains(because)), "{because:?} is not in {violations:#?}");
 }
 
 #[test]
 fn each_call_must_be_paired_with_its_result() {
     let with = |results: Value| move |turn: &Value| json!([user(text("hi")), assistant(turn.clone()), user(results)]);
-    assert_eq!(
-        after_two_calls(with(
-            json!([result("b"), result("a"), {"type": "text", "text": "also"}])
-        )),
-        [""; 0]
-    );
+    assert_eq!(after_two_calls(with(json!([result("b"), result("a"), {"type": "text", "text": "also"}]))), [""; 0]);
     refused_after_two_calls("no tool_result for the tool_use b", with(json!([result("a")])));
-    refused_after_two_calls(
-        "unknown tool_use c",
-        with(json!([result("a"), result("b"), result("c")])),
-    );
+    refused_after_two_calls("unknown tool_use c", with(json!([result("a"), result("b"), result("c")])));
     refused_after_two_calls("two tool_results", with(json!([result("a"), result("b"), result("b")])));
     refused_after_two_calls(
         "after other content",
@@ -278,18 +214,9 @@ fn an_assistant_turn_must_come_back_as_it_was_sent() {
             json!([user(text("hi")), assistant(turn), results()])
         }
     };
-    refused_after_two_calls(
-        "messages.1.content.0: changed",
-        with(|turn| turn[0]["thinking"] = json!("")),
-    );
-    refused_after_two_calls(
-        "messages.1.content.1: changed",
-        with(|turn| turn[1]["input"] = json!({"a": 1.0})),
-    );
-    refused_after_two_calls(
-        "messages.1.content.2: missing",
-        with(|turn| drop(turn.as_array_mut().unwrap().pop())),
-    );
+    refused_after_two_calls("messages.1.content.0: changed", with(|turn| turn[0]["thinking"] = json!("")));
+    refused_after_two_calls("messages.1.content.1: changed", with(|turn| turn[1]["input"] = json!({"a": 1.0})));
+    refused_after_two_calls("messages.1.content.2: missing", with(|turn| drop(turn.as_array_mut().unwrap().pop())));
     refused_after_two_calls(
         "messages.1.content.3: never sent",
         with(|turn| turn.as_array_mut().unwrap().push(call("z"))),
@@ -300,10 +227,7 @@ fn an_assistant_turn_must_come_back_as_it_was_sent() {
     });
     refused_after_two_calls("is missing", |_| json!([user(text("hi")), user(text("x"))]));
     refused_after_two_calls("prefill", |turn| json!([user(text("hi")), assistant(turn.clone())]));
-    refused(
-        &body(json!([user(text("hi")), assistant(text("I said")), user(text("no"))])),
-        "never sent",
-    );
+    refused(&body(json!([user(text("hi")), assistant(text("I said")), user(text("no"))])), "never sent");
 }
 
 #[test]
@@ -347,35 +271,16 @@ fn a_paused_turn_may_be_sent_back_to_go_on() {
 fn a_cut_call_may_come_back_with_any_arguments_or_not_at_all() {
     for (turn, accepted) in [
         (json!([{"type": "text", "text": "x"}]), true),
-        (
-            json!([{"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "note", "input": {}}]),
-            true,
-        ),
-        (
-            json!([{"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "note", "input": "{"}]),
-            false,
-        ),
-        (
-            json!([{"type": "text", "text": "x"}, {"type": "tool_use", "id": "b", "name": "note", "input": {}}]),
-            false,
-        ),
+        (json!([{"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "note", "input": {}}]), true),
+        (json!([{"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "note", "input": "{"}]), false),
+        (json!([{"type": "text", "text": "x"}, {"type": "tool_use", "id": "b", "name": "note", "input": {}}]), false),
     ] {
         let fake = FakeClaude::start();
-        fake.expect(Reply::max_tokens(vec![
-            Block::text("x"),
-            Block::cut_tool("a", "note", "{\"a"),
-        ]));
+        fake.expect(Reply::max_tokens(vec![Block::text("x"), Block::cut_tool("a", "note", "{\"a")]));
         post(&fake, &body(json!([user(text("hi"))])));
         fake.expect(Reply::text("done"));
         let id = turn[1]["id"].as_str().map(|id| json!([result(id)]));
-        post(
-            &fake,
-            &body(json!([
-                user(text("hi")),
-                assistant(turn),
-                user(id.unwrap_or(text("go on")))
-            ])),
-        );
+        post(&fake, &body(json!([user(text("hi")), assistant(turn), user(id.unwrap_or(text("go on")))])));
         assert_eq!(fake.take_violations().is_empty(), accepted);
         fake.take_leftovers();
     }

@@ -55,7 +55,7 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
             }
             Incoming::Edited(message) => reading.batch.edits.extend(edit(update, &message, clean)),
             Incoming::Command { command, message, .. } => {
-                reading.commands.push(Asked { command, update_id: update.update_id, message })
+                reading.commands.push(Asked { command, update_id: update.update_id, message });
             }
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),

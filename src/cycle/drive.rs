@@ -94,7 +94,11 @@ impl Wake<'_> {
                 Step::Call(request) => self.call(live, &registry, &request)?,
                 Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
                 Step::Say(raw) => {
-                    self.record(live, &Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None }, &[])?
+                    self.record(
+                        live,
+                        &Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None },
+                        &[],
+                    )?;
                 }
                 Step::Answer { text, outcome } => self.answer(live, text, outcome)?,
                 Step::Join => {

@@ -18,14 +18,20 @@ use crate::{
 
 /// How long one fetch or push may take.
 const REMOTE_BOUND: Duration = Duration::from_secs(20);
+/// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
+const PULL_BOUND: Duration = Duration::from_secs(5);
 
 impl Wake<'_> {
-    /// Delivers, pushes and fetches what is due. Says whether anything was done.
-    pub(super) async fn upkeep(&mut self, repo: &Repo) -> Result<bool, WakeError> {
+    /// Delivers, pushes and fetches what is due. Says whether anything was done. When somebody waits for an answer, only what
+    /// is written is delivered: their cycle pulls and pushes anyway.
+    pub(super) async fn upkeep(&mut self, repo: &Repo, is_waited_for: bool) -> Result<bool, WakeError> {
         let mut has_worked = false;
         if self.context.channel.is_some() && self.store.has_deliverable(self.now())? {
             self.deliver().await?;
             has_worked = true;
+        }
+        if is_waited_for {
+            return Ok(has_worked);
         }
         if observe::is_fetch_due(self.store, repo, self.context)? {
             self.fetch_by_itself(repo)?;
@@ -48,24 +54,23 @@ impl Wake<'_> {
     }
 
     /// Takes in what the remote has, once a wake, before the memory is read.
-    #[expect(clippy::unused_async, reason = "the network is behind it; it becomes a wait when git leaves this thread")]
-    pub(super) async fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
+    pub(super) fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         let may_try = self.store.upkeep(FETCH)?.may_try(self.now());
-        if repo.has_remote() && !self.has_fetched && may_try { self.fetch(repo, account) } else { Ok(()) }
+        if repo.has_remote() && !self.has_fetched && may_try { self.fetch(repo, account, PULL_BOUND) } else { Ok(()) }
     }
 
     /// Fetches outside a cycle: what is to be known of it is said here, as no entry tells it.
     fn fetch_by_itself(&mut self, repo: &Repo) -> Result<(), WakeError> {
         let mut account = Account::default();
-        self.fetch(repo, &mut account)?;
+        self.fetch(repo, &mut account, REMOTE_BOUND)?;
         self.report.notes.extend(account.notes);
         Ok(())
     }
 
-    fn fetch(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
+    fn fetch(&mut self, repo: &Repo, account: &mut Account, bound: Duration) -> Result<(), WakeError> {
         self.has_fetched = true;
         let now = self.now();
-        if let Err(error) = repo.fetch(REMOTE_BOUND) {
+        if let Err(error) = repo.fetch(bound) {
             return self.remote_trouble(FETCH, &error);
         }
         self.store.upkeep_ok(self.fence, FETCH, now)?;

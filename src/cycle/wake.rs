@@ -84,7 +84,9 @@ impl<'a> Wake<'a> {
             self.store.recover_outbox(self.fence, self.now())?;
         }
         self.clear_plan_files()?;
-        let mut has_worked = self.upkeep(&repo).await?;
+        let waiting = Observation::look(self.store, Some(&repo), self.context)?.due(self.context);
+        let is_waited_for = waiting.iter().any(|reason| matches!(reason, Reason::Messages { .. }));
+        let mut has_worked = self.upkeep(&repo, is_waited_for).await?;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
             let reasons = observation.due(self.context);
@@ -205,7 +207,7 @@ impl<'a> Wake<'a> {
         let mut cycle = self.new_cycle(reasons, self.context.model.name())?;
         let plan_file = self.open_plan_file(&cycle)?;
         let mut account = Account::default();
-        self.pull(repo, &mut account).await?;
+        self.pull(repo, &mut account)?;
         self.take_in_person_edits(repo, &mut account)?;
         observation.person_commits = observe::person_commits(self.store, repo)?;
         observation.head = observe::head_of(repo)?;

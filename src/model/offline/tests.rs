@@ -82,7 +82,7 @@ impl Talk {
                     });
                 }
                 Step::Say(raw) => {
-                    self.cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None })
+                    self.cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
                 }
                 Step::Join => return,
                 other => panic!("{other:?}"),

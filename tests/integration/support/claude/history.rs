@@ -87,7 +87,7 @@ impl History {
                 // A turn without content can't be sent back: the real API refuses an empty message.
                 (Some(turn), false) if turn.blocks.is_empty() => {}
                 (Some(_), false) => {
-                    faults.push(format!("messages.{at}: the assistant turn that belongs here is missing"))
+                    faults.push(format!("messages.{at}: the assistant turn that belongs here is missing"));
                 }
                 (None, false) => {}
             }

@@ -13,11 +13,9 @@ use crate::{
     channel::deliver,
     memory::{DocKind, merge},
     queue::NewOutgoing,
-    repo::{Integrated, RemoteError, Repo, RepoError},
+    repo::{Integrated, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
 };
 
-/// How long one fetch or push may take.
-const REMOTE_BOUND: Duration = Duration::from_secs(20);
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
 
@@ -62,7 +60,7 @@ impl Wake<'_> {
     /// Fetches outside a cycle: what is to be known of it is said here, as no entry tells it.
     fn fetch_by_itself(&mut self, repo: &Repo) -> Result<(), WakeError> {
         let mut account = Account::default();
-        self.fetch(repo, &mut account, REMOTE_BOUND)?;
+        self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
         self.report.notes.extend(account.notes);
         Ok(())
     }
@@ -108,10 +106,10 @@ impl Wake<'_> {
         if !repo.has_remote() {
             return Ok(());
         }
-        let mut pushed = repo.push(REMOTE_BOUND);
+        let mut pushed = repo.push(REMOTE_TIMEOUT);
         if matches!(pushed, Err(RemoteError::Moved)) {
             self.fetch_by_itself(repo)?;
-            pushed = repo.push(REMOTE_BOUND);
+            pushed = repo.push(REMOTE_TIMEOUT);
         }
         match pushed {
             Ok(_) => {

@@ -1,6 +1,7 @@
 //! One message from the queue to the answer, the commit and the remote; and a wake with nothing to do.
 
 use super::support::{
+    claude::{FakeClaude, Reply},
     env::{CHAT, TestEnv, eventually},
     telegram::FakeTelegram,
 };
@@ -133,5 +134,62 @@ fn a_burst_of_many_messages_is_planned_like_any_other() {
     assert_eq!(env.once()["answered"], 40);
     let refused = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body ->> 'is_error'";
     assert_eq!(env.query::<i64>(refused), 0);
+    env.check_sound();
+}
+
+#[test]
+fn the_queue_can_be_looked_at_retried_and_dropped() {
+    let mut env = TestEnv::new();
+    let nothing = env.wake(&["queue", "list"]);
+    assert_eq!(nothing.code, 1);
+    assert!(nothing.stderr.contains("no queue"), "{nothing:#?}");
+
+    env.wake(&["--once", "--say", "write me a poem"]).ok();
+    let dead = env.receive(CHAT, "what broke you?");
+    env.execute(&format!(
+        "UPDATE incoming_messages SET processed = 1, outcome = 'dead', attempts = 3 WHERE id = {dead}"
+    ));
+    let list = || env.wake(&["queue", "list"]).ok().stdout;
+    assert_eq!(
+        list(),
+        "1  Sat 2026-11-21 15:00  kept: offline can't answer it  chat 0  write me a poem\n\
+         2  Sat 2026-11-21 15:00  given up after 3 tries  chat 4242  what broke you?\n"
+    );
+
+    env.wake(&["queue", "drop", "1"]).ok();
+    env.wake(&["queue", "retry", "2"]).ok();
+    assert_eq!(list(), "2  Sat 2026-11-21 15:00  waits  chat 4242  what broke you?\n");
+    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "dropped");
+    for wrong in [["queue", "drop", "1"], ["queue", "retry", "99"]] {
+        assert_eq!(env.wake(&wrong).code, 1, "{wrong:?}");
+    }
+    // What was dropped can be taken up again, and answered by a mind that understands it.
+    env.wake(&["queue", "retry", "1"]).ok();
+    env.execute("UPDATE incoming_messages SET message_text = 'list reminders' WHERE id = 1");
+    env.at("2026-11-21T14:05:00Z");
+    let ran = env.wake(&["--once"]).ok();
+    assert!(ran.stdout.contains("No reminders are set."), "{ran:#?}");
+}
+
+#[test]
+fn an_answer_with_a_long_code_block_arrives_in_parts_that_are_whole() {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.think_with(&claude);
+    let lines: Vec<String> = (0..400).map(|n| format!("let x{n} = a < {n} && b > {n};")).collect();
+    claude.expect(Reply::text(&format!("Here it is:\n\n```rust\n{}\n```\n\nThat is **all**.", lines.join("\n"))));
+    env.receive(CHAT, "show me the code");
+    assert_eq!(env.once()["answered"], 1);
+    // The fake server has checked length and markup of each.
+    let sent = telegram.sent();
+    assert!(sent.len() > 2, "{}", sent.len());
+    assert!(sent.iter().all(|part| part.html));
+    let within: Vec<&str> = sent.iter().map(|part| part.text.as_str()).collect();
+    let opened = "<pre><code class=\"language-rust\">";
+    assert!(within[1..within.len() - 1].iter().all(|text| text.starts_with(opened)), "{within:#?}");
+    let visible: Vec<&str> = sent.iter().flat_map(|part| part.visible.lines()).collect();
+    assert!(lines.iter().all(|line| visible.contains(&line.as_str())), "a line was broken or lost");
+    let states: String = env.query("SELECT group_concat(DISTINCT state) FROM outgoing_parts");
+    assert_eq!(states, "sent");
     env.check_sound();
 }

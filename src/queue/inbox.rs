@@ -39,7 +39,7 @@ pub struct NewIncoming {
 }
 
 /// A message in the queue.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Incoming {
     /// Its row.
     pub id: i64,

@@ -133,7 +133,7 @@ impl Store {
         Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
     }
 
-    /// Adds to a counter that nobody's words are kept under, such as messages from strangers.
+    /// What a counter stands at. Counters are of what nobody's words are kept of, such as messages from strangers.
     pub fn count(&self, name: &str) -> Result<i64> {
         let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
         Ok(n.unwrap_or(0))

@@ -14,15 +14,7 @@ fn message(id: i64, text: &str) -> Incoming {
         text: text.to_owned(),
         received_at: Some(now()),
         kind: "text".to_owned(),
-        sender_name: None,
-        thread_id: None,
-        channel_message_id: None,
-        quoted: None,
-        forwarded_from: None,
-        attempts: 0,
-        held_for: None,
-        not_before: None,
-        cycle_id: None,
+        ..Incoming::default()
     }
 }
 

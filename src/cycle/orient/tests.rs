@@ -71,22 +71,7 @@ impl Scene {
 }
 
 fn message(id: i64, chat_id: i64) -> Incoming {
-    Incoming {
-        id,
-        chat_id,
-        text: "hello".to_owned(),
-        received_at: None,
-        kind: "text".to_owned(),
-        sender_name: None,
-        thread_id: None,
-        channel_message_id: None,
-        quoted: None,
-        forwarded_from: None,
-        attempts: 0,
-        held_for: None,
-        not_before: None,
-        cycle_id: None,
-    }
+    Incoming { id, chat_id, text: "hello".to_owned(), kind: "text".to_owned(), ..Incoming::default() }
 }
 
 fn open_cycle(id: &str, state: CycleState, not_before: Option<DateTime<Utc>>) -> CycleRow {

@@ -69,15 +69,8 @@ mod tests {
             text: "hello".to_owned(),
             received_at: parse_time(received_at),
             kind: "text".to_owned(),
-            sender_name: None,
-            thread_id: None,
-            channel_message_id: None,
-            quoted: None,
-            forwarded_from: None,
-            attempts: 0,
             held_for: held_for.map(str::to_owned),
-            not_before: None,
-            cycle_id: None,
+            ..Incoming::default()
         }
     }
 

@@ -66,7 +66,7 @@ impl Interrupt {
         match self {
             Self::Unavailable { why, needs_person: true, .. } => {
                 format!(
-                    "I can't think right now, and it needs you to mend it: {why}. Your message is kept; I answer it as soon as that works again."
+                    "I can't think right now, and it needs you to mend it: {why}. Your message is kept; I look again by myself, at least once an hour, and answer it then."
                 )
             }
             other => format!(

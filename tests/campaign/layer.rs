@@ -1,0 +1,155 @@
+//! What a layer is, and how its trials are chosen, run side by side and counted.
+
+use std::{
+    collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Failures that are printed in full; the others are counted.
+const MAX_SHOWN: usize = 5;
+
+/// How much of a layer is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// What the test suite has time for; other trials every day.
+    Sample,
+    /// All of it.
+    Nightly,
+}
+
+/// One kind of harm.
+pub(crate) trait Layer: Sync {
+    /// How many trials there are in all, if they can be counted: then they are numbered from 0. Otherwise any number is one.
+    fn space(&self) -> Option<u64> {
+        None
+    }
+
+    /// How many are run. A countable space that is smaller is run whole.
+    fn trials(&self, share: Share) -> u64;
+
+    /// Runs one trial; the same number plays the same one. An error says what didn't hold, and all that is needed to
+    /// understand it; a panic is one, too.
+    fn trial(&self, id: u64) -> Result<Recovery, String>;
+
+    /// How many trials run side by side.
+    fn workers(&self) -> usize {
+        thread::available_parallelism().map_or(2, usize::from)
+    }
+}
+
+/// How long it took until the next run had made all good; none where that isn't what is measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Recovery(pub(crate) Option<Duration>);
+
+/// A layer's line in the table.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) layer: &'static str,
+    pub(crate) trials: u64,
+    pub(crate) failures: u64,
+    /// Of the trials that tell, sorted.
+    pub(crate) recoveries: Vec<Duration>,
+    pub(crate) took: Duration,
+}
+
+impl Row {
+    /// A layer that tried nothing has shown nothing.
+    pub(crate) fn is_good(&self) -> bool {
+        self.trials > 0 && self.failures == 0
+    }
+}
+
+/// A seed that is another one every day (UTC).
+pub(crate) fn todays_seed() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "the campaign rotates with the real day")]
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.as_secs() / 86_400
+}
+
+/// Runs a layer's share of trials.
+pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64, trials: Option<u64>) -> Row {
+    let begun = Instant::now();
+    let ids = chosen(layer, seed, trials.unwrap_or_else(|| layer.trials(share)));
+    let results = Mutex::new((Vec::new(), Vec::new()));
+    in_parallel(layer, &ids, |id, result| {
+        let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(Recovery(time)) => results.0.extend(time),
+            Err(why) => {
+                results.1.push(id);
+                if results.1.len() <= MAX_SHOWN {
+                    super::say(&format!("FAILED: scripts/campaign --replay {name} {id}\n{why}\n"));
+                }
+            }
+        }
+        true
+    });
+    let (mut recoveries, failed) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    recoveries.sort_unstable();
+    Row { layer: name, trials: ids.len() as u64, failures: failed.len() as u64, recoveries, took: begun.elapsed() }
+}
+
+/// Runs trials until one fails: how many were run by then, and what it said.
+pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option<(u64, String)> {
+    let ids = chosen(layer, seed, trials);
+    let tried = AtomicU64::new(0);
+    let first = Mutex::new(None);
+    in_parallel(layer, &ids, |id, result| {
+        let tried = tried.fetch_add(1, Ordering::Relaxed) + 1;
+        let Err(why) = result else { return true };
+        let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert_with(|| (tried, format!("trial {id}: {why}")));
+        false
+    });
+    first.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One trial; a panic in it is its failure.
+pub(crate) fn one(layer: &dyn Layer, id: u64) -> Result<Recovery, String> {
+    catch_unwind(AssertUnwindSafe(|| layer.trial(id))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        Err(text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned())
+    })
+}
+
+/// Hands each trial's result to `seen` until that has seen enough.
+fn in_parallel(layer: &dyn Layer, ids: &[u64], seen: impl Fn(u64, Result<Recovery, String>) -> bool + Sync) {
+    let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..layer.workers().min(ids.len()) {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
+                    let Some(id) = ids.get(at) else { break };
+                    if !seen(*id, one(layer, *id)) {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// The trials of a run: drawn by its seed, none twice.
+fn chosen(layer: &dyn Layer, seed: u64, trials: u64) -> Vec<u64> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let Some(space) = layer.space() else {
+        return (0..trials).map(|_| random.u64(..)).collect();
+    };
+    if trials >= space {
+        return (0..space).collect();
+    }
+    let mut ids = BTreeSet::new();
+    while (ids.len() as u64) < trials {
+        ids.insert(random.u64(0..space));
+    }
+    let mut ids: Vec<u64> = ids.into_iter().collect();
+    random.shuffle(&mut ids);
+    ids
+}

@@ -1,0 +1,148 @@
+//! The fault campaign: real programs are killed, starved, cut off and robbed of their last writes, made good by the next run,
+//! and looked at. `scripts/campaign` runs it; docs/RELIABILITY.md says what it shows.
+//!
+//! A layer (see [`layer`]) is one kind of harm; a trial of it is one number, so that each failure can be played again. That
+//! the campaign would see a mistake is shown by its broken variants (see [`variants`]): the product with one line changed, in which some trial
+//! of the layer has to fail.
+
+// `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
+#[cfg(test)]
+mod layer;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests need more of it than the campaign")]
+#[path = "../integration/support/mod.rs"]
+mod support;
+#[cfg(test)]
+mod table;
+#[cfg(test)]
+mod variants;
+
+use std::{io::Write as _, process::ExitCode};
+
+use layer::{Layer, Share};
+
+/// A layer by its name, and how to open it: what it needs is only made when it runs.
+type Opened = fn() -> Box<dyn Layer>;
+
+/// Every layer, in the order of the table.
+const LAYERS: &[(&str, Opened)] = &[];
+
+const USAGE: &str = "\
+Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]
+       campaign --replay LAYER ID
+";
+
+/// What was asked for on the command line.
+struct Options {
+    share: Share,
+    seed: u64,
+    trials: Option<u64>,
+    variants: variants::Choice,
+    layers: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        // Test runners ask for a list of tests: this is no test of theirs, `scripts/test` runs it by `scripts/campaign`.
+        [] | ["--list", ..] => {
+            if arguments.is_empty() {
+                print("The campaign runs with `scripts/campaign`.\n");
+            }
+            ExitCode::SUCCESS
+        }
+        ["--replay", layer, id] => replay(layer, id),
+        ["--judge", layer, seed, trials] => judge(layer, seed, trials),
+        _ => match options(arguments) {
+            Some(options) => run(&options),
+            None => {
+                print(USAGE);
+                ExitCode::from(2)
+            }
+        },
+    }
+}
+
+/// Runs the chosen layers and their broken variants, and prints the table.
+fn run(options: &Options) -> ExitCode {
+    say(&format!("seed {} (scripts/campaign --seed {} runs the same trials)", options.seed, options.seed));
+    let mut rows = Vec::new();
+    for (name, open) in LAYERS {
+        if options.layers.is_empty() || options.layers.iter().any(|chosen| chosen == name) {
+            say(&format!("{name} …"));
+            rows.push(layer::run(name, open().as_ref(), options.share, options.seed, options.trials));
+        }
+    }
+    let names: Vec<&str> = rows.iter().map(|row| row.layer).collect();
+    let tried = variants::run(&names, options.variants, options.seed);
+    print(&table::render(&rows, &tried));
+    let is_good =
+        !rows.is_empty() && rows.iter().all(layer::Row::is_good) && tried.iter().all(variants::Tried::is_good);
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Plays one trial again and says how it went.
+fn replay(name: &str, id: &str) -> ExitCode {
+    let (Some(open), Ok(id)) = (find(name), id.parse()) else {
+        print(USAGE);
+        return ExitCode::from(2);
+    };
+    match layer::one(open().as_ref(), id) {
+        Ok(_) => {
+            print(&format!("{name} {id}: passed\n"));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            print(&format!("{name} {id}: {why}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// For broken variants, which run this in a build of their own: stops at the first failing trial and prints it.
+fn judge(name: &str, seed: &str, trials: &str) -> ExitCode {
+    let (Some(open), Ok(seed), Ok(trials)) = (find(name), seed.parse(), trials.parse()) else {
+        return ExitCode::from(2);
+    };
+    match layer::until_failure(open().as_ref(), seed, trials) {
+        Some((tried, why)) => print(&format!("{}{tried} {why}\n", variants::CAUGHT)),
+        None => print(variants::SURVIVED),
+    }
+    ExitCode::SUCCESS
+}
+
+fn find(name: &str) -> Option<Opened> {
+    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, open)| *open)
+}
+
+/// The options; none when they make no sense.
+fn options(arguments: Vec<String>) -> Option<Options> {
+    let seed = layer::todays_seed();
+    let mut options =
+        Options { share: Share::Sample, seed, trials: None, variants: variants::Choice::OneEach, layers: Vec::new() };
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--nightly" => {
+                options.share = Share::Nightly;
+                options.variants = variants::Choice::All;
+            }
+            "--seed" => options.seed = arguments.next()?.parse().ok()?,
+            "--trials" => options.trials = Some(arguments.next()?.parse().ok().filter(|n| *n > 0)?),
+            "--variants" => options.variants = variants::Choice::parse(&arguments.next()?)?,
+            name if find(name).is_some() => options.layers.push(argument),
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+/// For people, while they wait; stdout is the table.
+fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").ok();
+}
+
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+}

@@ -1,0 +1,32 @@
+//! The table at the end.
+
+use std::{fmt::Write as _, time::Duration};
+
+use super::{layer::Row, variants::Tried};
+
+/// Layers first, then each broken variant and what caught it.
+pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
+    let mut table = String::from("layer          trials  failures  recovery p99  slowest    took\n");
+    for row in rows {
+        let Row { layer, trials, failures, took, .. } = row;
+        let (p99, slowest) = (quantile(&row.recoveries, 99), quantile(&row.recoveries, 100));
+        let _infallible =
+            writeln!(table, "{layer:<13} {trials:>7}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs());
+    }
+    if rows.iter().any(|row| row.trials == 0) || rows.is_empty() {
+        table.push_str("A layer without a trial has shown nothing: that is a failure.\n");
+    }
+    if !tried.is_empty() {
+        table.push_str("\nbroken variant                                          layer          caught by\n");
+    }
+    for Tried { name, layer, verdict } in tried {
+        let _infallible = writeln!(table, "{name:<55} {layer:<14} {verdict}");
+    }
+    table
+}
+
+/// A time in milliseconds, or a dash.
+fn quantile(sorted: &[Duration], percent: usize) -> String {
+    let at = (sorted.len() * percent).div_ceil(100).checked_sub(1);
+    at.and_then(|at| sorted.get(at)).map_or_else(|| "-".to_owned(), |time| format!("{} ms", time.as_millis()))
+}

@@ -1,0 +1,244 @@
+//! Broken variants: the product with one line changed. Each is built in a copy of the sources, and trials of its layer are
+//! run in that build until one fails. A variant that survives shows that the campaign can't see that mistake; a line that isn't there
+//! any more is a failure, too, so that the list can't rot.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// One broken line.
+pub(crate) struct Variant {
+    /// What is broken, in a few words.
+    pub(crate) name: &'static str,
+    /// The layer that has to see it.
+    pub(crate) layer: &'static str,
+    /// The source file.
+    pub(crate) file: &'static str,
+    /// A piece of the source that occurs once.
+    pub(crate) line: &'static str,
+    /// What stands there instead.
+    pub(crate) broken: &'static str,
+    /// Trials that it may take.
+    pub(crate) trials: u64,
+}
+
+/// All of them.
+pub(crate) const VARIANTS: &[Variant] = &[];
+
+/// Stands before the number of trials that it took to catch a variant.
+pub(crate) const CAUGHT: &str = "caught after ";
+/// What a variant that no trial caught says.
+pub(crate) const SURVIVED: &str = "survived\n";
+
+/// Which variants are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// None.
+    None,
+    /// For each layer another one every day.
+    OneEach,
+    /// All.
+    All,
+}
+
+impl Choice {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "none" => Some(Self::None),
+            "one" => Some(Self::OneEach),
+            "all" => Some(Self::All),
+            _ => None,
+        }
+    }
+}
+
+/// A variant's line in the table.
+pub(crate) struct Tried {
+    pub(crate) name: &'static str,
+    pub(crate) layer: &'static str,
+    pub(crate) verdict: Verdict,
+}
+
+/// What became of a variant.
+pub(crate) enum Verdict {
+    /// A trial failed, as it should: after how many, and what it said.
+    Caught(String),
+    /// Every trial passed.
+    Survived,
+    /// It couldn't be built or run.
+    NotTried(String),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Caught(how) => f.write_str(how),
+            Self::Survived => f.write_str("NOTHING: it survived"),
+            Self::NotTried(why) => write!(f, "NOT TRIED: {why}"),
+        }
+    }
+}
+
+impl Tried {
+    pub(crate) fn is_good(&self) -> bool {
+        matches!(self.verdict, Verdict::Caught(_))
+    }
+}
+
+/// Tries variants of these layers.
+pub(crate) fn run(layers: &[&str], choice: Choice, seed: u64) -> Vec<Tried> {
+    let mut tried = Vec::new();
+    if choice == Choice::None {
+        return tried;
+    }
+    let workshop = match Workshop::open() {
+        Ok(workshop) => workshop,
+        Err(error) => {
+            let verdict = Verdict::NotTried(format!("the copy of the sources couldn't be made: {error}"));
+            return vec![Tried { name: "all", layer: "all", verdict }];
+        }
+    };
+    for layer in layers {
+        let of_layer: Vec<&Variant> = VARIANTS.iter().filter(|variant| variant.layer == *layer).collect();
+        let chosen: Vec<&Variant> = match choice {
+            Choice::OneEach => {
+                let at = usize::try_from(seed).unwrap_or_default().checked_rem(of_layer.len());
+                at.and_then(|at| of_layer.get(at).copied()).into_iter().collect()
+            }
+            _ => of_layer,
+        };
+        for variant in chosen {
+            super::say(&format!("broken variant: {} …", variant.name));
+            let verdict = workshop.judge(variant, seed).unwrap_or_else(Verdict::NotTried);
+            tried.push(Tried { name: variant.name, layer: variant.layer, verdict });
+        }
+    }
+    tried
+}
+
+/// A copy of the sources that is built into a directory of its own.
+struct Workshop {
+    sources: PathBuf,
+    target: PathBuf,
+}
+
+/// What the build reads.
+const PARTS: &[&str] =
+    &["Cargo.toml", "Cargo.lock", "clippy.toml", "src", "tests", "benches", "claude.md", "memory", "skills"];
+
+impl Workshop {
+    /// Copies the sources as they are. Dependencies are taken over as they are built: a variant only builds the project.
+    fn open() -> io::Result<Self> {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        // `<target>/<profile>/deps/campaign-…`
+        let profile = std::env::current_exe()?;
+        let Some(profile) = profile.parent().and_then(Path::parent) else {
+            return Err(io::Error::other("the campaign wasn't built by cargo"));
+        };
+        let Some(target) = profile.parent() else {
+            return Err(io::Error::other("the campaign wasn't built by cargo"));
+        };
+        let home = target.join("campaign");
+        let workshop = Self { sources: home.join("sources"), target: home.join("build") };
+        if workshop.sources.exists() {
+            fs::remove_dir_all(&workshop.sources)?;
+        }
+        for part in PARTS {
+            copy(&here.join(part), &workshop.sources.join(part), &|from, to| fs::copy(from, to).map(drop))?;
+        }
+        if !workshop.target.exists() {
+            for part in ["deps", "build", ".fingerprint"] {
+                // Fingerprints are rewritten in place, and cargo looks at their times; all else is replaced, never written into.
+                let how: &How =
+                    if part == ".fingerprint" { &copy_with_time } else { &|from, to| fs::hard_link(from, to) };
+                copy(&profile.join(part), &workshop.target.join("debug").join(part), how)?;
+            }
+        }
+        Ok(workshop)
+    }
+
+    fn judge(&self, variant: &Variant, seed: u64) -> Result<Verdict, String> {
+        let path = self.sources.join(variant.file);
+        let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", variant.file))?;
+        if source.matches(variant.line).count() != 1 {
+            return Err(format!("its line stands {} times in {}", source.matches(variant.line).count(), variant.file));
+        }
+        let write = |text: &str| fs::write(&path, text).map_err(|error| format!("{}: {error}", variant.file));
+        write(&source.replacen(variant.line, variant.broken, 1))?;
+        let verdict = self.build().and_then(|program| judged(&program, variant, seed));
+        write(&source)?;
+        verdict
+    }
+
+    /// Builds the programs and the campaign, and gives the campaign's path.
+    fn build(&self) -> Result<PathBuf, String> {
+        let output = command("cargo")
+            .args(["test", "--locked", "--offline", "--quiet", "--no-run", "--test", "campaign"])
+            .args(["--message-format", "json"])
+            .current_dir(&self.sources)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .output()
+            .map_err(|error| format!("cargo: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("it doesn't build: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        messages
+            .filter(|message| message["target"]["name"] == "campaign")
+            .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+            .ok_or_else(|| "cargo didn't say where the campaign is".to_owned())
+    }
+}
+
+/// Runs the trials of a built variant.
+fn judged(program: &Path, variant: &Variant, seed: u64) -> Result<Verdict, String> {
+    let output = command(program)
+        .args(["--judge", variant.layer, &seed.to_string(), &variant.trials.to_string()])
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if text == SURVIVED {
+        return Ok(Verdict::Survived);
+    }
+    let first = text.lines().next().unwrap_or_default();
+    match first.strip_prefix(CAUGHT) {
+        Some(how) => Ok(Verdict::Caught(how.chars().take(100).collect())),
+        None => Err(format!("its run ended with {}", output.status)),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the campaign's own home of children")]
+fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// How one file is copied.
+type How = dyn Fn(&Path, &Path) -> io::Result<()>;
+
+/// Copies a file or a directory with all that is in it.
+fn copy(from: &Path, to: &Path, how: &How) -> io::Result<()> {
+    if !from.is_dir() {
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        return how(from, to);
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()), how)?;
+    }
+    Ok(())
+}
+
+fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    let changed = fs::metadata(from)?.modified()?;
+    fs::File::options().write(true).open(to)?.set_modified(changed)
+}

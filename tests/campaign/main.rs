@@ -42,8 +42,8 @@ const LAYERS: &[(&str, Opened)] = &[
 ];
 
 const USAGE: &str = "\
-Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]
-       campaign --replay LAYER ID
+Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]
+       campaign --replay LAYER TRIAL
 ";
 
 /// What was asked for on the command line.
@@ -137,6 +137,7 @@ fn options(arguments: Vec<String>) -> Option<Options> {
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            "--sample" => options.share = Share::Sample,
             "--nightly" => {
                 options.share = Share::Nightly;
                 options.variants = variants::Choice::All;

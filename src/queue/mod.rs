@@ -10,6 +10,7 @@ mod lease;
 mod ledger;
 mod outbox;
 mod reminders;
+mod retention;
 mod shortage;
 mod upkeep;
 
@@ -20,6 +21,7 @@ pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use reminders::{Firing, NewReminder, Reminder};
+pub use retention::FIRINGS_KEPT;
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -43,7 +45,7 @@ const WAL_RESTART_BYTES: u64 = WAL_BOUND_BYTES / 2;
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("retention.sql")];
 
 /// The database, opened for one process.
 pub struct Store {

@@ -36,10 +36,9 @@ pub(crate) fn trial(messages: u64, seed: u64) -> Result<String, String> {
     let store = Store::open(&path).map_err(said)?;
     let (is_over, longest) = (AtomicBool::new(false), AtomicU64::new(0));
     let (reads, turns) = thread::scope(|scope| {
-        let readers: Vec<_> = (0..READERS)
-            .map(|n| scope.spawn(move_into(&path, &is_over, move |path, is_over| read_on(path, seed ^ (n + 1), is_over))))
-            .collect();
-        let wake = scope.spawn(move_into(&path, &is_over, work_on));
+        let (path, is_over) = (&path, &is_over);
+        let readers: Vec<_> = (1..=READERS).map(|n| scope.spawn(move || read_on(path, seed ^ n, is_over))).collect();
+        let wake = scope.spawn(move || work_on(path, is_over));
         let fed = feed(store, messages, seed, &longest);
         is_over.store(true, Ordering::Relaxed);
         fed?;
@@ -62,14 +61,6 @@ pub(crate) fn trial(messages: u64, seed: u64) -> Result<String, String> {
         return Err(format!("{summary}; {stored} messages are stored, reads by reader {reads:?}"));
     }
     if longest > WAL_BOUND_BYTES { Err(summary) } else { Ok(summary) }
-}
-
-fn move_into<'s, T>(
-    path: &'s Path,
-    is_over: &'s AtomicBool,
-    work: impl FnOnce(&Path, &AtomicBool) -> T + 's,
-) -> impl FnOnce() -> T + 's {
-    move || work(path, is_over)
 }
 
 /// The bot: batches of every size, some messages as long as they get. It looks at the log after each of them.

@@ -99,7 +99,13 @@ mod tests {
     use crate::health::Status;
 
     fn facts() -> Facts {
-        Facts { schema: Schema { found: 1, known: 1 }, damage: Vec::new(), bytes: 1 << 30, free_bytes: 1 << 29, wal_bytes: WAL_BOUND_BYTES }
+        Facts {
+            schema: Schema { found: 1, known: 1 },
+            damage: Vec::new(),
+            bytes: 1 << 30,
+            free_bytes: 1 << 29,
+            wal_bytes: WAL_BOUND_BYTES,
+        }
     }
 
     #[test]

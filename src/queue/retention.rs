@@ -37,12 +37,7 @@ impl Store {
     /// Whether something from before that time may go. A cheap look: repairs and fired slots, of each of which some cycle
     /// tells, go together with what this finds.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
-        let sql = format!(
-            "SELECT EXISTS (SELECT 1 FROM cycles c WHERE {OLD_CYCLE})
-                 OR EXISTS (SELECT 1 FROM incoming_messages WHERE {OLD_RAW})
-                 OR EXISTS (SELECT 1 FROM outgoing_parts p WHERE {OLD_PART})"
-        );
-        Ok(self.conn.prepare_cached(&sql)?.query_row([rfc3339(before)], |row| row.get(0))?)
+        Ok(self.conn.prepare_cached(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
     }
 
     /// Forgets about so many rows from before that time, in one short transaction. Says how many it were: 0 when nothing is
@@ -105,6 +100,14 @@ impl Store {
         let firings = statement.query_map((before, FIRINGS_KEPT, rows), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(firings.collect::<rusqlite::Result<_>>()?)
     }
+}
+
+pub(super) fn look() -> String {
+    format!(
+        "SELECT EXISTS (SELECT 1 FROM cycles c WHERE {OLD_CYCLE})
+             OR EXISTS (SELECT 1 FROM incoming_messages WHERE {OLD_RAW})
+             OR EXISTS (SELECT 1 FROM outgoing_parts p WHERE {OLD_PART})"
+    )
 }
 
 /// A journal goes entry by entry, so that a long one doesn't make a long transaction; its cycle is marked with the last.

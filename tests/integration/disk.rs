@@ -180,11 +180,72 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     assert!(unconfirmed > 0);
     // A bot that begins with a full disk waits for room, too.
     world.end(bot);
-    let (bot, _) = world.start();
+    world.fill();
+    let (bot, log) = world.start();
+    eventually("it waits for room", || logged(&log, "no room on the disk") || logged(&log, "could not be stored"));
     world.disk.resize(64);
     eventually("all are confirmed", || world.telegram.unconfirmed() == 0);
     world.end(bot);
     assert_eq!(world.stored(), 61);
+}
+
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+
+#[test]
+fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
+    let mut env = TestEnv::new();
+    env.at("2026-10-01T09:00:00Z");
+    env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
+    env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"]).ok();
+    let cycle: String = env.query("SELECT id FROM cycles ORDER BY id LIMIT 1");
+    let logs = env.workspace().join("logs");
+    fs::create_dir(&logs).unwrap();
+    let log = |name: &str, time: &str| {
+        let file = fs::File::create(logs.join(name)).unwrap();
+        (&file).write_all(b"a line\n").unwrap();
+        file.set_modified(parse_time(time).unwrap().into()).unwrap();
+    };
+    log("wake.log", "2026-10-01T09:00:00Z");
+    log("bot.log", "2026-11-20T09:00:00Z");
+    let entries = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM cycle_journal");
+    assert!(entries(&env) > 5);
+
+    // Nobody was there for weeks: the reminder is sent, and nothing is forgotten by a clock that may have leapt.
+    env.at(NOW);
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(entries(&env) > 5);
+    env.at("2026-11-21T14:30:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert!(entries(&env) > 5);
+
+    env.at("2026-11-21T15:00:00Z");
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(entries(&env), 0);
+    assert_eq!(fs::read(logs.join("wake.log")).unwrap(), b"");
+    assert_eq!(fs::read(logs.join("bot.log")).unwrap(), b"a line\n");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 3);
+    assert!(env.wake(&["show", &cycle]).ok().stdout.contains("tea is at five"));
+    assert!(env.memory(SEMANTIC).contains("tea is at five"));
+
+    // An idle wake goes on to write nothing, not even a new fence: now, and when it is time again and nothing is old.
+    let fence: i64 = env.query("SELECT fence FROM processing_lock");
+    for time in ["2026-11-21T15:05:00Z", "2026-11-23T15:00:00Z", "2026-12-05T15:00:00Z"] {
+        assert_eq!(env.at(time).once()["outcome"], "idle");
+    }
+    assert_eq!(env.query::<i64>("SELECT fence FROM processing_lock"), fence);
+    env.check_sound();
+}
+
+#[test]
+fn kept_for_ever_is_kept() {
+    let mut env = TestEnv::new();
+    env.set("KEEP_DAYS", "0").at("2020-10-01T09:00:00Z");
+    env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
+    let entries: i64 = env.query("SELECT count(*) FROM cycle_journal");
+    for time in ["2026-11-21T14:00:00Z", "2026-11-21T16:00:00Z"] {
+        assert_eq!(env.at(time).once()["outcome"], "idle");
+    }
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal"), entries);
 }
 
 #[path = "../campaign/size.rs"]

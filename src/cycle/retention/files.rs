@@ -146,3 +146,6 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     path.push(ending);
     PathBuf::from(path)
 }
+
+#[cfg(test)]
+mod tests;

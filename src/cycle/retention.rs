@@ -75,6 +75,9 @@ impl Wake<'_> {
         let (Some(before), true) = (oldest_kept(self.context), is_due(self.store, self.context)?) else {
             return Ok(false);
         };
+        if *self.context.stop.borrow() {
+            return Ok(false);
+        }
         let now = self.now();
         if turn(&self.store.upkeep(RETENTION)?, now) == Turn::Watch {
             let why =

@@ -39,8 +39,9 @@ const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 /// The longest that the write-ahead log may get, in bytes. SQLite begins it anew when a write finds everything copied and
 /// nobody reading; readers that come and go without a gap would keep it from that for ever.
 pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
-/// From here on a write waits for a gap among the readers, in bytes: what one transaction writes fits in between.
-const WAL_RESTART_BYTES: u64 = WAL_BOUND_BYTES / 2;
+/// From here on a write waits for a gap among the readers, in bytes: more than SQLite lets it get when nobody reads, and with
+/// room for some tries below the bound.
+const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
 /// How long it waits. Readers of ours take milliseconds; nobody can write meanwhile.
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -188,10 +189,11 @@ impl Store {
         if bytes < self.restart_at_bytes {
             return;
         }
-        // A reader that stays foils it. Then it isn't tried with each write: it would hold up every other one.
+        // Another process that just copies foils it, and so does a reader that stays. Then it isn't tried with each write,
+        // which would hold up every other one, but each time the log has grown by an eighth.
         self.restart_at_bytes = match self.restart_log() {
             Ok(true) => WAL_RESTART_BYTES,
-            Ok(false) | Err(_) => bytes.saturating_add(WAL_RESTART_BYTES / 2),
+            Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),
         };
         tracing::debug!(bytes, next_at = self.restart_at_bytes, "the write-ahead log was long");
     }

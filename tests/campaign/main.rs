@@ -15,6 +15,8 @@ mod kills;
 #[cfg(test)]
 mod layer;
 #[cfg(test)]
+mod size;
+#[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
 #[path = "../integration/support/mod.rs"]
 mod support;
@@ -27,7 +29,7 @@ mod world;
 
 use std::{io::Write as _, process::ExitCode};
 
-use layer::{Layer, Share};
+use layer::{Layer, Plain, Share};
 use world::Story;
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
@@ -39,6 +41,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 
 const USAGE: &str = "\

@@ -247,13 +247,3 @@ fn kept_for_ever_is_kept() {
     }
     assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal"), entries);
 }
-
-#[path = "../campaign/size.rs"]
-mod size;
-
-/// The campaign stores a million. Without the bound the log of these would be four times as long as it may be.
-#[test]
-fn the_write_ahead_log_stays_bounded_though_somebody_always_reads() {
-    let told = size::trial(20_000, 7).unwrap();
-    println!("{told}");
-}

@@ -25,6 +25,8 @@ const MAX_PERSON_COMMITS: usize = 20;
 pub(super) const FETCH: &str = "fetch";
 /// Keeps how pushing has been going.
 pub(super) const PUSH: &str = "push";
+/// Keeps how housekeeping in the repository has been going.
+pub(super) const MAINTAIN: &str = "maintain";
 /// Keeps how asking the mind has been going.
 pub(super) const MODEL: &str = "model";
 /// The commit that the last wake has seen.

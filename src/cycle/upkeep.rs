@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
 use super::{
     WakeError,
-    observe::{self, FETCH, PUSH},
+    observe::{self, FETCH, MAINTAIN, Observation, PUSH},
+    orient::Reason,
     verify::Account,
     wake::Wake,
 };
@@ -13,11 +16,13 @@ use crate::{
     channel::deliver,
     memory::{DocKind, merge},
     queue::NewOutgoing,
-    repo::{Integrated, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
+    repo::{Integrated, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
+/// Housekeeping that didn't help isn't done again for so long: what is loose then is young and reached by nothing.
+const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
 
 impl Wake<'_> {
     /// Delivers, pushes and fetches what is due. Says whether anything was done. When somebody waits for an answer, only what
@@ -49,6 +54,32 @@ impl Wake<'_> {
             tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
         }
         Ok(())
+    }
+
+    /// Whether somebody waits for an answer that the present mind can give.
+    pub(super) fn is_waited_for(&self, repo: &Repo) -> Result<bool, WakeError> {
+        let due = Observation::look(self.store, Some(repo), self.context)?.due(self.context);
+        Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
+    }
+
+    /// Housekeeping, if it is time for it: the last thing of a wake that worked, when all is said, sent and committed. An idle
+    /// wake does none, so that it writes nothing.
+    pub(super) fn maintain(&mut self, repo: &Repo) -> Result<(), WakeError> {
+        let now = self.now();
+        let upkeep = self.store.upkeep(MAINTAIN)?;
+        let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= MAINTAIN_EVERY);
+        if !is_time || !upkeep.may_try(now) || !repo.stock().is_large() || self.is_waited_for(repo)? {
+            return Ok(());
+        }
+        match repo.maintain(MAINTAIN_TIMEOUT) {
+            Ok(()) => Ok(self.store.upkeep_ok(self.fence, MAINTAIN, now)?),
+            Err(error) => {
+                let why = self.context.redactor.redact(&error.to_string());
+                tracing::warn!(%why, "housekeeping did not work");
+                self.store.upkeep_failed(self.fence, MAINTAIN, &why, Some(MAINTAIN_EVERY), now)?;
+                Ok(())
+            }
+        }
     }
 
     /// Takes in what the remote has, once a wake, before the memory is read.

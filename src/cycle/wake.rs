@@ -84,8 +84,7 @@ impl<'a> Wake<'a> {
             self.store.recover_outbox(self.fence, self.now())?;
         }
         self.clear_plan_files()?;
-        let waiting = Observation::look(self.store, Some(&repo), self.context)?.due(self.context);
-        let is_waited_for = waiting.iter().any(|reason| matches!(reason, Reason::Messages { .. }));
+        let is_waited_for = self.is_waited_for(&repo)?;
         let mut has_worked = self.upkeep(&repo, is_waited_for).await?;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
@@ -108,6 +107,9 @@ impl<'a> Wake<'a> {
         }
         if has_worked && self.report.outcome == WakeOutcome::Idle {
             self.report.outcome = WakeOutcome::Worked;
+        }
+        if self.report.outcome == WakeOutcome::Worked && !*self.context.stop.borrow() {
+            self.maintain(&repo)?;
         }
         Ok(has_worked)
     }

@@ -95,7 +95,7 @@ pub(super) enum Stop {
 impl Repo {
     /// Whether a killed run left something undone that [`Repo::finish_interrupted`] can do now.
     pub fn is_interrupted(&self) -> bool {
-        self.note().exists() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
+        self.is_move_noted() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
     }
 
     /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it.
@@ -300,6 +300,10 @@ impl Repo {
     fn sync_objects(&self) -> Result<(), RepoError> {
         let objects = self.git.commondir().join("objects");
         fs::File::open(&objects).and_then(|objects| objects.sync_all()).map_err(RepoError::io("syncing", &objects))
+    }
+
+    pub(super) fn is_move_noted(&self) -> bool {
+        self.note().exists()
     }
 
     fn note(&self) -> PathBuf {

@@ -13,6 +13,7 @@ mod index_lock;
 mod inspect;
 mod integrate;
 mod locks;
+mod maintain;
 mod park;
 mod person;
 mod publish;
@@ -34,6 +35,7 @@ pub use self::{
     history::{Commit, Shown, trailers},
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
+    maintain::{MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     person::{LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{Change, Publish, Published},
     remote::{Pushed, REMOTE_TIMEOUT, RemoteError},
@@ -158,6 +160,12 @@ pub enum RepoError {
         commit: Oid,
         /// What stopped it.
         source: Box<RepoError>,
+    },
+    /// Housekeeping wasn't done, or not all of it: try again another day.
+    #[error("the repository couldn't be tidied up: {why}. Nothing is lost by it; a later wake tries again")]
+    Housekeeping {
+        /// What git said, without secrets.
+        why: String,
     },
     /// libgit2 couldn't.
     #[error("git: {}", .0.message())]

@@ -635,3 +635,57 @@ fn files_that_others_put_into_git_are_never_followed_out_of_the_work_tree() {
     assert_eq!(fs::read_to_string(&outside).unwrap(), "Outside.\n");
     assert!(env.memory(EPISODIC).contains("Left alone, not committed: memory/link.md (is a link)"));
 }
+
+/// Loose objects beyond what a wake leaves loose: files of the person's, committed.
+fn litter(env: &TestEnv) {
+    fs::create_dir(env.brain().join("notes")).unwrap();
+    for n in 0..reveille::repo::MAX_LOOSE * 3 / 2 {
+        env.write_memory(&format!("notes/{n}.txt"), &format!("note {n}\n"));
+    }
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-qm", "Many notes"]);
+    env.once();
+}
+
+fn loose(env: &TestEnv) -> usize {
+    env.git(&["count-objects"]).split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_has_grown_loose_is_packed_after_the_answer_once_a_day_and_never_by_an_idle_wake() {
+    let mut env = lived_in();
+    env.execute(&format!("INSERT INTO upkeep (name, last_ok_at) VALUES ('maintain', '{NOW}')"));
+    litter(&env);
+    assert!(loose(&env) > reveille::repo::MAX_LOOSE, "not a day has passed");
+    env.at("2026-11-22T15:00:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert!(loose(&env) > reveille::repo::MAX_LOOSE, "an idle wake writes nothing");
+    env.git(&["config", "gc.auto", "0"]);
+    let ran = say(&env, "remember that the wifi code is 1234");
+    assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
+    assert!(loose(&env) < 20, "{} are loose", loose(&env));
+    assert_eq!(
+        env.query::<String>("SELECT last_ok_at FROM upkeep WHERE name = 'maintain'"),
+        "2026-11-22T15:00:00.000Z"
+    );
+    assert!(env.memory(SEMANTIC).contains("the wifi code is 1234"));
+    env.check_sound();
+}
+
+#[test]
+fn housekeeping_that_fails_costs_no_answer_and_waits_a_day() {
+    let mut env = lived_in();
+    let packs = env.brain().join(".git/objects/pack");
+    fs::remove_dir(&packs).unwrap();
+    fs::write(&packs, "no directory").unwrap();
+    litter(&env);
+    let ran = say(&env, "remember that the wifi code is 1234");
+    assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
+    let not_before: String = env.query("SELECT not_before FROM upkeep WHERE name = 'maintain'");
+    assert!(not_before.starts_with("2026-11-22T"), "{not_before}");
+    fs::remove_file(&packs).unwrap();
+    env.at("2026-11-22T16:00:00Z");
+    say(&env, "remember that Anna lives in Bonn");
+    assert!(loose(&env) < 20, "{} are loose", loose(&env));
+    env.check_sound();
+}

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 
 use super::{
     WakeError,
-    observe::{self, FETCH, MAINTAIN, Observation, PUSH},
+    observe::{self, FETCH, MAINTAIN, Observation, PARKED, PUSH},
     orient::Reason,
     verify::Account,
     wake::Wake,
@@ -16,13 +16,15 @@ use crate::{
     channel::deliver,
     memory::{DocKind, merge},
     queue::NewOutgoing,
-    repo::{Integrated, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
+    repo::{BroughtIn, Integrated, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
 /// Housekeeping that didn't help isn't done again for so long: what is loose then is young and reached by nothing.
 const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
+/// After so many failures in a row a person is told that parked work can't be brought in: the first may pass by itself.
+const TELL_PARKED_AFTER: u32 = 3;
 
 impl Wake<'_> {
     /// Delivers, pushes and fetches what is due. Says whether anything was done. When somebody waits for an answer, only what
@@ -82,6 +84,40 @@ impl Wake<'_> {
         }
     }
 
+    /// Brings in what was parked while HEAD was elsewhere, before the memory is read. Says whether there was any.
+    pub(super) fn bring_in_parked(&mut self, repo: &Repo) -> Result<bool, WakeError> {
+        let now = self.now();
+        if !observe::is_parked_work_due(self.store, repo, now)? {
+            return Ok(false);
+        }
+        let mut account = Account::default();
+        self.take_in_person_edits(repo, &mut account)?;
+        self.report.notes.extend(account.notes);
+        match repo.bring_in(now, &merge_texts) {
+            Ok(brought) => {
+                for BroughtIn { branch, conflicts } in brought {
+                    self.report.notes.push(format!("Brought in {branch}."));
+                    self.report.notes.extend(conflicts.iter().map(both_changed));
+                }
+                self.store.upkeep_recovered(self.fence, PARKED, now)?;
+            }
+            Err(error) => {
+                let why = self.context.redactor.redact(&error.to_string());
+                tracing::warn!(%why, "parked work could not be brought in");
+                let failed = self.store.upkeep_failed(self.fence, PARKED, &why, None, now)?;
+                let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_PARKED_AFTER);
+                if let Some((branch, _)) = first {
+                    let text = format!(
+                        "What I wrote while I could not commit is still on the branch `{branch}`: {why}. I go on trying; `git merge \
+                         {branch}` brings it in by hand, `git branch -D {branch}` drops it."
+                    );
+                    self.alarm(&format!("still-{branch}"), text)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Takes in what the remote has, once a wake, before the memory is read.
     pub(super) fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         let may_try = self.store.upkeep(FETCH)?.may_try(self.now());
@@ -113,9 +149,7 @@ impl Wake<'_> {
         match repo.integrate(self.now(), &merge_texts) {
             Ok(Integrated::Merged { conflicts, .. }) => {
                 account.notes.push("Merged with the remote.".to_owned());
-                account.notes.extend(
-                    conflicts.iter().map(|path| format!("Both sides had changed {path}; both are kept in it.")),
-                );
+                account.notes.extend(conflicts.iter().map(both_changed));
             }
             Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(&rescue_ref)?,
             Ok(_) => {}
@@ -180,11 +214,11 @@ impl Wake<'_> {
              here as `{rescue_ref}`. Please decide: `git push` by hand to bring them back, or `git reset --hard` to the remote's \
              branch to follow it."
         );
-        self.alarm(&format!("rewound/{rescue_ref}"), text)
+        self.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)
     }
 
-    /// Tells the owner of something only they can mend, once per key.
-    pub(super) fn alarm(&mut self, key: &str, text: String) -> Result<(), WakeError> {
+    /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
+    pub(super) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
             chat_id: self.context.config.owner_chat_id,
             text,
@@ -192,8 +226,7 @@ impl Wake<'_> {
             key: Some(format!("alarm/{key}")),
             ..NewOutgoing::default()
         };
-        self.store.plan_message(&message, self.now())?;
-        Ok(())
+        Ok(self.store.plan_message(&message, self.now())?.is_some())
     }
 
     /// Commits a person's uncommitted edits as theirs, before anything of the wake's own.
@@ -213,6 +246,10 @@ impl Wake<'_> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn both_changed(path: &String) -> String {
+    format!("Both sides had changed {path}; both are kept in it.")
 }
 
 /// Joins a person's text and ours, by the kind of document. The person wins, the other side stays visible.

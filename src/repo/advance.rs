@@ -297,7 +297,7 @@ impl Repo {
     }
 
     /// libgit2 syncs objects and the directories that they are in, but not the one in which it made those.
-    fn sync_objects(&self) -> Result<(), RepoError> {
+    pub(super) fn sync_objects(&self) -> Result<(), RepoError> {
         let objects = self.git.commondir().join("objects");
         fs::File::open(&objects).and_then(|objects| objects.sync_all()).map_err(RepoError::io("syncing", &objects))
     }

@@ -147,7 +147,7 @@ impl Repo {
         Err(RepoError::UnsafePath { path: path.to_owned(), why })
     }
 
-    fn read_committed(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
+    pub(super) fn read_committed(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
         let bytes = tree::bytes_of(&self.git, tree::item_at(&self.git, from, path)?)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
@@ -180,7 +180,7 @@ fn text(file: Option<&OnDisk>) -> Option<String> {
 
 /// The person's text and ours as one. A file that they deleted and we changed comes back as ours; one that we deleted and they
 /// changed stays theirs.
-fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>) -> Option<String> {
+pub(super) fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>) -> Option<String> {
     match (&change.content, theirs) {
         (content, theirs) if theirs == change.base => content.clone(),
         (Some(ours), Some(theirs)) if *ours == theirs => Some(theirs),

@@ -88,15 +88,10 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
 }
 
 fn judge_condition(condition: &Condition, branch: &str) -> Option<Finding> {
-    let fix = match condition {
-        Condition::Normal | Condition::Unborn => return None,
-        Condition::Detached | Condition::OtherBranch(_) => {
-            format!("git switch {branch}; until then what wakes write is kept on branches of its own")
-        }
-        Condition::InProgress(what) => {
-            format!("finish or abort the {what}; until then wakes commit nothing on {branch}")
-        }
-    };
+    let way_back = condition.way_back(branch)?;
+    let fix = format!(
+        "{way_back}; until then what wakes write is kept on branches of its own, and brought in by itself then"
+    );
     Some(Finding::warn(format!("it is {condition}, wakes commit on {branch}"), fix))
 }
 

@@ -136,7 +136,7 @@ impl Wake<'_> {
         self.has_fetched = true;
         let now = self.now();
         if let Err(error) = repo.fetch(bound) {
-            return self.remote_trouble(FETCH, &error);
+            return self.remote_trouble(repo, FETCH, &error);
         }
         self.store.upkeep_ok(self.fence, FETCH, now)?;
         self.integrate(repo, account)
@@ -151,7 +151,7 @@ impl Wake<'_> {
                 account.notes.push("Merged with the remote.".to_owned());
                 account.notes.extend(conflicts.iter().map(both_changed));
             }
-            Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(&rescue_ref)?,
+            Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(repo, &rescue_ref)?,
             Ok(_) => {}
             Err(
                 error @ (RepoError::NotOnBranch { .. }
@@ -160,6 +160,9 @@ impl Wake<'_> {
                 | RepoError::Unrelated),
             ) => {
                 account.notes.push(format!("Could not take in the remote's commits: {error}"));
+                if matches!(error, RepoError::Unrelated) {
+                    self.alarm_of_unrelated(repo)?;
+                }
             }
             Err(error) => return Err(error.into()),
         }
@@ -181,20 +184,20 @@ impl Wake<'_> {
                 self.report.pushed = true;
                 Ok(self.store.upkeep_ok(self.fence, PUSH, self.now())?)
             }
-            Err(error) => self.remote_trouble(PUSH, &error),
+            Err(error) => self.remote_trouble(repo, PUSH, &error),
         }
     }
 
     /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
     /// is told once.
-    fn remote_trouble(&mut self, name: &str, error: &RemoteError) -> Result<(), WakeError> {
+    fn remote_trouble(&mut self, repo: &Repo, name: &str, error: &RemoteError) -> Result<(), WakeError> {
         let why = self.context.redactor.redact(&error.to_string());
         tracing::warn!(%why, "{name} did not work");
         self.report.notes.push(format!("{name}: {why}"));
         let now = self.now();
         let upkeep = self.store.upkeep_failed(self.fence, name, &why, None, now)?;
         if let RemoteError::Rewound { rescue_ref } = error {
-            return self.alarm_of_rewound(rescue_ref);
+            return self.alarm_of_rewound(repo, rescue_ref);
         }
         let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. });
         if needs_person && upkeep.failures == 1 {
@@ -207,14 +210,48 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Whoever sees it first, the fetch or the push: it is told once.
-    fn alarm_of_rewound(&mut self, rescue_ref: &str) -> Result<(), WakeError> {
+    /// Whoever sees it first, the fetch or the push: it is told once, with what settles it.
+    fn alarm_of_rewound(&mut self, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
+        let branch = repo.branch();
+        let push = format!("`git push origin {branch}`");
+        let follow = format!(
+            "`git branch before-reset` and then `git reset --keep origin/{branch}` follows it, and keeps what is here on the branch \
+             `before-reset`"
+        );
+        let (what, ways) = match repo.ahead_behind()? {
+            None => (
+                format!("has no branch `{branch}` any more"),
+                format!("{push} brings it back; `git remote set-url origin` and REPO_URL name another remote"),
+            ),
+            Some((_, 0)) => {
+                ("went back behind commits it once had".to_owned(), format!("{push} brings them back; {follow}"))
+            }
+            Some(_) => (
+                "was given another history (a forced push)".to_owned(),
+                format!(
+                    "`git merge --allow-unrelated-histories origin/{branch}` keeps both, and I push them; {follow}; {push} with \
+                     `--force` puts mine in its place"
+                ),
+            ),
+        };
         let text = format!(
-            "The remote of my memory went back behind commits it once had, so I neither follow it nor push to it. They are kept \
-             here as `{rescue_ref}`. Please decide: `git push` by hand to bring them back, or `git reset --hard` to the remote's \
-             branch to follow it."
+            "The remote of my memory {what}, so I neither follow it nor push to it. Nothing is lost: all of mine is here, and what \
+             the remote had is kept as `{rescue_ref}`. I answer and commit as ever. Please decide, in {}: {ways}.",
+            repo.root().display()
         );
         self.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)
+    }
+
+    /// Two histories without a common beginning: nothing of the remote's was ever here.
+    fn alarm_of_unrelated(&mut self, repo: &Repo) -> Result<(), WakeError> {
+        let branch = repo.branch();
+        let text = format!(
+            "The remote of my memory holds another history, which has nothing in common with mine, so I neither follow it nor push \
+             to it. I answer and commit as ever. If it is the right remote, `git merge --allow-unrelated-histories origin/{branch}` \
+             in {} joins the two; else `git remote set-url origin` and REPO_URL name the right one.",
+            repo.root().display()
+        );
+        self.alarm("unrelated", text).map(drop)
     }
 
     /// Tells the owner of something only they can mend, once per key. `true` if it was told now.

@@ -44,8 +44,8 @@ pub enum Integrated {
         /// Files that both had changed in the same place.
         conflicts: Vec<String>,
     },
-    /// The remote went back behind what it once had: nothing was changed, push won't either. To follow it:
-    /// `git reset --hard` to the remote's branch. To undo it: `git push` by hand. A person decides.
+    /// The remote went back behind what it once had, has another history now, or no such branch any more: nothing was
+    /// changed, push won't either. A person decides: to follow it they reset our branch, or merge the two; to undo it they push.
     RewoundRemote {
         /// Where the lost commits are kept.
         rescue_ref: String,
@@ -66,12 +66,12 @@ impl Repo {
         merge: &Merge<'_>,
         stop: Stop,
     ) -> Result<Integrated, RepoError> {
-        let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
-            return Ok(Integrated::NoRemote);
-        };
         if let Some(rescue_ref) = self.rewound()? {
             return Ok(Integrated::RewoundRemote { rescue_ref });
         }
+        let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
+            return Ok(Integrated::NoRemote);
+        };
         let integrated = match self.tip()? {
             Some(ours) if ours == theirs => Integrated::UpToDate,
             Some(ours) if self.contains(ours, theirs)? => {

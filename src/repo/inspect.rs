@@ -21,6 +21,10 @@ impl Repo {
 
     /// Changed files that a wake wouldn't commit for the person, and why.
     pub fn left_alone(&self, is_secret: &IsSecret<'_>) -> Result<Vec<LeftAlone>, RepoError> {
+        // The next wake makes it so; only looking, we don't.
+        if !self.is_index_readable() {
+            return Ok(Vec::new());
+        }
         let head = self.tip()?;
         let mut left = Vec::new();
         for (path, status) in self.changed_paths()? {

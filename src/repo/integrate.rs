@@ -209,7 +209,9 @@ impl Repo {
             RepoError::UnsafePath { .. } => RepoError::Blocked { path: file.path.clone() },
             other => other,
         })?;
-        if self.is_on_disk(file.before, now.as_ref())? || self.is_on_disk(file.after, now.as_ref())? {
+        if self.is_on_disk(&file.path, file.before, now.as_ref())?
+            || self.is_on_disk(&file.path, file.after, now.as_ref())?
+        {
             Ok(())
         } else {
             Err(RepoError::Blocked { path: file.path.clone() })

@@ -8,6 +8,7 @@
 
 mod advance;
 mod create;
+mod endings;
 mod history;
 mod index_lock;
 mod inspect;

@@ -51,6 +51,10 @@ impl Repo {
     /// Commits the changes on the branch `name`, on top of our branch's last commit; `name-2` and so on if it exists. Only what
     /// differs from each change's base is taken: the work tree may show another branch. Works wherever HEAD is.
     pub fn park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
+        self.retrying(|| self.try_park(name, publish, parking))
+    }
+
+    fn try_park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
         let parent = self.tip()?;
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         for change in publish.changes {
@@ -75,9 +79,9 @@ impl Repo {
             }
             if parking == Parking::UntilHeadIsBack {
                 // Before the branch: a mark without one means nothing, and a branch without a mark would be forgotten.
-                self.git.reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
+                self.set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
             }
-            self.git.reference(&full, commit, false, "parked")?;
+            self.set_reference(&full, commit, false, "parked")?;
             return Ok(Parked { branch, commit, left_out });
         }
         Err(RepoError::Configuration(format!(
@@ -110,7 +114,7 @@ impl Repo {
         let mut brought = Vec::new();
         for (branch, commit) in self.parked()?.into_iter().take(MAX_BROUGHT_IN) {
             let conflicts = self.retrying(|| self.try_bring_in(&branch, commit, now, merge, Stop::Never))?;
-            self.unpark(&branch)?;
+            self.retrying(|| self.unpark(&branch))?;
             brought.push(BroughtIn { branch, conflicts });
         }
         Ok(brought)
@@ -142,6 +146,7 @@ impl Repo {
         if let Ok(mut found) = self.git.find_branch(branch, git2::BranchType::Local) {
             found.delete().ok();
         }
-        Ok(self.git.find_reference(&format!("{MARKS}{branch}"))?.delete()?)
+        let mark = format!("{MARKS}{branch}");
+        self.git.find_reference(&mark)?.delete().map_err(|error| self.as_locked(&mark, error))
     }
 }

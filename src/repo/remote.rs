@@ -195,14 +195,14 @@ impl Repo {
     }
 
     /// A lock that a killed run left on the reference is [`RepoError::Locked`], which is waited for and cleared away.
-    fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
+    pub(super) fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
         match self.git.reference(name, commit, force, why) {
             Ok(_) => Ok(()),
             Err(error) => Err(self.as_locked(name, error)),
         }
     }
 
-    fn as_locked(&self, name: &str, error: git2::Error) -> RepoError {
+    pub(super) fn as_locked(&self, name: &str, error: git2::Error) -> RepoError {
         match error.code() {
             git2::ErrorCode::Locked => RepoError::Locked { path: self.git.commondir().join(format!("{name}.lock")) },
             _ => error.into(),

@@ -103,6 +103,26 @@ fn bringing_in_killed_anywhere_is_finished_by_the_next() {
     }
 }
 
+#[test]
+fn a_kill_while_work_is_parked_or_brought_in_blocks_nothing() {
+    let world = World::new();
+    let repo = world.local();
+    let lock = |name: &str| {
+        let lock = world.file(&format!(".git/refs/{name}/parked/c1.lock"));
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        fs::write(lock, "").unwrap();
+    };
+    lock("heads");
+    lock("reveille");
+    let changes = [change("memory/new.md", None, Some("new\n"))];
+    let parked = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+    assert_eq!(repo.parked().unwrap(), [(parked.branch, parked.commit)]);
+    lock("reveille");
+    assert_eq!(repo.bring_in(now(), &both).unwrap().len(), 1);
+    assert_eq!((repo.parked().unwrap().len(), world.read("memory/new.md").as_str()), (0, "new\n"));
+    world.assert_sound();
+}
+
 /// Killed between the mark and the branch: nothing is parked, and the cycle is resumed.
 #[test]
 fn a_mark_without_its_branch_means_nothing() {

@@ -357,8 +357,8 @@ fn first_line(spec: &Spec) -> Option<String> {
     (output.status.success() && !line.is_empty()).then_some(line)
 }
 
-/// Whether a program of this name runs with its current directory in `dir`. Where the system doesn't tell a process's
-/// directory, any program of this name counts.
+/// Whether a program whose name begins so (`git` runs others, such as `git-receive-pack`) runs with its current directory in
+/// `dir`. Where the system doesn't tell a process's directory, any such program counts.
 pub fn runs_in(name: &str, dir: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -367,7 +367,7 @@ pub fn runs_in(name: &str, dir: &Path) -> bool {
             return false;
         };
         processes.filter_map(Result::ok).map(|process| process.path()).any(|process| {
-            std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+            std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.starts_with(name))
                 && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir))
         })
     }
@@ -377,7 +377,10 @@ pub fn runs_in(name: &str, dir: &Path) -> bool {
         let processes = run(&Spec::new("ps").args(["-axo", "comm="]));
         processes.is_ok_and(|output| {
             let names = String::from_utf8_lossy(&output.stdout).into_owned();
-            names.lines().any(|line| Path::new(line.trim()).file_name() == Some(OsStr::new(name)))
+            names
+                .lines()
+                .filter_map(|line| Path::new(line.trim()).file_name())
+                .any(|program| program.to_string_lossy().starts_with(name))
         })
     }
 }

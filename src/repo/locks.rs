@@ -6,11 +6,13 @@ use std::{
     time::Duration,
 };
 
-use super::{Repo, index_lock};
+use super::{REMOTE, Repo, index_lock};
 use crate::process;
 
 /// A lock file younger than this may belong to someone whom we can't see.
 pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);
+/// The same in a remote on this machine, where others may push from elsewhere: a push holds it for moments.
+const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
 /// How many lock files are named at most.
 const MAX_LOCKS: usize = 100;
 
@@ -63,6 +65,26 @@ impl Repo {
     pub(super) fn is_git_at_work(&self) -> bool {
         let linked_to = self.git.commondir().parent().filter(|_| self.git.is_worktree());
         [Some(self.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::runs_in("git", dir))
+    }
+
+    /// Removes the lock that a killed push left on our branch in a remote on this machine: nobody else would, and nothing could
+    /// be pushed any more. `true` if there was one, old enough and with no git at work there. The caller holds the wake lock.
+    pub(super) fn release_remote(&self) -> bool {
+        let Some(remote) = self.remote_dir() else { return false };
+        let lock = remote.join(format!("{}.lock", self.branch_ref()));
+        let (Some(now), Ok(found)) = (self.touch(), fs::symlink_metadata(&lock)) else { return false };
+        let age = found.modified().ok().and_then(|changed| now.duration_since(changed).ok());
+        age.is_some_and(|age| age >= STALE_REMOTE_LOCK_AGE)
+            && !process::runs_in("git", &remote)
+            && fs::remove_file(&lock).is_ok()
+    }
+
+    /// The git directory of a remote that is a path.
+    fn remote_dir(&self) -> Option<PathBuf> {
+        let remote = self.git.find_remote(REMOTE).ok()?;
+        let url = remote.url().ok()?;
+        let dir = self.root.join(url.strip_prefix("file://").unwrap_or(url));
+        [dir.join(".git"), dir].into_iter().find(|dir| dir.join("objects").is_dir())
     }
 
     /// The file system's own time.

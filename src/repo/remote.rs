@@ -13,6 +13,8 @@ use crate::process::{self, Output, ProcessError, Spec};
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of git's words is passed on.
 const MAX_WHY_CHARS: usize = 300;
+/// How git says that a lock file is there already.
+const LOCK_IN_THE_WAY: &str = ".lock': File exists";
 /// Variables that would lead git to another repository or have it run or print something. By their beginnings.
 const NOT_INHERITED: [&str; 20] = [
     "GIT_DIR",
@@ -140,7 +142,11 @@ impl Repo {
         // By id, not by name: what is committed while it runs isn't claimed to be there.
         let refspec = format!("{tip}:{}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", REMOTE];
-        let output = process::run(&git(&self.root).args(push).args([refspec]).timeout(timeout))?;
+        let push = git(&self.root).args(push).args([refspec]).timeout(timeout);
+        let mut output = process::run(&push)?;
+        if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) && self.release_remote() {
+            output = process::run(&push)?;
+        }
         if !output.status.success() {
             return Err(push_failure(&output));
         }

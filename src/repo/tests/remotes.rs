@@ -1,4 +1,4 @@
-use std::os::unix::fs::PermissionsExt as _;
+use std::{fs::File, os::unix::fs::PermissionsExt as _};
 
 use super::*;
 
@@ -40,6 +40,22 @@ fn ahead_then_pushed_then_up_to_date() {
     assert_eq!(pull(&repo), Integrated::UpToDate);
     assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), commit.to_string());
     assert_eq!(world.status(), "");
+}
+
+/// Where the remote is on this machine, a push that was killed with all its children leaves a lock that nobody else clears away.
+#[test]
+fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
+    let world = World::new();
+    let repo = world.shared();
+    let lock = world.path("remote.git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let commit = publish_active(&world, &repo, "ours\n");
+    repo.push(TIMEOUT).expect_err("somebody may be pushing");
+    assert!(lock.exists());
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(601);
+    File::options().write(true).open(&lock).unwrap().set_modified(long_ago).unwrap();
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert!(!lock.exists());
 }
 
 /// A kill in the moment of noting where the remote is leaves its lock; nobody but us writes there.

@@ -5,6 +5,9 @@
 #[cfg(test)]
 mod bot;
 #[cfg(test)]
+#[path = "../campaign/schedule.rs"]
+mod campaign_schedule;
+#[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
 mod damage;
@@ -34,6 +37,8 @@ mod remote;
 mod settings;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod time;
 #[cfg(test)]
 mod units;
 #[cfg(test)]

@@ -84,6 +84,7 @@ impl<'a> Wake<'a> {
             self.store.recover_outbox(self.fence, self.now())?;
         }
         self.clear_plan_files()?;
+        self.rewind_reminders()?;
         let waiting = Observation::look(self.store, Some(&repo), self.context)?.due(self.context);
         let is_waited_for = waiting.iter().any(|reason| matches!(reason, Reason::Messages { .. }));
         let mut has_worked = self.upkeep(&repo, is_waited_for).await?;

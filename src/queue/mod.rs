@@ -18,7 +18,7 @@ pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, Stage
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
-pub use reminders::{Firing, NewReminder, Reminder};
+pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -34,7 +34,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("missed.sql")];
 
 /// The database, opened for one process.
 pub struct Store {

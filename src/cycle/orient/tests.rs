@@ -107,7 +107,11 @@ fn reminder(id: i64, next_at: DateTime<Utc>) -> Reminder {
             zone: "Europe/Berlin".to_owned(),
             slot: next_at.naive_utc(),
             next_at,
+            missed: Default::default(),
         },
+        created_at: None,
+        written_at: None,
+        skipped: None,
     }
 }
 

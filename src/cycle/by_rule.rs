@@ -48,9 +48,18 @@ impl Wake<'_> {
     fn act_on(&mut self, reason: &Reason, observation: &Observation, cycle_id: &str) -> Result<Vec<String>, WakeError> {
         let now = self.now();
         match reason {
-            Reason::Task { title, next, key } => {
+            Reason::Task { title, next, missed_at, key } => {
                 let next = next.as_deref().unwrap_or("no next step is written down");
-                self.tell_by_rule(cycle_id, key, &format!("It is time for “{title}”: {next}."))
+                let late = missed_at.map(|at| format!(" (It was due {}.)", at.format("%a %-d %b %H:%M")));
+                let late = late.unwrap_or_default();
+                self.tell_by_rule(cycle_id, key, &format!("It is time for “{title}”: {next}.{late}"))
+            }
+            Reason::MissedTask { title, at, is_told: false, .. } => {
+                Ok(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
+            }
+            Reason::MissedTask { title, at, is_told: true, key } => {
+                let text = format!("I was not running at {at}, the time of “{title}”. It is not done late.");
+                self.tell_by_rule(cycle_id, key, &text)
             }
             Reason::Decay { title, stage, key } => {
                 let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);

@@ -119,7 +119,10 @@ fn listed(reminder: &Reminder, tz: Tz) -> String {
     line.push_str(&policy(what.missed));
     if let Some(skipped) = reminder.skipped {
         let slot = Slot { civil: skipped, at: skipped.and_utc() };
-        line.push_str(&format!("; skipped {}", slot.wall_time(what.rule.as_ref(), zone).format("%a %-d %b at %H:%M")));
+        line.push_str(&format!(
+            "; the last was: {}",
+            slot.wall_time(what.rule.as_ref(), zone).format("%a %-d %b at %H:%M")
+        ));
     }
     line
 }

@@ -152,6 +152,10 @@ impl Life {
             if slot.at > wall {
                 return Err(format!("{} happened early, at {wall}", slot.civil));
             }
+            let is_wall_time = !matches!(rule, Rule::Interval { .. });
+            if is_wall_time && self.instant(slot.civil) != Some(slot.at) {
+                return Err(format!("{} was taken to be {}", slot.civil, slot.at));
+            }
             if self.missed != Missed::Run && due::was_missed(slot, wall) {
                 return Err(format!("{} was missed, and happened at {wall}", slot.civil));
             }

@@ -15,7 +15,7 @@ use crate::{
     memory::{self, tasks::Task, tasks::TaskList},
     queue::{CycleRow, Incoming, Reminder, Store, StoreError},
     repo::{Oid, Repo},
-    schedule,
+    schedule::{self, due::is_set_back},
 };
 
 /// A person's commits that are looked at.
@@ -143,7 +143,7 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
     let now = context.clock.now();
     let upkeep = store.upkeep(FETCH)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
-    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every);
+    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
 }
 

@@ -7,6 +7,7 @@ use chrono_tz::Tz;
 
 use super::brief::MAX_MESSAGES;
 use crate::{
+    clock::is_over,
     config::QuietHours,
     memory::{
         decay::{self, Stage},
@@ -248,7 +249,7 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
 
 /// Whether the configured mind can be given this message now.
 pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
-    message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| at <= now)
+    message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
 /// The key under which a task's own next step is handled.
@@ -287,7 +288,7 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
     observed
         .open_cycles
         .iter()
-        .filter(|cycle| cycle.not_before.is_none_or(|at| at <= observed.now))
+        .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
         .filter(|cycle| cycle.state == CycleState::Running || observed.mind.is_available)
         .map(|cycle| Reason::Resume {
             cycle_id: cycle.cycle.id.clone(),

@@ -184,3 +184,84 @@ impl Due<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{
+        clock::parse_time,
+        queue::NewReminder,
+        schedule::{Rule, due::History, resolve},
+    };
+
+    const BERLIN: Tz = Tz::Europe__Berlin;
+
+    /// At 9 each day from Wednesday, 18 November, on.
+    fn daily(id: i64, chat_id: i64, missed: Missed) -> Reminder {
+        let nine = chrono::NaiveTime::from_hms_opt(9, 0, 0).unwrap();
+        let slot = resolve(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), BERLIN);
+        let what = NewReminder {
+            chat_id,
+            thread_id: None,
+            text: format!("thing {id}"),
+            rule: Some(Rule::Daily { at: nine }),
+            zone: "Europe/Berlin".to_owned(),
+            slot: slot.civil,
+            next_at: slot.at,
+            missed,
+        };
+        Reminder { id, what, created_at: None, written_at: None, skipped: None }
+    }
+
+    /// What is said to which chat, and what is written down, at a time in UTC.
+    fn said(reminders: &[Reminder], tz: Tz, now: &str) -> (Vec<(i64, String)>, Vec<String>) {
+        let now = parse_time(now).unwrap();
+        let turn = |reminder: &Reminder| reminder.series(tz).turn(&History::default(), now);
+        let due: Vec<Due<'_>> = reminders.iter().map(|reminder| Due { reminder, turn: turn(reminder), tz }).collect();
+        let rounds = rounds(&due, now);
+        let fired: BTreeSet<i64> = rounds.iter().flat_map(|round| &round.firings).map(|firing| firing.id).collect();
+        assert_eq!(fired.len(), reminders.len(), "each fires, whether it says something or not");
+        let messages = rounds.into_iter().filter_map(|round| round.message);
+        (
+            messages.map(|message| (message.chat_id, message.text)).collect(),
+            due.iter().filter_map(|due| due.receipt(now)).collect(),
+        )
+    }
+
+    #[test]
+    fn what_is_met_stands_alone_and_says_only_what_is_wanted() {
+        let at_nine = "2026-11-20T08:05:00Z";
+        let both = [daily(1, 7, Missed::Skip), daily(2, 7, Missed::Tell)];
+        let (messages, receipts) = said(&both, BERLIN, at_nine);
+        let before = "(I was not running when it was due 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00.)";
+        assert_eq!(messages, [(7, "⏰ thing 1".to_owned()), (7, format!("⏰ thing 2\n\n{before}"))]);
+        assert_eq!(
+            receipts,
+            [1, 2].map(|id| {
+                format!("Reminded of “thing {id}”; it was missed 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00")
+            })
+        );
+    }
+
+    #[test]
+    fn what_was_missed_is_one_message_in_each_chat() {
+        let missed: Vec<Reminder> = (1..=40).map(|id| daily(id, 7 + id % 2, Missed::Run)).collect();
+        let (messages, receipts) = said(&missed, BERLIN, "2026-11-18T12:00:00Z");
+        assert_eq!(messages.iter().map(|(chat, _)| *chat).collect::<Vec<_>>(), [8, 7]);
+        assert!(messages.iter().all(|(_, text)| text.matches("\n- thing ").count() == 20), "{messages:#?}");
+        assert_eq!(receipts.len(), 40);
+        let (messages, _) = said(&[daily(1, 7, Missed::Tell)], BERLIN, "2026-11-18T12:00:00Z");
+        assert_eq!(messages, [(7, "Missed while I was not running: “thing 1”, due Wed 18 Nov 09:00.".to_owned())]);
+        let (messages, receipts) = said(&[daily(1, 7, Missed::Skip)], BERLIN, "2026-11-18T12:00:00Z");
+        assert_eq!(messages, []);
+        assert_eq!(receipts, ["Skipped the reminder “thing 1”, missed Wed 18 Nov 09:00"]);
+    }
+
+    #[test]
+    fn a_zone_that_is_not_the_persons_is_named() {
+        let (messages, _) = said(&[daily(1, 7, Missed::Run)], Tz::America__New_York, "2026-11-18T12:00:00Z");
+        assert!(messages[0].1.contains("(It was due Wed 18 Nov 09:00 (Europe/Berlin). I was"), "{messages:?}");
+    }
+}

@@ -14,6 +14,7 @@ mod observe;
 pub mod orient;
 pub mod plan_file;
 mod prepare;
+mod remind;
 mod resume;
 mod retention;
 mod upkeep;

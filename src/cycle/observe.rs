@@ -16,7 +16,7 @@ use crate::{
     memory::{self, tasks::Task, tasks::TaskList},
     queue::{CycleRow, Incoming, Reminder, Store, StoreError},
     repo::{Condition, Oid, Repo},
-    schedule,
+    schedule::{self, due::is_set_back},
 };
 
 /// A person's commits that are looked at.
@@ -103,6 +103,10 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
+    // The clock was set back: the next slots are to be found anew.
+    if store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
+        return Ok(true);
+    }
     if repo.is_interrupted()
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
@@ -151,7 +155,7 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
     let now = context.clock.now();
     let upkeep = store.upkeep(FETCH)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
-    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every);
+    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
 }
 

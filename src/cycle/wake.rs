@@ -86,6 +86,7 @@ impl<'a> Wake<'a> {
         self.clear_plan_files()?;
         let is_waited_for = self.is_waited_for(&repo)?;
         let has_brought_in = self.bring_in_parked(&repo)?;
+        self.rewind_reminders()?;
         let mut has_worked = self.upkeep(&repo, is_waited_for).await? || has_brought_in;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;

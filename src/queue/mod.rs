@@ -20,7 +20,7 @@ pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, Stage
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
-pub use reminders::{Firing, NewReminder, Reminder};
+pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use upkeep::{Upkeep, wait_after};
 
@@ -46,7 +46,7 @@ const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("retention.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("retention.sql"), include_str!("missed.sql")];
 
 /// The database, opened for one process.
 pub struct Store {

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use super::{Fence, Result, Store, json};
 use crate::{
     channel::render,
-    clock::{parse_time, rfc3339},
+    clock::{LONGEST_WAIT, parse_time, rfc3339},
     process::Identity,
 };
 
@@ -110,6 +110,9 @@ const HELD_BACK: &str = "EXISTS (
       AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
       AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
 
+/// Part `p` needn't wait at ?1. What lies beyond ?3, the longest wait there is, was written while the clock was wrong.
+const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
+
 impl Store {
     /// Plans a message outside a cycle; `None` when its key was already told.
     pub fn plan_message(&mut self, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
@@ -124,7 +127,7 @@ impl Store {
             "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts
              FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
              WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
-               AND (p.not_before IS NULL OR p.not_before <= ?1)
+               AND {IS_TIME}
                AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
                AND {DELIVERABLE}
                AND NOT {HELD_BACK}
@@ -134,7 +137,7 @@ impl Store {
             plan_parts(tx, now)?;
             let claimed = tx
                 .prepare_cached(&sql)?
-                .query_row((rfc3339(now), &only), |row| {
+                .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT)), |row| {
                     let part: i64 = row.get(1)?;
                     Ok(Claimed {
                         outgoing_id: row.get(0)?,
@@ -234,10 +237,13 @@ impl Store {
                  SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
                  WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
                    AND (p.part IS NULL
-                        OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1) AND NOT {HELD_BACK}))"
+                        OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
         );
         let none: Option<String> = None;
-        Ok(self.conn.prepare_cached(&sql)?.query_row((rfc3339(now), none), |row| row.get(0))?)
+        Ok(self
+            .conn
+            .prepare_cached(&sql)?
+            .query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
     }
 
     /// Parts that a process was sending when it died, as (message, part).

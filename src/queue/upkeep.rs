@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Fence, Result, Store};
-use crate::clock::{parse_time, rfc3339};
+use crate::clock::{is_over, parse_time, rfc3339};
 
 /// The first wait after a failure, in seconds; it doubles with each further one.
 const FIRST_WAIT_S: i64 = 30;
@@ -27,7 +27,7 @@ pub struct Upkeep {
 impl Upkeep {
     /// Whether its back-off has ended.
     pub fn may_try(&self, now: DateTime<Utc>) -> bool {
-        self.not_before.is_none_or(|at| at <= now)
+        self.not_before.is_none_or(|at| is_over(at, now))
     }
 }
 

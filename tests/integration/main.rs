@@ -5,6 +5,9 @@
 #[cfg(test)]
 mod bot;
 #[cfg(test)]
+#[path = "../campaign/schedule.rs"]
+mod campaign_schedule;
+#[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
 mod damage;
@@ -37,6 +40,8 @@ mod settings;
 #[cfg(test)]
 #[expect(dead_code, reason = "the fault campaign needs more of it than the stories")]
 mod support;
+#[cfg(test)]
+mod time;
 #[cfg(test)]
 mod units;
 #[cfg(test)]

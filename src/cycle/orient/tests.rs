@@ -107,7 +107,11 @@ fn reminder(id: i64, next_at: DateTime<Utc>) -> Reminder {
             zone: "Europe/Berlin".to_owned(),
             slot: next_at.naive_utc(),
             next_at,
+            missed: Default::default(),
         },
+        created_at: None,
+        written_at: None,
+        skipped: None,
     }
 }
 
@@ -217,7 +221,11 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
     scene.later(4 * 24 * 60);
     assert_eq!(scene.due(), ["task \"Tax return\" is quiet: decide"], "the next line is another reason");
     scene.tasks = tasks(&ACTIVE.replace("2026-11-21 15:00", "2026-11-22 08:00").replace("2026-11-11", "2026-11-24"));
-    assert_eq!(scene.due(), ["task \"Garden\" has its next step now"], "a new time is another reason");
+    assert_eq!(
+        scene.due(),
+        ["task \"Garden\" has its next step now, late: it was due Sun 22 Nov 08:00"],
+        "a new time is another reason"
+    );
     scene.mind.is_available = false;
     assert_eq!(scene.reasons(), []);
 }
@@ -340,4 +348,40 @@ fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
     assert_eq!(scene.due().len(), 1);
     scene.tells_left = 0;
     assert_eq!(scene.due(), Vec::<String>::new());
+}
+
+#[test]
+fn a_tasks_time_that_was_missed_is_done_late_left_out_or_told() {
+    let mut scene = scene();
+    let task = |missed: &str| format!("## {missed}\n- at: 2026-11-21 15:00\n- next: look\n- missed: {missed}\n");
+    scene.tasks = tasks(&["run", "skip", "tell", "perhaps"].map(task).join("\n"));
+    let now = |name: &str| format!("task {name:?} has its next step now");
+    let missed = |name: &str| format!("task {name:?} missed its time");
+    assert_eq!(scene.later(30).due(), ["run", "skip", "tell", "perhaps"].map(now), "a little late is met");
+    let late = |name: &str| format!("{}, late: it was due Sat 21 Nov 15:00", now(name));
+    assert_eq!(scene.later(1).due(), [late("run"), late("perhaps"), missed("skip"), missed("tell")]);
+    scene.tells_left = 0;
+    assert_eq!(scene.due(), [late("run"), late("perhaps"), missed("skip")], "the rest is told tomorrow");
+    let reasons = scene.reasons();
+    let Some(Work::Mechanical(chosen)) = choose(reasons, &scene.mind, 7) else { panic!("leaving out needs no mind") };
+    assert_eq!(chosen.iter().map(Reason::describe).collect::<Vec<_>>(), [missed("skip")]);
+}
+
+#[test]
+fn what_may_not_be_told_at_night_was_not_missed_by_then() {
+    let mut scene = scene();
+    scene.mind.is_thinking = false;
+    let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
+    scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
+    for at in ["2026-11-21 23:00", "2026-11-22 03:00"] {
+        scene.tasks = tasks(&format!("## Bread\n- at: {at}\n- missed: skip\n"));
+        for (now, expected) in [
+            ("2026-11-22T02:30:00Z", vec![]),
+            ("2026-11-22T07:29:00Z", vec!["task \"Bread\" has its next step now"]),
+            ("2026-11-22T07:31:00Z", vec!["task \"Bread\" missed its time"]),
+        ] {
+            scene.now = parse_time(now).unwrap();
+            assert_eq!(scene.due(), expected, "{at} at {now}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ pub mod orient;
 pub mod plan_file;
 mod prepare;
 mod resume;
+mod takeover;
 mod upkeep;
 pub mod verify;
 mod waiting;
@@ -37,7 +38,7 @@ use crate::{
     redact::Redactor,
     repo::RepoError,
 };
-use lock::{LockError, WakeLock};
+use lock::LockError;
 use wake::Wake;
 
 /// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what
@@ -160,20 +161,28 @@ pub async fn once(
         if *context.stop.borrow() || !settles_doubts && !observe::is_anything_due(store, context)? {
             break;
         }
-        let me = crate::process::Identity::current();
-        let lock = match WakeLock::try_acquire(&context.config.lock_path(), &me, context.clock.now()) {
-            Ok(lock) => lock,
-            Err(LockError::Held(holder)) => {
+        let lock = match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
+            Ok(taken) => {
+                report.notes.extend(taken.note);
+                taken.lock
+            }
+            Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
                 if report.outcome == WakeOutcome::Idle {
                     report.outcome = WakeOutcome::Locked;
-                    report.notes.push(LockError::Held(holder).to_string());
+                    report.notes.push(held.to_string());
                 }
                 break;
             }
             Err(error) => return Err(WakeError::Lock(error)),
         };
-        let mut wake = Wake::begin(context, store, lock, me, trigger, &mut report)?;
-        let ran = wake.run(settles_doubts).await;
+        let mut wake = Wake::begin(context, store, lock, trigger, &mut report)?;
+        let ran = match wake.introduce() {
+            Ok(()) => wake.run(settles_doubts).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &ran {
+            wake.note_trouble(error);
+        }
         let ended = wake.end();
         let did_something = ran?;
         ended?;

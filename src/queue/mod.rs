@@ -34,7 +34,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("cut_off.sql")];
 
 /// The database, opened for one process.
 pub struct Store {

@@ -73,20 +73,20 @@ fn what_comes_while_a_cut_off_wake_waits_is_answered_with_it() {
 }
 
 #[test]
-fn a_cycle_that_is_cut_off_four_times_is_given_up_and_its_message_begun_again() {
+fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again() {
     let (telegram, claude, mut env) = minded();
     let id = env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
-    for _ in 0..4 {
+    for _ in 0..3 {
         claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
     }
-    for n in 2..=5 {
+    for n in 2..=4 {
         end_in_request(&env, &claude, n, Signal::KILL);
         assert!(telegram.sent().is_empty());
     }
     env.once();
     let said = sent(&telegram);
-    assert!(said[0].contains("cut off 4 times") && said[0].contains("kept"), "{said:#?}");
+    assert!(said[0].contains("cut off 3 times") && said[0].contains("kept"), "{said:#?}");
     assert_eq!(env.queued()[0].attempts, 1);
     let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
     assert!(
@@ -116,10 +116,10 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
         Block::tool("t1", "remember", json!({"fact": "Cats purr"})),
         Block::tool("t2", "reply", json!({"text": "Kept."})),
     ]));
-    for _ in 0..4 {
+    for _ in 0..3 {
         claude.expect(Reply::text("Done.").stalled_after(4, &Gate::default()));
     }
-    for n in 2..=5 {
+    for n in 2..=4 {
         end_in_request(&env, &claude, n, Signal::KILL);
     }
     env.once();

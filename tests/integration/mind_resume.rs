@@ -163,3 +163,143 @@ fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }
+
+/// Lets something go wrong while the mind is silent in its nth request, then lets it speak; says how the process ended.
+fn go_wrong_in_request(env: &TestEnv, claude: &FakeClaude, n: usize, gate: &Gate, harm: impl FnOnce()) -> i32 {
+    let wake = start_wake(env);
+    asked(claude, n);
+    harm();
+    gate.open();
+    wake.end().code
+}
+
+#[test]
+fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "cats purr");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    let fails = |n, harm: &dyn Fn()| {
+        let gate = Gate::default();
+        claude.expect(Reply::text("Kept.").stalled_after(2, &gate));
+        assert_eq!(go_wrong_in_request(&env, &claude, n, &gate, harm), 1, "request {n}");
+        assert!(telegram.sent().is_empty());
+        assert_eq!(env.query::<String>("SELECT state FROM cycles"), "running");
+    };
+    const BREAK: &str =
+        "CREATE TRIGGER broken BEFORE INSERT ON cycle_journal BEGIN SELECT RAISE(FAIL, 'as if broken'); END";
+    for n in 2..=6 {
+        fails(n, &|| env.execute(BREAK));
+        let health = env.health(&["check", "--json"]).json().to_string();
+        assert!(health.contains("was stopped") && health.contains("as if broken"), "{health}");
+        env.execute("DROP TRIGGER broken");
+    }
+    let head = env.brain().join(".git/HEAD");
+    fails(7, &|| std::fs::write(&head, "nonsense").unwrap());
+    std::fs::write(&head, "ref: refs/heads/main\n").unwrap();
+
+    // What was said last is in the journal: it is not asked for again.
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(claude.requests().len(), 7);
+    assert_eq!(sent(&telegram), ["Kept."]);
+    assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), 0);
+    env.check_sound();
+}
+
+/// One sentence, whatever it quotes below.
+#[track_caller]
+fn check_one_sentence(text: &str) {
+    let first = text.split("\n\n").next().unwrap();
+    assert!(!first.trim_end_matches(['.', ':']).contains(". "), "{text}");
+}
+
+#[test]
+fn another_mind_begins_again_what_the_first_had_begun_and_says_so() {
+    let (telegram, claude, mut env) = minded();
+    let id = env.receive(CHAT, "cats purr");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    claude.expect(Reply::text("Kept.").stalled_after(4, &Gate::default()));
+    end_in_request(&env, &claude, 2, Signal::TERM);
+    env.set("MODEL", "claude-opus-5-5");
+    claude.expect(Reply::text("Kept by me."));
+    assert_eq!(env.once()["answered"], 1);
+    let said = sent(&telegram);
+    assert!(said[0].contains("begun by claude-sonnet-5-5") && said[0].contains("kept"), "{said:#?}");
+    check_one_sentence(&said[0]);
+    assert_eq!(said[1..], ["Kept by me."]);
+    assert_eq!(env.query::<i64>(&format!("SELECT attempts FROM incoming_messages WHERE id = {id}")), 0);
+    let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
+    assert!(said[0].contains(&format!("recovered/{given_up}")), "{said:#?}");
+    env.git(&["rev-parse", "--verify", &format!("recovered/{given_up}")]);
+    env.check_sound();
+}
+
+#[test]
+fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
+    let (telegram, claude, mut env) = minded();
+    let id = env.receive(CHAT, "cats purr");
+    let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    claude.expect(gone());
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    let said = sent(&telegram);
+    assert!(said[0].contains("model: claude-sonnet-5-5") && said[0].contains("as soon as MODEL"), "{said:#?}");
+    check_one_sentence(&said[0]);
+    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "abandoned");
+    assert_eq!(env.queued()[0].attempts, 0);
+    for minutes in 1..5 {
+        env.at(&format!("2026-11-21T{:02}:00:00Z", 14 + minutes));
+        claude.expect(gone());
+        assert_eq!(env.wake(&["--once"]).code, 1);
+    }
+    assert_eq!((env.queued().len(), env.queued()[0].attempts), (1, 0));
+    env.set("MODEL", "claude-opus-5-5").at("2026-11-22T14:00:00Z");
+    claude.expect(Reply::text("Kept by me."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(env.trailer("Messages"), id.to_string());
+    env.check_sound();
+}
+
+#[test]
+fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
+    end_in_request(&env, &claude, 1, Signal::KILL);
+    env.execute("UPDATE cycle_journal SET body = '{\"kind\":\"of a later version\"}' WHERE kind = 'asked'");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    let said = sent(&telegram);
+    assert!(said[0].contains("journal can't be read"), "{said:#?}");
+    assert_eq!(said[1..], ["Hello."]);
+    env.check_sound();
+}
+
+/// How far a call had come when its wake was killed.
+#[test]
+fn a_call_that_was_begun_and_left_nothing_is_run_again() {
+    for tool in ["reply", "remember", "memory_read"] {
+        let (telegram, claude, env) = minded();
+        env.receive(CHAT, "cats purr");
+        let input = match tool {
+            "reply" => json!({"text": "They do."}),
+            "remember" => json!({"fact": "Cats purr"}),
+            _ => json!({}),
+        };
+        claude.expect(Reply::tool("t1", tool, input));
+        claude.expect(Reply::text("Done.").stalled_after(2, &Gate::default()));
+        end_in_request(&env, &claude, 2, Signal::KILL);
+        // As it was between the beginning of the call and its outcome, whose changes are in the same transaction.
+        env.execute(
+            "DELETE FROM cycle_journal WHERE seq > (SELECT seq FROM cycle_journal WHERE kind = 'called');
+             DELETE FROM outgoing_parts; DELETE FROM outgoing_messages; DELETE FROM cycle_files;
+             UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL",
+        );
+        claude.expect(Reply::text("Done."));
+        env.once();
+        assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "{tool}: it ended as it would have");
+        let answer = if tool == "reply" { "They do." } else { "Done." };
+        assert_eq!(sent(&telegram), [answer], "{tool}");
+        assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 2, "{tool}");
+        env.check_sound();
+    }
+}

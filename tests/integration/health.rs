@@ -610,14 +610,14 @@ fn status_is_one_screen_of_what_is_so() {
 }
 
 /// A file system of its own in memory, taken away with the value.
-struct Small<'e> {
+pub(crate) struct Small<'e> {
     env: &'e TestEnv,
-    at: String,
+    pub(crate) at: String,
 }
 
 impl<'e> Small<'e> {
     /// `None` where one may not be mounted: that takes root on Linux.
-    fn mount(env: &'e TestEnv, name: &str, mib: u32) -> Option<Self> {
+    pub(crate) fn mount(env: &'e TestEnv, name: &str, mib: u32) -> Option<Self> {
         let at = env.path(name).display().to_string();
         fs::create_dir(&at).unwrap();
         let mounted = env.command("mount", &["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs", &at]).output();

@@ -198,3 +198,25 @@ fn the_lock_file_is_the_same_one_for_ever() {
     env.once();
     assert_eq!(inode(), first);
 }
+
+#[test]
+fn the_bot_does_not_wait_for_a_wake_of_its_own_that_stopped() {
+    let (telegram, claude, mut env) = minded();
+    env.set("STALE_LOCK_MIN", "1");
+    claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
+    telegram.push_text(CHAT, CHAT, "hello");
+    asked(&claude, 1);
+    let pid = lock::read(&env.workspace().join(".wake-lock")).unwrap().pid;
+    let number = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(number, Signal::STOP).unwrap();
+    let stopped = silence(&env).identity();
+    claude.expect(Reply::text("Hello."));
+    eventually("it is answered all the same", || sent(&telegram) == ["Hello."]);
+    assert!(!stopped.is_alive());
+    eventually("all is written down", || {
+        env.queued().is_empty() && !lock::is_held(&env.workspace().join(".wake-lock"))
+    });
+    bot.signal(Signal::TERM);
+    bot.end();
+}

@@ -1,12 +1,19 @@
 //! A wake that is ended in the middle: what was paid for is not paid again, what was done is not done again.
 
 use super::{
+    health::Small,
     mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
     support::{
         claude::{Block, FakeClaude, Reply},
-        env::{CHAT, TestEnv},
+        env::{CHAT, NOW, TestEnv},
         http::Gate,
     },
+};
+use reveille::{
+    config::Config,
+    cycle::{Context, WakeOutcome},
+    model::{Conversation, Model, TurnFuture},
+    redact::Redactor,
 };
 use rustix::process::Signal;
 use serde_json::json;
@@ -302,4 +309,99 @@ fn a_call_that_was_begun_and_left_nothing_is_run_again() {
         assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 2, "{tool}");
         env.check_sound();
     }
+}
+
+#[test]
+fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
+    let outer = TestEnv::new();
+    let Some(disk) = Small::mount(&outer, "small", 64) else { return };
+    let (telegram, claude, mut env) = minded();
+    env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at));
+    let query = |sql: &str| -> i64 {
+        let db = rusqlite::Connection::open(format!("{}/workspace/messages.db", disk.at)).unwrap();
+        db.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    env.wake(&["--once"]).ok();
+    // More than the database's files have room for as they are.
+    let long = || Block::thinking(&"Hm. ".repeat(1 << 18));
+    let fill = std::path::PathBuf::from(&disk.at).join("fill");
+    let say = "INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'cats purr') RETURNING id";
+    assert_eq!(query(say), 1);
+    for n in 1..=5 {
+        let gate = Gate::default();
+        let asked_before = claude.requests().len();
+        claude.expect(
+            Reply::tools(vec![long(), Block::tool("t1", "remember", json!({"fact": "Cats purr"}))])
+                .stalled_after(2, &gate),
+        );
+        let code = go_wrong_in_request(&env, &claude, asked_before + 1, &gate, || fill_up(&fill));
+        assert_eq!(code, 1, "round {n}");
+        // Still full: it doesn't get as far, and says so.
+        let full = env.wake(&["--once"]);
+        assert_eq!(full.code, 1, "{full:#?}");
+        std::fs::remove_file(&fill).unwrap();
+    }
+    assert_eq!(query("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 0);
+    claude.expect(Reply::text("Kept."));
+    let ran = env.wake(&["--once"]).ok();
+    assert!(ran.stdout.contains("Kept."), "{ran:#?}");
+    assert_eq!(query("SELECT max(tries) FROM cycles"), 0);
+    assert!(telegram.sent().is_empty());
+}
+
+/// Leaves no room on the disk that this file is on.
+fn fill_up(file: &std::path::Path) {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create(file).unwrap();
+    for size in [1 << 20, 4096, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+}
+
+/// A mind that takes no turn.
+struct Silent;
+
+impl Model for Silent {
+    fn name(&self) -> &str {
+        "claude-sonnet-5-5"
+    }
+
+    fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_cycle_that_takes_too_long_three_times_is_given_up() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env.receive(0, "hello");
+    let sources = [
+        ("WORKSPACE_DIR", env.workspace().display().to_string()),
+        ("MODEL", "claude-sonnet-5-5".to_owned()),
+        ("ANTHROPIC_API_KEY", "sk-ant-none".to_owned()),
+        ("TIMEZONE", "UTC".to_owned()),
+        ("QUIET_HOURS", "none".to_owned()),
+    ];
+    let sources = sources.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut config = Config::from_sources(&sources, None, Some("UTC")).unwrap();
+    config.wake_timeout = std::time::Duration::from_secs(1);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let clock = reveille::clock::FixedClock(reveille::clock::parse_time(NOW).unwrap());
+    let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
+    let context =
+        Context { config: &config, clock: &clock, model: &Silent, channel: None, redactor: &redactor, stop: &stop };
+    let wake = || {
+        let mut store = env.store();
+        runtime.block_on(reveille::cycle::once(context, &mut store, "test", None)).unwrap()
+    };
+    for tries in 0..3 {
+        let report = wake();
+        assert_eq!(report.outcome, WakeOutcome::Failed, "{report:#?}");
+        assert!(report.error.unwrap().contains("WAKE_TIMEOUT_MIN"));
+        assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), tries);
+    }
+    wake();
+    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "abandoned");
+    assert_eq!(env.queued()[0].attempts, 1);
 }

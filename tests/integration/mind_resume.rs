@@ -336,10 +336,9 @@ fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
         );
         let code = go_wrong_in_request(&env, &claude, asked_before + 1, &gate, || fill_up(&fill));
         assert_eq!(code, 1, "round {n}");
-        // Still full: it doesn't get as far, and says so.
-        let full = env.wake(&["--once"]);
-        assert_eq!(full.code, 1, "{full:#?}");
         std::fs::remove_file(&fill).unwrap();
+        // What the database has got of the disk so far is no room for the next round.
+        query("PRAGMA wal_checkpoint(TRUNCATE)");
     }
     assert_eq!(query("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 0);
     claude.expect(Reply::text("Kept."));

@@ -11,12 +11,50 @@ use super::{
     wake::{Live, Wake},
 };
 use crate::{
-    queue::{Change, CycleEnd, CycleRow, CycleState, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
+    queue::{Change, CycleEnd, CycleRow, CycleState, Entry, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
     repo::Repo,
 };
 
 /// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
-const MAX_TRIES: u32 = 3;
+pub const MAX_TRIES: u32 = 3;
+
+/// What becomes of a cycle that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Uptake {
+    /// Its commit was made: only its end has to be written down.
+    Conclude,
+    /// It goes on from its journal.
+    GoOn,
+    /// It can't go on: what it had not answered is due again.
+    GiveUp {
+        /// For people.
+        why: String,
+        /// Whether it failed on its messages.
+        counts: bool,
+    },
+}
+
+/// Decides it for the mind called `mind`. Pure.
+pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str, has_crashed: bool) -> Uptake {
+    let begun_by = row.cycle.model.as_str();
+    let cuts = row.tries + u32::from(has_crashed);
+    if is_committed {
+        Uptake::Conclude
+    } else if is_unheard(row, journal) {
+        Uptake::GiveUp { why: "it was cut off before it began".to_owned(), counts: false }
+    } else if begun_by != mind {
+        Uptake::GiveUp { why: format!("it was begun by {begun_by}, which is not the mind any more"), counts: false }
+    } else if has_crashed && cuts >= MAX_TRIES {
+        Uptake::GiveUp { why: format!("it was cut off {cuts} times"), counts: true }
+    } else {
+        Uptake::GoOn
+    }
+}
+
+/// Nothing of a conversation: what it did is in the database, what it was about is due again.
+fn is_unheard(row: &CycleRow, journal: &[Entry]) -> bool {
+    journal.is_empty() || row.cycle.model == "none"
+}
 
 /// How a cycle that can't be gone on with is given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,12 +96,20 @@ impl Wake<'_> {
             Err(error) => return Err(error.into()),
         };
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
-        if let Some(commit) = repo.wake_commit(cycle_id)? {
-            // It was cut off after its commit: only its end has to be written down.
-            return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
-        }
-        if let Some(giving_up) = hopeless(&row, journal.is_empty(), has_crashed, self.context.model.name()) {
-            return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+        let commit = repo.wake_commit(cycle_id)?;
+        match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
+            (Uptake::Conclude, Some(commit)) => {
+                return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
+            }
+            (Uptake::GiveUp { why, counts }, _) => {
+                let giving_up = match counts {
+                    _ if is_unheard(&row, &journal) => GivingUp::Unheard,
+                    true => GivingUp::Failed(why),
+                    false => GivingUp::Blameless { why, when: "soon" },
+                };
+                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+            }
+            _ => {}
         }
         self.store.resume_cycle(self.fence, cycle_id, has_crashed)?;
         let mut account = Account::default();
@@ -240,20 +286,6 @@ impl Wake<'_> {
             ..NewOutgoing::default()
         })
     }
-}
-
-/// Whether a cycle has to be given up instead of being gone on with.
-fn hopeless(row: &CycleRow, is_empty: bool, has_crashed: bool, mind: &str) -> Option<GivingUp> {
-    if is_empty || row.cycle.model == "none" {
-        // Nothing of a conversation: what it did is in the database, what it was about is due again.
-        return Some(GivingUp::Unheard);
-    }
-    if row.cycle.model != mind {
-        let why = format!("it was begun by {}, which is not the mind any more", row.cycle.model);
-        return Some(GivingUp::Blameless { why, when: "soon" });
-    }
-    let cuts = row.tries + u32::from(has_crashed);
-    (has_crashed && cuts >= MAX_TRIES).then(|| GivingUp::Failed(format!("it was cut off {cuts} times")))
 }
 
 fn begins_again(why: &str, when: &str, parked: Option<&str>) -> String {

@@ -1,5 +1,7 @@
 //! The only place that asks what time it is. Everything else is handed a [`Clock`] or a time.
 
+use std::time::Duration;
+
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 
 /// No wait that is written down is longer. What lies further ahead was written while the clock was wrong.
@@ -30,6 +32,13 @@ impl Clock for FixedClock {
     fn now(&self) -> DateTime<Utc> {
         self.0
     }
+}
+
+/// How long the machine has been awake since it was booted: a clock that nobody sets, the same for all processes of a boot. It
+/// stands still while the machine sleeps (on macOS it goes on), so that a laptop's night isn't taken for a silence.
+pub fn awake() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// A time as the database and the journal write it: RFC 3339, UTC, to the millisecond, sortable as text.

@@ -154,7 +154,7 @@ fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {
     let path = outside.config.bot_lock_path();
     WakeLock::try_acquire(&path, &Identity::current(), outside.clock.now()).map_err(|error| match error {
         LockError::Held(holder) => BotError::Taken(holder),
-        error @ LockError::Io { .. } => BotError::Lock(error),
+        error => BotError::Lock(error),
     })
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Bot<'a> {
     began: Instant,
     wake: PathBuf,
     child: Option<Child>,
+    /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
+    stopped: Vec<Child>,
     children: Signal,
     answers: mpsc::Sender<Vec<i64>>,
     is_running: watch::Sender<bool>,
@@ -101,6 +103,7 @@ impl<'a> Bot<'a> {
             began: Instant::now(),
             wake,
             child: None,
+            stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
             answers,
             is_running,
@@ -127,7 +130,7 @@ impl<'a> Bot<'a> {
                     is_stopping = true;
                     Some(Event::Stop)
                 }
-                Happened::Tick => Some(Event::Tick),
+                Happened::Tick => Some(if self.lets_go() { Event::Ended } else { Event::Tick }),
                 Happened::Child => self.reap().then_some(Event::Ended),
                 Happened::Polled(polled) => {
                     let (wait, has_stored) = self.take_in(polled)?;
@@ -177,7 +180,8 @@ impl<'a> Bot<'a> {
             }
         };
         self.look_trouble.over();
-        let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.identity().is_alive());
+        // One that stopped is no reason to wait: the wake that is started replaces it.
+        let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
         self.is_running.send_replace(is_held);
         Event::Looked(Look {
             due: waiting.due,
@@ -203,8 +207,23 @@ impl<'a> Bot<'a> {
         }
     }
 
+    /// Whether the wake that was started shows no life any more: then another one may take over.
+    fn lets_go(&mut self) -> bool {
+        let config = self.outside.config;
+        let holder = lock::read(&config.lock_path());
+        let has_stopped = |child: &mut Child| {
+            holder.as_ref().is_some_and(|holder| holder.pid == child.id() && !holder.is_at_work(config.stale_lock))
+        };
+        let stopped = self.child.take_if(has_stopped);
+        let Some(child) = stopped else { return false };
+        tracing::warn!(pid = child.id(), "the wake has stopped and isn't waited for any more");
+        self.stopped.push(child);
+        true
+    }
+
     /// Whether the wake has ended.
     fn reap(&mut self) -> bool {
+        self.stopped.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         let Some(child) = &mut self.child else { return false };
         match child.try_wait() {
             Ok(None) => return false,

@@ -52,7 +52,8 @@ impl Wake<'_> {
     /// Sends what may be sent. What can't be sent waits in the outbox.
     pub(super) async fn deliver(&mut self) -> Result<(), WakeError> {
         if let Some(channel) = self.context.channel {
-            let delivered = deliver::deliver(self.store, channel, None, &self.me, self.context.clock).await?;
+            let (fence, clock) = (self.fence, self.context.clock);
+            let delivered = deliver::deliver_in_wake(self.store, channel, fence, &self.me, clock).await?;
             tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
         }
         Ok(())
@@ -263,7 +264,7 @@ impl Wake<'_> {
             key: Some(format!("alarm/{key}")),
             ..NewOutgoing::default()
         };
-        Ok(self.store.plan_message(&message, self.now())?.is_some())
+        Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
     }
 
     /// Commits a person's uncommitted edits as theirs, before anything of the wake's own.

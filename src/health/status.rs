@@ -79,7 +79,9 @@ pub struct Queue {
     pub waiting: usize,
     /// That wait for another mind, or for its return.
     pub held: usize,
-    /// When the oldest of all came.
+    /// That too many wakes failed on: a person decides on them.
+    pub given_up: usize,
+    /// When the oldest of all that wait came.
     pub oldest_at: Option<DateTime<Utc>>,
 }
 
@@ -236,7 +238,8 @@ fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
     let (all, oldest_at) = store.queue_depth()?;
     let answerable = queued.iter().filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
     let waiting = answerable.count();
-    Ok(Queue { waiting, held: usize::try_from(all).unwrap_or(0).saturating_sub(waiting), oldest_at })
+    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting);
+    Ok(Queue { waiting, held, given_up: store.dead_letters()?.len(), oldest_at })
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {
@@ -319,6 +322,9 @@ impl Overview {
         };
         if queue.held > 0 {
             line.push_str(&format!(", {} kept until a mind can answer", queue.held));
+        }
+        if queue.given_up > 0 {
+            line.push_str(&format!(", {} given up (wake queue list)", queue.given_up));
         }
         if let Some(at) = queue.oldest_at {
             line.push_str(&format!(", the oldest came {}", ago(at, self.at)));
@@ -464,7 +470,7 @@ mod tests {
                 commit: None,
                 error: None,
             }),
-            queue: Some(Queue { waiting: 2, held: 1, oldest_at: at("2026-11-21T11:54:00Z") }),
+            queue: Some(Queue { waiting: 2, held: 1, given_up: 0, oldest_at: at("2026-11-21T11:54:00Z") }),
             lock: Lock {
                 is_held: true,
                 pid: Some(812),

@@ -46,7 +46,12 @@ const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
 const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("retention.sql"), include_str!("missed.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("retention.sql"),
+    include_str!("missed.sql"),
+    include_str!("cut_off.sql"),
+];
 
 /// The database, opened for one process.
 pub struct Store {

@@ -114,8 +114,8 @@ impl Store {
     }
 
     /// Writes down a repair for the next wake's episodic entry.
-    pub fn note_repair(&mut self, check_id: &str, what: &str, now: DateTime<Utc>) -> Result<()> {
-        self.write(|tx| {
+    pub fn note_repair(&mut self, fence: Fence, check_id: &str, what: &str, now: DateTime<Utc>) -> Result<()> {
+        self.fenced(fence, |tx| {
             tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
             Ok(())
         })

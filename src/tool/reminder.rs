@@ -47,7 +47,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "reminder_set",
             "Set a reminder for the asking chat, once or recurring. It is sent at its time without you being asked.",
-            Effect::Once,
+            Effect::Staged,
             set,
         ),
         Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),

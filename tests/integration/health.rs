@@ -9,7 +9,7 @@ use std::{
 
 use reveille::{
     clock::parse_time,
-    cycle::lock::Holder,
+    cycle::lock::{self, Holder},
     process::Identity,
     queue::{NewOutgoing, Store},
 };
@@ -129,6 +129,7 @@ fn lock_line_of(identity: &Identity) -> String {
         started_at: NOW.to_owned(),
         cycle_id: None,
         process_started: identity.started.clone(),
+        alive_at_s: None,
         chat_id: None,
         thread_id: None,
     };
@@ -217,7 +218,9 @@ fn a_living_wake_is_never_taken_for_stale() {
     let mind = Silent::think_with(&mut env);
     let (wake, _asked) = mind.wake(&env);
     let me = Identity::of(wake.pid()).unwrap();
-    let line = fs::read(env.workspace().join(".wake-lock")).unwrap();
+    let lock_path = env.workspace().join(".wake-lock");
+    let holder = || lock::read(&lock_path).map(|holder| (holder.identity(), holder.cycle_id));
+    let held_by = holder();
     let plan = env.workspace().join("plan-20261121T000000Z-1.md");
     fs::write(&plan, "nobody knows this one").unwrap();
 
@@ -231,7 +234,7 @@ fn a_living_wake_is_never_taken_for_stale() {
         assert_eq!(of(&report, id)["status"], "ok", "{report:#}");
     }
     assert!(me.is_alive() && plan.exists());
-    assert_eq!(fs::read(env.workspace().join(".wake-lock")).unwrap(), line);
+    assert_eq!(holder(), held_by);
     assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
 }
 

@@ -18,6 +18,8 @@ mod git;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod lease;
+#[cfg(test)]
 mod mind;
 #[cfg(test)]
 mod mind_due;

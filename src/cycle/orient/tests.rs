@@ -89,6 +89,7 @@ fn open_cycle(id: &str, state: CycleState, not_before: Option<DateTime<Utc>>) ->
         state,
         started_at: None,
         tries: 0,
+        was_cut_off: state == CycleState::Running,
         not_before,
         ended_at: None,
         commit_id: None,

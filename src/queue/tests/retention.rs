@@ -189,7 +189,7 @@ fn repairs_go_when_they_are_written_down() {
     let mut world = World::new();
     world.begin("c");
     for what in ["one", "two"] {
-        world.store.note_repair("lock", what, at(0)).unwrap();
+        world.store.note_repair(world.fence, "lock", what, at(0)).unwrap();
     }
     world.by_hand("UPDATE repairs SET cycle_id = 'c' WHERE what = 'one'");
     world.forget_all(ROWS);

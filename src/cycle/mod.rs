@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use tokio::sync::watch;
 
 pub use observe::{day_begin, mind_again_at, mind_called, mind_of};
+pub use resume::{MAX_TRIES, Uptake, uptake};
 pub use waiting::{Waiting, waiting};
 
 use crate::{

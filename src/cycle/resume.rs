@@ -11,12 +11,45 @@ use super::{
     wake::{Live, Wake},
 };
 use crate::{
-    queue::{Change, CycleEnd, CycleState, MAX_ATTEMPTS, NewCycle, NewOutgoing},
+    queue::{Change, CycleEnd, CycleRow, CycleState, Entry, MAX_ATTEMPTS, NewCycle, NewOutgoing},
     repo::Repo,
 };
 
 /// Resumptions of a cycle after crashes, kills and time-outs; then it is given up.
-const MAX_TRIES: u32 = 3;
+pub const MAX_TRIES: u32 = 3;
+
+/// What becomes of a cycle that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Uptake {
+    /// Its commit was made: only its end has to be written down.
+    Conclude,
+    /// It goes on from its journal.
+    GoOn,
+    /// It can't go on: what it had not answered is due again.
+    GiveUp {
+        /// For people.
+        why: String,
+        /// Whether it failed on its messages.
+        counts: bool,
+    },
+}
+
+/// Decides it for the mind called `mind`. Pure.
+pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str, has_crashed: bool) -> Uptake {
+    let begun_by = row.cycle.model.as_str();
+    if is_committed {
+        Uptake::Conclude
+    } else if journal.is_empty() || begun_by == "none" {
+        // Nothing of a conversation: what it did is in the database, what it was about is due again.
+        Uptake::GiveUp { why: "it was cut off before it began".to_owned(), counts: false }
+    } else if begun_by != mind {
+        Uptake::GiveUp { why: format!("it was begun by {begun_by}, which is not the mind any more"), counts: false }
+    } else if has_crashed && row.tries >= MAX_TRIES {
+        Uptake::GiveUp { why: format!("it was cut off {} times", row.tries + 1), counts: true }
+    } else {
+        Uptake::GoOn
+    }
+}
 
 impl Wake<'_> {
     /// Takes an interrupted cycle up from its journal.
@@ -29,24 +62,18 @@ impl Wake<'_> {
         self.report.reasons.push(format!("resume {cycle_id}"));
         let journal = self.store.journal(cycle_id)?;
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
-        if let Some(commit) = repo.wake_commit(cycle_id)? {
-            // It was cut off after its commit: only its end has to be written down.
-            return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
+        let commit = repo.wake_commit(cycle_id)?;
+        match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
+            (Uptake::Conclude, Some(commit)) => {
+                return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
+            }
+            (Uptake::GiveUp { why, counts }, _) => {
+                return self.give_up(repo, cycle_id, &state, &plan_file, &why, counts).await;
+            }
+            _ => {}
         }
         let mut account = Account::default();
         account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
-        if journal.is_empty() || row.cycle.model == "none" {
-            // Nothing of a conversation: what it did is in the database, what it was about is due again.
-            return self.give_up(repo, cycle_id, &Cycle::new(String::new(), String::new()), &plan_file, None).await;
-        }
-        if row.cycle.model != self.context.model.name() {
-            let why = format!("it was begun by {}, which is not the mind any more", row.cycle.model);
-            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, false))).await;
-        }
-        if has_crashed && row.tries >= MAX_TRIES {
-            let why = format!("it was cut off {} times", row.tries + 1);
-            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, true))).await;
-        }
         self.store.resume_cycle(self.fence, cycle_id, has_crashed)?;
         let (me, now) = (self.me.clone(), self.now());
         self.lock
@@ -78,7 +105,7 @@ impl Wake<'_> {
             // Left as running: the next wake takes it up as one that was cut off, which is counted.
             Interrupt::OutOfTime => return Ok(()),
             Interrupt::Rejected(_) => {
-                return self.give_up(repo, &cycle.id, state, plan_file, Some((&why, true))).await;
+                return self.give_up(repo, &cycle.id, state, plan_file, &why, true).await;
             }
             Interrupt::Unavailable { retry_after, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
@@ -135,7 +162,8 @@ impl Wake<'_> {
         cycle_id: &str,
         state: &Cycle,
         plan_file: &PlanFile,
-        why: Option<(&str, bool)>,
+        why: &str,
+        counts: bool,
     ) -> Result<(), WakeError> {
         let now = self.now();
         let staged = self.store.staged(cycle_id)?;
@@ -147,7 +175,6 @@ impl Wake<'_> {
             self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
             parked = Some(branch);
         }
-        let (why, counts) = why.unwrap_or(("it was cut off before it began", false));
         if counts && let Some(row) = self.store.cycle(cycle_id)? {
             let notice = Change::Send(self.given_up(&row.cycle, state, why, parked.as_deref())?);
             self.store.change(self.fence, cycle_id, &[notice], now)?;

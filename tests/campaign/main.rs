@@ -7,6 +7,8 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod histories;
+#[cfg(test)]
 mod layer;
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
@@ -25,7 +27,7 @@ use layer::{Layer, Share};
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
-const LAYERS: &[(&str, Opened)] = &[];
+const LAYERS: &[(&str, Opened)] = &[("histories", histories::open)];
 
 const USAGE: &str = "\
 Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]

@@ -22,7 +22,7 @@ use std::{
 use reveille::queue::Store;
 
 use super::layer::{Layer, Recovery, Share};
-use command::{Command, history};
+use command::{Command, Temper, history};
 use scene::Scene;
 
 /// Histories that are tried at most to find a shorter one that fails.
@@ -54,10 +54,10 @@ impl Layer for Histories {
     }
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
-        let commands = history(id);
-        let Err(why) = self.play(&commands) else { return Ok(Recovery::default()) };
-        let (shorter, why) = self.shortened(commands, why);
-        let mut text = format!("{why}\nThe history, shortened:\n");
+        let (temper, commands) = history(id);
+        let Err(why) = self.play(temper, &commands) else { return Ok(Recovery::default()) };
+        let (shorter, why) = self.shortened(temper, commands, why);
+        let mut text = format!("{why}\nThe history ({temper:?}), shortened:\n");
         for command in shorter {
             let _infallible = writeln!(text, "  {:?} ({})", command.act, command.seed);
         }
@@ -67,9 +67,9 @@ impl Layer for Histories {
 
 impl Histories {
     /// Plays a history to its end; a panic is a failure.
-    fn play(&self, commands: &[Command]) -> Result<(), String> {
+    fn play(&self, temper: Temper, commands: &[Command]) -> Result<(), String> {
         let play = || {
-            let mut scene = Scene::new(&self.template, self.home.path())?;
+            let mut scene = Scene::new(temper, &self.template, self.home.path())?;
             commands.iter().try_for_each(|command| scene.play(*command))?;
             scene.calm_down()
         };
@@ -80,7 +80,7 @@ impl Histories {
     }
 
     /// Leaves out commands, many at once and then fewer, as long as what is left fails.
-    fn shortened(&self, mut commands: Vec<Command>, mut why: String) -> (Vec<Command>, String) {
+    fn shortened(&self, temper: Temper, mut commands: Vec<Command>, mut why: String) -> (Vec<Command>, String) {
         let mut tries = 0;
         let mut length = commands.len() / 2;
         while length > 0 {
@@ -89,7 +89,7 @@ impl Histories {
                 let mut fewer = commands.clone();
                 fewer.drain(at..(at + length).min(commands.len()));
                 tries += 1;
-                match self.play(&fewer) {
+                match self.play(temper, &fewer) {
                     Err(still) => (commands, why) = (fewer, still),
                     Ok(()) => at += length,
                 }

@@ -22,9 +22,9 @@ pub(super) enum Act {
     AcceptAgain,
     /// Somebody speaks on this machine.
     Say,
-    /// A wake begins; one that is under way is taken over from.
-    Wake,
-    /// The wake does its next so many steps.
+    /// Another wake begins; the one that is under way is taken over from.
+    TakeOver,
+    /// The wake does its next so many steps; without one, one begins.
     Work(u8),
     /// The wake is killed.
     Kill,
@@ -54,32 +54,46 @@ pub(super) enum Act {
     SwitchMind,
 }
 
+/// What a history is rich in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Temper {
+    /// Of everything some.
+    Even,
+    /// Wakes are killed early.
+    Deadly,
+    /// The mind's server won't have the conversations.
+    Refusing,
+}
+
 /// The history of a seed.
-pub(super) fn history(seed: u64) -> Vec<Command> {
+pub(super) fn history(seed: u64) -> (Temper, Vec<Command>) {
     let mut random = Rng::with_seed(seed);
-    (0..LENGTH).map(|_| Command { act: act(&mut random), seed: random.u64(..) }).collect()
+    let temper =
+        *random.choice(&[Temper::Even, Temper::Even, Temper::Deadly, Temper::Refusing]).unwrap_or(&Temper::Even);
+    (temper, (0..LENGTH).map(|_| Command { act: act(temper, &mut random), seed: random.u64(..) }).collect())
 }
 
 /// Chances in hundredths.
-fn act(random: &mut Rng) -> Act {
+fn act(temper: Temper, random: &mut Rng) -> Act {
+    let most_steps = if temper == Temper::Deadly { 6 } else { 24 };
     match random.u32(0..100) {
-        0..10 => Act::Accept,
-        10..12 => Act::AcceptAgain,
-        12..14 => Act::Say,
-        14..24 => Act::Wake,
-        24..62 => Act::Work(random.u8(1..=8)),
-        62..68 => Act::Kill,
-        68..70 => Act::Reboot,
-        70..74 => Act::OldHolder,
-        74..78 => Act::BotClaims,
-        78..81 => Act::BotSettles,
-        81..83 => Act::KillBot,
-        83..84 => Act::LateReport,
-        84..86 => Act::Show,
-        86..88 => Act::Retry,
-        88..90 => Act::Drop,
-        90..97 => Act::Pass(*random.choice(&[1, 30, 61, 600, 3_600, 90_000]).unwrap_or(&1)),
-        97..98 => Act::JumpBack(random.u32(1..100_000)),
+        0..6 => Act::Accept,
+        6..8 => Act::AcceptAgain,
+        8..9 => Act::Say,
+        9..12 => Act::TakeOver,
+        12..52 => Act::Work(random.u8(1..=most_steps)),
+        52..62 => Act::Kill,
+        62..64 => Act::Reboot,
+        64..68 => Act::OldHolder,
+        68..73 => Act::BotClaims,
+        73..77 => Act::BotSettles,
+        77..79 => Act::KillBot,
+        79..80 => Act::LateReport,
+        80..82 => Act::Show,
+        82..84 => Act::Retry,
+        84..85 => Act::Drop,
+        85..97 => Act::Pass(*random.choice(&[1, 30, 61, 600, 3_600, 90_000]).unwrap_or(&1)),
+        97..99 => Act::JumpBack(random.u32(1..100_000)),
         _ => Act::SwitchMind,
     }
 }

@@ -9,7 +9,10 @@ use reveille::{
     schedule::Rule,
 };
 
-use super::scene::{OWNER, Scene};
+use super::{
+    command::Temper,
+    scene::{OWNER, Scene},
+};
 
 /// How a request ends.
 pub(super) enum Answer {
@@ -22,9 +25,12 @@ pub(super) enum Answer {
 }
 
 /// The answer to a request of this cycle; a calm mind just answers.
-pub(super) fn turn(random: &mut Rng, cycle: &str, state: &Cycle, is_calm: bool) -> Answer {
-    if is_calm {
+pub(super) fn turn(random: &mut Rng, cycle: &str, state: &Cycle, scene: &Scene) -> Answer {
+    if scene.is_calm {
         return Answer::Turn { content: r#"[{"type":"text","text":"So it is."}]"#.to_owned(), stop: Stop::EndTurn };
+    }
+    if scene.temper == Temper::Refusing && random.u32(0..3) == 0 {
+        return Answer::Rejected;
     }
     match random.u32(0..100) {
         0..5 => return Answer::CutOff,

@@ -16,7 +16,7 @@ use rusqlite::Connection;
 
 use super::{
     check,
-    command::{Act, Command},
+    command::{Act, Command, Temper},
     mind,
     model::Model,
     outside::Outside,
@@ -48,6 +48,7 @@ pub(super) struct Scene {
     pub(super) model: Model,
     pub(super) outside: Outside,
     pub(super) mind: &'static str,
+    pub(super) temper: Temper,
     /// Whether nothing goes wrong any more.
     pub(super) is_calm: bool,
     wake: Option<Wake>,
@@ -62,7 +63,7 @@ pub(super) struct Scene {
 
 impl Scene {
     /// A fresh database, copied from `template`, in a directory below `home`.
-    pub(super) fn new(template: &Path, home: &Path) -> Result<Self, String> {
+    pub(super) fn new(temper: Temper, template: &Path, home: &Path) -> Result<Self, String> {
         let dir = tempfile::tempdir_in(home).map_err(text)?;
         let path = dir.path().join("0");
         fs::copy(template, &path).map_err(text)?;
@@ -77,6 +78,7 @@ impl Scene {
             model: Model::default(),
             outside: Outside::default(),
             mind: MINDS[0],
+            temper,
             is_calm: false,
             wake: None,
             old: Vec::new(),
@@ -95,7 +97,7 @@ impl Scene {
             Act::Accept => self.accept(random)?,
             Act::AcceptAgain => self.accept_again(random)?,
             Act::Say => self.say()?,
-            Act::Wake => self.begin_wake()?,
+            Act::TakeOver => self.begin_wake()?,
             Act::Work(steps) => self.work(u32::from(steps), random)?,
             Act::Kill => self.kill_wake(random)?,
             Act::Reboot => self.reboot(random)?,
@@ -123,7 +125,6 @@ impl Scene {
         self.bot_settles(random)?;
         for _ in 0..CALM_WAKES {
             self.pass(7_200);
-            self.begin_wake()?;
             self.work(MAX_STEPS, random)?;
             if self.wake.is_some() {
                 return Err(format!("an undisturbed wake had not ended after {MAX_STEPS} steps"));
@@ -257,7 +258,10 @@ impl Scene {
     }
 
     fn work(&mut self, steps: u32, random: &mut Rng) -> Result<(), String> {
-        let Some(mut wake) = self.wake.take() else { return Ok(()) };
+        let mut wake = match self.wake.take() {
+            Some(wake) => wake,
+            None => Wake::begin(self)?,
+        };
         for _ in 0..steps {
             wake.step(self, random)?;
             if wake.is_over() {

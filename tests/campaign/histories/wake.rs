@@ -261,7 +261,7 @@ impl Wake {
 
     /// What the mind says to a request.
     fn hear(&mut self, scene: &mut Scene, mut live: Box<Live>, random: &mut Rng) -> Result<At, String> {
-        match mind::turn(random, &live.cycle.id, &live.state, scene.is_calm) {
+        match mind::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
                 if scene.store.upkeep(MODEL).map_err(text)?.failures > 0 {
                     scene.store.upkeep_ok(self.fence, MODEL, scene.now).map_err(text)?;

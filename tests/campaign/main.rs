@@ -7,7 +7,13 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod errors;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod histories;
+#[cfg(test)]
+mod kills;
 #[cfg(test)]
 mod layer;
 #[cfg(test)]
@@ -18,16 +24,25 @@ mod support;
 mod table;
 #[cfg(test)]
 mod variants;
+#[cfg(test)]
+mod world;
 
 use std::{io::Write as _, process::ExitCode};
 
 use layer::{Layer, Share};
+use world::Story;
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
-const LAYERS: &[(&str, Opened)] = &[("histories", histories::open)];
+const LAYERS: &[(&str, Opened)] = &[
+    ("histories", histories::open),
+    ("kills", || Box::new(kills::Kills::new(Story::wake()))),
+    ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
+    ("errors", || Box::new(errors::Errors::new(Story::wake()))),
+    ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+];
 
 const USAGE: &str = "\
 Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]

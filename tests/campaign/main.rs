@@ -7,6 +7,8 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod chaos;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod faults;
@@ -42,6 +44,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("chaos", || Box::new(chaos::Chaos::new())),
 ];
 
 const USAGE: &str = "\

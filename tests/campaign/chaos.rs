@@ -25,8 +25,6 @@ use super::{
 const MAX_KILLS: u32 = 3;
 /// Acts of one trial at most.
 const MAX_ACTS: u32 = 5;
-/// Something happens to a program before it has run for so long.
-const LATEST: Duration = Duration::from_millis(400);
 /// Programs end by themselves within so long, children of killed ones much sooner.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -39,11 +37,15 @@ const CLOCKS: [&str; 4] = ["2026-11-21T09:00:00Z", "2026-11-21T14:04:59Z", NOW, 
 pub(crate) struct Chaos {
     wake: Story,
     bot: Story,
+    /// An undisturbed wake takes so long on this machine: something happens to a program before it has run for longer.
+    latest: Duration,
 }
 
 impl Chaos {
     pub(crate) fn new() -> Self {
-        Self { wake: Story::wake(), bot: Story::bot() }
+        let wake = Story::wake();
+        let latest = wake.open().recover().unwrap();
+        Self { wake, bot: Story::bot(), latest }
     }
 }
 
@@ -86,7 +88,7 @@ impl Layer for Chaos {
         world.env.at(NOW);
         let bystander = Bystander::start(&world);
         for act in &acts {
-            play(*act, program, &mut world, &bystander, random).map_err(told)?;
+            self.play(*act, program, &mut world, &bystander, random).map_err(told)?;
         }
         wait_until_deserted(&world, &bystander).map_err(told)?;
         world.env.at(NOW);
@@ -94,6 +96,57 @@ impl Layer for Chaos {
         story.check(&world).map_err(told)?;
         bystander.check().map_err(told)?;
         Ok(Recovery(Some(took)))
+    }
+}
+
+impl Chaos {
+    fn play(
+        &self,
+        act: Act,
+        program: Program,
+        world: &mut World,
+        bystander: &Bystander,
+        random: &mut Rng,
+    ) -> Result<(), String> {
+        match act {
+            Act::Kill(count) => {
+                let mut running: Vec<Running> = (0..count).map(|_| Running::start(world, program)).collect();
+                for program in &mut running {
+                    self.wait(random);
+                    program.signal(Signal::KILL);
+                }
+                running.into_iter().try_for_each(|program| program.end(true))?;
+                wait_until_deserted(world, bystander)
+            }
+            Act::Race(count) => {
+                let running: Vec<Running> = (0..count).map(|_| Running::start(world, Program::Wake)).collect();
+                running.into_iter().try_for_each(|wake| wake.end(false))
+            }
+            // The place for a holder that is stopped past its lease: with the clock moved on meanwhile, the other wake has to end it.
+            Act::Stop { dies } => {
+                let mut stopped = Running::start(world, Program::Wake);
+                self.wait(random);
+                stopped.signal(Signal::STOP);
+                Running::start(world, Program::Wake).end(false)?;
+                stopped.signal(if dies { Signal::KILL } else { Signal::CONT });
+                stopped.end(dies)
+            }
+            Act::Jump(now) => {
+                world.env.at(now);
+                Ok(())
+            }
+            Act::Reboot { is_other_boot } => {
+                wait_until_deserted(world, bystander)?;
+                reboot(world, is_other_boot, bystander)
+            }
+        }
+    }
+
+    fn wait(&self, random: &mut Rng) {
+        let micros = u64::try_from(self.latest.as_micros()).unwrap_or(u64::MAX);
+        // Beginnings are as busy as all that follows.
+        let bound = if random.bool() { micros } else { micros / 5 };
+        std::thread::sleep(Duration::from_micros(random.u64(0..=bound)));
     }
 }
 
@@ -126,41 +179,6 @@ fn acts(program: Program, random: &mut Rng) -> Vec<Act> {
         acts.push(act);
     }
     acts
-}
-
-fn play(act: Act, program: Program, world: &mut World, bystander: &Bystander, random: &mut Rng) -> Result<(), String> {
-    match act {
-        Act::Kill(count) => {
-            let mut running: Vec<Running> = (0..count).map(|_| Running::start(world, program)).collect();
-            for program in &mut running {
-                wait(random);
-                program.signal(Signal::KILL);
-            }
-            running.into_iter().try_for_each(|program| program.end(true))?;
-            wait_until_deserted(world, bystander)
-        }
-        Act::Race(count) => {
-            let running: Vec<Running> = (0..count).map(|_| Running::start(world, Program::Wake)).collect();
-            running.into_iter().try_for_each(|wake| wake.end(false))
-        }
-        // The place for a holder that is stopped past its lease: with the clock moved on meanwhile, the other wake has to end it.
-        Act::Stop { dies } => {
-            let mut stopped = Running::start(world, Program::Wake);
-            wait(random);
-            stopped.signal(Signal::STOP);
-            Running::start(world, Program::Wake).end(false)?;
-            stopped.signal(if dies { Signal::KILL } else { Signal::CONT });
-            stopped.end(dies)
-        }
-        Act::Jump(now) => {
-            world.env.at(now);
-            Ok(())
-        }
-        Act::Reboot { is_other_boot } => {
-            wait_until_deserted(world, bystander)?;
-            reboot(world, is_other_boot, bystander)
-        }
-    }
 }
 
 /// A program under way. It is killed when the value goes.
@@ -241,13 +259,6 @@ impl Drop for Bystander {
         self.0.kill().ok();
         self.0.wait().ok();
     }
-}
-
-fn wait(random: &mut Rng) {
-    let micros = u64::try_from(LATEST.as_micros()).unwrap_or(u64::MAX);
-    // Beginnings are as busy as all that follows.
-    let bound = if random.bool() { micros } else { micros / 5 };
-    std::thread::sleep(Duration::from_micros(random.u64(0..bound)));
 }
 
 /// Nobody works in the world any more: what a killed program had started is gone, or comes to its end.

@@ -88,7 +88,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "AND attempts = ?8)\",",
         broken: "AND ?8 > 0)\",",
-        trials: 1_000,
+        trials: 2_000,
     },
     Variant {
         name: "a reply leaves before its cycle has committed",
@@ -110,8 +110,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a cycle is taken up once more than promised",
         layer: "histories",
         file: "src/cycle/resume.rs",
-        line: "row.tries >= MAX_TRIES",
-        broken: "row.tries >= MAX_TRIES + 1",
+        line: "has_crashed && row.tries >= MAX_TRIES",
+        broken: "has_crashed && row.tries > MAX_TRIES",
         trials: 300,
     },
     Variant {
@@ -121,6 +121,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         line: "DO UPDATE SET content = excluded.content",
         broken: "DO UPDATE SET content = excluded.content, base = excluded.content",
         trials: 300,
+    },
+    Variant {
+        name: "two wakes hold the lock at once",
+        layer: "chaos",
+        file: "src/cycle/lock.rs",
+        line: "return Err(LockError::Held(read(path).map(Box::new)));",
+        broken: "tracing::debug!(\"another wake is running\");",
+        trials: 100,
+    },
+    Variant {
+        name: "a cycle is given up at its first crash",
+        layer: "chaos",
+        file: "src/cycle/resume.rs",
+        line: "has_crashed && row.tries >= MAX_TRIES",
+        broken: "has_crashed",
+        trials: 100,
     },
 ];
 

@@ -153,12 +153,14 @@ impl Scene {
         }
     }
 
-    /// A part was taken to be sent: it must be one that may.
-    pub(super) fn leaves(&self, claimed: &Claimed) -> Result<(), String> {
+    /// A part was taken to be sent: it must be one that may. The bot's own answers wait for nobody else's.
+    pub(super) fn leaves(&self, claimed: &Claimed, is_bots: bool) -> Result<(), String> {
+        let key = (claimed.outgoing_id, claimed.part);
         let under_way = [self.bots.as_ref(), self.wake.as_ref().and_then(Wake::sending)].into_iter().flatten();
         for other in under_way {
-            if (other.outgoing_id, other.part) == (claimed.outgoing_id, claimed.part) {
-                return Err(format!("message {} is sent by two at once", claimed.outgoing_id));
+            let others = (other.outgoing_id, other.part);
+            if others == key || others < key && other.chat_id == claimed.chat_id && !is_bots {
+                return Err(format!("{key:?} leaves while {others:?} of the same chat is under way"));
             }
         }
         self.may_leave(claimed.outgoing_id)
@@ -169,6 +171,11 @@ impl Scene {
             check::rows(&self.look, "SELECT id FROM outgoing_messages ORDER BY id", |row| row.get::<_, i64>(0))?;
         let nth = earlier.iter().position(|id| *id == row).unwrap_or(usize::MAX);
         self.model.may_leave(nth, &self.outside.committed)
+    }
+
+    /// The next part that a wake may send.
+    pub(super) fn claim(&mut self) -> Result<Option<Claimed>, String> {
+        self.store.claim_part(None, &Identity::current(), self.now).map_err(text)
     }
 
     /// An attempt ends.
@@ -374,7 +381,7 @@ impl Scene {
         let only = answers.get(last..).unwrap_or_default();
         if self.bots.is_none() {
             let claimed = self.bot.claim_part(Some(only), &Identity::current(), self.now).map_err(text)?;
-            claimed.as_ref().map_or(Ok(()), |claimed| self.leaves(claimed))?;
+            claimed.as_ref().map_or(Ok(()), |claimed| self.leaves(claimed, true))?;
             self.bots = claimed;
         }
         Ok(())

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use fastrand::Rng;
 use reveille::{
     cycle::{
-        Uptake, brief,
+        Uptake,
         machine::{Cycle, Limits, Request, Step},
         orient::{self, Mind, Observed, Reason, Work},
         uptake,
@@ -16,8 +16,7 @@ use reveille::{
     model::Usage,
     process::Identity,
     queue::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, Incoming, NewCycle, NewOutgoing, PartOutcome,
-        Reminder,
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NewCycle, NewOutgoing, PartOutcome, Reminder,
     },
     schedule::Slot,
 };
@@ -331,13 +330,21 @@ impl Wake {
     }
 
     fn claim(&self, scene: &mut Scene) -> Result<At, String> {
-        let claimed = scene.store.claim_part(None, &Identity::current(), scene.now).map_err(text)?;
-        let Some(claimed) = claimed else { return Ok(At::Looking) };
-        scene.leaves(&claimed)?;
+        let Some(claimed) = scene.claim()? else { return Ok(At::Looking) };
+        scene.leaves(&claimed, false)?;
         Ok(At::Sending(claimed))
     }
 
     fn send(&self, scene: &mut Scene, claimed: &Claimed, random: &mut Rng) -> Result<At, String> {
+        // Whoever claims while it is under way gets another chat's part, or none.
+        let other = if scene.is_calm || random.bool() { None } else { scene.claim()? };
+        if let Some(other) = other {
+            if other.chat_id == claimed.chat_id {
+                return Err(format!("two parts of chat {} are under way", claimed.chat_id));
+            }
+            let put_back = PartOutcome::Later { not_before: scene.now, why: "put back".to_owned() };
+            scene.store.settle_part(&other, &put_back, scene.now).map_err(text)?;
+        }
         let outcome = scene.send(claimed, false, random)?;
         scene.store.settle_part(claimed, &outcome, scene.now).map_err(text)?;
         Ok(At::Delivering)
@@ -365,13 +372,10 @@ impl Wake {
 /// Messages that have come for a cycle's chat meanwhile.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
     let mind = Mind { name: scene.mind.to_owned(), is_thinking: true, is_available: true, is_over_budget: false };
-    let is_new = |message: &Incoming| {
-        Some(message.chat_id) == live.cycle.chat_id
-            && !live.state.messages.contains(&message.id)
-            && orient::is_answerable(message, &mind, scene.now)
-    };
     let queued = scene.store.queued().map_err(text)?;
-    Ok(queued.iter().filter(|message| is_new(message)).map(|message| message.id).take(brief::MAX_MESSAGES).collect())
+    let open = scene.store.open_cycles().map_err(text)?;
+    let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open, &mind, scene.now);
+    Ok(new.iter().map(|message| message.id).collect())
 }
 
 /// How an attempt ends, and whether it arrived.

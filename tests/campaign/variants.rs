@@ -88,7 +88,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "AND attempts = ?8)\",",
         broken: "AND ?8 > 0)\",",
-        trials: 2_000,
+        trials: 1_000,
     },
     Variant {
         name: "a reply leaves before its cycle has committed",

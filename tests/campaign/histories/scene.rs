@@ -406,15 +406,40 @@ impl Scene {
         Ok(())
     }
 
-    /// Only what did arrive is heard of.
     fn late_report(&mut self, random: &mut Rng) -> Result<(), String> {
-        let Some((claimed, has_arrived)) = self.ghosts.pop() else { return Ok(()) };
+        let Some(ghost) = self.ghosts.pop() else { return Ok(()) };
+        self.report_late(&ghost, random)
+    }
+
+    /// While a part is sent again, the one that was taken for dead reports of it.
+    pub(super) fn report_late_of(&mut self, claimed: &Claimed, random: &mut Rng) -> Result<(), String> {
+        let is_of_it =
+            |(ghost, _): &(Claimed, bool)| (ghost.outgoing_id, ghost.part) == (claimed.outgoing_id, claimed.part);
+        let Some(at) = self.ghosts.iter().position(is_of_it).filter(|_| random.bool()) else { return Ok(()) };
+        let ghost = self.ghosts.swap_remove(at);
+        self.report_late(&ghost, random)
+    }
+
+    /// Only what did arrive is heard of: all else is of an attempt that nobody waits for any more.
+    fn report_late(&mut self, (claimed, has_arrived): &(Claimed, bool), random: &mut Rng) -> Result<(), String> {
         let outcome = match (has_arrived, random.bool()) {
             (true, true) => PartOutcome::Sent(1),
             (false, true) => PartOutcome::Failed("refused".to_owned()),
             (_, false) => PartOutcome::Unknown("no answer".to_owned()),
         };
-        self.bot.settle_part(&claimed, &outcome, self.now).map_err(text)
+        let sql = format!(
+            "SELECT state || attempts FROM outgoing_parts WHERE outgoing_id = {} AND part = {}",
+            claimed.outgoing_id, claimed.part
+        );
+        let state = |look| check::rows(look, &sql, |row| row.get::<_, String>(0));
+        let before = state(&self.look)?;
+        self.bot.settle_part(claimed, &outcome, self.now).map_err(text)?;
+        let after = state(&self.look)?;
+        let is_its_own = before.iter().any(|state| state.ends_with(&claimed.attempts.to_string()));
+        if before == after || is_its_own || matches!(outcome, PartOutcome::Sent(_)) {
+            return Ok(());
+        }
+        Err(format!("a late {outcome:?} made {before:?} of a part {after:?}"))
     }
 
     fn show(&mut self) -> Result<(), String> {

@@ -345,6 +345,7 @@ impl Wake {
             let put_back = PartOutcome::Later { not_before: scene.now, why: "put back".to_owned() };
             scene.store.settle_part(&other, &put_back, scene.now).map_err(text)?;
         }
+        scene.report_late_of(claimed, random)?;
         let outcome = scene.send(claimed, false, random)?;
         scene.store.settle_part(claimed, &outcome, scene.now).map_err(text)?;
         Ok(At::Delivering)

@@ -72,7 +72,7 @@ pub(super) fn outcome(
     random: &mut Rng,
 ) -> (Entry, Vec<Change>) {
     let changes = match call.name.as_str() {
-        "reply" => answer(cycle.chat_id, long_or_short(random, &call.id), &state.open, "answered"),
+        "reply" => answer(cycle.chat_id, &long_or_short(random, &call.id), &state.open, "answered"),
         "tell" => {
             let key = Some(format!("tell/{}", random.u32(0..6)));
             vec![Change::Send(NewOutgoing { key, ..outgoing(OWNER, &call.id, "tell") })]
@@ -119,15 +119,15 @@ pub(super) fn outcome(
 }
 
 /// A text as the answer to messages.
-pub(super) fn answer(chat: Option<i64>, text: String, open: &[i64], outcome: &'static str) -> Vec<Change> {
+pub(super) fn answer(chat: Option<i64>, text: &str, open: &[i64], outcome: &'static str) -> Vec<Change> {
     let Some(chat) = chat else { return Vec::new() };
     let done = (!open.is_empty()).then(|| Change::Done { messages: open.to_vec(), outcome });
-    [Change::Send(outgoing(chat, &text, "reply"))].into_iter().chain(done).collect()
+    [Change::Send(outgoing(chat, text, "reply"))].into_iter().chain(done).collect()
 }
 
 /// Something that a chat is told once.
-pub(super) fn notice(chat: i64, text: String, key: String) -> Change {
-    Change::Send(NewOutgoing { key: Some(key), ..outgoing(chat, &text, "notice") })
+pub(super) fn notice(chat: i64, text: &str, key: String) -> Change {
+    Change::Send(NewOutgoing { key: Some(key), ..outgoing(chat, text, "notice") })
 }
 
 /// The outcome of a call that did nothing.
@@ -156,7 +156,7 @@ fn keep(scene: &Scene, cycle: &NewCycle, state: &Cycle, random: &mut Rng) -> Vec
     let count = random.usize(0..=state.open.len());
     let messages: Vec<i64> = state.open.iter().take(count).copied().collect();
     let (Some(chat), Some(first)) = (cycle.chat_id, messages.first()) else { return Vec::new() };
-    let notice = notice(chat, format!("I keep message {first}."), format!("kept/{first}"));
+    let notice = notice(chat, &format!("I keep message {first}."), format!("kept/{first}"));
     vec![notice, Change::Hold { messages, mind: scene.mind.to_owned() }]
 }
 

@@ -237,7 +237,7 @@ impl Wake {
             }
             Step::Answer { text, outcome } => {
                 let messages = live.state.open.clone();
-                let changes = mind::answer(live.cycle.chat_id, text, &messages, outcome);
+                let changes = mind::answer(live.cycle.chat_id, &text, &messages, outcome);
                 let entry = Entry::Answered { messages, receipt: "Answered".to_owned() };
                 self.record(scene, &mut live, &entry, &changes)?;
                 Ok(At::Driving(live))
@@ -277,7 +277,7 @@ impl Wake {
             Answer::Unavailable => {
                 scene.store.upkeep_failed(self.fence, MODEL, "overloaded", None, scene.now).map_err(text)?;
                 if let (Some(chat), Some(first)) = (live.cycle.chat_id, live.state.open.first()) {
-                    let notice = mind::notice(chat, "I can't think right now.".to_owned(), format!("waits/{first}"));
+                    let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
                     self.change(scene, &live.cycle.id, &[notice])?;
                 }
                 Ok(At::Pausing(live))
@@ -313,7 +313,7 @@ impl Wake {
     fn give_up(&self, scene: &mut Scene, id: String, state: &Cycle, counts: bool) -> Result<At, String> {
         if counts {
             let key = state.open.first().map_or(id.clone(), i64::to_string);
-            let notice = mind::notice(OWNER, "I gave up.".to_owned(), format!("gave-up/{key}"));
+            let notice = mind::notice(OWNER, "I gave up.", format!("gave-up/{key}"));
             self.change(scene, &id, &[notice])?;
         }
         let failed = if counts { state.open.clone() } else { Vec::new() };

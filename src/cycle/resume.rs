@@ -7,12 +7,13 @@ use super::{
     machine::Cycle,
     observe, orient,
     plan_file::PlanFile,
+    upkeep::merge_texts,
     verify::Account,
     wake::{Live, Wake},
 };
 use crate::{
     queue::{Change, CycleEnd, CycleRow, CycleState, Entry, MAX_ATTEMPTS, NewCycle, NewOutgoing},
-    repo::Repo,
+    repo::{Parked, Parking, Publish, Repo, RepoError},
 };
 
 /// Resumptions of a cycle after crashes, kills and time-outs; then it is given up.
@@ -63,6 +64,15 @@ impl Wake<'_> {
         let journal = self.store.journal(cycle_id)?;
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         let commit = repo.wake_commit(cycle_id)?;
+        let branch = format!("parked/{cycle_id}");
+        if commit.is_none()
+            && let Some((_, commit)) = repo.parked()?.into_iter().find(|(parked, _)| *parked == branch)
+        {
+            // Cut off after its work was parked; perhaps before that was told.
+            let error = RepoError::NotOnBranch { condition: repo.condition()?, branch: repo.branch().to_owned() };
+            self.tell_parked(repo, &branch, row.cycle.chat_id, &error)?;
+            return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
+        }
         match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
             (Uptake::Conclude, Some(commit)) => {
                 return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
@@ -171,7 +181,15 @@ impl Wake<'_> {
         if !staged.is_empty() {
             let branch = format!("recovered/{cycle_id}");
             let message = format!("Unfinished work of the wake {cycle_id}\n");
-            let (branch, _) = repo.park(&branch, &finish::changes(&staged), &message, now)?;
+            let redactor = self.context.redactor;
+            let publish = Publish {
+                changes: &finish::changes(&staged),
+                message: &message,
+                now,
+                merge: &merge_texts,
+                is_secret: &|text| redactor.contains_secret(text),
+            };
+            let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;
             self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
             parked = Some(branch);
         }

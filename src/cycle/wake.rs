@@ -84,9 +84,9 @@ impl<'a> Wake<'a> {
             self.store.recover_outbox(self.fence, self.now())?;
         }
         self.clear_plan_files()?;
-        let waiting = Observation::look(self.store, Some(&repo), self.context)?.due(self.context);
-        let is_waited_for = waiting.iter().any(|reason| matches!(reason, Reason::Messages { .. }));
-        let mut has_worked = self.upkeep(&repo, is_waited_for).await?;
+        let is_waited_for = self.is_waited_for(&repo)?;
+        let has_brought_in = self.bring_in_parked(&repo)?;
+        let mut has_worked = self.upkeep(&repo, is_waited_for).await? || has_brought_in;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
             let reasons = observation.due(self.context);
@@ -106,8 +106,15 @@ impl<'a> Wake<'a> {
                 break;
             }
         }
+        // Last, when whoever waited has their answer.
+        if self.report.outcome != WakeOutcome::Failed {
+            has_worked |= self.forget_old().await?;
+        }
         if has_worked && self.report.outcome == WakeOutcome::Idle {
             self.report.outcome = WakeOutcome::Worked;
+        }
+        if self.report.outcome == WakeOutcome::Worked && !*self.context.stop.borrow() {
+            self.maintain(&repo)?;
         }
         Ok(has_worked)
     }

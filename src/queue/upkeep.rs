@@ -38,7 +38,7 @@ pub fn wait_after(failures: u32) -> TimeDelta {
 }
 
 impl Store {
-    /// How upkeep `name` (`push`, `fetch`, `model`) has been going.
+    /// How upkeep `name` (`push`, `fetch`, `model`, `maintain`) has been going.
     pub fn upkeep(&self, name: &str) -> Result<Upkeep> {
         let row = self
             .conn

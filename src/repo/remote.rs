@@ -114,8 +114,11 @@ impl Repo {
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let output = process::run(&git(&self.root).args(fetch).args([refspec]).timeout(timeout))?;
-        if output.status.success() || stderr(&output).contains("couldn't find remote ref") {
+        if output.status.success() {
             return Ok(());
+        }
+        if stderr(&output).contains("couldn't find remote ref") {
+            return Ok(self.retrying(|| self.saw_no_branch())?);
         }
         Err(failure(&output))
     }
@@ -145,6 +148,15 @@ impl Repo {
         Ok(Pushed::To(tip))
     }
 
+    /// The remote has no such branch: what it had, if it had one, is remembered in the reference of our own.
+    fn saw_no_branch(&self) -> Result<(), RepoError> {
+        match self.git.find_reference(&self.tracking_ref()) {
+            Ok(mut tracking) => tracking.delete().map_err(|error| self.as_locked(&self.tracking_ref(), error)),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Remembers where the remote's branch is.
     pub(super) fn saw_remote_at(&self, commit: Oid) -> Result<(), RepoError> {
         for reference in [self.tracking_ref(), self.accepted_ref()] {
@@ -158,19 +170,21 @@ impl Repo {
     /// The reference that keeps what the remote has lost, if it has gone back behind what it once had. Not so if a person
     /// has agreed since: by taking our branch back as well, or by merging the two.
     pub(super) fn rewound(&self) -> Result<Option<String>, RepoError> {
-        let (Some(theirs), Some(seen)) = (self.id_of(&self.tracking_ref())?, self.id_of(&self.accepted_ref())?) else {
+        let Some(seen) = self.id_of(&self.accepted_ref())?.filter(|_| self.has_remote()) else {
             return Ok(None);
         };
-        if self.contains(theirs, seen)? {
+        // None: the branch is gone at the remote, or the whole of it was made anew.
+        let theirs = self.id_of(&self.tracking_ref())?;
+        let has = |commit: Option<Oid>, earlier| commit.map_or(Ok(false), |commit| self.contains(commit, earlier));
+        if has(theirs, seen)? {
             return Ok(None);
         }
-        let agreed = match self.tip()? {
-            Some(ours) => {
-                !self.contains(ours, seen)? || (self.contains(ours, theirs)? && !self.contains(seen, theirs)?)
-            }
-            None => true,
+        let ours = self.tip()?;
+        let has_merged = match theirs {
+            Some(theirs) => has(ours, theirs)? && !self.contains(seen, theirs)?,
+            None => false,
         };
-        if agreed {
+        if has_merged || !has(ours, seen)? {
             return Ok(None);
         }
         let rescue = format!("refs/reveille/rescue/{seen}");
@@ -181,13 +195,17 @@ impl Repo {
     }
 
     /// A lock that a killed run left on the reference is [`RepoError::Locked`], which is waited for and cleared away.
-    fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
+    pub(super) fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
         match self.git.reference(name, commit, force, why) {
             Ok(_) => Ok(()),
-            Err(error) if error.code() == git2::ErrorCode::Locked => {
-                Err(RepoError::Locked { path: self.git.path().join(format!("{name}.lock")) })
-            }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(self.as_locked(name, error)),
+        }
+    }
+
+    pub(super) fn as_locked(&self, name: &str, error: git2::Error) -> RepoError {
+        match error.code() {
+            git2::ErrorCode::Locked => RepoError::Locked { path: self.git.commondir().join(format!("{name}.lock")) },
+            _ => error.into(),
         }
     }
 

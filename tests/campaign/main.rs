@@ -19,6 +19,8 @@ mod kills;
 #[cfg(test)]
 mod layer;
 #[cfg(test)]
+mod size;
+#[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
 #[path = "../integration/support/mod.rs"]
 mod support;
@@ -31,7 +33,7 @@ mod world;
 
 use std::{io::Write as _, process::ExitCode};
 
-use layer::{Layer, Share};
+use layer::{Layer, Plain, Share};
 use world::Story;
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
@@ -45,11 +47,12 @@ const LAYERS: &[(&str, Opened)] = &[
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
     ("chaos", || Box::new(chaos::Chaos::new())),
+    ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 
 const USAGE: &str = "\
-Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]
-       campaign --replay LAYER ID
+Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]
+       campaign --replay LAYER TRIAL
 ";
 
 /// What was asked for on the command line.
@@ -143,6 +146,7 @@ fn options(arguments: Vec<String>) -> Option<Options> {
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            "--sample" => options.share = Share::Sample,
             "--nightly" => {
                 options.share = Share::Nightly;
                 options.variants = variants::Choice::All;

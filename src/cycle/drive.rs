@@ -18,7 +18,7 @@ use crate::{
         ModelError, Turn, Usage,
         anthropic::{price, retry},
     },
-    queue::{Change, Entry, Incoming, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
+    queue::{Change, Entry, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
@@ -273,18 +273,10 @@ impl Wake<'_> {
 
     /// Puts messages that have come for this chat meanwhile into the conversation.
     fn join(&mut self, live: &mut Live) -> Result<bool, WakeError> {
-        let Some(chat_id) = live.cycle.chat_id else {
-            return Ok(false);
-        };
         let mind = observe::mind_of(self.store, self.context)?;
-        let queued = self.store.queued()?;
+        let (queued, open_cycles) = (self.store.queued()?, self.store.open_cycles()?);
         let now = self.now();
-        let is_new = |message: &&Incoming| {
-            (message.chat_id, message.thread_id) == (chat_id, live.cycle.thread_id)
-                && !live.state.messages.contains(&message.id)
-                && orient::is_answerable(message, &mind, now)
-        };
-        let new: Vec<&Incoming> = queued.iter().filter(is_new).take(brief::MAX_MESSAGES).collect();
+        let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open_cycles, &mind, now);
         if new.is_empty() {
             return Ok(false);
         }

@@ -13,7 +13,7 @@ use crate::{
         decay::{self, Stage},
         tasks::Task,
     },
-    queue::{CycleRow, CycleState, Incoming, Reminder},
+    queue::{CycleRow, CycleState, Incoming, NewCycle, Reminder},
     schedule::{self, Missed, Slot, due::was_missed},
 };
 
@@ -252,6 +252,25 @@ pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> boo
     message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
+/// Messages that have come for the chat of `cycle` while it runs, oldest first: not those it `knows`, nor those that stand in
+/// the conversation of another one that will go on.
+pub fn joining<'a>(
+    queued: &'a [Incoming],
+    cycle: &NewCycle,
+    knows: &[i64],
+    open_cycles: &[CycleRow],
+    mind: &Mind,
+    now: DateTime<Utc>,
+) -> Vec<&'a Incoming> {
+    let is_new = |message: &&Incoming| {
+        (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
+            && !knows.contains(&message.id)
+            && !is_taken(message, open_cycles)
+            && is_answerable(message, mind, now)
+    };
+    queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
+}
+
 /// The key under which a task's own next step is handled.
 pub fn task_key(title: &str, at: &str) -> String {
     format!("at/{title}/{at}")
@@ -294,14 +313,15 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .collect()
 }
 
+/// What an interrupted cycle has in its conversation is answered by that cycle.
+fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
+    message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
+}
+
 fn messages(observed: &Observed<'_>) -> Vec<Reason> {
-    // What an interrupted cycle has in its conversation is answered by that cycle.
-    let is_taken = |message: &Incoming| {
-        message.cycle_id.as_ref().is_some_and(|id| observed.open_cycles.iter().any(|open| open.cycle.id == *id))
-    };
     let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
     for message in observed.messages {
-        if !is_answerable(message, observed.mind, observed.now) || is_taken(message) {
+        if !is_answerable(message, observed.mind, observed.now) || is_taken(message, observed.open_cycles) {
             continue;
         }
         match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {

@@ -97,14 +97,16 @@ impl Wake<'_> {
             Err(error) => return Err(error.into()),
         };
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
+        let commit = repo.wake_commit(cycle_id)?;
         let branch = format!("parked/{cycle_id}");
-        if let Some((_, commit)) = repo.parked()?.into_iter().find(|(parked, _)| *parked == branch) {
-            // Likewise, after its work was parked; perhaps before that was told.
+        if commit.is_none()
+            && let Some((_, commit)) = repo.parked()?.into_iter().find(|(parked, _)| *parked == branch)
+        {
+            // Cut off after its work was parked; perhaps before that was told.
             let error = RepoError::NotOnBranch { condition: repo.condition()?, branch: repo.branch().to_owned() };
             self.tell_parked(repo, &branch, row.cycle.chat_id, &error)?;
             return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
         }
-        let commit = repo.wake_commit(cycle_id)?;
         match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
             (Uptake::Conclude, Some(commit)) => {
                 return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;

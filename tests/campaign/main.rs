@@ -7,9 +7,13 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod chaos;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod histories;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
@@ -37,10 +41,12 @@ type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
 const LAYERS: &[(&str, Opened)] = &[
+    ("histories", histories::open),
     ("kills", || Box::new(kills::Kills::new(Story::wake()))),
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("chaos", || Box::new(chaos::Chaos::new())),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 

@@ -141,6 +141,20 @@ fn messages_are_due_by_chat_and_topic_in_their_order() {
 }
 
 #[test]
+fn what_came_for_a_cycles_chat_joins_it_unless_another_cycle_has_it() {
+    let scene = scene();
+    let mut waiting = open_cycle("waits", CycleState::Waiting, None);
+    let mut running = open_cycle("runs", CycleState::Running, None);
+    (waiting.cycle.chat_id, running.cycle.chat_id) = (Some(7), Some(7));
+    let taken = |id, by: &str| Incoming { cycle_id: Some(by.to_owned()), ..message(id, 7) };
+    let topic = Incoming { thread_id: Some(5), ..message(6, 7) };
+    let queued = [taken(1, "runs"), taken(2, "waits"), taken(3, "ended"), message(4, 8), message(5, 7), topic];
+    let open = [waiting, running.clone()];
+    let joining = joining(&queued, &running.cycle, &[1], &open, &scene.mind, scene.now);
+    assert_eq!(joining.iter().map(|message| message.id).collect::<Vec<_>>(), [3, 5]);
+}
+
+#[test]
 fn a_flood_is_taken_up_in_bounded_portions() {
     let mut scene = scene();
     scene.messages = (0..200).map(|id| message(id, 7)).collect();

@@ -33,6 +33,8 @@ mod remote;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod simulated_disk;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod units;

@@ -7,11 +7,15 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod disk;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod layer;
+#[cfg(test)]
+mod power;
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
 #[path = "../integration/support/mod.rs"]
@@ -31,7 +35,8 @@ use layer::{Layer, Share};
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
-const LAYERS: &[(&str, Opened)] = &[("kills", || Box::new(kills::Kills::wake()))];
+const LAYERS: &[(&str, Opened)] =
+    &[("kills", || Box::new(kills::Kills::wake())), ("power", || Box::new(power::PowerLoss::record()))];
 
 const USAGE: &str = "\
 Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]

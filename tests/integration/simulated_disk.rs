@@ -65,7 +65,7 @@ impl Run {
         let snapshot = Disk::snapshot(self.dir.path(), &["remote"]).unwrap();
         let mut disk = snapshot.clone();
         self.entries.iter().for_each(|entry| disk.play(entry, self.model).unwrap());
-        (0..STATES).map(|seed| see(&disk.after_power_loss(&mut fastrand::Rng::with_seed(seed)))).collect()
+        (0..STATES).map(|seed| see(&disk.after_power_loss(&mut fastrand::Rng::with_seed(seed)).0)).collect()
     }
 
     /// The texts that a file may hold; none where it isn't there.
@@ -188,7 +188,7 @@ fn a_picture_is_put_on_a_real_disk_with_its_links() {
     let mut disk = Disk::snapshot(run.dir.path(), &[]).unwrap();
     run.entries.iter().for_each(|entry| disk.play(entry, Model::Ordered).unwrap());
     fs::write(run.dir.path().join("d/later"), "gone with the power").unwrap();
-    disk.after_power_loss(&mut fastrand::Rng::with_seed(1)).write().unwrap();
+    disk.after_power_loss(&mut fastrand::Rng::with_seed(1)).0.write(run.dir.path()).unwrap();
     assert_eq!(run.inode("d/a"), run.inode("e/a"));
     assert_eq!(fs::read_to_string(run.dir.path().join("e/a")).unwrap(), "text");
     assert!(!run.dir.path().join("d/later").exists());

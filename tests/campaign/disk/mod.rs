@@ -9,7 +9,7 @@ mod names;
 pub(crate) mod record;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fs, io,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
@@ -249,9 +249,15 @@ impl<'a> Disk<'a> {
         self.names.live().iter().filter(move |(_, node)| is_elsewhere(node)).map(|((_, name), _)| name.as_str())
     }
 
-    /// What may be found when the power comes back.
-    pub(crate) fn after_power_loss(&self, random: &mut fastrand::Rng) -> Picture {
-        let tree = match mood(random) {
+    /// What programs see.
+    pub(crate) fn now(&self) -> Picture {
+        self.picture(self.names.live(), |data| data.now())
+    }
+
+    /// What may be found when the power comes back, and in words what was kept.
+    pub(crate) fn after_power_loss(&self, random: &mut fastrand::Rng) -> (Picture, String) {
+        let names = mood(random);
+        let tree = match names {
             Mood::Nothing => self.names.after_power_loss(|_| false),
             Mood::Everything => self.names.after_power_loss(|_| true),
             Mood::Some => {
@@ -274,14 +280,24 @@ impl<'a> Disk<'a> {
             Mood::Some if same_for_all => one_way,
             Mood::Some => Kept::any(random),
         };
+        let picture = self.picture(&tree, |data| data.after_power_loss(kept(random), random));
+        (
+            picture,
+            format!(
+                "of the unsynced names {names:?} kept, of the bytes {bytes:?} ({one_way:?} for all: {same_for_all})"
+            ),
+        )
+    }
+
+    fn picture(&self, tree: &Tree, mut bytes_of: impl FnMut(&Data<'a>) -> Vec<u8>) -> Picture {
         let mut picture = Picture { root: self.root.clone(), items: BTreeMap::new() };
         let mut shown = HashMap::new();
-        self.walk(&tree, ROOT, "", &mut HashSet::new(), &mut |path, id, node| {
+        self.walk(tree, ROOT, "", &mut HashSet::new(), &mut |path, id, node| {
             let item = shown.entry(id).or_insert_with(|| match &node.holds {
                 Holds::Directory => Item::Directory,
                 Holds::Link(target) => Item::Link(target.clone()),
                 Holds::File(data) if node.is_elsewhere => Item::File(data.now()),
-                Holds::File(data) => Item::File(data.after_power_loss(kept(random), random)),
+                Holds::File(data) => Item::File(bytes_of(data)),
             });
             picture.items.insert(path.to_owned(), (id, node.mode, item.clone()));
         });
@@ -322,22 +338,27 @@ fn joined(directory: &str, name: &str) -> String {
 }
 
 impl Picture {
-    /// Puts it in the place of whatever is at the root now.
-    pub(crate) fn write(&self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.root)? {
+    /// Puts it in the place of whatever is in a directory now. Files of git's settings that name the recorded root name this
+    /// one instead.
+    pub(crate) fn write(&self, root: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(root)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
         }
         let mut written: HashMap<NodeId, PathBuf> = HashMap::new();
         // A directory stands before what is in it.
         for (path, (id, mode, item)) in &self.items {
-            let path = self.root.join(path);
+            let path = root.join(path);
             match (item, written.get(id)) {
                 (Item::Directory, _) => fs::create_dir(&path)?,
                 (_, Some(first)) => fs::hard_link(first, &path)?,
                 (Item::Link(target), None) => symlink(target, &path)?,
                 (Item::File(bytes), None) => {
-                    fs::write(&path, bytes)?;
+                    let (from, to) = (self.root.to_string_lossy(), root.to_string_lossy());
+                    match str::from_utf8(bytes).ok().filter(|_| path.ends_with(".git/config")) {
+                        Some(settings) => fs::write(&path, settings.replace(&*from, &to))?,
+                        None => fs::write(&path, bytes)?,
+                    }
                     fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
                 }
             }
@@ -353,6 +374,16 @@ impl Picture {
             Some((_, _, Item::File(bytes))) => Some(bytes),
             _ => None,
         }
+    }
+
+    /// The paths at which two differ, but for these names at the root.
+    pub(crate) fn differences(&self, other: &Self, but_for: &[&str]) -> Vec<String> {
+        let paths: BTreeSet<&String> = self.items.keys().chain(other.items.keys()).collect();
+        let item = |picture: &Self, path: &String| picture.items.get(path).map(|(_, _, item)| item.clone());
+        let differs = |path: &&&String| {
+            !but_for.contains(&path.as_str()) && !path.ends_with(SHARED_MEMORY) && item(self, path) != item(other, path)
+        };
+        paths.iter().filter(differs).map(|path| (*path).clone()).collect()
     }
 
     /// All paths.

@@ -43,6 +43,15 @@ pub(crate) struct Entry {
     pub(crate) data: Vec<u8>,
 }
 
+impl Entry {
+    /// Enough to find it again.
+    pub(crate) fn brief(&self) -> String {
+        let Self { kind, path, path2, offset, data, .. } = self;
+        let to = if path2.is_empty() { String::new() } else { format!(" → {path2}") };
+        format!("{kind:?} {path}{to} at {offset}, {} bytes", data.len())
+    }
+}
+
 /// Set on a rename that exchanged the two.
 pub(crate) const EXCHANGED: u8 = 1;
 

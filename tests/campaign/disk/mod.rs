@@ -13,6 +13,7 @@ use std::{
     fs, io,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 pub(crate) use self::names::Model;
@@ -27,6 +28,8 @@ const SHARED_MEMORY: &str = "-shm";
 /// Permissions of files that the run made.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o755;
+/// How long a machine takes until it's up again: all files are at least that old.
+const REBOOT: Duration = Duration::from_secs(30);
 const ROOT: NodeId = 0;
 
 /// A directory tree under way, with what of it is durable.
@@ -345,6 +348,7 @@ impl Picture {
             let entry = entry?;
             if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
         }
+        let since_when = fs::metadata(root)?.modified()?.checked_sub(REBOOT);
         let mut written: HashMap<NodeId, PathBuf> = HashMap::new();
         // A directory stands before what is in it.
         for (path, (id, mode, item)) in &self.items {
@@ -360,6 +364,9 @@ impl Picture {
                         None => fs::write(&path, bytes)?,
                     }
                     fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
+                    if let Some(then) = since_when {
+                        fs::File::open(&path)?.set_modified(then)?;
+                    }
                 }
             }
             written.insert(*id, path);

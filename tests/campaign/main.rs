@@ -7,7 +7,10 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+#[expect(dead_code, reason = "its tests look at more of it")]
 mod disk;
+#[cfg(test)]
+mod errors;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -30,17 +33,23 @@ mod world;
 use std::{io::Write as _, process::ExitCode};
 
 use layer::{Layer, Share};
+use world::Story;
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
-const LAYERS: &[(&str, Opened)] =
-    &[("kills", || Box::new(kills::Kills::wake())), ("power", || Box::new(power::PowerLoss::record()))];
+const LAYERS: &[(&str, Opened)] = &[
+    ("kills", || Box::new(kills::Kills::new(Story::wake()))),
+    ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
+    ("errors", || Box::new(errors::Errors::new(Story::wake()))),
+    ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("power", || Box::new(power::PowerLoss::new([Story::wake(), Story::bot()]))),
+];
 
 const USAGE: &str = "\
-Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]
-       campaign --replay LAYER ID
+Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]
+       campaign --replay LAYER TRIAL
 ";
 
 /// What was asked for on the command line.
@@ -134,6 +143,7 @@ fn options(arguments: Vec<String>) -> Option<Options> {
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            "--sample" => options.share = Share::Sample,
             "--nightly" => {
                 options.share = Share::Nightly;
                 options.variants = variants::Choice::All;

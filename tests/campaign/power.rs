@@ -5,9 +5,15 @@
 //! was sent until then.
 
 use std::{
-    io::{Read as _, Write as _},
+    collections::BTreeSet,
+    fs,
+    io::{self, Read as _, Write as _},
     net::{Shutdown, TcpStream},
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
 };
+
+use serde_json::Value;
 
 use super::{
     disk::{
@@ -18,6 +24,7 @@ use super::{
     layer::{Layer, Recovery, Share},
     world::{Story, World},
 };
+use crate::support::telegram::TOKEN;
 
 /// Directories of the world that are other machines.
 const ELSEWHERE: [&str; 2] = ["remote.git", "laptop"];
@@ -34,15 +41,15 @@ struct Recording {
     story: Story,
     before: Disk<'static>,
     entries: Vec<Entry>,
-    /// The product's own process; the others are git's.
-    product: u32,
+    /// The product's own processes; the others are git's.
+    product: BTreeSet<u32>,
     /// Whether a remote was in the middle of something after so many entries.
     is_remote_busy: Vec<bool>,
 }
 
 impl PowerLoss {
-    pub(crate) fn record() -> Self {
-        Self { recordings: vec![Recording::of(Story::wake())] }
+    pub(crate) fn new(stories: impl IntoIterator<Item = Story>) -> Self {
+        Self { recordings: stories.into_iter().map(Recording::of).collect() }
     }
 }
 
@@ -53,21 +60,20 @@ impl Recording {
         let before = Disk::snapshot(root, &ELSEWHERE).unwrap();
         let mut faults = Faults::new(root, root, class::MUTATING);
         faults.order(Mode::Record);
-        let mut command = world.wake();
-        faults.apply(&mut command);
-        let child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-        let product = child.id();
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "the recorded run failed: {output:?}");
-        let entries = record::read(&std::fs::read(faults.record().unwrap()).unwrap()).unwrap();
+        let (code, said) = world.run(&faults);
+        assert_eq!(code, Some(0), "the recorded run: {said}");
+        let entries = record::read(&fs::read(faults.record().unwrap()).unwrap()).unwrap();
         let after = Disk::snapshot(root, &ELSEWHERE).unwrap().now();
         let is_remote_busy = checked(&before, &entries, &after);
+        // Git's children never touch the database.
+        let of_product = |entry: &&Entry| entry.path.contains("/messages.db") || entry.path.ends_with("/.wake-lock");
+        let product = entries.iter().filter(of_product).map(|entry| entry.pid).collect();
         Self { story, before, entries, product, is_remote_busy }
     }
 
     /// What each process relies on.
     fn model(&self, entry: &Entry, chosen: Model) -> Model {
-        if entry.pid == self.product { chosen } else { Model::Ordered }
+        if self.product.contains(&entry.pid) { chosen } else { Model::Ordered }
     }
 
     /// The last entry that the remote takes part in: the one at which the power fails here, unless it was in the middle of
@@ -103,29 +109,52 @@ impl Recording {
         ))
     }
 
-    /// Sends to a world's Telegram what the recorded run sent to its own.
-    fn send_again(&self, until: usize, world: &World) -> Result<(), String> {
+    /// Has a world's Telegram know what the recorded run told its own.
+    fn tell_again(&self, until: usize, world: &World) -> Result<(), String> {
         for entry in self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send) {
-            let request = String::from_utf8_lossy(&entry.data);
-            if !request.lines().next().is_some_and(|line| line.contains("/sendMessage")) {
-                continue;
+            let Some((method, mut body)) = request(&entry.data)? else { continue };
+            match method.as_str() {
+                "sendMessage" => {}
+                // What it confirms counts, not what it waits for.
+                "getUpdates" => body["timeout"] = 0.into(),
+                _ => continue,
             }
-            let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-            let length = request
-                .lines()
-                .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
-            if length != Some(body.len()) {
-                return Err(format!("a request wasn't recorded whole: {request}"));
-            }
-            let failed = |error: std::io::Error| format!("the trial's Telegram: {error}");
-            let address = world.telegram.url();
-            let mut stream = TcpStream::connect(address.trim_start_matches("http://")).map_err(failed)?;
-            stream.write_all(&entry.data).map_err(failed)?;
-            stream.shutdown(Shutdown::Write).map_err(failed)?;
-            stream.read_to_end(&mut Vec::new()).map_err(failed)?;
+            post(&world.telegram.url(), &method, &body).map_err(|error| format!("the trial's Telegram: {error}"))?;
         }
         Ok(())
     }
+
+    fn make_good(&self, picture: &Picture, cut: usize) -> Result<Duration, String> {
+        let mut world = self.story.open();
+        picture.write(world.env.root()).map_err(|error| error.to_string())?;
+        self.tell_again(cut, &world)?;
+        let took = world.recover()?;
+        self.story.check(&world)?;
+        Ok(took)
+    }
+}
+
+/// The method and the parameters of a request to Telegram; none for requests to others.
+fn request(bytes: &[u8]) -> Result<Option<(String, Value)>, String> {
+    let text = String::from_utf8_lossy(bytes);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return Ok(None) };
+    let Some(path) = head.split(' ').nth(1).filter(|path| path.contains(TOKEN)) else { return Ok(None) };
+    let method = path.rsplit('/').next().unwrap_or_default().to_owned();
+    let body = if body.is_empty() { "null" } else { body };
+    let body = serde_json::from_str(body).map_err(|_| format!("a request wasn't recorded whole: {text}"))?;
+    Ok(Some((method, body)))
+}
+
+fn post(url: &str, method: &str, body: &Value) -> io::Result<()> {
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://"))?;
+    write!(
+        stream,
+        "POST /bot{TOKEN}/{method} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    stream.shutdown(Shutdown::Write)?;
+    stream.read_to_end(&mut Vec::new()).map(drop)
 }
 
 /// Plays the whole record and sees that it tells all: what it makes of the snapshot is what is there. Says when the remote was busy.
@@ -153,10 +182,12 @@ impl Layer for PowerLoss {
         let mut random = fastrand::Rng::with_seed(id);
         let recording = random.choice(&self.recordings).ok_or("there is no recording")?;
         let (picture, cut, how) = recording.power_loss(&mut random)?;
-        let mut world = recording.story.open();
-        picture.write(world.env.root()).map_err(|error| format!("{how}: {error}"))?;
-        recording.send_again(cut, &world).map_err(|why| format!("{how}: {why}"))?;
-        let ended = world.recover().and_then(|took| recording.story.check(&world).map(|()| took));
-        ended.map(|took| Recovery(Some(took))).map_err(|why| format!("{how}: {why}"))
+        match catch_unwind(AssertUnwindSafe(|| recording.make_good(&picture, cut))) {
+            Ok(ended) => ended.map(|took| Recovery(Some(took))).map_err(|why| format!("{how}: {why}")),
+            Err(panic) => {
+                let why = panic.downcast_ref::<String>().map_or("a check panicked", String::as_str);
+                Err(format!("{how}: {why}"))
+            }
+        }
     }
 }

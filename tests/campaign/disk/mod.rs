@@ -375,7 +375,6 @@ impl Picture {
     }
 
     /// A file's bytes.
-    #[cfg(test)]
     pub(crate) fn file(&self, path: &str) -> Option<&[u8]> {
         match self.items.get(path) {
             Some((_, _, Item::File(bytes))) => Some(bytes),

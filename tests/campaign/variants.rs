@@ -25,7 +25,88 @@ pub(crate) struct Variant {
 }
 
 /// All of them.
-pub(crate) const VARIANTS: &[Variant] = &[];
+pub(crate) const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "SQLite doesn't sync",
+        layer: "power",
+        file: "src/queue/mod.rs",
+        line: r#""synchronous", "FULL""#,
+        broken: r#""synchronous", "OFF""#,
+        trials: 200,
+    },
+    Variant {
+        name: "a batch is confirmed before it is synced",
+        layer: "power",
+        file: "src/queue/inbox.rs",
+        line: "self.write(|tx| {\n            let mut accepted",
+        broken: "self.write_relaxed(|tx| {\n            let mut accepted",
+        trials: 400,
+    },
+    Variant {
+        name: "a part is sent before its claim is synced",
+        layer: "power",
+        file: "src/queue/outbox.rs",
+        line: "self.write(|tx| {\n            plan_parts(tx, now)?;",
+        broken: "self.write_relaxed(|tx| {\n            plan_parts(tx, now)?;",
+        trials: 400,
+    },
+    Variant {
+        name: "objects and references aren't synced",
+        layer: "power",
+        file: "src/repo/mod.rs",
+        line: "fsyncObjectFiles = true",
+        broken: "fsyncObjectFiles = false",
+        trials: 200,
+    },
+    Variant {
+        name: "the git command doesn't sync",
+        layer: "power",
+        file: "src/repo/remote.rs",
+        line: "core.fsync=all",
+        broken: "core.fsync=none",
+        trials: 400,
+    },
+    Variant {
+        name: "new directories of objects aren't synced",
+        layer: "power",
+        file: "src/repo/advance.rs",
+        line: "self.sync_objects()?;",
+        broken: "",
+        trials: 400,
+    },
+    Variant {
+        name: "the note of a move is renamed before it is synced",
+        layer: "power",
+        file: "src/repo/advance.rs",
+        line: "fs::File::open(&temporary)?.sync_all()?;",
+        broken: "",
+        trials: 400,
+    },
+    Variant {
+        name: "the name of the note of a move isn't synced",
+        layer: "power",
+        file: "src/repo/advance.rs",
+        line: "            sync_directory(&path)\n        };",
+        broken: "            Ok(())\n        };",
+        trials: 400,
+    },
+    Variant {
+        name: "the index is renamed before it is synced",
+        layer: "power",
+        file: "src/repo/index_lock.rs",
+        line: "lock.sync_all()?;",
+        broken: "",
+        trials: 400,
+    },
+    Variant {
+        name: "a person's file is replaced before its bytes are synced",
+        layer: "power",
+        file: "src/repo/worktree.rs",
+        line: "        file.sync_all()\n",
+        broken: "        Ok(())\n",
+        trials: 400,
+    },
+];
 
 /// Stands before the number of trials that it took to catch a variant.
 pub(crate) const CAUGHT: &str = "caught after ";

@@ -28,6 +28,8 @@ use crate::support::telegram::TOKEN;
 
 /// Directories of the world that are other machines.
 const ELSEWHERE: [&str; 2] = ["remote.git", "laptop"];
+/// Soon after something was sent, in entries.
+const SOON: usize = 4;
 /// The campaign's own files in the world.
 const OURS: [&str; 2] = ["faults", "faults.record"];
 
@@ -89,8 +91,24 @@ impl Recording {
         if has_moved || random.bool() { finished } else { dropped }
     }
 
+    /// After how many entries the power fails: anywhere; or right before a sync, when most is at stake; or soon after something was sent,
+    /// when what it promises has to be safe.
+    fn cut(&self, random: &mut fastrand::Rng) -> usize {
+        let is_sync = |entry: &Entry| matches!(entry.kind, Kind::SyncFile | Kind::SyncDirectory | Kind::SyncAll);
+        let of_kind = |is_it: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
+            self.entries.iter().enumerate().filter(|(_, entry)| is_it(entry)).map(|(at, _)| at).collect()
+        };
+        let chosen = match random.u8(0..4) {
+            0 => random.choice(of_kind(&is_sync)),
+            1 => random.choice(of_kind(&|entry| entry.kind == Kind::Send)).map(|at| at + random.usize(1..=SOON)),
+            _ => None,
+        };
+        chosen.unwrap_or_else(|| random.usize(0..=self.entries.len())).min(self.entries.len())
+    }
+
+    /// A cut, what the disk shows after it, and how in words.
     fn power_loss(&self, random: &mut fastrand::Rng) -> Result<(Picture, usize, String), String> {
-        let cut = random.usize(0..=self.entries.len());
+        let cut = self.cut(random);
         let model = if random.bool() { Model::Ordered } else { Model::Strict };
         let remote_until = self.remote_until(cut, random);
         let mut disk: Disk<'_> = self.before.clone();

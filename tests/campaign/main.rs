@@ -44,7 +44,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
-    ("power", || Box::new(power::PowerLoss::new([Story::wake(), Story::bot()]))),
+    ("power", || Box::new(power::PowerLoss::new([Story::wake(), Story::bot(), Story::chat()]))),
 ];
 
 const USAGE: &str = "\

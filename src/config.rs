@@ -29,6 +29,7 @@ pub use self::{
 };
 use crate::{
     clock::{Clock, FixedClock, SystemClock},
+    disk::Reserve,
     redact::Secret,
 };
 
@@ -73,6 +74,10 @@ pub struct Config {
     pub stale_lock: Duration,
     /// The shortest time between two fetches without another reason (`PULL_EVERY_MIN`).
     pub pull_every: Duration,
+    /// The room on the workspace's disk that is left for answering what is queued (`DISK_RESERVE_MB`).
+    pub disk_reserve: Reserve,
+    /// For how long what is only looked back at is kept; `None`: for ever (`KEEP_DAYS`).
+    pub keep: Option<Duration>,
     /// The file of the speech model (`WHISPER_MODEL`). Nothing reads it yet.
     pub whisper_model: Option<PathBuf>,
     /// When nobody is spoken to unasked; `None` if there is no such time (`QUIET_HOURS`).
@@ -182,6 +187,11 @@ impl Config {
     /// Where logs go.
     pub fn logs_dir(&self) -> PathBuf {
         self.workspace_dir.join("logs")
+    }
+
+    /// Where voice messages wait to be understood.
+    pub fn voice_dir(&self) -> PathBuf {
+        self.workspace_dir.join("voice")
     }
 
     /// What Reveille may do, written by a person alone.

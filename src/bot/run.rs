@@ -11,6 +11,7 @@ use tokio::{
 use super::{
     BotError, Outside, batch,
     nudge::{Command, Event, Look, Nudger},
+    room::{self, Room},
     status,
     trouble::{Trouble, Verdict},
     wake,
@@ -40,6 +41,7 @@ pub(super) struct Bot<'a> {
     telegram_trouble: Trouble,
     store_trouble: Trouble,
     look_trouble: Trouble,
+    room: Room,
     nudger: Nudger,
     /// When the next tick is wanted, on the nudger's clock.
     tick_at: Duration,
@@ -58,12 +60,15 @@ enum Ask {
     Me,
     /// What has come from this offset on.
     Updates(Option<i64>),
+    /// Nothing for now: there is no room for what would come.
+    Nothing,
 }
 
 /// What it answered.
 enum Polled {
     Met(telegram::Me),
     Updates(Vec<RawUpdate>),
+    Nothing,
 }
 
 /// What the loop waits for.
@@ -84,6 +89,7 @@ impl<'a> Bot<'a> {
     ) -> Result<Self, BotError> {
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
+            room: Room::recall(&store)?,
             outside,
             store,
             access: None,
@@ -213,11 +219,13 @@ impl<'a> Bot<'a> {
         true
     }
 
-    fn next_ask(&self) -> Ask {
-        match self.access {
-            None => Ask::Me,
-            Some(_) => Ask::Updates(self.offset),
+    fn next_ask(&mut self) -> Ask {
+        if self.access.is_none() {
+            return Ask::Me;
         }
+        let notice = self.room.look(&mut self.store, self.outside);
+        self.send(notice.into_iter().collect());
+        if self.room.is_short() { Ask::Nothing } else { Ask::Updates(self.offset) }
     }
 
     /// Takes in what a call to Telegram brought. Says how long to wait before the next one and whether a message was
@@ -225,6 +233,7 @@ impl<'a> Bot<'a> {
     fn take_in(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
         let updates = match polled {
             Ok(Polled::Updates(updates)) => updates,
+            Ok(Polled::Nothing) => return Ok((Duration::ZERO, false)),
             Ok(Polled::Met(me)) => {
                 tracing::info!(bot = me.username, "listening");
                 let allowed = self.outside.config.allowed_chat_ids.iter().copied().collect();
@@ -277,7 +286,7 @@ impl<'a> Bot<'a> {
 
     fn send(&self, answers: Vec<i64>) {
         if !answers.is_empty() && self.answers.try_send(answers).is_err() {
-            tracing::warn!("too many answers wait to be sent; the next wake delivers them");
+            tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }
     }
 }
@@ -295,6 +304,10 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
     tokio::time::sleep(wait).await;
     let offset = match what {
         Ask::Updates(offset) => offset,
+        Ask::Nothing => {
+            tokio::time::sleep(room::LOOK_EVERY).await;
+            return Ok(Polled::Nothing);
+        }
         Ask::Me => {
             let me = telegram.get_me().await?;
             if let Err(error) = telegram.set_my_commands(&telegram::Command::menu()).await {

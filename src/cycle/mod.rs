@@ -15,6 +15,7 @@ pub mod orient;
 pub mod plan_file;
 mod prepare;
 mod resume;
+mod retention;
 mod upkeep;
 pub mod verify;
 mod waiting;

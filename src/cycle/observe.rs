@@ -9,6 +9,7 @@ use chrono_tz::Tz;
 use super::{
     Context, WakeError,
     orient::{self, Mind, Observed, Reason},
+    retention,
 };
 use crate::{
     config::{Config, OFFLINE_MODEL},
@@ -99,6 +100,9 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
         return Ok(true);
     }
     if repo.is_interrupted() || is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
+        return Ok(true);
+    }
+    if retention::is_due(store, context)? {
         return Ok(true);
     }
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())

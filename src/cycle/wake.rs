@@ -111,6 +111,10 @@ impl<'a> Wake<'a> {
                 break;
             }
         }
+        // Last, when whoever waited has their answer.
+        if self.report.outcome != WakeOutcome::Failed {
+            has_worked |= self.forget_old().await?;
+        }
         if has_worked && self.report.outcome == WakeOutcome::Idle {
             self.report.outcome = WakeOutcome::Worked;
         }

@@ -6,11 +6,12 @@ use chrono_tz::Tz;
 use super::{
     finding::Trouble,
     scene::{MODEL, Scene},
-    words::{ago, local},
+    words::{ago, local, size},
 };
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::orient::is_answerable,
+    disk::{self, Reserve},
     queue::{CycleRow, Store, Undelivered},
     redact::Redactor,
     repo::Repo,
@@ -40,6 +41,8 @@ pub struct Overview {
     pub undelivered: Vec<Undelivered>,
     /// The memory's repository.
     pub git: Option<Git>,
+    /// The room on the workspace's disk.
+    pub disk: Option<Disk>,
     /// Who answers.
     pub mind: MindState,
     /// What was spent since the person's day began, in US dollars.
@@ -123,6 +126,17 @@ pub struct Git {
     pub committed_at: Option<DateTime<Utc>>,
 }
 
+/// The room on the workspace's disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Disk {
+    /// What we may still write, in bytes.
+    pub free_bytes: u64,
+    /// With less than this the bot fetches no messages; 0: it always does.
+    pub reserve_bytes: u64,
+    /// Whether there is less.
+    pub is_short: bool,
+}
+
 /// The configured mind.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct MindState {
@@ -154,6 +168,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         next_reminder: None,
         undelivered: Vec::new(),
         git: None,
+        disk: None,
         mind: MindState {
             name: config.effective_model().to_owned(),
             is_available: true,
@@ -167,6 +182,10 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
     if let Err(trouble) = look_at_store(&scene, &mut overview) {
         let why = scene.store_error().map_or_else(|| trouble.to_string(), ToString::to_string);
         overview.problems.push(redactor.redact(&why));
+    }
+    match disk::free_bytes(&config.workspace_dir) {
+        Ok(free_bytes) => overview.disk = Some(Disk::of(free_bytes, config.disk_reserve)),
+        Err(error) => overview.problems.push(format!("the disk can't be asked for its free space: {error}")),
     }
     match look_at_repo(&scene) {
         Ok(git) => overview.git = git,
@@ -239,6 +258,12 @@ fn git(repo: &Repo) -> Result<Git, Trouble> {
     })
 }
 
+impl Disk {
+    fn of(free_bytes: u64, reserve: Reserve) -> Self {
+        Self { free_bytes, reserve_bytes: reserve.bytes(), is_short: reserve.is_broken_into(free_bytes) }
+    }
+}
+
 impl Overview {
     /// The screen.
     pub fn render(&self, tz: Tz) -> String {
@@ -250,6 +275,7 @@ impl Overview {
             ("reminder", self.reminder_line(tz)),
             ("outbox", self.outbox_line()),
             ("memory", self.git_line()),
+            ("disk", self.disk_line()),
             ("mind", self.mind_line()),
             ("cost", format!("{:.2} of {:.2} USD today", self.spent_today_usd, self.daily_budget_usd)),
         ];
@@ -338,6 +364,18 @@ impl Overview {
         format!("{}, {}; {remote}; {commit}", git.branch, git.condition)
     }
 
+    fn disk_line(&self) -> String {
+        match self.disk {
+            None => "not known".to_owned(),
+            Some(disk) if disk.is_short => format!(
+                "{} free, less than the reserve of {}: the bot fetches no messages, Telegram keeps them for a day",
+                size(disk.free_bytes),
+                size(disk.reserve_bytes)
+            ),
+            Some(disk) => format!("{} free", size(disk.free_bytes)),
+        }
+    }
+
     fn mind_line(&self) -> String {
         let name = &self.mind.name;
         match (self.mind.is_available, self.mind.not_before, &self.mind.error) {
@@ -390,6 +428,7 @@ mod tests {
             next_reminder: None,
             undelivered: Vec::new(),
             git: None,
+            disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
             mind: MindState { name: "offline".to_owned(), is_available: true, not_before: None, error: None },
             spent_today_usd: 0.0,
             daily_budget_usd: 5.0,
@@ -407,6 +446,7 @@ mod tests {
         reminder   none
         outbox     everything is delivered
         memory     none yet
+        disk       3.0 GiB free
         mind       offline
         cost       0.00 of 5.00 USD today
         ");
@@ -454,6 +494,7 @@ mod tests {
                 subject: Some("Answered".to_owned()),
                 committed_at: at("2026-11-21T10:00:00Z"),
             }),
+            disk: Some(Disk::of(90 << 20, Reserve::of_mib(100))),
             mind: MindState {
                 name: "claude".to_owned(),
                 is_available: false,
@@ -471,6 +512,7 @@ mod tests {
         reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
         outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
         memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
+        disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min
         cost       1.50 of 5.00 USD today
         ");

@@ -6,6 +6,7 @@ mod journal;
 mod lease;
 mod outbox;
 mod reminders;
+mod retention;
 mod schema;
 
 use chrono::{DateTime, TimeDelta, Utc};

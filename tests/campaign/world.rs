@@ -11,6 +11,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal};
+use serde_json::Value;
 
 use crate::{
     faults::Faults,
@@ -276,6 +277,33 @@ impl World {
         Err(format!("something is due after {MAX_RUNS} wakes"))
     }
 
+    /// Looks at what the harm left: a dry run of `health check` touches nothing and names all that a real one then repairs.
+    pub(crate) fn examine(&self) -> Result<(), String> {
+        let before = contents(&self.env.workspace());
+        let told = self.env.health(&["check", "--dry-run", "--json"]);
+        let after = contents(&self.env.workspace());
+        let touched: Vec<&PathBuf> =
+            before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
+        if !touched.is_empty() {
+            return Err(format!("the dry run has touched {touched:?}"));
+        }
+        let repaired = self.env.health(&["check", "--json"]);
+        for ran in [&told, &repaired] {
+            if !matches!(ran.code, 0 | 1) {
+                return Err(format!("health check: {ran:#?}"));
+            }
+        }
+        let told = told.json();
+        let is_well = |id: &Value| {
+            let checks = told["checks"].as_array().into_iter().flatten();
+            checks.filter(|check| check["id"] == *id).all(|check| check["status"] == "ok")
+        };
+        match repaired.json()["repaired"].as_array().into_iter().flatten().find(|id| is_well(id)) {
+            Some(id) => Err(format!("{id} was repaired and the dry run had found it well: {told:#}")),
+            None => Ok(()),
+        }
+    }
+
     fn pass_a_minute(&mut self) {
         self.minutes += 1;
         self.env.at(&format!("2026-11-21T14:{:02}:00Z", 10 + self.minutes));
@@ -397,6 +425,17 @@ fn files(dir: &Path) -> Vec<PathBuf> {
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
     }
     found
+}
+
+/// All files beneath a directory with what is in them. What SQLite makes beside a database for those who have it open, an index
+/// and an empty log, is nobody's content.
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let read = files(dir).into_iter().map(|path| (path.clone(), fs::read(path).unwrap_or_default()));
+    let is_lasting = |path: &Path, bytes: &[u8]| {
+        let name = path.to_string_lossy();
+        !name.ends_with("-shm") && !(name.ends_with("-wal") && bytes.is_empty())
+    };
+    read.filter(|(path, bytes)| is_lasting(path, bytes)).collect()
 }
 
 /// Without `<!-- … -->`, which holds ids of wakes and messages.

@@ -15,7 +15,10 @@ use reveille::{
 };
 use serde_json::Value;
 
-use super::support::env::{NOW, Running, TestEnv};
+use super::support::{
+    disk::Small,
+    env::{NOW, Running, TestEnv},
+};
 
 const TOMORROW: &str = "2026-11-22T14:00:00Z";
 const ACTIVE: &str = "memory/project-memory/active.md";
@@ -606,42 +609,12 @@ fn status_is_one_screen_of_what_is_so() {
     assert_eq!(overview["lock"]["is_held"], false);
 }
 
-/// A file system of its own in memory, taken away with the value.
-struct Small<'e> {
-    env: &'e TestEnv,
-    at: String,
-}
-
-impl<'e> Small<'e> {
-    /// `None` where one may not be mounted: that takes root on Linux.
-    fn mount(env: &'e TestEnv, name: &str, mib: u32) -> Option<Self> {
-        let at = env.path(name).display().to_string();
-        fs::create_dir(&at).unwrap();
-        let mounted = env.command("mount", &["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs", &at]).output();
-        if mounted.is_ok_and(|mount| mount.status.success()) {
-            return Some(Self { env, at });
-        }
-        eprintln!("not run: a small file system can't be mounted here, which takes root on Linux");
-        None
-    }
-
-    fn resize(&self, mib: u32) {
-        self.env.run("mount", &["-o", &format!("remount,size={mib}m"), &self.at]).ok();
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        self.env.run("umount", &["-l", &self.at]);
-    }
-}
-
 #[test]
 fn a_disk_that_runs_full_is_told_and_well_again_with_more_room() {
     let outer = TestEnv::new();
     let Some(disk) = Small::mount(&outer, "small", 64) else { return };
     let mut env = with_token();
-    env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at));
+    env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
     env.wake(&["--once"]).ok();
     let report = check(&env, &[]);
     assert_eq!((&report["status"], &of(&report, "disk")["status"]), (&"critical".into(), &"critical".into()));

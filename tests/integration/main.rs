@@ -9,6 +9,8 @@ mod channel_telegram;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod disk;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;

@@ -137,6 +137,16 @@ fn strictly_a_name_is_durable_by_its_directory_or_by_its_file_alone() {
 }
 
 #[test]
+fn strictly_a_new_directory_needs_a_sync_of_the_one_that_it_is_in() {
+    let mut run = Run::new(Model::Strict);
+    run.did(Kind::MakeDirectory, 7, 0, "d/new", "", b"").create(1, "d/new/a", b"").sync(1);
+    run.did(Kind::SyncDirectory, 7, 0, "d/new", "", b"");
+    assert_eq!(run.texts("d/new/a"), set([None, Some("")]));
+    run.sync_directory("d");
+    assert_eq!(run.texts("d/new/a"), set([Some("")]));
+}
+
+#[test]
 fn strictly_a_rename_may_show_both_names_but_never_none() {
     let mut run = Run::new(Model::Strict);
     run.create(1, "d/a", b"text").sync(1).rename("d/a", "e/a");

@@ -154,13 +154,15 @@ impl<'a> Disk<'a> {
                 if let Some(Node { holds: Holds::File(data), .. }) = self.nodes.get_mut(node) {
                     data.sync();
                 }
-                if !is_elsewhere {
-                    self.names.sync(Some(node));
+                match entry.kind {
+                    _ if is_elsewhere => {}
+                    Kind::SyncDirectory => self.names.sync_directory(node),
+                    _ => self.names.sync_file(node),
                 }
                 Ok(())
             }
             Kind::SyncAll => {
-                self.names.sync(None);
+                self.names.sync_all();
                 for node in &mut self.nodes {
                     if let Holds::File(data) = &mut node.holds {
                         data.sync();

@@ -10,7 +10,7 @@ pub(crate) type NodeId = usize;
 pub(crate) enum Model {
     /// Changes of names are journalled in order, and any sync makes all earlier ones durable: ext4, xfs, btrfs, APFS.
     Ordered,
-    /// What POSIX promises: each name on its own, durable by a sync of its directory, or of the file that it names. Only that a rename
+    /// What POSIX promises: each name on its own, durable by a sync of its directory, or of the file (not the directory) that it names. Only that a rename
     /// doesn't lose what it renames is taken for granted. This holds for the changes of the product's own processes: the
     /// git command relies on [`Model::Ordered`], and its changes are made in order.
     Strict,
@@ -98,11 +98,23 @@ impl Names {
         }
     }
 
-    /// What a sync of a directory makes durable, or of a file (`None`: of everything).
-    pub(crate) fn sync(&mut self, node: Option<NodeId>) {
-        let covered = |change: &Change| {
-            change.is_journalled || node.is_none_or(|node| change.directory == node || change.target == Some(node))
-        };
+    /// What the sync of a directory makes durable: what happened in it, not its own name.
+    pub(crate) fn sync_directory(&mut self, node: NodeId) {
+        self.sync(|change| change.directory == node);
+    }
+
+    /// What the sync of a file makes durable: its names.
+    pub(crate) fn sync_file(&mut self, node: NodeId) {
+        self.sync(|change| change.target == Some(node));
+    }
+
+    pub(crate) fn sync_all(&mut self) {
+        self.sync(|_| true);
+    }
+
+    /// Any sync makes durable what is journalled.
+    fn sync(&mut self, covers: impl Fn(&Change) -> bool) {
+        let covered = |change: &Change| change.is_journalled || covers(change);
         let covered: Vec<usize> = self
             .changes
             .iter()

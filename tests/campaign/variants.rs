@@ -82,6 +82,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         broken: "",
         trials: 400,
     },
+    Variant {
+        name: "the index is renamed before it is synced",
+        layer: "power",
+        file: "src/repo/index_lock.rs",
+        line: "lock.sync_all()?;",
+        broken: "",
+        trials: 400,
+    },
+    Variant {
+        name: "a person's file is replaced before its bytes are synced",
+        layer: "power",
+        file: "src/repo/worktree.rs",
+        line: "        file.sync_all()\n",
+        broken: "        Ok(())\n",
+        trials: 400,
+    },
 ];
 
 /// Stands before the number of trials that it took to catch a variant.

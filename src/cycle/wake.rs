@@ -99,6 +99,11 @@ impl<'a> Wake<'a> {
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
     pub(super) async fn run(&mut self, settles_doubts: bool) -> Result<bool, WakeError> {
         let repo = self.open_repo()?;
+        // Whoever died while git held a lock would otherwise hold up every fetch.
+        let removed = repo.remove_stale_locks();
+        if !removed.is_empty() {
+            tracing::warn!(?removed, "locks of dead git programs are removed");
+        }
         self.finish_interrupted(&repo)?;
         if self.store.handled(observe::HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;

@@ -9,6 +9,9 @@
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
+#[expect(dead_code, reason = "its tests look at more of it")]
+mod disk;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod faults;
@@ -18,6 +21,10 @@ mod histories;
 mod kills;
 #[cfg(test)]
 mod layer;
+#[cfg(test)]
+mod power;
+#[cfg(test)]
+mod schedule;
 #[cfg(test)]
 mod size;
 #[cfg(test)]
@@ -46,7 +53,9 @@ const LAYERS: &[(&str, Opened)] = &[
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("power", || Box::new(power::PowerLoss::new([Story::wake(), Story::bot(), Story::chat()]))),
     ("chaos", || Box::new(chaos::Chaos::new())),
+    ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 

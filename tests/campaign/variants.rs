@@ -2,6 +2,8 @@
 //! run in that build until one fails. A variant that survives shows that the campaign can't see that mistake; a line that isn't there
 //! any more is a failure, too, so that the list can't rot.
 
+mod list;
+
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
@@ -23,122 +25,6 @@ pub(crate) struct Variant {
     /// Trials that it may take.
     pub(crate) trials: u64,
 }
-
-/// All of them.
-pub(crate) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "a wake that lost its lease may write",
-        layer: "histories",
-        file: "src/queue/lease.rs",
-        line: "if now == fence.0 { Ok(()) }",
-        broken: "if now >= fence.0 { Ok(()) }",
-        trials: 300,
-    },
-    Variant {
-        name: "an update that comes again is another message",
-        layer: "histories",
-        file: "src/queue/inbox.rs",
-        line: "message.update_id.and(bot_id),",
-        broken: "bot_id.filter(|_| false),",
-        trials: 300,
-    },
-    Variant {
-        name: "a failed cycle doesn't count against its messages",
-        layer: "histories",
-        file: "src/queue/inbox.rs",
-        line: "SET attempts = attempts + 1, cycle_id = ?2",
-        broken: "SET cycle_id = ?2",
-        trials: 300,
-    },
-    Variant {
-        name: "a cycle doesn't mark the messages it takes up",
-        layer: "histories",
-        file: "src/queue/journal.rs",
-        line: "inbox::take_up(tx, messages, cycle_id)?;",
-        broken: "inbox::take_up(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
-        trials: 300,
-    },
-    Variant {
-        name: "a message in a conversation can be edited",
-        layer: "histories",
-        file: "src/queue/inbox.rs",
-        line: "AND c.state IN ('running', 'waiting', 'parked'))\",",
-        broken: "AND c.state IN ('parked'))\",",
-        trials: 300,
-    },
-    Variant {
-        name: "a part that is being sent can be taken again",
-        layer: "histories",
-        file: "src/queue/outbox.rs",
-        line: "SET state = 'attempting', attempts",
-        broken: "SET state = 'planned', attempts",
-        trials: 300,
-    },
-    Variant {
-        name: "what is in doubt is repeated again and again",
-        layer: "histories",
-        file: "src/queue/outbox.rs",
-        line: "WHERE state = 'unknown' AND repeats = 0\",\n                [rfc3339(now)],",
-        broken: "WHERE state = 'unknown'\",\n                [rfc3339(now)],",
-        trials: 300,
-    },
-    Variant {
-        name: "an attempt that nobody waits for any more is settled",
-        layer: "histories",
-        file: "src/queue/outbox.rs",
-        line: "AND attempts = ?8)\",",
-        broken: "AND ?8 > 0)\",",
-        trials: 1_000,
-    },
-    Variant {
-        name: "a reply leaves before its cycle has committed",
-        layer: "histories",
-        file: "src/queue/outbox.rs",
-        line: "c.state = 'running' OR c.state IN",
-        broken: "c.state IN",
-        trials: 300,
-    },
-    Variant {
-        name: "a cycle is taken up again after its commit",
-        layer: "histories",
-        file: "src/cycle/resume.rs",
-        line: "if is_committed {",
-        broken: "if is_committed && journal.is_empty() {",
-        trials: 300,
-    },
-    Variant {
-        name: "a cycle is taken up once more than promised",
-        layer: "histories",
-        file: "src/cycle/resume.rs",
-        line: "has_crashed && row.tries >= MAX_TRIES",
-        broken: "has_crashed && row.tries > MAX_TRIES",
-        trials: 300,
-    },
-    Variant {
-        name: "a file's base is what was read last",
-        layer: "histories",
-        file: "src/queue/journal.rs",
-        line: "DO UPDATE SET content = excluded.content",
-        broken: "DO UPDATE SET content = excluded.content, base = excluded.content",
-        trials: 300,
-    },
-    Variant {
-        name: "two wakes hold the lock at once",
-        layer: "chaos",
-        file: "src/cycle/lock.rs",
-        line: "return Err(LockError::Held(read(path).map(Box::new)));",
-        broken: "tracing::debug!(\"another wake is running\");",
-        trials: 100,
-    },
-    Variant {
-        name: "a cycle is given up at its first crash",
-        layer: "chaos",
-        file: "src/cycle/resume.rs",
-        line: "has_crashed && row.tries >= MAX_TRIES",
-        broken: "has_crashed",
-        trials: 100,
-    },
-];
 
 /// Stands before the number of trials that it took to catch a variant.
 pub(crate) const CAUGHT: &str = "caught after ";
@@ -214,7 +100,7 @@ pub(crate) fn run(layers: &[&str], choice: Choice, seed: u64) -> Vec<Tried> {
         }
     };
     for layer in layers {
-        let of_layer: Vec<&Variant> = VARIANTS.iter().filter(|variant| variant.layer == *layer).collect();
+        let of_layer: Vec<&Variant> = list::VARIANTS.iter().filter(|variant| variant.layer == *layer).collect();
         let chosen: Vec<&Variant> = match choice {
             Choice::OneEach => {
                 let at = usize::try_from(seed).unwrap_or_default().checked_rem(of_layer.len());

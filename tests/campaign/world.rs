@@ -50,6 +50,8 @@ enum Program {
 pub(crate) struct Story {
     program: Program,
     template: TestEnv,
+    /// Who said what to the bot.
+    said: &'static [(i64, &'static str)],
     expected: Outcome,
     /// What people get to read.
     texts: Vec<String>,
@@ -89,12 +91,25 @@ impl Story {
         let env = Self::lived_in();
         env.receive(CHAT, "remember that the wifi code is 1234");
         env.receive(CHAT, "remind me to stretch tomorrow at 9");
-        Self::prepared(Program::Wake, env, 2)
+        Self::prepared(Program::Wake, env, &[], 2)
     }
 
     /// A bot that finds two messages, a command and a stranger's words at Telegram, in such a world.
     pub(crate) fn bot() -> Self {
-        Self::prepared(Program::Bot, Self::lived_in(), 3)
+        const SAID: &[(i64, &str)] = &[
+            (CHAT, "remember that the wifi code is 1234"),
+            (CHAT, "/help"),
+            (CHAT + 1, "let me in"),
+            (CHAT, "remind me to stretch tomorrow at 9"),
+        ];
+        Self::prepared(Program::Bot, Self::lived_in(), SAID, 3)
+    }
+
+    /// The same without a command: the bot has nothing to send between storing and confirming.
+    pub(crate) fn chat() -> Self {
+        const SAID: &[(i64, &str)] =
+            &[(CHAT, "remember that the wifi code is 1234"), (CHAT, "remind me to stretch tomorrow at 9")];
+        Self::prepared(Program::Bot, Self::lived_in(), SAID, 2)
     }
 
     /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
@@ -119,8 +134,9 @@ impl Story {
         env
     }
 
-    fn prepared(program: Program, template: TestEnv, texts: usize) -> Self {
-        let mut story = Self { program, template, expected: Outcome::default(), texts: Vec::new(), log: Vec::new() };
+    fn prepared(program: Program, template: TestEnv, said: &'static [(i64, &'static str)], texts: usize) -> Self {
+        let mut story =
+            Self { program, template, said, expected: Outcome::default(), texts: Vec::new(), log: Vec::new() };
         let mut world = story.open();
         world.recover().unwrap();
         story.expected = world.outcome();
@@ -144,10 +160,9 @@ impl Story {
         if self.program == Program::Bot {
             // Beyond what the world has seen already.
             telegram.number_updates_from(2_000);
-            telegram.push_text(CHAT, CHAT, "remember that the wifi code is 1234");
-            telegram.push_text(CHAT, CHAT, "/help");
-            telegram.push_text(CHAT + 1, CHAT + 1, "let me in");
-            telegram.push_text(CHAT, CHAT, "remind me to stretch tomorrow at 9");
+            for (chat, text) in self.said {
+                telegram.push_text(*chat, *chat, text);
+            }
         }
         World { env, telegram, program: self.program, minutes: 0 }
     }

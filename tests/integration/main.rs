@@ -5,9 +5,6 @@
 #[cfg(test)]
 mod bot;
 #[cfg(test)]
-#[path = "../campaign/schedule.rs"]
-mod campaign_schedule;
-#[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
 mod damage;
@@ -39,6 +36,8 @@ mod model_anthropic;
 mod remote;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod simulated_disk;
 #[cfg(test)]
 #[expect(dead_code, reason = "the fault campaign needs more of it than the stories")]
 mod support;

@@ -54,6 +54,22 @@ fn push_from(env: &TestEnv, dir: &Path, path: &str, change: impl FnOnce(String) 
     env.git_in(dir, &["rev-parse", "HEAD"])
 }
 
+/// A fetch or push that died with its machine leaves git's own locks. They hold up nothing, not even once.
+#[test]
+fn locks_that_a_dead_git_left_hold_up_no_fetch_and_no_push() {
+    let (env, remote) = with_remote();
+    let elsewhere = clone(&env, &remote);
+    push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes tea\n");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    for lock in ["refs/remotes/origin/main.lock", "refs/heads/main.lock", "packed-refs.lock"] {
+        let lock = fs::File::create(env.brain().join(".git").join(lock)).unwrap();
+        lock.set_modified(long_ago).unwrap();
+    }
+    say(&env, "remember that coffee is at three");
+    check_in_step(&env, &remote);
+    assert!(env.memory(CONTEXT).contains("likes tea"));
+}
+
 /// Commits and a first clone by any kind of address.
 #[track_caller]
 fn check_round_trip(env: &mut TestEnv, url: &str, remote: &Path) {

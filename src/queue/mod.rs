@@ -85,6 +85,16 @@ pub enum StoreError {
         /// The latest version known here.
         known: i64,
     },
+    /// An older program wrote this database, and it is only looked at: a wake or the bot brings it up to date.
+    #[error("{} has schema version {found}, this program wants {known}: the next wake brings it up to date", path.display())]
+    Older {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
     /// No room left: free some; nothing was changed.
     #[error("the disk is full: nothing was changed in the database")]
     Full,

@@ -326,6 +326,25 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
 }
 
 #[test]
+fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_wake() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.workspace()).unwrap();
+    env.execute(include_str!("../../src/queue/schema.sql"));
+    env.execute(
+        "PRAGMA user_version = 1; INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'list tasks')",
+    );
+    for args in [&["--dry-run"][..], &[]] {
+        let report = check(&env, args);
+        let database = of(&report, "database");
+        assert_eq!(database["status"], "warn", "{report:#}");
+        assert!(database["detail"].as_str().unwrap().contains("schema version 1"), "{database}");
+    }
+    env.health(&["status"]).ok();
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(of(&check(&env, &[]), "database")["status"], "ok");
+}
+
+#[test]
 fn a_database_of_a_newer_program_is_left_alone() {
     let env = healthy();
     let known: i64 = env.query("PRAGMA user_version");

@@ -58,6 +58,7 @@ fn judge_unopened(error: &StoreError) -> Finding {
     match error {
         StoreError::Damaged(why) => damaged(why),
         StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),
+        StoreError::Older { .. } => Finding::warn(error.to_string(), "wake --once; nothing of it is lost"),
         StoreError::Busy => Finding::warn(error.to_string(), "run health check again in a minute"),
         _ => Finding::critical(
             format!("messages.db can't be opened: {error}"),
@@ -71,12 +72,6 @@ fn judge(facts: &Facts) -> Finding {
         return damaged(&list(&facts.damage));
     }
     let sum = format!("sound, {}, schema {}", size(facts.bytes), facts.schema.found);
-    if facts.schema.found < facts.schema.known {
-        return Finding::warn(
-            format!("{sum}; this program wants schema {}", facts.schema.known),
-            "the next wake brings it up to date",
-        );
-    }
     if facts.wal_bytes > WAL_BOUND_BYTES {
         return Finding::warn(
             format!("{sum}; its write-ahead log has grown to {}", size(facts.wal_bytes)),
@@ -113,8 +108,8 @@ mod tests {
         assert_eq!(judge(&facts()).status, Status::Ok);
         let damage = vec!["row 3 missing from index".to_owned()];
         assert_eq!(judge(&Facts { damage, ..facts() }).status, Status::Critical);
-        let schema = Schema { found: 1, known: 2 };
-        assert_eq!(judge(&Facts { schema, ..facts() }).status, Status::Warn);
+        let older = StoreError::Older { path: "messages.db".into(), found: 1, known: 2 };
+        assert_eq!(judge_unopened(&older).status, Status::Warn);
         let wal_bytes = WAL_BOUND_BYTES + 1;
         assert_eq!(judge(&Facts { wal_bytes, ..facts() }).status, Status::Warn);
         let free_bytes = (1 << 29) + 1;

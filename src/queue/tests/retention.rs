@@ -175,7 +175,8 @@ fn a_slot_that_fired_guards_its_reminder_for_as_long_as_that_is_active() {
              (1, 7, 'over', 'UTC', '', '', 'done', ''), (2, 7, 'stretch', 'UTC', '', '', 'active', '');
          INSERT INTO reminder_firings (reminder_id, slot, fired_at) VALUES (1, '2026-11-21T09:00:00', '2026-11-21T09:00:00.000Z');
          WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {newest})
-         INSERT INTO reminder_firings SELECT 2, printf('2026-%06d', n), '2026-11-21T09:00:00.000Z', NULL FROM n"
+         INSERT INTO reminder_firings (reminder_id, slot, fired_at)
+             SELECT 2, printf('2026-%06d', n), '2026-11-21T09:00:00.000Z' FROM n"
     ));
     world.forget_all(ROWS);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM reminder_firings WHERE reminder_id = 1"), 0);

@@ -17,20 +17,14 @@ const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
 const MAX_LOCKS: usize = 100;
 
 impl Repo {
-    /// Lock files in the git directory that nobody holds: older than [`STALE_LOCK_AGE`], with no `git` at work here.
+    /// Lock files that nobody holds: in the git directory, older than [`STALE_LOCK_AGE`], with no `git` at work here; and those
+    /// that a dead push of ours left in a remote on this machine.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
-        let mut locks = self.lock_files();
-        if locks.is_empty() || self.is_git_at_work() {
-            return Vec::new();
-        }
-        // The file system's own time, whatever clock this program was given.
-        let Some(now) = self.touch() else { return Vec::new() };
-        let is_old = |lock: &PathBuf| {
-            let changed = fs::symlink_metadata(lock).and_then(|found| found.modified());
-            changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age >= STALE_LOCK_AGE))
-        };
-        locks.retain(is_old);
-        locks
+        let locks = self.lock_files();
+        let mut stale =
+            if locks.is_empty() || self.is_git_at_work() { Vec::new() } else { self.older_than(STALE_LOCK_AGE, locks) };
+        stale.extend(self.stale_remote_locks());
+        stale
     }
 
     /// Removes what [`Repo::stale_locks`] names, and a lock of our own that a killed run left, however young. The caller
@@ -67,16 +61,33 @@ impl Repo {
         [Some(self.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::runs_in("git", dir))
     }
 
-    /// Removes the lock that a killed push left on our branch in a remote on this machine: nobody else would, and nothing could
-    /// be pushed any more. `true` if there was one, old enough and with no git at work there. The caller holds the wake lock.
+    /// Removes what [`Repo::stale_remote_locks`] finds. `true` if there was any. The caller holds the wake lock.
     pub(super) fn release_remote(&self) -> bool {
-        let Some(remote) = self.remote_dir() else { return false };
-        let lock = remote.join(format!("{}.lock", self.branch_ref()));
-        let (Some(now), Ok(found)) = (self.touch(), fs::symlink_metadata(&lock)) else { return false };
-        let age = found.modified().ok().and_then(|changed| now.duration_since(changed).ok());
-        age.is_some_and(|age| age >= STALE_REMOTE_LOCK_AGE)
-            && !process::runs_in("git", &remote)
-            && fs::remove_file(&lock).is_ok()
+        let stale = self.stale_remote_locks();
+        !stale.is_empty() && stale.iter().all(|lock| fs::remove_file(lock).is_ok())
+    }
+
+    /// Locks that a killed push left on our branch in a remote on this machine, old enough and with no git at work there. Nobody
+    /// else would clear them away, and nothing could be pushed any more.
+    fn stale_remote_locks(&self) -> Vec<PathBuf> {
+        let Some(remote) = self.remote_dir() else { return Vec::new() };
+        let names = [self.branch_ref(), "HEAD".to_owned()];
+        let locks = names.map(|name| remote.join(format!("{name}.lock"))).into_iter().filter(|lock| lock.exists());
+        let locks: Vec<PathBuf> = locks.collect();
+        if locks.is_empty() || process::runs_in("git", &remote) {
+            return Vec::new();
+        }
+        self.older_than(STALE_REMOTE_LOCK_AGE, locks)
+    }
+
+    /// Those that haven't changed for so long, by the file system's own time, whatever clock this program was given.
+    fn older_than(&self, age: Duration, mut locks: Vec<PathBuf>) -> Vec<PathBuf> {
+        let Some(now) = self.touch() else { return Vec::new() };
+        locks.retain(|lock| {
+            let changed = fs::symlink_metadata(lock).and_then(|found| found.modified());
+            changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|old| old >= age))
+        });
+        locks
     }
 
     /// The git directory of a remote that is a path.

@@ -1,10 +1,11 @@
 //! What a layer is, and how its trials are chosen, run side by side and counted.
 
 use std::{
+    cell::RefCell,
     collections::BTreeSet,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{self, AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex, PoisonError,
+        Mutex, Once, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -112,10 +113,14 @@ pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option
 
 /// One trial; a panic in it is its failure.
 pub(crate) fn one(layer: &dyn Layer, id: u64) -> Result<Recovery, String> {
-    catch_unwind(AssertUnwindSafe(|| layer.trial(id))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        Err(text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned())
-    })
+    thread_local! {
+        static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+    }
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        panic::set_hook(Box::new(|info| PANIC.with_borrow_mut(|text| *text = info.to_string())));
+    });
+    catch_unwind(AssertUnwindSafe(|| layer.trial(id))).unwrap_or_else(|_| Err(PANIC.take()))
 }
 
 /// Hands each trial's result to `seen` until that has seen enough.

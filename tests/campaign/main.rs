@@ -7,6 +7,10 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod kills;
+#[cfg(test)]
 mod layer;
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
@@ -16,6 +20,8 @@ mod support;
 mod table;
 #[cfg(test)]
 mod variants;
+#[cfg(test)]
+mod world;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -25,7 +31,7 @@ use layer::{Layer, Share};
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
-const LAYERS: &[(&str, Opened)] = &[];
+const LAYERS: &[(&str, Opened)] = &[("kills", || Box::new(kills::Kills::wake()))];
 
 const USAGE: &str = "\
 Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]

@@ -75,6 +75,25 @@ impl TestEnv {
         env
     }
 
+    /// Another world that is as this one is now: everything is copied, and what names this one's directory names the other's.
+    pub(crate) fn copy(&self) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (here, there) = (self.dir.path().display().to_string(), dir.path().display().to_string());
+        self.run("cp", &["-a", &format!("{here}/."), &there]).ok();
+        let vars = self.vars.iter().map(|(name, value)| (name.clone(), value.replace(&here, &there))).collect();
+        let copy = Self { dir, vars };
+        let config = copy.brain().join(".git/config");
+        if let Ok(text) = std::fs::read_to_string(&config) {
+            std::fs::write(&config, text.replace(&here, &there)).unwrap();
+        }
+        copy
+    }
+
+    /// Where all of it is.
+    pub(crate) fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// Lets the fake Claude be the mind.
     pub(crate) fn think_with(&mut self, claude: &FakeClaude) -> &mut Self {
         self.set("ANTHROPIC_API_KEY", API_KEY)

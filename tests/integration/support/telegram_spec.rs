@@ -9,13 +9,14 @@ pub(crate) struct Spec(Value);
 impl Spec {
     #[expect(clippy::disallowed_methods, reason = "the specification is an input of the test run, not of the program")]
     pub(crate) fn load() -> Self {
+        static SAID: std::sync::Once = std::sync::Once::new();
         if let Ok(path) = std::env::var("TELEGRAM_API_SPEC") {
             let text =
                 std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("TELEGRAM_API_SPEC {path}: {error}"));
-            eprintln!("requests are checked against {path}");
+            SAID.call_once(|| eprintln!("requests are checked against {path}"));
             return Self(serde_json::from_str(&text).unwrap());
         }
-        eprintln!("requests are checked against the built-in table: TELEGRAM_API_SPEC isn't set");
+        SAID.call_once(|| eprintln!("requests are checked against the built-in table: TELEGRAM_API_SPEC isn't set"));
         Self(built_in())
     }
 

@@ -1,0 +1,164 @@
+//! Steers the preload library `faults.c`: which call of a program, or of its children, goes wrong, and how.
+//!
+//! The library and the campaign share a file of 64-bit words in the machine's byte order: calls so far, mode, the call that is
+//! meant, the error's number, the classes of calls that count, whether the fault came, and the living processes.
+//!
+//! The record is a file of entries in the order in which the calls ended: `u32` length of all of it, `u8` kind, `u8` flags,
+//! `u16` zero, `u32` pid, `u64` inode, `i64` offset, `u32` lengths of path, second path and data, then those, little-endian on the
+//! machines that we know.
+
+use std::{
+    fs::File,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+/// Words before the processes.
+const HEAD_WORDS: usize = 6;
+const MAX_PROCESSES: usize = 256;
+/// Children of a killed process are gone within so long.
+const DEATH: Duration = Duration::from_secs(3);
+
+/// Classes of calls, as bits.
+pub(crate) mod class {
+    /// Contents of files: writes and truncations.
+    pub(crate) const DATA: u64 = 1;
+    /// Names: creating, renaming, linking, making directories.
+    pub(crate) const NAME: u64 = 2;
+    /// Syncs.
+    pub(crate) const SYNC: u64 = 4;
+    /// What is sent over the network.
+    pub(crate) const NET: u64 = 8;
+    /// Whatever needs a descriptor.
+    pub(crate) const OPEN: u64 = 16;
+    /// Names that go.
+    pub(crate) const REMOVE: u64 = 32;
+    /// Every call that changes the world.
+    pub(crate) const MUTATING: u64 = DATA | NAME | SYNC | NET | REMOVE;
+}
+
+/// What the library does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Counts.
+    Count,
+    /// Kills every process of the trial before the nth call.
+    Kill(u64),
+    /// As [`Mode::Kill`], with the first half of it done where it's a write.
+    Tear(u64),
+    /// The nth call fails with this error number.
+    Once(u64, i32),
+    /// The nth call and all later ones fail with it.
+    Sticky(u64, i32),
+    /// Writes down what is written and synced.
+    Record,
+}
+
+/// One world's fault.
+pub(crate) struct Faults {
+    control: File,
+    path: PathBuf,
+    root: PathBuf,
+    record: Option<PathBuf>,
+}
+
+impl Faults {
+    /// Nothing goes wrong yet: calls of `classes` beneath `root` are counted. The control file is made in `dir`.
+    pub(crate) fn new(dir: &Path, root: &Path, classes: u64) -> Self {
+        let path = dir.join("faults");
+        let control = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        control.set_len(((HEAD_WORDS + MAX_PROCESSES) * 8) as u64).unwrap();
+        let faults = Self { control, path, root: root.to_owned(), record: None };
+        faults.set(4, classes);
+        faults
+    }
+
+    /// What is to happen from now on; calls are counted anew.
+    pub(crate) fn order(&mut self, mode: Mode) {
+        let (number, target, error) = match mode {
+            Mode::Count => (0, 0, 0),
+            Mode::Kill(n) => (1, n, 0),
+            Mode::Tear(n) => (2, n, 0),
+            Mode::Once(n, error) => (3, n, error),
+            Mode::Sticky(n, error) => (4, n, error),
+            Mode::Record => (5, 0, 0),
+        };
+        self.record = (mode == Mode::Record).then(|| self.path.with_extension("record"));
+        for (word, value) in [(0, 0), (2, target), (3, error.unsigned_abs().into()), (5, 0), (1, number)] {
+            self.set(word, value);
+        }
+    }
+
+    /// Where the record is.
+    pub(crate) fn record(&self) -> Option<&Path> {
+        self.record.as_deref()
+    }
+
+    /// Puts a program, and all that it starts, under the library.
+    pub(crate) fn apply(&self, command: &mut Command) {
+        command.env("LD_PRELOAD", library()).env("FAULTS_CONTROL", &self.path).env("FAULTS_ROOT", &self.root);
+        if let Some(record) = &self.record {
+            command.env("FAULTS_RECORD", record);
+        }
+    }
+
+    /// Calls that were counted.
+    pub(crate) fn calls(&self) -> u64 {
+        self.get(0)
+    }
+
+    /// Whether the fault has come.
+    pub(crate) fn fired(&self) -> bool {
+        self.get(5) != 0
+    }
+
+    /// The first process that is still there after a while, if there is one.
+    pub(crate) fn survivor(&self) -> Option<u64> {
+        let begun = Instant::now();
+        loop {
+            let living = (0..MAX_PROCESSES).map(|n| self.get(HEAD_WORDS + n)).find(|pid| *pid != 0 && is_alive(*pid));
+            if living.is_none() || begun.elapsed() > DEATH {
+                return living;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn set(&self, word: usize, value: u64) {
+        self.control.write_all_at(&value.to_ne_bytes(), word as u64 * 8).unwrap();
+    }
+
+    fn get(&self, word: usize) -> u64 {
+        let mut bytes = [0; 8];
+        self.control.read_exact_at(&mut bytes, word as u64 * 8).unwrap();
+        u64::from_ne_bytes(bytes)
+    }
+}
+
+/// Whether a process of this number runs; one that only waits to be reaped doesn't.
+fn is_alive(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// The library, built once.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/campaign/faults.c");
+        let program = std::env::current_exe().unwrap();
+        let library = program.with_extension("faults.so");
+        #[expect(clippy::disallowed_methods, reason = "the campaign's compiler")]
+        let output = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o"])
+            .args([&library, &source])
+            .args(["-ldl", "-lpthread"])
+            .output()
+            .expect("the campaign needs a C compiler (cc)");
+        assert!(output.status.success(), "faults.c: {}", String::from_utf8_lossy(&output.stderr));
+        library
+    })
+}

@@ -1,0 +1,81 @@
+//! Layer 2: every process of a run is killed at one of its calls that change the world, before it or with half of it done;
+//! sometimes the run that makes it good is killed as well. Then it has to be as if nothing had happened.
+
+use super::{
+    faults::{Faults, Mode, class},
+    layer::{Layer, Recovery, Share},
+    world::{Story, World},
+};
+
+/// Every nth trial kills the recovery as well.
+const TWICE_EVERY: u64 = 3;
+
+/// The kills of one story.
+pub(crate) struct Kills {
+    story: Story,
+    /// Calls of an undisturbed run.
+    calls: u64,
+}
+
+impl Kills {
+    pub(crate) fn wake() -> Self {
+        let story = Story::wake();
+        let world = story.open();
+        let (faults, ran) = run(&world, Mode::Count);
+        assert_eq!(ran, Some(0), "the undisturbed run");
+        let calls = faults.calls();
+        assert!(calls > 100, "only {calls} calls were seen: the library doesn't see the program");
+        Self { story, calls }
+    }
+}
+
+impl Layer for Kills {
+    /// Each call, with nothing or half of it done; each with the recovery left alone or killed at one of its calls.
+    fn space(&self) -> Option<u64> {
+        Some((self.calls + 1) * 2 * TWICE_EVERY)
+    }
+
+    fn trials(&self, share: Share) -> u64 {
+        match share {
+            Share::Sample => 60,
+            Share::Nightly => 3_000,
+        }
+    }
+
+    fn trial(&self, id: u64) -> Result<Recovery, String> {
+        let (call, how) = (id % (self.calls + 1) + 1, id / (self.calls + 1));
+        let mut world = self.story.open();
+        let mode = if how % 2 == 0 { Mode::Kill(call) } else { Mode::Tear(call) };
+        run_to_its_end(&world, mode)?;
+        if how % TWICE_EVERY == 0 {
+            let again = fastrand::Rng::with_seed(id).u64(1..=self.calls);
+            run_to_its_end(&world, Mode::Kill(again))?;
+        }
+        let took = world.recover()?;
+        self.story.check(&world)?;
+        Ok(Recovery(Some(took)))
+    }
+}
+
+/// Runs a wake under a fault; its exit code, or none if it was killed.
+fn run(world: &World, mode: Mode) -> (Faults, Option<i32>) {
+    let mut faults = Faults::new(world.env.root(), world.env.root(), class::MUTATING);
+    faults.order(mode);
+    let mut command = world.wake();
+    faults.apply(&mut command);
+    let output = command.output().unwrap();
+    (faults, output.status.code())
+}
+
+/// As [`run`]; nothing of it may be left running, and it may end by itself only if the call never came.
+fn run_to_its_end(world: &World, mode: Mode) -> Result<(), String> {
+    let (faults, code) = run(world, mode);
+    match (faults.fired(), code) {
+        (true, None) | (false, Some(0)) => {}
+        (fired, code) => return Err(format!("{mode:?}: fault {fired}, exit code {code:?}")),
+    }
+    match faults.survivor() {
+        Some(pid) => Err(format!("{mode:?}: process {pid} has outlived it")),
+        None => Ok(()),
+    }
+}

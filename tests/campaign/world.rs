@@ -1,0 +1,301 @@
+//! The worlds that harm is done to: a story is prepared once, every trial gets a copy of it, and whatever happened, the same
+//! must hold in the end as in an undisturbed copy.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use crate::support::{
+    claude::API_KEY,
+    env::{CHAT, TestEnv},
+    telegram::{FakeTelegram, TOKEN},
+};
+
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
+const CONTEXT: &str = "memory/project-memory/context.md";
+const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// Stands at the end of a message that may have come before.
+const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't confirmed.";
+/// Runs after the harm, a minute apart, until nothing is due.
+const MAX_RUNS: u32 = 6;
+
+/// A prepared world, and what an undisturbed run makes of it.
+pub(crate) struct Story {
+    template: TestEnv,
+    expected: Outcome,
+    /// What people get to read.
+    texts: Vec<String>,
+    /// What the log says was done.
+    log: Vec<String>,
+}
+
+/// What must be the same in the end, whatever happened on the way.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    /// How each message ended, oldest first.
+    messages: Vec<String>,
+    /// The Markdown of the memory, without the comments that hold wakes' ids; the log's lines sorted.
+    memory: BTreeMap<String, String>,
+    /// Every reminder with its state, and how often it fired.
+    reminders: Vec<String>,
+    /// Commits by people, sorted.
+    people: Vec<String>,
+    /// Cycles that didn't end.
+    open_cycles: i64,
+    /// Messages to people that didn't arrive.
+    undelivered: i64,
+}
+
+/// A copy of a story's world, with a Telegram of its own.
+pub(crate) struct World {
+    pub(crate) env: TestEnv,
+    pub(crate) telegram: FakeTelegram,
+    /// Minutes that recovery has moved the clock on.
+    minutes: u32,
+}
+
+impl Story {
+    /// Two messages wait, a reminder is due, a person has edited a file here and pushed a commit from elsewhere.
+    pub(crate) fn wake() -> Self {
+        let telegram = FakeTelegram::start();
+        let mut env = TestEnv::with_telegram(&telegram);
+        let remote = env.bare_remote("remote.git");
+        env.git_in(&remote, &["config", "core.logAllRefUpdates", "true"]);
+        env.set("REPO_URL", &remote.display().to_string());
+        env.receive(CHAT, "remind me to water the plants in 5 minutes");
+        env.wake(&["--once"]).ok();
+        let laptop = env.path("laptop");
+        env.git_in(
+            env.workspace().as_path(),
+            &["clone", "-q", &remote.display().to_string(), &laptop.display().to_string()],
+        );
+        append(&laptop.join(BACKLOG), "\n## Paint the fence\n- status: waiting\n");
+        env.git_in(&laptop, &["commit", "-qam", "From the laptop"]);
+        env.git_in(&laptop, &["push", "-q"]);
+        append(&env.brain().join(CONTEXT), "- Ann is away on Fridays\n");
+        env.receive(CHAT, "remember that the wifi code is 1234");
+        env.receive(CHAT, "remind me to stretch tomorrow at 9");
+        env.at("2026-11-21T14:10:00Z");
+        Self::prepared(env)
+    }
+
+    fn prepared(template: TestEnv) -> Self {
+        let mut story = Self { template, expected: Outcome::default(), texts: Vec::new(), log: Vec::new() };
+        let mut world = story.open();
+        world.recover().unwrap();
+        story.expected = world.outcome();
+        story.texts = world.telegram.sent().into_iter().map(|sent| sent.visible).collect();
+        story.log = world.log_lines();
+        // What the rest is compared with is no empty page.
+        let memory = &story.expected.memory;
+        assert!(memory[SEMANTIC].contains("- the wifi code is 1234"), "{memory:#?}");
+        assert!(memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"));
+        assert!(story.expected.messages.iter().all(|message| message == "1 answered"), "{:?}", story.expected);
+        assert_eq!((story.texts.len(), story.expected.people.len()), (2, 2), "{:?}", story.texts);
+        story.check(&world).unwrap();
+        story
+    }
+
+    /// A fresh copy.
+    pub(crate) fn open(&self) -> World {
+        let telegram = FakeTelegram::start();
+        let mut env = self.template.copy();
+        env.set("TELEGRAM_API_URL", &telegram.url());
+        World { env, telegram, minutes: 0 }
+    }
+
+    /// What must hold of a world of this story once it has recovered.
+    pub(crate) fn check(&self, world: &World) -> Result<(), String> {
+        let outcome = world.outcome();
+        if outcome != self.expected {
+            return Err(format!("it ended as {outcome:#?}\ninstead of {:#?}", self.expected));
+        }
+        world.check_sent(&self.texts)?;
+        self.check_log(&world.log_lines())?;
+        world.check_sound()
+    }
+
+    /// What was done is in the log once. A wake that went on with another's work says so; nothing else is added.
+    fn check_log(&self, log: &[String]) -> Result<(), String> {
+        let mut left = log.to_vec();
+        for line in self.log.iter().filter(|line| !line.starts_with("Woke for ")) {
+            let Some(at) = left.iter().position(|found| found == line) else {
+                return Err(format!("the log lacks {line:?}: {log:#?}"));
+            };
+            left.remove(at);
+        }
+        // How the work was shared out among wakes may differ.
+        left.retain(|line| !line.starts_with("Went on with the wake") && !line.starts_with("Woke for "));
+        if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }
+    }
+}
+
+impl World {
+    /// The program under test, as this world would start it.
+    pub(crate) fn wake(&self) -> Command {
+        self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console", "--json"])
+    }
+
+    /// Runs wakes until nothing is due, then a check of its health, which has the last word on what is left lying about. Says
+    /// how long the first wake took.
+    pub(crate) fn recover(&mut self) -> Result<Duration, String> {
+        let mut first = None;
+        for _ in 0..MAX_RUNS {
+            let begun = Instant::now();
+            let ran = self.env.wake(&["--once", "--no-console", "--json"]);
+            first.get_or_insert_with(|| begun.elapsed());
+            if ran.code != 0 {
+                return Err(format!("the next wake failed: {ran:#?}"));
+            }
+            self.pass_a_minute();
+            if ran.json()["outcome"] == "idle" {
+                let checked = self.env.health(&["check", "--json"]);
+                let is_well = checked.code == 0;
+                return if is_well { Ok(first.unwrap_or_default()) } else { Err(format!("not healthy: {checked:#?}")) };
+            }
+        }
+        Err(format!("something is due after {MAX_RUNS} wakes"))
+    }
+
+    fn pass_a_minute(&mut self) {
+        self.minutes += 1;
+        self.env.at(&format!("2026-11-21T14:{:02}:00Z", 10 + self.minutes));
+    }
+
+    fn outcome(&self) -> Outcome {
+        let lines = |sql: &str| -> Vec<String> {
+            let text: Option<String> = self.env.query(&format!("SELECT group_concat(line, char(10)) FROM ({sql})"));
+            text.unwrap_or_default().lines().map(str::to_owned).collect()
+        };
+        let mut people: Vec<String> = self
+            .env
+            .git(&["log", "--format=%an: %s", "--perl-regexp", "--author=^(?!Reveille)"])
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        people.sort();
+        Outcome {
+            messages: lines(
+                "SELECT processed || ' ' || ifnull(outcome, '-') AS line FROM incoming_messages ORDER BY id",
+            ),
+            memory: self.memory(),
+            reminders: lines(
+                "SELECT text || ' ' || state || ' ' || slot || ' ' || (SELECT count(*) FROM reminder_firings
+                 WHERE reminder_id = reminders.id) AS line FROM reminders ORDER BY text",
+            ),
+            people,
+            open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
+            undelivered: self
+                .env
+                .query("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0"),
+        }
+    }
+
+    /// Every memory file without its comments. The log is compared by [`World::log_lines`].
+    fn memory(&self) -> BTreeMap<String, String> {
+        let files = self.env.git(&["ls-files", "memory"]);
+        let markdown = files.lines().filter(|path| path.ends_with(".md") && *path != EPISODIC);
+        markdown.map(|path| (path.to_owned(), without_comments(&self.env.memory(path)))).collect()
+    }
+
+    /// What the log says was done, without the times.
+    fn log_lines(&self) -> Vec<String> {
+        let log = without_comments(&self.env.memory(EPISODIC));
+        let lines = log.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
+        lines.map(|(_, what)| what.trim().to_owned()).collect()
+    }
+
+    /// Each of these texts was sent once; or twice, the second time marked; or only marked. Nothing else was.
+    fn check_sent(&self, texts: &[String]) -> Result<(), String> {
+        let sent: Vec<String> = self.telegram.sent().into_iter().map(|sent| sent.visible).collect();
+        let mut left = sent.clone();
+        for text in texts {
+            let of_it: Vec<String> = left.extract_if(.., |sent| sent.trim_end_matches(REPEAT_MARK) == text).collect();
+            let marked = format!("{text}{REPEAT_MARK}");
+            let is_right = match of_it.as_slice() {
+                [one] => one == text || *one == marked,
+                [one, two] => one == text && *two == marked,
+                _ => false,
+            };
+            if !is_right {
+                return Err(format!("{text:?} was sent as {of_it:#?}"));
+            }
+        }
+        if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
+    }
+
+    /// What must hold of any world, whatever its story.
+    fn check_sound(&self) -> Result<(), String> {
+        let remote = self.env.path("remote.git");
+        self.env.check_sound();
+        self.env.git_in(&remote, &["fsck", "--strict", "--no-dangling"]);
+        let locks: Vec<PathBuf> = files(&self.env.brain().join(".git"))
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|ending| ending == "lock"))
+            .collect();
+        if !locks.is_empty() {
+            return Err(format!("lock files are left: {locks:?}"));
+        }
+        self.env.git(&["push", "-q", "origin", "HEAD"]);
+        self.check_remote_moved_forward(&remote)?;
+        self.check_secrets()
+    }
+
+    /// By the remote's own log of where its branch was.
+    fn check_remote_moved_forward(&self, remote: &Path) -> Result<(), String> {
+        let log = fs::read_to_string(remote.join("logs/refs/heads/main")).map_err(|error| error.to_string())?;
+        for line in log.lines() {
+            let (old, new) = (&line[..40], &line[41..81]);
+            let is_forward = old.chars().all(|c| c == '0') || self.env.git_in(remote, &["merge-base", old, new]) == old;
+            if !is_forward {
+                return Err(format!("the remote went from {old} to {new}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The token is in no file: databases, logs and messages are not compressed.
+    fn check_secrets(&self) -> Result<(), String> {
+        for path in files(&self.env.workspace()) {
+            let bytes = fs::read(&path).unwrap_or_default();
+            for secret in [TOKEN, API_KEY] {
+                if bytes.windows(secret.len()).any(|piece| piece == secret.as_bytes()) {
+                    return Err(format!("a secret is in {}", path.display()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All files beneath a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+/// Without `<!-- … -->`, which holds ids of wakes and messages.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<!--") {
+        kept.push_str(before.trim_end_matches(' '));
+        rest = after.split_once("-->").map_or("", |(_, rest)| rest);
+    }
+    kept + rest
+}
+
+fn append(path: &Path, text: &str) {
+    let mut content = fs::read_to_string(path).unwrap();
+    content.push_str(text);
+    fs::write(path, content).unwrap();
+}

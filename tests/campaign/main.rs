@@ -13,6 +13,8 @@ mod kills;
 #[cfg(test)]
 mod layer;
 #[cfg(test)]
+mod network;
+#[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
 #[path = "../integration/support/mod.rs"]
 mod support;
@@ -31,7 +33,8 @@ use layer::{Layer, Share};
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
-const LAYERS: &[(&str, Opened)] = &[("kills", || Box::new(kills::Kills::wake()))];
+const LAYERS: &[(&str, Opened)] =
+    &[("kills", || Box::new(kills::Kills::wake())), ("network", || Box::new(network::Network::open()))];
 
 const USAGE: &str = "\
 Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]

@@ -23,6 +23,9 @@ const GONE: Duration = Duration::from_millis(300);
 const SLOW_PIECES: usize = 40;
 const SLOW_PAUSE: Duration = Duration::from_millis(5);
 
+/// Stands for the time before the first request.
+pub(super) const START: &str = "start";
+
 /// Which request fails and how.
 #[derive(Debug, Clone)]
 pub(super) struct Order {
@@ -118,8 +121,7 @@ impl Proxy {
         let holder = bound(0).expect("a free port");
         let address = rustix::net::getsockname(&holder).expect("its address");
         let address = SocketAddr::try_from(address).expect("an IPv4 address");
-        let shared =
-            Shared { address, upstream, target, guard, state: Mutex::default(), changed: Condvar::new() };
+        let shared = Shared { address, upstream, target, guard, state: Mutex::default(), changed: Condvar::new() };
         let shared = Arc::new(shared);
         shared.open();
         let opening = Arc::clone(&shared);
@@ -134,7 +136,16 @@ impl Proxy {
 
     /// Orders a fault.
     pub(super) fn order(&self, order: Order) {
-        self.shared.lock().order = Some(order);
+        let is_at_start = order.label == START;
+        let until = (!order.lasts).then(|| Instant::now() + GONE);
+        {
+            let mut state = self.shared.lock();
+            state.met = is_at_start.then(Instant::now);
+            state.order = Some(order);
+        }
+        if is_at_start {
+            self.shared.close(until);
+        }
     }
 
     /// From now on nothing fails. Says whether the ordered request ever came.
@@ -314,7 +325,8 @@ impl Shared {
         self.silence(fault.map_or(Duration::ZERO, Fault::silence));
         let lasts = self.lock().order.as_ref().is_some_and(|order| order.lasts);
         let Some(fault) = fault else {
-            let answer = answer.unwrap_or_else(|| Message { first: String::new(), headers: Vec::new(), body: Vec::new() });
+            let answer =
+                answer.unwrap_or_else(|| Message { first: String::new(), headers: Vec::new(), body: Vec::new() });
             self.remember_batch(&answer);
             return send(stream, &framed(&answer, None)).map(|()| true);
         };

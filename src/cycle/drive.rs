@@ -209,6 +209,7 @@ impl Wake<'_> {
         world.open_messages.clone_from(&state.open);
         world.replies = state.replies;
         let outcome = registry.call(&request.name, &request.input, world);
+        super::readable(&world.documents)?;
         let outcome = outcome.and_then(|done| self.without_secrets(done));
         self.settle(live, request, outcome)
     }

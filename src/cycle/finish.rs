@@ -25,7 +25,7 @@ impl Wake<'_> {
         let repairs = self.store.unnoted_repairs()?;
         ending.account.notes.extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
         self.note_damaged(repo, &mut ending);
-        let staged = self.with_entry(repo, &ending);
+        let staged = self.with_entry(repo, &ending)?;
         let message = self.commit_message(&ending)?;
         let (changes, damaged): (Vec<_>, Vec<_>) =
             changes(&staged).into_iter().partition(|change| repo.check_writable(&change.path).is_ok());
@@ -120,7 +120,7 @@ impl Wake<'_> {
     }
 
     /// The staged files with the wake's entry, and the archive when the log has grown too long.
-    fn with_entry(&self, repo: &Repo, ending: &Ending) -> Vec<StagedFile> {
+    fn with_entry(&self, repo: &Repo, ending: &Ending) -> Result<Vec<StagedFile>, WakeError> {
         let mut documents = Documents::new(repo.root(), ending.staged.clone());
         let local = self.now().with_timezone(&self.context.config.timezone);
         let redactor = self.context.redactor;
@@ -144,7 +144,8 @@ impl Wake<'_> {
                 documents.apply(&file);
             }
         }
-        documents.staged()
+        super::readable(&documents)?;
+        Ok(documents.staged())
     }
 
     fn commit_message(&self, ending: &Ending) -> Result<String, WakeError> {

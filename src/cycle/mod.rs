@@ -36,6 +36,7 @@ use crate::{
     queue::{Store, StoreError},
     redact::Redactor,
     repo::RepoError,
+    tool::Documents,
 };
 use lock::{LockError, WakeLock};
 use wake::Wake;
@@ -205,6 +206,15 @@ pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
         .mode(0o700)
         .create(dir)
         .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+}
+
+/// An error when some of the memory couldn't be read for reasons that aren't its own, such as no descriptor left: what would be
+/// built on it would take a sound file for an empty one.
+fn readable(documents: &Documents) -> Result<(), WakeError> {
+    match documents.take_trouble() {
+        Some((path, source)) => Err(WakeError::Workspace { path, source }),
+        None => Ok(()),
+    }
 }
 
 /// A skill that couldn't be read, for notes.

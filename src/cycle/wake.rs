@@ -214,6 +214,7 @@ impl<'a> Wake<'a> {
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
+        super::readable(&world.documents)?;
         self.store.begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);

@@ -32,6 +32,7 @@ pub use self::{
     advance::Finished,
     create::{CLONE_TIMEOUT, Created},
     history::{Commit, Shown, trailers},
+    inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
     person::{LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},

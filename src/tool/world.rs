@@ -82,6 +82,8 @@ pub struct Documents {
     dir: PathBuf,
     read: RefCell<BTreeMap<String, Option<String>>>,
     staged: BTreeMap<String, StagedFile>,
+    /// The first reading that failed for reasons that aren't the file's own.
+    trouble: RefCell<Option<(PathBuf, std::io::Error)>>,
 }
 
 impl Documents {
@@ -91,6 +93,29 @@ impl Documents {
             dir: dir.to_owned(),
             read: RefCell::default(),
             staged: staged.into_iter().map(|file| (file.path.clone(), file)).collect(),
+            trouble: RefCell::default(),
+        }
+    }
+
+    /// What kept a file from being read that may well be sound: no descriptor left, a disk that fails. What was given out since
+    /// as missing or empty isn't to be trusted then: nothing may be built on it.
+    pub fn take_trouble(&self) -> Option<(PathBuf, std::io::Error)> {
+        self.trouble.take()
+    }
+
+    /// The value, or none; trouble that isn't the file's own is kept.
+    fn found<T>(&self, path: &Path, result: std::io::Result<T>) -> Option<T> {
+        use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let is_its_own =
+                    matches!(error.kind(), NotFound | NotADirectory | IsADirectory | PermissionDenied | InvalidData);
+                if !is_its_own {
+                    self.trouble.borrow_mut().get_or_insert((path.to_owned(), error));
+                }
+                None
+            }
         }
     }
 
@@ -131,10 +156,11 @@ impl Documents {
         }
         let mut folders = vec![PathBuf::from("memory"), PathBuf::from("skills")];
         while let Some(folder) = folders.pop() {
-            let Ok(entries) = std::fs::read_dir(self.dir.join(&folder)) else {
+            let full = self.dir.join(&folder);
+            let Some(entries) = self.found(&full, std::fs::read_dir(&full)) else {
                 continue;
             };
-            for entry in entries.flatten() {
+            for entry in entries.filter_map(|entry| self.found(&full, entry)) {
                 let path = folder.join(entry.file_name());
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(path),
@@ -165,10 +191,10 @@ impl Documents {
             return None;
         }
         let full = self.dir.join(relative);
-        if std::fs::metadata(&full).ok()?.len() > MAX_FILE_BYTES {
+        if self.found(&full, std::fs::metadata(&full))?.len() > MAX_FILE_BYTES {
             return None;
         }
-        std::fs::read_to_string(full).ok()
+        self.found(&full, std::fs::read_to_string(&full))
     }
 
     /// Whether a path leads to a plain file inside the work tree, through no symbolic link.
@@ -179,8 +205,8 @@ impl Documents {
                 return false;
             };
             full.push(name);
-            match std::fs::symlink_metadata(&full) {
-                Ok(metadata) if !metadata.file_type().is_symlink() => {}
+            match self.found(&full, std::fs::symlink_metadata(&full)) {
+                Some(metadata) if !metadata.file_type().is_symlink() => {}
                 _ => return false,
             }
         }

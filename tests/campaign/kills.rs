@@ -18,11 +18,10 @@ pub(crate) struct Kills {
 }
 
 impl Kills {
-    pub(crate) fn wake() -> Self {
-        let story = Story::wake();
+    pub(crate) fn new(story: Story) -> Self {
         let world = story.open();
-        let (faults, ran) = run(&world, Mode::Count);
-        assert_eq!(ran, Some(0), "the undisturbed run");
+        let (faults, code, said) = run(&world, Mode::Count);
+        assert_eq!(code, Some(0), "the undisturbed run: {said}");
         let calls = faults.calls();
         assert!(calls > 100, "only {calls} calls were seen: the library doesn't see the program");
         Self { story, calls }
@@ -57,25 +56,23 @@ impl Layer for Kills {
     }
 }
 
-/// Runs a wake under a fault; its exit code, or none if it was killed.
-fn run(world: &World, mode: Mode) -> (Faults, Option<i32>) {
+/// Runs the world's program under a fault; its exit code, or none if it was killed, and what it said.
+fn run(world: &World, mode: Mode) -> (Faults, Option<i32>, String) {
     let mut faults = Faults::new(world.env.root(), world.env.root(), class::MUTATING);
     faults.order(mode);
-    let mut command = world.wake();
-    faults.apply(&mut command);
-    let output = command.output().unwrap();
-    (faults, output.status.code())
+    let (code, said) = world.run(&faults);
+    (faults, code, said)
 }
 
 /// As [`run`]; nothing of it may be left running, and it may end by itself only if the call never came.
 fn run_to_its_end(world: &World, mode: Mode) -> Result<(), String> {
-    let (faults, code) = run(world, mode);
+    let (faults, code, said) = run(world, mode);
     match (faults.fired(), code) {
         (true, None) | (false, Some(0)) => {}
-        (fired, code) => return Err(format!("{mode:?}: fault {fired}, exit code {code:?}")),
+        (fired, code) => return Err(format!("{mode:?}: fault {fired}, exit code {code:?}: {said}")),
     }
     match faults.survivor() {
-        Some(pid) => Err(format!("{mode:?}: process {pid} has outlived it")),
+        Some(pid) => Err(format!("{mode:?}: process {pid} has outlived it: {said}")),
         None => Ok(()),
     }
 }

@@ -7,6 +7,8 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod errors;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod kills;
@@ -28,13 +30,19 @@ mod world;
 use std::{io::Write as _, process::ExitCode};
 
 use layer::{Layer, Share};
+use world::Story;
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
 type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
-const LAYERS: &[(&str, Opened)] =
-    &[("kills", || Box::new(kills::Kills::wake())), ("network", || Box::new(network::Network::open()))];
+const LAYERS: &[(&str, Opened)] = &[
+    ("kills", || Box::new(kills::Kills::new(Story::wake()))),
+    ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
+    ("errors", || Box::new(errors::Errors::new(Story::wake()))),
+    ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("network", || Box::new(network::Network::open())),
+];
 
 const USAGE: &str = "\
 Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]

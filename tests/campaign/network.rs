@@ -8,7 +8,7 @@ mod told;
 use std::{fs, process::Stdio, time::Duration};
 
 use rustix::process::{Pid, Signal};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::{
     fault::{Fault, Knowledge, Target},
@@ -301,7 +301,8 @@ impl Scene {
 fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Result<Ran, String> {
     let stored = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM incoming_messages");
     let before = stored(&world.env);
-    world.telegram.push_raw(update(FIRST_UPDATE, "remember that Anna has a dog"));
+    world.telegram.number_updates_from(FIRST_UPDATE);
+    world.telegram.push_text(CHAT, CHAT, "remember that Anna has a dog");
     world.telegram.push_text(CHAT, CHAT, "/help");
     world.telegram.push_text(666, 666, "hello?");
     let log = world.env.path("bot.log");
@@ -336,12 +337,6 @@ fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Result<Ran, Stri
         return Err(format!("a bot ended by itself: {ended:#?}"));
     }
     Ok(ran)
-}
-
-fn update(update_id: i64, text: &str) -> Value {
-    json!({"update_id": update_id, "message": {"message_id": update_id, "date": 1_795_000_000, "text": text,
-        "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
-        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}})
 }
 
 /// No poll may confirm what isn't stored.

@@ -4,15 +4,21 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
-use crate::support::{
-    claude::{API_KEY, Block, ClaudeRequest, FakeClaude, Reply},
-    env::{CHAT, TestEnv},
-    telegram::{FakeTelegram, TOKEN},
+use rustix::process::{Pid, Signal};
+
+use crate::{
+    faults::Faults,
+    support::{
+        claude::{API_KEY, Block, ClaudeRequest, FakeClaude, Reply},
+        env::{CHAT, TestEnv, eventually},
+        telegram::{FakeTelegram, TOKEN},
+    },
 };
 
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
@@ -21,11 +27,27 @@ const CONTEXT: &str = "memory/project-memory/context.md";
 const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// Stands at the end of a message that may have come before.
 const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't confirmed.";
+/// What a person is told of trouble, besides the answers: how such a message begins.
+const NOTICES: [&str; 1] = ["My memory could not be sent to its remote: "];
+/// A bot under a fault that lets it do nothing is asked to end after so long.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How often is looked whether it is done.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Runs after the harm, a minute apart, until nothing is due.
 const MAX_RUNS: u32 = 6;
 
+/// The program that is harmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    /// `wake --once`.
+    Wake,
+    /// A `bot` that finds a batch of updates, and the wakes that it starts.
+    Bot,
+}
+
 /// A prepared world, and what an undisturbed run makes of it.
 pub(crate) struct Story {
+    program: Program,
     template: TestEnv,
     is_minded: bool,
     expected: Outcome,
@@ -75,33 +97,41 @@ pub(crate) struct World {
     pub(crate) telegram: FakeTelegram,
     /// The mind, if the story has one.
     pub(crate) claude: Option<FakeClaude>,
+    program: Program,
     /// Minutes that recovery has moved the clock on.
     minutes: u32,
 }
 
 impl Story {
-    /// Two messages wait, a reminder is due, a person has edited a file here and pushed a commit from elsewhere.
+    /// A wake that finds two messages beside all that a [`lived_in`] world has for it.
     pub(crate) fn wake() -> Self {
-        let story = Self::prepared(Self::busy(), false, |_| ());
-        let texts = &story.texts;
-        assert_eq!(texts.len(), 2, "{texts:?}");
-        story
+        Self::prepared(Program::Wake, Self::busy(), Some(2), false, |_| ())
     }
 
     /// The same with Claude for a mind, which takes its time and answers at length.
     pub(crate) fn talk() -> Self {
-        let story = Self::prepared(Self::busy(), true, |_| ());
-        let texts = &story.texts;
-        assert_eq!(texts.len(), 3, "{texts:?}");
-        story
+        Self::prepared(Program::Wake, Self::busy(), Some(3), true, |_| ())
     }
 
-    /// The same world before a day that `live` plays in it.
+    /// The same before a day that `live` plays in it; how many texts its work is told in may differ.
     pub(crate) fn day(live: impl Fn(&mut World)) -> Self {
-        Self::prepared(Self::busy(), false, live)
+        Self::prepared(Program::Wake, Self::busy(), None, false, live)
     }
 
     fn busy() -> TestEnv {
+        let env = Self::lived_in();
+        env.receive(CHAT, "remember that the wifi code is 1234");
+        env.receive(CHAT, "remind me to stretch tomorrow at 9");
+        env
+    }
+
+    /// A bot that finds two messages, a command and a stranger's words at Telegram, in such a world.
+    pub(crate) fn bot() -> Self {
+        Self::prepared(Program::Bot, Self::lived_in(), Some(3), false, |_| ())
+    }
+
+    /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
+    fn lived_in() -> TestEnv {
         let telegram = FakeTelegram::start();
         let mut env = TestEnv::with_telegram(&telegram);
         let remote = env.bare_remote("remote.git");
@@ -118,15 +148,19 @@ impl Story {
         env.git_in(&laptop, &["commit", "-qam", "From the laptop"]);
         env.git_in(&laptop, &["push", "-q"]);
         append(&env.brain().join(CONTEXT), "- Ann is away on Fridays\n");
-        env.receive(CHAT, "remember that the wifi code is 1234");
-        env.receive(CHAT, "remind me to stretch tomorrow at 9");
         env.at("2026-11-21T14:10:00Z");
         env
     }
 
-    fn prepared(template: TestEnv, is_minded: bool, live: impl Fn(&mut World)) -> Self {
+    fn prepared(
+        program: Program,
+        template: TestEnv,
+        texts: Option<usize>,
+        is_minded: bool,
+        live: impl Fn(&mut World),
+    ) -> Self {
         let expected = Outcome::default();
-        let mut story = Self { template, is_minded, expected, texts: Vec::new(), log: Vec::new() };
+        let mut story = Self { program, template, is_minded, expected, texts: Vec::new(), log: Vec::new() };
         let mut world = story.open();
         live(&mut world);
         world.recover().unwrap();
@@ -138,7 +172,8 @@ impl Story {
         assert!(memory[SEMANTIC].contains("- the wifi code is 1234"), "{memory:#?}");
         assert!(memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"));
         assert!(story.expected.messages.iter().all(|message| message == "1 answered"), "{:?}", story.expected);
-        assert_eq!(story.expected.people.len(), 2, "{:?}", story.expected);
+        let found = story.texts.len();
+        assert_eq!((found, story.expected.people.len()), (texts.unwrap_or(found), 2), "{:?}", story.texts);
         story.check(&world).unwrap();
         story
     }
@@ -148,12 +183,20 @@ impl Story {
         let telegram = FakeTelegram::start();
         let mut env = self.template.copy();
         env.set("TELEGRAM_API_URL", &telegram.url());
+        if self.program == Program::Bot {
+            // Beyond what the world has seen already.
+            telegram.number_updates_from(2_000);
+            telegram.push_text(CHAT, CHAT, "remember that the wifi code is 1234");
+            telegram.push_text(CHAT, CHAT, "/help");
+            telegram.push_text(CHAT + 1, CHAT + 1, "let me in");
+            telegram.push_text(CHAT, CHAT, "remind me to stretch tomorrow at 9");
+        }
         let claude = self.is_minded.then(FakeClaude::start);
         if let Some(claude) = &claude {
             claude.answer_with(mind);
             env.think_with(claude);
         }
-        World { env, telegram, claude, minutes: 0 }
+        World { env, telegram, claude, program: self.program, minutes: 0 }
     }
 
     /// What must hold of a world of this story once it has recovered.
@@ -194,15 +237,72 @@ impl Story {
 }
 
 impl World {
-    /// The program under test, as this world would start it.
-    pub(crate) fn wake(&self) -> Command {
-        self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console", "--json"])
+    /// Runs the program under a fault until it ends, or has nothing more to do and is asked to: its exit code, or none if it was
+    /// killed, and what it said.
+    pub(crate) fn run(&self, faults: &Faults) -> (Option<i32>, String) {
+        let (program, args): (_, &[&str]) = match self.program {
+            Program::Wake => (env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
+            Program::Bot => (env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")]),
+        };
+        // Not in the world: what people are told on stderr isn't what is harmed.
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut command = self.env.command(program, args);
+        faults.apply(&mut command);
+        command.stdout(Stdio::null()).stderr(log.reopen().unwrap());
+        let mut child = command.spawn().unwrap();
+        let status = match self.program {
+            Program::Wake => child.wait().unwrap(),
+            Program::Bot => self.ended(&mut child),
+        };
+        let said = fs::read_to_string(log.path()).unwrap();
+        (
+            status.code(),
+            format!("{said}{}", status.signal().map(|n| format!("ended by signal {n}")).unwrap_or_default()),
+        )
     }
 
-    /// Runs wakes until nothing is due, then a check of its health, which has the last word on what is left lying about. Says
-    /// how long the first wake took.
+    /// A bot never ends by itself: it is asked to when all that came is answered, or when that takes too long.
+    fn ended(&self, bot: &mut Child) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = bot.try_wait().unwrap() {
+                return status;
+            }
+            if self.is_quiet() || begun.elapsed() > PATIENCE {
+                let pid = i32::try_from(bot.id()).unwrap();
+                rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+                return bot.wait().unwrap();
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Whether Telegram has nothing to give and everything that it gave is answered.
+    fn is_quiet(&self) -> bool {
+        let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
+                    + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
+                    + (SELECT is_locked FROM processing_lock)";
+        self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0
+    }
+
+    /// Starts a bot, if this is a bot's story, and lets it fetch what is left; then runs wakes until nothing is due, then a
+    /// check of its health, which has the last word on what is left lying about. Says how long the first run took.
     pub(crate) fn recover(&mut self) -> Result<Duration, String> {
         let mut first = None;
+        if self.program == Program::Bot {
+            let begun = Instant::now();
+            let polls = self.telegram.calls("getUpdates").len();
+            let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")]);
+            eventually("every update is confirmed", || {
+                self.telegram.calls("getUpdates").len() > polls && self.telegram.unconfirmed() == 0
+            });
+            first = Some(begun.elapsed());
+            bot.signal(Signal::TERM);
+            let ran = bot.end();
+            if ran.code != 0 {
+                return Err(format!("the next bot failed: {ran:#?}"));
+            }
+        }
         for _ in 0..MAX_RUNS {
             let begun = Instant::now();
             let ran = self.env.wake(&["--once", "--no-console", "--json"]);
@@ -290,7 +390,7 @@ impl World {
                 return Err(format!("{text:?} was sent as {of_it:#?}"));
             }
         }
-        left.retain(|text| !(allowed.notice)(text));
+        left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
         if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
     }
 
@@ -315,7 +415,8 @@ impl World {
     fn check_remote_moved_forward(&self, remote: &Path) -> Result<(), String> {
         let log = fs::read_to_string(remote.join("logs/refs/heads/main")).map_err(|error| error.to_string())?;
         for line in log.lines() {
-            let (old, new) = (&line[..40], &line[41..81]);
+            let mut ids = line.split(' ');
+            let (old, new) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
             let is_forward = old.chars().all(|c| c == '0') || self.env.git_in(remote, &["merge-base", old, new]) == old;
             if !is_forward {
                 return Err(format!("the remote went from {old} to {new}"));
@@ -342,6 +443,8 @@ impl World {
 fn mind(request: &ClaudeRequest) -> Reply {
     // The person and the mind take turns.
     match request.messages.len() / 2 {
+        // A person's commit, which nobody waits to hear of.
+        _ if !request.messages[0].contains("remind me to stretch") => Reply::text("Seen."),
         0 => {
             let fact = serde_json::json!({"fact": "the wifi code is 1234"});
             Reply::thinking_then_tool("A fact first.", "toolu_1", "remember", fact)

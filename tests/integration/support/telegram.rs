@@ -104,6 +104,11 @@ impl FakeTelegram {
         self.shared.changed.notify_all();
     }
 
+    /// Numbers the updates from here on.
+    pub(crate) fn number_updates_from(&self, update_id: i64) {
+        self.shared.lock().next_update_id = update_id;
+    }
+
     /// Orders a fault for the next call of `method`; several are met in the order they were given.
     pub(crate) fn fail_next(&self, method: &str, fault: Fault) {
         self.shared.lock().faults.push((method.to_owned(), fault));

@@ -1,0 +1,83 @@
+//! Layer 3: a call that changes the world, or needs a descriptor, fails with EIO, ENOSPC or EMFILE; once, or from then on. The
+//! run may end in failure, but in order; the next one, with nothing in its way, makes it good.
+
+use rustix::io::Errno;
+
+use super::{
+    faults::{Faults, Mode, class},
+    layer::{Layer, Recovery, Share},
+    world::{Story, World},
+};
+
+/// What goes wrong, and in which calls it can.
+const ERRORS: [(Errno, u64); 3] = [
+    (Errno::IO, class::DATA | class::NAME | class::SYNC | class::REMOVE),
+    (Errno::NOSPC, class::DATA | class::NAME | class::SYNC),
+    (Errno::MFILE, class::OPEN),
+];
+
+/// The errors of one story.
+pub(crate) struct Errors {
+    story: Story,
+    /// Calls of an undisturbed run, for each of [`ERRORS`].
+    calls: [u64; 3],
+}
+
+impl Errors {
+    pub(crate) fn new(story: Story) -> Self {
+        let calls = ERRORS.map(|(error, classes)| {
+            let (faults, code, said) = run(&story.open(), classes, Mode::Count);
+            assert_eq!(code, Some(0), "the undisturbed run: {said}");
+            assert!(faults.calls() > 20, "{error}: only {} calls were seen", faults.calls());
+            faults.calls()
+        });
+        Self { story, calls }
+    }
+}
+
+impl Layer for Errors {
+    fn space(&self) -> Option<u64> {
+        Some(self.calls.iter().sum::<u64>() * 2)
+    }
+
+    fn trials(&self, share: Share) -> u64 {
+        match share {
+            Share::Sample => 40,
+            Share::Nightly => u64::MAX,
+        }
+    }
+
+    fn trial(&self, id: u64) -> Result<Recovery, String> {
+        let (mut call, is_sticky) = (id / 2, id % 2 == 1);
+        let mut kinds = ERRORS.iter().zip(self.calls);
+        let (error, classes) = loop {
+            match kinds.next() {
+                Some(((error, classes), calls)) if call < calls => break (*error, *classes),
+                Some((_, calls)) => call -= calls,
+                None => return Err("there is no such trial".to_owned()),
+            }
+        };
+        let number = error.raw_os_error();
+        let mode = if is_sticky { Mode::Sticky(call + 1, number) } else { Mode::Once(call + 1, number) };
+        let mut world = self.story.open();
+        let (faults, code, said) = run(&world, classes, mode);
+        if !matches!(code, Some(0 | 1)) || said.contains("panicked") {
+            return Err(format!("{error} at {mode:?}: exit code {code:?}: {said}"));
+        }
+        if let Some(pid) = faults.survivor() {
+            return Err(format!("{error} at {mode:?}: process {pid} has outlived it"));
+        }
+        let context = |why| format!("{error} at {mode:?}: {why}\nthe disturbed run said: {said}");
+        let took = world.recover().map_err(context)?;
+        self.story.check(&world).map_err(context)?;
+        Ok(Recovery(Some(took)))
+    }
+}
+
+/// Runs the world's program under a fault; its exit code, or none if it was killed, and what it said.
+fn run(world: &World, classes: u64, mode: Mode) -> (Faults, Option<i32>, String) {
+    let mut faults = Faults::new(world.env.root(), world.env.root(), classes);
+    faults.order(mode);
+    let (code, said) = world.run(&faults);
+    (faults, code, said)
+}

@@ -13,7 +13,7 @@ use std::{
 };
 
 /// Failures that are printed in full; the others are counted.
-const MAX_SHOWN: usize = 500;
+const MAX_SHOWN: usize = 5;
 
 /// How much of a layer is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,11 +73,6 @@ impl Network {
         let mut network = Self { wake, bot, trials: Vec::new() };
         let trials = [Play::Wake, Play::Bot].into_iter().flat_map(|play| network.trials_of(play)).collect();
         network.trials = trials;
-        if std::env::var("DUMP").is_ok() {
-            for (i, t) in network.trials.iter().enumerate() {
-                eprintln!("{i} {t:?}");
-            }
-        }
         network
     }
 
@@ -137,7 +132,7 @@ impl Layer for Network {
 
     fn trials(&self, share: Share) -> u64 {
         match share {
-            Share::Sample => 100,
+            Share::Sample => 80,
             Share::Nightly => self.trials.len() as u64,
         }
     }

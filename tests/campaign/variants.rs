@@ -25,7 +25,80 @@ pub(crate) struct Variant {
 }
 
 /// All of them.
-pub(crate) const VARIANTS: &[Variant] = &[];
+pub(crate) const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "an answer that got lost is taken for a message not sent",
+        layer: "network",
+        file: "src/channel/telegram/error.rs",
+        line: "let surely_not_sent = error.is_connect() || error.is_builder();",
+        broken: "let surely_not_sent = true;",
+        trials: 300,
+    },
+    Variant {
+        name: "Telegram's retry_after is not heard",
+        layer: "network",
+        file: "src/channel/telegram/error.rs",
+        line: "429 => Self::RetryAfter(parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs)),",
+        broken: "429 => Self::RetryAfter(parameters.retry_after.map_or(Duration::ZERO, |_| Duration::ZERO)),",
+        trials: 300,
+    },
+    Variant {
+        name: "a stream that was cut off is taken for a whole turn",
+        layer: "network",
+        file: "src/model/anthropic/stream.rs",
+        line: "        if !self.complete {",
+        broken: "        if self.blocks.is_empty() {",
+        trials: 300,
+    },
+    Variant {
+        name: "Claude's retry-after is not heard",
+        layer: "network",
+        file: "src/model/anthropic/retry.rs",
+        line: "Some(asked) => Some(own.max(*asked + FIRST_WAIT.mul_f64(jitter))),",
+        broken: "Some(_) => Some(own),",
+        trials: 300,
+    },
+    Variant {
+        name: "a turn that broke off is booked as a whole one",
+        layer: "network",
+        file: "src/cycle/drive.rs",
+        line: "self.book(&live.cycle, spent, true)?;",
+        broken: "self.book(&live.cycle, spent, false)?;",
+        trials: 300,
+    },
+    Variant {
+        name: "a repeat bears no mark",
+        layer: "network",
+        file: "src/channel/deliver.rs",
+        line: "if claimed.is_repeat { render::with_repeat_mark(&part) } else { part }",
+        broken: "part",
+        trials: 300,
+    },
+    Variant {
+        name: "a failed push is taken for one that worked",
+        layer: "network",
+        file: "src/repo/remote.rs",
+        line: "            return Err(push_failure(&output));",
+        broken: "            let _failed = push_failure(&output);",
+        trials: 300,
+    },
+    Variant {
+        name: "Telegram's words are passed on with the token in them",
+        layer: "network",
+        file: "src/channel/telegram/api.rs",
+        line: "exchange.await.map_err(|error| error.map_text(|text| self.token.scrub(text)))",
+        broken: "exchange.await",
+        trials: 300,
+    },
+    Variant {
+        name: "who waits for a mind out of reach isn't told",
+        layer: "network",
+        file: "src/cycle/resume.rs",
+        line: "text: interrupt.notice(),",
+        broken: "text: String::new(),",
+        trials: 300,
+    },
+];
 
 /// Stands before the number of trials that it took to catch a variant.
 pub(crate) const CAUGHT: &str = "caught after ";

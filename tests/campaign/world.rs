@@ -449,13 +449,19 @@ fn mind(request: &ClaudeRequest) -> Reply {
             let fact = serde_json::json!({"fact": "the wifi code is 1234"});
             Reply::thinking_then_tool("A fact first.", "toolu_1", "remember", fact)
         }
+        // A wake that was given up had set it: the mind is told.
+        1 if request.messages[0].contains("not to be done again: Set the reminder") => ending(),
         1 => {
             let reminder = serde_json::json!({"text": "stretch", "when": "2026-11-22 09:00"});
             Reply::tools(vec![Block::text("And the reminder."), Block::tool("toolu_2", "reminder_set", reminder)])
         }
-        // In two parts.
-        _ => Reply::text(&format!("Both are done. {}", "I have thought about it for long. ".repeat(150).trim_end())),
+        _ => ending(),
     }
+}
+
+/// An answer in two parts.
+fn ending() -> Reply {
+    Reply::text(&format!("Both are done. {}", "I have thought about it for long. ".repeat(150).trim_end()))
 }
 
 /// All files beneath a directory.

@@ -5,7 +5,12 @@ mod fault;
 mod proxy;
 mod told;
 
-use std::{fs, process::Stdio, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -30,6 +35,10 @@ use crate::support::{
 const WORKERS: usize = 8;
 /// How long a lasting fault lasts where a program goes on by itself, from its first effect.
 const LASTING: Duration = Duration::from_millis(1_500);
+/// Nothing that a trial waits for takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often is looked whether it has come.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The longest back-off that one run can leave.
 const BACK_OFF_MIN: u32 = 10;
 /// The remote's password, and as it goes over the network.
@@ -300,38 +309,44 @@ fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Result<Ran, Stri
     world.telegram.push_text(CHAT, CHAT, "remember that Anna has a dog");
     world.telegram.push_text(CHAT, CHAT, "/help");
     world.telegram.push_text(666, 666, "hello?");
-    let log = world.env.path("bot.log");
-    let mut bots = Vec::new();
-    let mut bot = Bot::start(&world.env, &log);
-    let mut is_all_said = false;
-    eventually("everything is stored, confirmed and answered", || {
+    let mut bot = Bot::start(&world.env);
+    let (begun, mut is_all_said) = (Instant::now(), false);
+    while !is_all_said || stored(&world.env) < before + 2 || !is_all_done(world) {
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("not all was stored, confirmed and answered: {:#?}", bot.kill()));
+        }
         if network.and_then(Proxy::met_for).is_some_and(|time| time > LASTING) {
             network.map(Proxy::mend);
         }
-        if bot.0.try_wait().unwrap().is_some() {
+        if bot.has_ended() {
             network.map(Proxy::mend);
-            bots.push(std::mem::replace(&mut bot, Bot::start(&world.env, &log)).end(&log));
+            let ended = bot.end()?;
+            // Telegram didn't know the token, which only a person can mend.
+            if ended.code != 78 || !ended.stderr.contains("TELEGRAM_BOT_TOKEN") {
+                return Err(format!("the bot ended by itself: {ended:#?}"));
+            }
+            bot = Bot::start(&world.env);
         }
         if !is_all_said && stored(&world.env) > before {
             is_all_said = true;
             world.telegram.push_text(CHAT, CHAT, "remember that Bob has a cat");
         }
-        let open: i64 = world.env.query(
-            "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0) + (SELECT is_locked FROM processing_lock)
-                 + (SELECT count(*) FROM outgoing_parts WHERE state = 'attempting')",
-        );
-        let is_helped: bool = world.env.query("SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE kind = 'command')");
-        is_all_said && open == 0 && is_helped && world.telegram.unconfirmed() == 0 && stored(&world.env) == before + 2
-    });
+        std::thread::sleep(LOOK_EVERY);
+    }
     bot.signal(Signal::TERM);
-    let ran = bot.end(&log);
+    let ran = bot.end()?;
     // A wake that it started may end after it.
     eventually("its wakes have ended", || survivor(&world.env).is_none());
-    // Telegram didn't know the token: the bot ends with what only a person can mend.
-    if let Some(ended) = bots.iter().find(|ran| ran.code != 78 || !ran.stderr.contains("TELEGRAM_BOT_TOKEN")) {
-        return Err(format!("a bot ended by itself: {ended:#?}"));
-    }
     Ok(ran)
+}
+
+/// Whether Telegram has nothing to give and nobody is at work.
+fn is_all_done(world: &World) -> bool {
+    let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
+                + (SELECT is_locked FROM processing_lock)
+                + (SELECT count(*) FROM outgoing_parts WHERE state = 'attempting')
+                + NOT EXISTS (SELECT 1 FROM outgoing_messages WHERE kind = 'command')";
+    world.telegram.unconfirmed() == 0 && world.env.query::<i64>(open) == 0
 }
 
 /// No poll may confirm what isn't stored.
@@ -353,14 +368,19 @@ fn guard(env: &TestEnv) -> Guard {
     })
 }
 
-/// A bot under way; killed when it goes.
-struct Bot(std::process::Child);
+/// A bot under way, and the file that it and its wakes say things in; killed when it goes.
+struct Bot(Child, PathBuf);
 
 impl Bot {
-    fn start(env: &TestEnv, log: &std::path::Path) -> Self {
-        let log = fs::File::options().create(true).append(true).open(log).unwrap();
+    fn start(env: &TestEnv) -> Self {
+        let path = env.path("bot.log");
+        let log = fs::File::options().create(true).append(true).open(&path).unwrap();
         let mut command = env.command(env!("CARGO_BIN_EXE_bot"), &["run"]);
-        Self(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+        Self(command.stdout(Stdio::null()).stderr(log).spawn().unwrap(), path)
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
     }
 
     fn signal(&self, signal: Signal) {
@@ -368,9 +388,21 @@ impl Bot {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    fn end(mut self, log: &std::path::Path) -> Ran {
+    fn end(&mut self) -> Result<Ran, String> {
+        let begun = Instant::now();
+        while !self.has_ended() {
+            if begun.elapsed() > PATIENCE {
+                return Err(format!("the bot doesn't end: {:#?}", self.kill()));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(self.kill())
+    }
+
+    fn kill(&mut self) -> Ran {
+        self.0.kill().ok();
         let code = self.0.wait().unwrap().code().unwrap_or(-1);
-        Ran { code, stdout: String::new(), stderr: fs::read_to_string(log).unwrap() }
+        Ran { code, stdout: String::new(), stderr: fs::read_to_string(&self.1).unwrap() }
     }
 }
 

@@ -1,6 +1,11 @@
 //! The only place that asks what time it is. Everything else is handed a [`Clock`] or a time.
 
-use chrono::{DateTime, SubsecRound as _, Utc};
+use std::time::Duration;
+
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+
+/// No wait that is written down is longer. What lies further ahead was written while the clock was wrong.
+pub const LONGEST_WAIT: TimeDelta = TimeDelta::days(2);
 
 /// Tells the time. The system's in production; in tests one that stands still until it is moved.
 pub trait Clock: Send + Sync {
@@ -29,9 +34,21 @@ impl Clock for FixedClock {
     }
 }
 
+/// How long the machine has been awake since it was booted: a clock that nobody sets, the same for all processes of a boot. It
+/// stands still while the machine sleeps (on macOS it goes on), so that a laptop's night isn't taken for a silence.
+pub fn awake() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
 /// A time as the database and the journal write it: RFC 3339, UTC, to the millisecond, sortable as text.
 pub fn rfc3339(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// Whether a wait until a time is over. After the clock was set back by days it isn't sat out again.
+pub fn is_over(until: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    until <= now || until.signed_duration_since(now) > LONGEST_WAIT
 }
 
 /// Reads a time that we or a person wrote: RFC 3339 with any offset, or SQLite's `YYYY-MM-DD HH:MM:SS` taken as UTC.
@@ -57,5 +74,14 @@ mod tests {
         assert_eq!(parse_time(&rfc3339(at)), Some(at));
         assert_eq!(parse_time("2026-11-21T10:05:00+01:00"), Some(at));
         assert_eq!(parse_time("yesterday"), None);
+    }
+
+    #[test]
+    fn a_wait_ends_and_an_impossible_one_is_none() {
+        let now = parse_time("2026-11-21 09:05:00").unwrap();
+        for (ahead_s, over) in [(-1, true), (0, true), (1, false), (2 * 86_400, false), (2 * 86_400 + 1, true)] {
+            assert_eq!(is_over(now + TimeDelta::seconds(ahead_s), now), over, "{ahead_s}");
+        }
+        assert!(is_over(DateTime::<Utc>::MAX_UTC, now));
     }
 }

@@ -29,6 +29,7 @@ pub use self::{
 };
 use crate::{
     clock::{Clock, FixedClock, SystemClock},
+    disk::Reserve,
     redact::Secret,
 };
 
@@ -69,10 +70,15 @@ pub struct Config {
     pub daily_budget_usd: f64,
     /// The longest that one wake may take (`WAKE_TIMEOUT_MIN`).
     pub wake_timeout: Duration,
-    /// How long a wake may outlive its time-out, or a cycle or a reply lie about, before health tells (`STALE_LOCK_MIN`).
+    /// How long a wake may show no life before the next one replaces it, and how long it may outlive its time-out, or a cycle or
+    /// a reply lie about, before health tells (`STALE_LOCK_MIN`).
     pub stale_lock: Duration,
     /// The shortest time between two fetches without another reason (`PULL_EVERY_MIN`).
     pub pull_every: Duration,
+    /// The room on the workspace's disk that is left for answering what is queued (`DISK_RESERVE_MB`).
+    pub disk_reserve: Reserve,
+    /// For how long what is only looked back at is kept; `None`: for ever (`KEEP_DAYS`).
+    pub keep: Option<Duration>,
     /// The file of the speech model (`WHISPER_MODEL`). Nothing reads it yet.
     pub whisper_model: Option<PathBuf>,
     /// When nobody is spoken to unasked; `None` if there is no such time (`QUIET_HOURS`).
@@ -182,6 +188,11 @@ impl Config {
     /// Where logs go.
     pub fn logs_dir(&self) -> PathBuf {
         self.workspace_dir.join("logs")
+    }
+
+    /// Where voice messages wait to be understood.
+    pub fn voice_dir(&self) -> PathBuf {
+        self.workspace_dir.join("voice")
     }
 
     /// What Reveille may do, written by a person alone.

@@ -11,6 +11,7 @@
 //!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
+//! [`disk`] says what is too little room.
 
 pub mod bot;
 pub mod channel;
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod cycle;
+pub mod disk;
 pub mod health;
 pub mod memory;
 pub mod model;

@@ -1,8 +1,13 @@
 //! The only place that starts other programs and asks who is running.
 //!
 //! A child gets nothing to read, its own process group, a time-out after which the whole group is killed, a bound on what is kept
-//! of its output, and an environment without our secrets. [`Identity`] tells a living process from one whose number was
-//! given away: pids are reused, a boot id and a start time aren't.
+//! of its output, and an environment without our secrets. It dies with us, and so does what it starts (`leash`). [`Identity`]
+//! tells a living process from one whose number was given away; [`end`] ends one with all that descends from it.
+
+mod end;
+mod identity;
+mod leash;
+mod table;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,13 +22,19 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
+pub use end::{EndError, end};
+pub use identity::Identity;
+use leash::Leash;
+pub use table::{holding_flock, runs_in};
+
 /// How long a child may run when its [`Spec`] says nothing else.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of each output stream is kept when the [`Spec`] says nothing else; the rest is read and dropped.
 pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// How long output is waited for once the child has ended. A daemon that it left behind may hold the pipe for ever.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
-/// Where Linux keeps the program that lets a child die with its parent. `PR_SET_PDEATHSIG` has to be set in the child, between
+/// Where Linux keeps the program that lets a child die with its parent, in the same instant; where it is missing, the leash alone
+/// does it a moment later. `PR_SET_PDEATHSIG` has to be set in the child, between
 /// fork and exec, which the standard library offers only as unsafe code.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
@@ -144,7 +155,9 @@ pub enum ProcessError {
 
 /// Runs a program to its end or its time-out. An exit code other than 0 is no error here.
 pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
-    let mut child = match command(spec).spawn() {
+    let leash = Leash::new().map_err(|source| ProcessError::Start { program: spec.name(), source })?;
+    let group = leash.group();
+    let mut child = match command(spec, group).spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(ProcessError::NotFound { program: spec.name() });
@@ -155,7 +168,6 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
     };
     let stdout = Drain::start(child.stdout.take(), spec.max_output_bytes);
     let stderr = Drain::start(child.stderr.take(), spec.max_output_bytes);
-    let group = pid_of(child.id());
 
     let (ended, end) = mpsc::channel();
     thread::spawn(move || ended.send(child.wait()));
@@ -206,7 +218,7 @@ pub fn inherits(name: &str) -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one home of Command::new")]
-fn command(spec: &Spec) -> Command {
+fn command(spec: &Spec, group: Option<Pid>) -> Command {
     let mut command = if cfg!(target_os = "linux") && Path::new(SETPRIV).exists() {
         let mut command = Command::new(SETPRIV);
         command.args(["--pdeathsig", "KILL", "--"]).arg(&spec.program);
@@ -222,7 +234,7 @@ fn command(spec: &Spec) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0);
+        .process_group(group.map_or(0, Pid::as_raw_pid));
     if let Some(dir) = &spec.dir {
         command.current_dir(dir);
     }
@@ -276,147 +288,6 @@ impl Drain {
     }
 }
 
-/// Who a process is, for as long as the machine remembers: a pid alone may be someone else's by now.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Identity {
-    /// The process number.
-    pub pid: u32,
-    /// Which boot of the machine it belongs to.
-    pub boot_id: String,
-    /// When it started, in the system's own words.
-    pub started: String,
-}
-
-impl Identity {
-    /// This process.
-    pub fn current() -> Self {
-        let pid = std::process::id();
-        Self::of(pid).unwrap_or_else(|| Self { pid, boot_id: String::new(), started: String::new() })
-    }
-
-    /// The living process of that number; none if there is none, or only what a parent hasn't reaped.
-    pub fn of(pid: u32) -> Option<Self> {
-        Some(Self { pid, boot_id: boot_id()?, started: started(pid)? })
-    }
-
-    /// Whether this very process still lives.
-    pub fn is_alive(&self) -> bool {
-        Self::of(self.pid).is_some_and(|living| living == *self)
-    }
-
-    /// Kills this very process, and its group if it leads one. `true` if it was alive.
-    pub fn kill(&self) -> bool {
-        let Some(pid) = pid_of(self.pid).filter(|_| self.is_alive()) else {
-            return false;
-        };
-        if rustix::process::getpgid(Some(pid)) == Ok(pid) {
-            rustix::process::kill_process_group(pid, Signal::KILL).is_ok()
-        } else {
-            rustix::process::kill_process(pid, Signal::KILL).is_ok()
-        }
-    }
-}
-
-fn pid_of(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
-}
-
-#[cfg(target_os = "linux")]
-fn boot_id() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned())
-}
-
-/// Ticks since boot, the 22nd field of the process's `stat`. The second field is a name in parentheses that may hold anything.
-#[cfg(target_os = "linux")]
-fn started(pid: u32) -> Option<String> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    (!matches!(state, "Z" | "X")).then(|| fields.nth(18).map(str::to_owned))?
-}
-
-#[cfg(not(target_os = "linux"))]
-fn boot_id() -> Option<String> {
-    first_line(&Spec::new("sysctl").args(["-n", "kern.bootsessionuuid"]))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn started(pid: u32) -> Option<String> {
-    let pid = pid.to_string();
-    let line = first_line(&Spec::new("ps").env("LC_ALL", "C").args(["-o", "stat=", "-o", "lstart=", "-p", &pid]))?;
-    let (state, started) = line.split_once(char::is_whitespace)?;
-    (!state.starts_with('Z')).then(|| started.trim().to_owned())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn first_line(spec: &Spec) -> Option<String> {
-    let output = run(&spec.clone().timeout(Duration::from_secs(2))).ok()?;
-    let line = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
-    (output.status.success() && !line.is_empty()).then_some(line)
-}
-
-/// Whether a program of this name runs with its current directory in `dir`. Where the system doesn't tell a process's
-/// directory, any program of this name counts.
-pub fn runs_in(name: &str, dir: &Path) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        let Ok(processes) = std::fs::read_dir("/proc") else {
-            return false;
-        };
-        processes.filter_map(Result::ok).map(|process| process.path()).any(|process| {
-            std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
-                && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir))
-        })
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = dir;
-        let processes = run(&Spec::new("ps").args(["-axo", "comm="]));
-        processes.is_ok_and(|output| {
-            let names = String::from_utf8_lossy(&output.stdout).into_owned();
-            names.lines().any(|line| Path::new(line.trim()).file_name() == Some(OsStr::new(name)))
-        })
-    }
-}
-
-/// The processes that hold a flock on this file, as far as this system tells and lets us see; a lock that was inherited has
-/// several. Empty where it doesn't tell.
-pub fn holding_flock(path: &Path) -> Vec<u32> {
-    #[cfg(target_os = "linux")]
-    {
-        let pids = std::fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| {
-            let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            holds_flock(pid, path).then_some(pid)
-        });
-        pids.collect()
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = path;
-        Vec::new()
-    }
-}
-
-/// `fdinfo` lists the locks of each open file.
-#[cfg(target_os = "linux")]
-fn holds_flock(pid: u32, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let same_file = |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-    let process = PathBuf::from(format!("/proc/{pid}"));
-    let descriptors = std::fs::read_dir(process.join("fd")).into_iter().flatten();
-    descriptors.filter_map(Result::ok).any(|descriptor| {
-        let is_it = match (std::fs::metadata(descriptor.path()), std::fs::metadata(path)) {
-            (Ok(open), Ok(wanted)) => same_file(open, wanted),
-            _ => false,
-        };
-        let info = process.join("fdinfo").join(descriptor.file_name());
-        is_it && std::fs::read_to_string(info).is_ok_and(|info| info.contains("FLOCK"))
-    })
-}
-
 /// How a child ended, for a message.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -424,6 +295,10 @@ pub fn describe(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "ended in an unknown way".to_owned(),
     }
+}
+
+fn pid_of(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod batch;
 mod nudge;
+mod room;
 mod run;
 mod send;
 mod status;
@@ -80,16 +81,29 @@ pub enum BotError {
     Signals(std::io::Error),
 }
 
+impl BotError {
+    /// Whether it is gone as soon as there is room on the disk.
+    fn is_for_want_of_room(&self) -> bool {
+        use std::io::ErrorKind;
+        match self {
+            Self::Store(StoreError::Full) => true,
+            Self::Lock(LockError::Io { source, .. }) | Self::Workspace(WakeError::Workspace { source, .. }) => {
+                matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Runs until `stop` becomes `true`. `wake` is the program to start when something is due; by default the one beside this
 /// one.
 ///
 /// # Errors
 /// What retrying doesn't mend. Everything else is retried for ever, and told once.
-pub async fn run(outside: Outside<'_>, stop: watch::Receiver<bool>, wake: Option<PathBuf>) -> Result<(), BotError> {
-    cycle::prepare_workspace(outside.config)?;
-    let _one_poller = lock(outside)?;
-    let db = outside.config.db_path();
-    let (store, outbox) = (Store::open(&db)?, Store::open(&db)?);
+pub async fn run(outside: Outside<'_>, mut stop: watch::Receiver<bool>, wake: Option<PathBuf>) -> Result<(), BotError> {
+    let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
+        return Ok(());
+    };
     let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
     let (is_running, running) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
@@ -107,11 +121,40 @@ pub async fn run(outside: Outside<'_>, stop: watch::Receiver<bool>, wake: Option
     ended
 }
 
+/// Takes the lock and opens the store, however long the disk is too full for it. `None` when asked to end before.
+async fn open_patiently(
+    outside: Outside<'_>,
+    stop: &mut watch::Receiver<bool>,
+) -> Result<Option<(WakeLock, Store, Store)>, BotError> {
+    let mut has_complained = false;
+    loop {
+        match open(outside) {
+            Err(error) if error.is_for_want_of_room() => {
+                if !std::mem::replace(&mut has_complained, true) {
+                    tracing::error!(%error, "no room on the disk to begin with; it is tried again until there is, Telegram keeps messages for a day");
+                }
+            }
+            opened => return opened.map(Some),
+        }
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => return Ok(None),
+            () = tokio::time::sleep(room::LOOK_EVERY) => {}
+        }
+    }
+}
+
+fn open(outside: Outside<'_>) -> Result<(WakeLock, Store, Store), BotError> {
+    cycle::prepare_workspace(outside.config)?;
+    let one_poller = lock(outside)?;
+    let db = outside.config.db_path();
+    Ok((one_poller, Store::open(&db)?, Store::open(&db)?))
+}
+
 fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {
     let path = outside.config.bot_lock_path();
     WakeLock::try_acquire(&path, &Identity::current(), outside.clock.now()).map_err(|error| match error {
         LockError::Held(holder) => BotError::Taken(holder),
-        error @ LockError::Io { .. } => BotError::Lock(error),
+        error => BotError::Lock(error),
     })
 }
 

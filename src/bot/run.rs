@@ -11,6 +11,7 @@ use tokio::{
 use super::{
     BotError, Outside, batch,
     nudge::{Command, Event, Look, Nudger},
+    room::{self, Room},
     status,
     trouble::{Trouble, Verdict},
     wake,
@@ -40,12 +41,15 @@ pub(super) struct Bot<'a> {
     telegram_trouble: Trouble,
     store_trouble: Trouble,
     look_trouble: Trouble,
+    room: Room,
     nudger: Nudger,
     /// When the next tick is wanted, on the nudger's clock.
     tick_at: Duration,
     began: Instant,
     wake: PathBuf,
     child: Option<Child>,
+    /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
+    stopped: Vec<Child>,
     children: Signal,
     answers: mpsc::Sender<Vec<i64>>,
     is_running: watch::Sender<bool>,
@@ -58,12 +62,15 @@ enum Ask {
     Me,
     /// What has come from this offset on.
     Updates(Option<i64>),
+    /// Nothing for now: there is no room for what would come.
+    Nothing,
 }
 
 /// What it answered.
 enum Polled {
     Met(telegram::Me),
     Updates(Vec<RawUpdate>),
+    Nothing,
 }
 
 /// What the loop waits for.
@@ -84,6 +91,7 @@ impl<'a> Bot<'a> {
     ) -> Result<Self, BotError> {
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
+            room: Room::recall(&store)?,
             outside,
             store,
             access: None,
@@ -95,6 +103,7 @@ impl<'a> Bot<'a> {
             began: Instant::now(),
             wake,
             child: None,
+            stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
             answers,
             is_running,
@@ -121,7 +130,7 @@ impl<'a> Bot<'a> {
                     is_stopping = true;
                     Some(Event::Stop)
                 }
-                Happened::Tick => Some(Event::Tick),
+                Happened::Tick => Some(if self.lets_go() { Event::Ended } else { Event::Tick }),
                 Happened::Child => self.reap().then_some(Event::Ended),
                 Happened::Polled(polled) => {
                     let (wait, has_stored) = self.take_in(polled)?;
@@ -171,7 +180,8 @@ impl<'a> Bot<'a> {
             }
         };
         self.look_trouble.over();
-        let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.identity().is_alive());
+        // One that stopped is no reason to wait: the wake that is started replaces it.
+        let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
         self.is_running.send_replace(is_held);
         Event::Looked(Look {
             due: waiting.due,
@@ -197,8 +207,23 @@ impl<'a> Bot<'a> {
         }
     }
 
+    /// Whether the wake that was started shows no life any more: then another one may take over.
+    fn lets_go(&mut self) -> bool {
+        let config = self.outside.config;
+        let holder = lock::read(&config.lock_path());
+        let has_stopped = |child: &mut Child| {
+            holder.as_ref().is_some_and(|holder| holder.pid == child.id() && !holder.is_at_work(config.stale_lock))
+        };
+        let stopped = self.child.take_if(has_stopped);
+        let Some(child) = stopped else { return false };
+        tracing::warn!(pid = child.id(), "the wake has stopped and isn't waited for any more");
+        self.stopped.push(child);
+        true
+    }
+
     /// Whether the wake has ended.
     fn reap(&mut self) -> bool {
+        self.stopped.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         let Some(child) = &mut self.child else { return false };
         match child.try_wait() {
             Ok(None) => return false,
@@ -213,11 +238,13 @@ impl<'a> Bot<'a> {
         true
     }
 
-    fn next_ask(&self) -> Ask {
-        match self.access {
-            None => Ask::Me,
-            Some(_) => Ask::Updates(self.offset),
+    fn next_ask(&mut self) -> Ask {
+        if self.access.is_none() {
+            return Ask::Me;
         }
+        let notice = self.room.look(&mut self.store, self.outside);
+        self.send(notice.into_iter().collect());
+        if self.room.is_short() { Ask::Nothing } else { Ask::Updates(self.offset) }
     }
 
     /// Takes in what a call to Telegram brought. Says how long to wait before the next one and whether a message was
@@ -225,6 +252,7 @@ impl<'a> Bot<'a> {
     fn take_in(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
         let updates = match polled {
             Ok(Polled::Updates(updates)) => updates,
+            Ok(Polled::Nothing) => return Ok((Duration::ZERO, false)),
             Ok(Polled::Met(me)) => {
                 tracing::info!(bot = me.username, "listening");
                 let allowed = self.outside.config.allowed_chat_ids.iter().copied().collect();
@@ -277,7 +305,7 @@ impl<'a> Bot<'a> {
 
     fn send(&self, answers: Vec<i64>) {
         if !answers.is_empty() && self.answers.try_send(answers).is_err() {
-            tracing::warn!("too many answers wait to be sent; the next wake delivers them");
+            tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }
     }
 }
@@ -295,6 +323,10 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
     tokio::time::sleep(wait).await;
     let offset = match what {
         Ask::Updates(offset) => offset,
+        Ask::Nothing => {
+            tokio::time::sleep(room::LOOK_EVERY).await;
+            return Ok(Polled::Nothing);
+        }
         Ask::Me => {
             let me = telegram.get_me().await?;
             if let Err(error) = telegram.set_my_commands(&telegram::Command::menu()).await {

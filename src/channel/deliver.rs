@@ -11,7 +11,7 @@ use super::{Channel, Outgoing, SendError, render};
 use crate::{
     clock::Clock,
     process::Identity,
-    queue::{Claimed, PartOutcome, Store, StoreError, wait_after},
+    queue::{Claimed, Fence, PartOutcome, Store, StoreError, wait_after},
 };
 
 /// No new part is begun after so long; one send is bounded by the channel itself.
@@ -37,10 +37,33 @@ pub async fn deliver(
     me: &Identity,
     clock: &dyn Clock,
 ) -> Result<Delivered, StoreError> {
+    send_all(store, channel, clock, |store| store.claim_part(only, me, clock.now())).await
+}
+
+/// Sends what may be sent now, as the wake that holds `fence`: a holder that was replaced begins no send any more.
+///
+/// # Errors
+/// As [`deliver`].
+pub async fn deliver_in_wake(
+    store: &mut Store,
+    channel: &dyn Channel,
+    fence: Fence,
+    me: &Identity,
+    clock: &dyn Clock,
+) -> Result<Delivered, StoreError> {
+    send_all(store, channel, clock, |store| store.claim_part_of_wake(fence, me, clock.now())).await
+}
+
+async fn send_all(
+    store: &mut Store,
+    channel: &dyn Channel,
+    clock: &dyn Clock,
+    claim: impl Fn(&mut Store) -> Result<Option<Claimed>, StoreError>,
+) -> Result<Delivered, StoreError> {
     let mut delivered = Delivered::default();
     let begun = std::time::Instant::now();
     while begun.elapsed() < BOUND {
-        let Some(claimed) = store.claim_part(only, me, clock.now())? else {
+        let Some(claimed) = claim(store)? else {
             break;
         };
         let outcome = send(channel, &claimed, clock).await;

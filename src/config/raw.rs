@@ -11,7 +11,7 @@ use super::{error::Problem, files::read_private, values};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 23] = [
+pub const VARIABLES: [&str; 25] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -33,6 +33,8 @@ pub const VARIABLES: [&str; 23] = [
     "WAKE_TIMEOUT_MIN",
     "STALE_LOCK_MIN",
     "PULL_EVERY_MIN",
+    "DISK_RESERVE_MB",
+    "KEEP_DAYS",
     "REVEILLE_LOG",
     "REVEILLE_NOW",
 ];

@@ -7,7 +7,7 @@ use chrono::NaiveTime;
 use chrono_tz::Tz;
 
 use super::{Autonomy, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, Problem, QuietHours, raw::Raw, values};
-use crate::redact::Secret;
+use crate::{disk::Reserve, redact::Secret};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
@@ -18,6 +18,8 @@ const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 const DEFAULT_STALE_LOCK: Duration = Duration::from_secs(15 * 60);
 const DEFAULT_PULL_EVERY: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_TELL_PER_DAY: u32 = 5;
+const DEFAULT_DISK_RESERVE: Reserve = Reserve::of_mib(100);
+const DEFAULT_KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, ConfigError> {
     let home = raw.home.clone();
@@ -38,6 +40,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let wake_timeout = settings.read("WAKE_TIMEOUT_MIN", values::minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
     let stale_lock = settings.read("STALE_LOCK_MIN", values::minutes).unwrap_or(DEFAULT_STALE_LOCK);
     let pull_every = settings.read("PULL_EVERY_MIN", values::minutes).unwrap_or(DEFAULT_PULL_EVERY);
+    let disk_reserve = settings.read("DISK_RESERVE_MB", values::disk_reserve).unwrap_or(DEFAULT_DISK_RESERVE);
+    let keep = settings.read("KEEP_DAYS", values::keep).unwrap_or(Some(DEFAULT_KEEP));
     let whisper_model = settings.read("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
     let quiet_hours = settings.read("QUIET_HOURS", values::quiet_hours).unwrap_or_else(default_quiet_hours);
     let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
@@ -74,6 +78,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         wake_timeout,
         stale_lock,
         pull_every,
+        disk_reserve,
+        keep,
         whisper_model,
         quiet_hours,
         tell_per_day,

@@ -88,6 +88,7 @@ fn nothing_said_is_a_working_configuration() {
     assert_eq!(config.autonomy, Autonomy::Smart);
     assert_eq!(config.daily_budget_usd, 5.0);
     assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
+    assert_eq!((config.disk_reserve, config.keep), (Reserve::of_mib(100), Some(Duration::from_secs(30 * 86_400))));
     assert_eq!((config.tell_per_day, config.owner_chat_id, config.log_level), (5, 0, tracing::Level::INFO));
     let quiet = config.quiet_hours.unwrap();
     assert_eq!((quiet.from.to_string(), quiet.until.to_string()), ("22:00:00".to_owned(), "07:00:00".to_owned()));
@@ -228,6 +229,12 @@ fn the_small_settings_have_bounds() {
     for (name, _) in minutes {
         refuses(name, &["0", "-1", "1441", "1.5", "an hour", "99999999999999999999"]);
     }
+    assert_eq!(config(&[("DISK_RESERVE_MB", "0")]).disk_reserve, Reserve::of_mib(0));
+    assert_eq!(config(&[("DISK_RESERVE_MB", "1048576")]).disk_reserve.bytes(), 1 << 40);
+    refuses("DISK_RESERVE_MB", &["-1", "1048577", "100M", "0.5"]);
+    assert_eq!(config(&[("KEEP_DAYS", "0")]).keep, None);
+    assert_eq!(config(&[("KEEP_DAYS", "2")]).keep, Some(Duration::from_secs(172_800)));
+    refuses("KEEP_DAYS", &["-1", "3651", "for ever", "1.5"]);
     assert_eq!(config(&[("TELL_PER_DAY", "0")]).tell_per_day, 0);
     refuses("TELL_PER_DAY", &["101", "-1", "few"]);
     assert_eq!(config(&[("REVEILLE_LOG", "debug")]).log_level, tracing::Level::DEBUG);

@@ -11,7 +11,7 @@ use std::{
 use chrono::NaiveTime;
 use chrono_tz::Tz;
 
-use crate::redact::Secret;
+use crate::{disk::Reserve, redact::Secret};
 
 /// At most so many chats can be listed.
 const MAX_CHATS: usize = 256;
@@ -21,6 +21,11 @@ const MAX_NAME_BYTES: usize = 100;
 const MAX_MINUTES: u64 = 24 * 60;
 /// What a day's budget can be at most, in US dollars: above it is a slip of the finger.
 const MAX_BUDGET_USD: f64 = 10_000.0;
+
+/// The largest reserve on a disk, in MiB: a TiB.
+const MAX_RESERVE_MIB: u32 = 1 << 20;
+/// The longest that anything is kept, in days: some ten years.
+const MAX_KEEP_DAYS: u64 = 3_650;
 
 /// How much is done without asking. What is destructive asks at every level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -273,6 +278,18 @@ pub(super) fn minutes(value: &str) -> Result<Duration, String> {
     let minutes = value.parse::<u64>().ok().filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
     let minutes = minutes.ok_or_else(|| format!("whole minutes from 1 to {MAX_MINUTES}"))?;
     Ok(Duration::from_secs(minutes * 60))
+}
+
+pub(super) fn disk_reserve(value: &str) -> Result<Reserve, String> {
+    let mib = value.parse::<u32>().ok().filter(|mib| *mib <= MAX_RESERVE_MIB);
+    mib.map(Reserve::of_mib).ok_or_else(|| format!("whole MiB from 0 (no reserve) to {MAX_RESERVE_MIB}"))
+}
+
+/// `None`: for ever.
+pub(super) fn keep(value: &str) -> Result<Option<Duration>, String> {
+    let days = value.parse::<u64>().ok().filter(|days| *days <= MAX_KEEP_DAYS);
+    let days = days.ok_or_else(|| format!("whole days from 0 (for ever) to {MAX_KEEP_DAYS}"))?;
+    Ok((days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)))
 }
 
 pub(super) fn tell_per_day(value: &str) -> Result<u32, String> {

@@ -10,15 +10,9 @@ use super::{
 };
 use crate::{
     memory::decay,
-    queue::{Change, Firing, NewOutgoing, Reminder},
+    queue::{Change, NewOutgoing},
     repo::Repo,
-    schedule::Slot,
 };
-
-/// Slots of one reminder that were missed and are told of at most.
-const MAX_MISSED: usize = 20;
-/// From so many minutes on a reminder says that it is late.
-const LATE_MIN: i64 = 10;
 
 impl Wake<'_> {
     /// A cycle without a mind: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
@@ -33,6 +27,7 @@ impl Wake<'_> {
         let mut account = Account::default();
         self.take_in_person_edits(repo, &mut account)?;
         self.store.begin_cycle(self.fence, &cycle, &[], self.now())?;
+        account.receipts.extend(self.remind(reasons, observation, &cycle.id)?);
         for reason in reasons {
             account.receipts.extend(self.act_on(reason, observation, &cycle.id)?);
         }
@@ -53,17 +48,18 @@ impl Wake<'_> {
     fn act_on(&mut self, reason: &Reason, observation: &Observation, cycle_id: &str) -> Result<Vec<String>, WakeError> {
         let now = self.now();
         match reason {
-            Reason::Reminder { id } => {
-                let Some(reminder) = observation.reminders.iter().find(|reminder| reminder.id == *id) else {
-                    return Ok(Vec::new());
-                };
-                let (firing, receipt) = self.firing(reminder, cycle_id);
-                self.store.fire(self.fence, &[firing], now)?;
-                Ok(vec![receipt])
-            }
-            Reason::Task { title, next, key } => {
+            Reason::Task { title, next, missed_at, key } => {
                 let next = next.as_deref().unwrap_or("no next step is written down");
-                self.tell_by_rule(cycle_id, key, &format!("It is time for “{title}”: {next}."))
+                let late = missed_at.map(|at| format!(" (It was due {}.)", at.format("%a %-d %b %H:%M")));
+                let late = late.unwrap_or_default();
+                self.tell_by_rule(cycle_id, key, &format!("It is time for “{title}”: {next}.{late}"))
+            }
+            Reason::MissedTask { title, at, is_told: false, .. } => {
+                Ok(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
+            }
+            Reason::MissedTask { title, at, is_told: true, key } => {
+                let text = format!("I was not running at {at}, the time of “{title}”. It is not done late.");
+                self.tell_by_rule(cycle_id, key, &text)
             }
             Reason::Decay { title, stage, key } => {
                 let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);
@@ -79,7 +75,8 @@ impl Wake<'_> {
                 self.store.change(self.fence, cycle_id, &[notice], now)?;
                 Ok(vec![format!("Told chat {chat_id} that the day's budget is spent")])
             }
-            Reason::Messages { .. } | Reason::Resume { .. } => Ok(Vec::new()),
+            // Reminders fire together, so that what was missed is told in one message.
+            Reason::Reminder { .. } | Reason::Messages { .. } | Reason::Resume { .. } => Ok(Vec::new()),
         }
     }
 
@@ -111,46 +108,5 @@ impl Wake<'_> {
         };
         self.store.change(self.fence, cycle_id, &[Change::Send(message)], self.now())?;
         Ok(vec![format!("Told: {text}")])
-    }
-
-    /// A due reminder's message and its next slot; slots that were missed while nothing ran are said and not sent one by one.
-    fn firing(&self, reminder: &Reminder, cycle_id: &str) -> (Firing, String) {
-        let now = self.now();
-        let what = &reminder.what;
-        let tz = what.zone.parse().unwrap_or(self.context.config.timezone);
-        let due = Slot { civil: what.slot, at: what.next_at };
-        let missed = what.rule.as_ref().map(|rule| rule.missed(what.next_at, now, tz, MAX_MISSED)).unwrap_or_default();
-        let late = now.signed_duration_since(what.next_at).num_minutes();
-        let mut text = format!("⏰ {}", what.text);
-        if !missed.is_empty() {
-            let at_least = if missed.len() == MAX_MISSED { "at least " } else { "" };
-            text.push_str(&format!(
-                "\n\n(It was due {at_least}{} while I was not running.)",
-                match missed.len() {
-                    1 => "1 more time".to_owned(),
-                    n => format!("{n} more times"),
-                }
-            ));
-        } else if late >= LATE_MIN {
-            text.push_str(&format!(
-                "\n\n(It was due at {}; I was not running then.)",
-                due.wall_time(what.rule.as_ref(), tz).format("%a %H:%M")
-            ));
-        }
-        let next = what.rule.as_ref().and_then(|rule| rule.next_after(now, tz)).map(|Slot { civil, at }| (civil, at));
-        let firing = Firing {
-            id: reminder.id,
-            slot: what.slot,
-            message: NewOutgoing {
-                chat_id: what.chat_id,
-                text: self.context.redactor.redact(&text),
-                kind: "reminder".to_owned(),
-                thread_id: what.thread_id,
-                cycle_id: Some(cycle_id.to_owned()),
-                ..NewOutgoing::default()
-            },
-            next,
-        };
-        (firing, format!("Reminded of “{}”", what.text))
     }
 }

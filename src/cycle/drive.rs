@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     Reply, WakeError, brief,
-    machine::{Cycle, Limits, Request, Step},
+    machine::{self, Cycle, Limits, Request, Step},
     observe::{self, day_begin},
     orient,
     prepare::last_channel_id,
@@ -18,7 +18,7 @@ use crate::{
         ModelError, Turn, Usage,
         anthropic::{price, retry},
     },
-    queue::{Change, Entry, Incoming, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
+    queue::{Change, Entry, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
@@ -45,6 +45,8 @@ pub(super) enum Interrupt {
         retry_after: Option<Duration>,
         /// Whether a person has to do something about it.
         needs_person: bool,
+        /// Whether its server doesn't have the model: what it has begun can't be gone on with.
+        is_model_gone: bool,
     },
     /// The mind's server won't take this conversation: give the cycle up.
     #[error("{0}")]
@@ -92,6 +94,10 @@ impl Wake<'_> {
                     }
                 }
                 Step::Call(request) => self.call(live, &registry, &request)?,
+                Step::Again(request) => match machine::doubt(registry.get(&request.name).map(|tool| tool.effect)) {
+                    None => self.call(live, &registry, &request)?,
+                    Some(why) => self.settle(live, &request, Err(Refusal(why.to_owned())))?,
+                },
                 Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
                 Step::Say(raw) => {
                     self.record(
@@ -147,7 +153,7 @@ impl Wake<'_> {
                         return Ok(Err(interrupt));
                     }
                 }
-                None => return Ok(Err(interrupt_of(&error, why))),
+                None => return Ok(Err(interrupt_of(&error, why, &live.cycle.model))),
             }
         }
         Ok(Err(Interrupt::OutOfTime))
@@ -267,18 +273,10 @@ impl Wake<'_> {
 
     /// Puts messages that have come for this chat meanwhile into the conversation.
     fn join(&mut self, live: &mut Live) -> Result<bool, WakeError> {
-        let Some(chat_id) = live.cycle.chat_id else {
-            return Ok(false);
-        };
         let mind = observe::mind_of(self.store, self.context)?;
-        let queued = self.store.queued()?;
+        let (queued, open_cycles) = (self.store.queued()?, self.store.open_cycles()?);
         let now = self.now();
-        let is_new = |message: &&Incoming| {
-            (message.chat_id, message.thread_id) == (chat_id, live.cycle.thread_id)
-                && !live.state.messages.contains(&message.id)
-                && orient::is_answerable(message, &mind, now)
-        };
-        let new: Vec<&Incoming> = queued.iter().filter(is_new).take(brief::MAX_MESSAGES).collect();
+        let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open_cycles, &mind, now);
         if new.is_empty() {
             return Ok(false);
         }
@@ -368,12 +366,14 @@ fn closed(changes: &[Change]) -> Vec<i64> {
 }
 
 /// What follows from an error that retrying did not mend.
-fn interrupt_of(error: &ModelError, why: String) -> Interrupt {
+fn interrupt_of(error: &ModelError, why: String, model: &str) -> Interrupt {
     let (retry_after, needs_person) = match error {
         ModelError::Transient { retry_after, .. } => (*retry_after, false),
         // An unknown model is a setting to be mended, not a fault of the conversation.
         ModelError::Account { .. } | ModelError::Rejected { status: 404, .. } => (None, true),
         ModelError::Rejected { .. } => return Interrupt::Rejected(why),
     };
-    Interrupt::Unavailable { why, retry_after, needs_person }
+    // A wrong address is not found either, and says nothing of the model.
+    let is_model_gone = matches!(error, ModelError::Rejected { status: 404, .. }) && why.contains(model);
+    Interrupt::Unavailable { why, retry_after, needs_person, is_model_gone }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     memory::{self, episodic},
     queue::{CycleEnd, CycleState, StagedFile},
-    repo::{self, Publish, Published, Repo, RepoError},
+    repo::{self, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
 };
 
@@ -30,13 +30,14 @@ impl Wake<'_> {
         let (changes, damaged): (Vec<_>, Vec<_>) =
             changes(&staged).into_iter().partition(|change| repo.check_writable(&change.path).is_ok());
         let redactor = self.context.redactor;
-        let published = repo.publish(&Publish {
+        let publish = Publish {
             changes: &changes,
             message: &message,
             now: self.now(),
             merge: &merge_texts,
             is_secret: &|text| redactor.contains_secret(text),
-        });
+        };
+        let published = repo.publish(&publish);
         let commit = match published {
             Ok(published) => {
                 self.note_published(&published);
@@ -51,10 +52,10 @@ impl Wake<'_> {
                 | RepoError::Locked { .. }
                 | RepoError::Moved
                 | RepoError::UnsafePath { .. }),
-            ) => self.park(repo, &ending, &changes, &message, &error)?,
+            ) => self.park(repo, &ending, &publish, &error)?,
             Err(error) => return Err(error.into()),
         };
-        self.park_damaged(repo, &ending, &damaged, &message)?;
+        self.park_damaged(repo, &ending, &Publish { changes: &damaged, ..publish })?;
         let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
         let end = CycleEnd {
             state: CycleState::Done,
@@ -193,20 +194,13 @@ impl Wake<'_> {
     }
 
     /// What was meant for files that can't be written goes onto a branch of its own. The person is told once a day and file.
-    fn park_damaged(
-        &mut self,
-        repo: &Repo,
-        ending: &Ending,
-        damaged: &[repo::Change],
-        message: &str,
-    ) -> Result<(), WakeError> {
-        if damaged.is_empty() {
+    fn park_damaged(&mut self, repo: &Repo, ending: &Ending, damaged: &Publish<'_>) -> Result<(), WakeError> {
+        if damaged.changes.is_empty() {
             return Ok(());
         }
-        let now = self.now();
-        let (branch, _) = repo.park(&format!("parked/{}", ending.cycle.id), damaged, message, now)?;
-        let today = now.with_timezone(&self.context.config.timezone).date_naive();
-        for change in damaged {
+        let Parked { branch, .. } = repo.park(&format!("parked/{}", ending.cycle.id), damaged, Parking::ForAPerson)?;
+        let today = damaged.now.with_timezone(&self.context.config.timezone).date_naive();
+        for change in damaged.changes {
             let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
             let why = why.unwrap_or_else(|| change.path.clone());
             let text = format!(
@@ -220,27 +214,53 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// The work can't be committed where HEAD is: it goes onto a branch of its own, and the person is told.
+    /// The work can't be committed where HEAD is: it goes onto a branch of its own until it can, and the person is told.
     fn park(
         &mut self,
         repo: &Repo,
         ending: &Ending,
-        changes: &[repo::Change],
-        message: &str,
+        publish: &Publish<'_>,
         error: &RepoError,
     ) -> Result<String, WakeError> {
-        let (branch, commit) = repo.park(&format!("parked/{}", &ending.cycle.id), changes, message, self.now())?;
-        let text = format!(
-            "I could not commit to my memory: {error}. What I wrote in this wake is kept on the branch `{branch}`; merge it with \
-             `git merge {branch}` when you are back on `{}`.",
-            repo.branch()
-        );
-        self.report.notes.push(text.clone());
-        self.alarm(&format!("parked/{}", &ending.cycle.id), text.clone())?;
-        self.report
-            .replies
-            .push(Reply { chat_id: ending.cycle.chat_id.unwrap_or(self.context.config.owner_chat_id), text });
-        Ok(commit.to_string())
+        let is_persons = matches!(error, RepoError::UnsafePath { .. });
+        let parking = if is_persons { Parking::ForAPerson } else { Parking::UntilHeadIsBack };
+        let parked = repo.park(&format!("parked/{}", ending.cycle.id), publish, parking)?;
+        for path in &parked.left_out {
+            self.report.notes.push(format!("{path} was not kept on {}: it seems to hold a secret", parked.branch));
+        }
+        self.report.notes.push(format!("What this wake wrote is kept on the branch {}: {error}", parked.branch));
+        self.tell_parked(repo, &parked.branch, ending.cycle.chat_id, error)?;
+        Ok(parked.commit.to_string())
+    }
+
+    /// Tells the person that `branch` was parked: once for all that is parked until it can be brought in.
+    pub(super) fn tell_parked(
+        &mut self,
+        repo: &Repo,
+        branch: &str,
+        chat_id: Option<i64>,
+        error: &RepoError,
+    ) -> Result<(), WakeError> {
+        let waiting = repo.parked()?;
+        let is_waiting = waiting.iter().any(|(waiting, _)| waiting == branch);
+        let (key, next) = if is_waiting {
+            let next = format!(
+                "Until then I keep on branches of their own what I write, and don't see it: `{branch}` is the first. When that is \
+                 over I bring them in by myself; `git branch -D {branch}` beforehand drops it."
+            );
+            (waiting.first().map_or(branch, |(first, _)| first), next)
+        } else {
+            let main = repo.branch();
+            let next = format!(
+                "What I wrote in this wake is kept on the branch `{branch}`; `git merge {branch}` on `{main}` brings it in."
+            );
+            (branch, next)
+        };
+        let text = format!("I could not commit to my memory: {error}. {next}");
+        if self.alarm(key, text.clone())? {
+            self.report.replies.push(Reply { chat_id: chat_id.unwrap_or(self.context.config.owner_chat_id), text });
+        }
+        Ok(())
     }
 }
 

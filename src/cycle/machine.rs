@@ -11,13 +11,17 @@ use crate::{
         content::{ToolCall, assistant_message, text_of, tool_calls},
     },
     queue::Entry,
-    tool::Plan,
+    tool::{Effect, Plan},
 };
 
 /// A cut-off text is continued at most this often.
 const MAX_CONTINUATIONS: u32 = 2;
 /// What is said when the context's limit was reached.
 const FULL: &str = "This conversation became too long for me to go on.";
+
+/// What is told of a call that may have happened.
+const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \
+                         before you repeat it, and tell your person if you can't.";
 
 /// Bounds of one cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub enum Step {
     Ask,
     /// Run this call and record its outcome.
     Call(Request),
+    /// A wake that was cut off had begun this call: what follows depends on what it does, see [`doubt`].
+    Again(Request),
     /// Record an outcome without running anything.
     Reject {
         /// The call.
@@ -91,6 +97,8 @@ enum Phase {
 struct Pending {
     request: Request,
     is_complete: bool,
+    /// Whether somebody began to run it. Within one wake its outcome follows at once.
+    was_begun: bool,
     outcome: Option<(String, bool)>,
 }
 
@@ -99,6 +107,7 @@ impl Pending {
         Self {
             is_complete: call.complete,
             request: Request { id: call.id, name: call.name, input: call.input.get().to_owned() },
+            was_begun: false,
             outcome: None,
         }
     }
@@ -203,7 +212,12 @@ impl Cycle {
             Entry::Discarded { usage, .. } => self.usage += *usage,
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
             // A request that had no answer is no round: however long a mind is out of reach, its work is not cut short.
-            Entry::Asked | Entry::Called { .. } | Entry::Verified { .. } => {}
+            Entry::Asked | Entry::Verified { .. } => {}
+            Entry::Called { call, .. } => {
+                if let Some(pending) = self.pending(call) {
+                    pending.was_begun = true;
+                }
+            }
             Entry::Outcome { call, name, content, is_error, receipt, closed } => {
                 self.outcome(call, name, content, *is_error);
                 if !is_error {
@@ -284,15 +298,17 @@ impl Cycle {
     }
 
     fn outcome(&mut self, call: &str, name: &str, content: &str, is_error: bool) {
-        let Phase::Acting(calls) = &mut self.phase else { return };
-        let Some(pending) = calls.iter_mut().find(|pending| pending.request.id == call && pending.outcome.is_none())
-        else {
-            return;
-        };
-        if name == "plan" && !is_error {
-            self.plan = serde_json::from_str(&pending.request.input).ok();
-        }
+        let Some(pending) = self.pending(call) else { return };
         pending.outcome = Some((content.to_owned(), is_error));
+        if name == "plan" && !is_error {
+            self.plan = serde_json::from_str(&pending.request.input.clone()).ok();
+        }
+    }
+
+    /// The call of this id, if it waits for its outcome.
+    fn pending(&mut self, call: &str) -> Option<&mut Pending> {
+        let Phase::Acting(calls) = &mut self.phase else { return None };
+        calls.iter_mut().find(|pending| pending.request.id == call && pending.outcome.is_none())
     }
 
     fn after_text(&self, stop: &Stop) -> Step {
@@ -328,13 +344,23 @@ fn next_call(calls: &[Pending]) -> Step {
         return Step::Say(results(calls));
     };
     let call = pending.request.clone();
-    if pending.is_complete {
-        Step::Call(call)
-    } else {
-        Step::Reject {
+    match pending {
+        Pending { is_complete: false, .. } => Step::Reject {
             call,
             why: "This call was cut off before its arguments were complete. It was not run; call again.",
-        }
+        },
+        Pending { was_begun: true, .. } => Step::Again(call),
+        _ => Step::Call(call),
+    }
+}
+
+/// Why a call that was begun and has no outcome isn't run again; none if it is. What changes nothing, changes the same again,
+/// or leaves nothing without its outcome, is. What may have happened, and would then happen twice, isn't; nor is a call of a tool
+/// that is not there any more (`effect` is none).
+pub fn doubt(effect: Option<Effect>) -> Option<&'static str> {
+    match effect {
+        Some(Effect::Read | Effect::Idempotent | Effect::Staged) => None,
+        Some(Effect::Once) | None => Some(UNCERTAIN),
     }
 }
 

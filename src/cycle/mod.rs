@@ -14,7 +14,10 @@ mod observe;
 pub mod orient;
 pub mod plan_file;
 mod prepare;
+mod remind;
 mod resume;
+mod retention;
+mod takeover;
 mod upkeep;
 pub mod verify;
 mod waiting;
@@ -25,6 +28,7 @@ use std::path::PathBuf;
 use tokio::sync::watch;
 
 pub use observe::{day_begin, mind_again_at, mind_called, mind_of};
+pub use resume::{MAX_TRIES, Uptake, uptake};
 pub use waiting::{Waiting, waiting};
 
 use crate::{
@@ -38,7 +42,7 @@ use crate::{
     repo::RepoError,
     tool::Documents,
 };
-use lock::{LockError, WakeLock};
+use lock::LockError;
 use wake::Wake;
 
 /// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what
@@ -161,20 +165,28 @@ pub async fn once(
         if *context.stop.borrow() || !settles_doubts && !observe::is_anything_due(store, context)? {
             break;
         }
-        let me = crate::process::Identity::current();
-        let lock = match WakeLock::try_acquire(&context.config.lock_path(), &me, context.clock.now()) {
-            Ok(lock) => lock,
-            Err(LockError::Held(holder)) => {
+        let lock = match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
+            Ok(taken) => {
+                report.notes.extend(taken.note);
+                taken.lock
+            }
+            Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
                 if report.outcome == WakeOutcome::Idle {
                     report.outcome = WakeOutcome::Locked;
-                    report.notes.push(LockError::Held(holder).to_string());
+                    report.notes.push(held.to_string());
                 }
                 break;
             }
             Err(error) => return Err(WakeError::Lock(error)),
         };
-        let mut wake = Wake::begin(context, store, lock, me, trigger, &mut report)?;
-        let ran = wake.run(settles_doubts).await;
+        let mut wake = Wake::begin(context, store, lock, trigger, &mut report)?;
+        let ran = match wake.introduce() {
+            Ok(()) => wake.run(settles_doubts).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &ran {
+            wake.note_trouble(error);
+        }
         let ended = wake.end();
         let did_something = ran?;
         ended?;

@@ -9,13 +9,14 @@ use chrono_tz::Tz;
 use super::{
     Context, WakeError,
     orient::{self, Mind, Observed, Reason},
+    retention,
 };
 use crate::{
     config::{Config, OFFLINE_MODEL},
     memory::{self, tasks::Task, tasks::TaskList},
     queue::{CycleRow, Incoming, Reminder, Store, StoreError},
-    repo::{Oid, Repo},
-    schedule,
+    repo::{Condition, Oid, Repo},
+    schedule::{self, due::is_set_back},
 };
 
 /// A person's commits that are looked at.
@@ -25,6 +26,10 @@ const MAX_PERSON_COMMITS: usize = 20;
 pub(super) const FETCH: &str = "fetch";
 /// Keeps how pushing has been going.
 pub(super) const PUSH: &str = "push";
+/// Keeps how housekeeping in the repository has been going.
+pub(super) const MAINTAIN: &str = "maintain";
+/// Keeps how bringing in parked work has been going.
+pub(super) const PARKED: &str = "parked";
 /// Keeps how asking the mind has been going.
 pub(super) const MODEL: &str = "model";
 /// The commit that the last wake has seen.
@@ -98,7 +103,18 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
-    if repo.is_interrupted() || is_push_due(store, &repo, now)? || is_fetch_due(store, &repo, context)? {
+    // The clock was set back: the next slots are to be found anew.
+    if store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
+        return Ok(true);
+    }
+    if repo.is_interrupted()
+        || is_parked_work_due(store, &repo, now)?
+        || is_push_due(store, &repo, now)?
+        || is_fetch_due(store, &repo, context)?
+    {
+        return Ok(true);
+    }
+    if retention::is_due(store, context)? {
         return Ok(true);
     }
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
@@ -139,8 +155,14 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
     let now = context.clock.now();
     let upkeep = store.upkeep(FETCH)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
-    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every);
+    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
+}
+
+/// Whether work was parked until HEAD is back, and it is.
+pub(super) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
+    let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
+    Ok(!repo.parked()?.is_empty() && is_back()? && store.upkeep(PARKED)?.may_try(now))
 }
 
 /// Whether we have commits that the remote lacks, as far as the last fetch saw.

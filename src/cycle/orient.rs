@@ -7,13 +7,14 @@ use chrono_tz::Tz;
 
 use super::brief::MAX_MESSAGES;
 use crate::{
+    clock::is_over,
     config::QuietHours,
     memory::{
         decay::{self, Stage},
         tasks::Task,
     },
-    queue::{CycleRow, CycleState, Incoming, Reminder},
-    schedule,
+    queue::{CycleRow, CycleState, Incoming, NewCycle, Reminder},
+    schedule::{self, Missed, Slot, due::was_missed},
 };
 
 /// How `at:` is written in a task.
@@ -97,6 +98,19 @@ pub enum Reason {
         title: String,
         /// What it says is next.
         next: Option<String>,
+        /// When that was due, if it was missed: it is done late.
+        missed_at: Option<NaiveDateTime>,
+        /// Handled once under this key.
+        key: String,
+    },
+    /// The time of a task's next step was missed, and by the task's own word it isn't done late.
+    MissedTask {
+        /// The task.
+        title: String,
+        /// When it was due, as written.
+        at: String,
+        /// Whether the person is told.
+        is_told: bool,
         /// Handled once under this key.
         key: String,
     },
@@ -125,7 +139,10 @@ impl Reason {
     /// The key under which it is a reason no more once it was taken up.
     pub fn handled_key(&self) -> Option<String> {
         match self {
-            Self::Task { key, .. } | Self::Decay { key, .. } | Self::OverBudget { key, .. } => Some(key.clone()),
+            Self::Task { key, .. }
+            | Self::MissedTask { key, .. }
+            | Self::Decay { key, .. }
+            | Self::OverBudget { key, .. } => Some(key.clone()),
             _ => None,
         }
     }
@@ -138,7 +155,11 @@ impl Reason {
             Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
             Self::OverBudget { chat_id, .. } => format!("chat {chat_id} waits for the budget"),
             Self::Reminder { id } => format!("reminder {id}"),
-            Self::Task { title, .. } => format!("task {title:?} has its next step now"),
+            Self::Task { title, missed_at: None, .. } => format!("task {title:?} has its next step now"),
+            Self::Task { title, missed_at: Some(at), .. } => {
+                format!("task {title:?} has its next step now, late: it was due {}", at.format("%a %-d %b %H:%M"))
+            }
+            Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
@@ -170,6 +191,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
             // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
             owners.truncate(observed.tells_left);
         }
+        owners.extend(missed_tasks(observed));
         reasons.extend(owners);
         if !observed.person_commits.is_empty() {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
@@ -204,7 +226,7 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
         return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
     }
     let is_mechanical = |reason: &Reason| match reason {
-        Reason::Reminder { .. } | Reason::OverBudget { .. } => true,
+        Reason::Reminder { .. } | Reason::MissedTask { .. } | Reason::OverBudget { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } => false,
         Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
     };
@@ -227,7 +249,26 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
 
 /// Whether the configured mind can be given this message now.
 pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
-    message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| at <= now)
+    message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| is_over(at, now))
+}
+
+/// Messages that have come for the chat of `cycle` while it runs, oldest first: not those it `knows`, nor those that stand in
+/// the conversation of another one that will go on.
+pub fn joining<'a>(
+    queued: &'a [Incoming],
+    cycle: &NewCycle,
+    knows: &[i64],
+    open_cycles: &[CycleRow],
+    mind: &Mind,
+    now: DateTime<Utc>,
+) -> Vec<&'a Incoming> {
+    let is_new = |message: &&Incoming| {
+        (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
+            && !knows.contains(&message.id)
+            && !is_taken(message, open_cycles)
+            && is_answerable(message, mind, now)
+    };
+    queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
 }
 
 /// The key under which a task's own next step is handled.
@@ -266,23 +307,21 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
     observed
         .open_cycles
         .iter()
-        .filter(|cycle| cycle.not_before.is_none_or(|at| at <= observed.now))
+        .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
         .filter(|cycle| cycle.state == CycleState::Running || observed.mind.is_available)
-        .map(|cycle| Reason::Resume {
-            cycle_id: cycle.cycle.id.clone(),
-            has_crashed: cycle.state == CycleState::Running,
-        })
+        .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })
         .collect()
 }
 
+/// What an interrupted cycle has in its conversation is answered by that cycle.
+fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
+    message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
+}
+
 fn messages(observed: &Observed<'_>) -> Vec<Reason> {
-    // What an interrupted cycle has in its conversation is answered by that cycle.
-    let is_taken = |message: &Incoming| {
-        message.cycle_id.as_ref().is_some_and(|id| observed.open_cycles.iter().any(|open| open.cycle.id == *id))
-    };
     let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
     for message in observed.messages {
-        if !is_answerable(message, observed.mind, observed.now) || is_taken(message) {
+        if !is_answerable(message, observed.mind, observed.now) || is_taken(message, observed.open_cycles) {
             continue;
         }
         match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {
@@ -318,16 +357,52 @@ fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
     if !observed.mind.is_thinking && is_quiet(observed) {
         return Vec::new();
     }
-    let with_time = observed.tasks.iter().filter_map(|task| Some((task, task.at()?)));
-    with_time
-        .filter(|(_, at)| task_time(at, observed.tz).is_some_and(|at| at <= observed.now))
-        .map(|(task, at)| Reason::Task {
+    due_times(observed)
+        .filter(|(task, _, at)| task.missed == Missed::Run || !is_missed(observed, *at))
+        .map(|(task, key, at)| Reason::Task {
             title: task.title.clone(),
             next: task.get("next").map(str::to_owned),
-            key: task_key(&task.title, at),
+            missed_at: is_missed(observed, at).then(|| at.with_timezone(&observed.tz).naive_local()),
+            key,
         })
-        .filter(|reason| matches!(reason, Reason::Task { key, .. } if !observed.handled.contains(key)))
         .collect()
+}
+
+/// Times that were missed and aren't made up for. Leaving one out needs no mind; telling of it speaks unasked.
+fn missed_tasks(observed: &Observed<'_>) -> Vec<Reason> {
+    let tells = if is_quiet(observed) { 0 } else { observed.tells_left };
+    let missed = |policy: Missed| {
+        due_times(observed).filter(move |(task, _, at)| task.missed == policy && is_missed(observed, *at)).map(
+            |(task, key, _)| Reason::MissedTask {
+                title: task.title.clone(),
+                at: task.at().unwrap_or_default().to_owned(),
+                is_told: task.missed == Missed::Tell,
+                key,
+            },
+        )
+    };
+    missed(Missed::Skip).chain(missed(Missed::Tell).take(tells)).collect()
+}
+
+/// Tasks whose time has come and wasn't handled yet, with its key and instant.
+fn due_times<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Task, String, DateTime<Utc>)> {
+    observed.tasks.iter().filter_map(|task| {
+        let at = task_time(task.at()?, observed.tz).filter(|at| *at <= observed.now)?;
+        let key = task_key(&task.title, task.at()?);
+        (!observed.handled.contains(&key)).then_some((task, key, at))
+    })
+}
+
+/// Whether a task's time was missed. What may only be told of in waking hours is due when they begin.
+fn is_missed(observed: &Observed<'_>, at: DateTime<Utc>) -> bool {
+    let local = at.with_timezone(&observed.tz).naive_local();
+    let quiet = observed.quiet_hours.filter(|hours| !observed.mind.is_thinking && hours.contains(local.time()));
+    let due = quiet.map_or(Slot { civil: local, at }, |hours| {
+        let is_next_day = hours.until <= local.time();
+        let day = if is_next_day { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
+        schedule::resolve(day.and_time(hours.until), observed.tz)
+    });
+    was_missed(due, observed.now)
 }
 
 fn is_quiet(observed: &Observed<'_>) -> bool {

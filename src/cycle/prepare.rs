@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     memory::{self, skill},
-    queue::{CycleState, Entry, Incoming, NewCycle},
+    queue::{CycleState, Entry, Incoming, NewCycle, StoreError},
     repo::Repo,
     tool::{Chat, Documents, World},
 };
@@ -110,7 +110,16 @@ impl Wake<'_> {
             let Some(row) = self.store.cycle(id)?.filter(|row| row.state == CycleState::Abandoned) else {
                 continue;
             };
-            let state = Cycle::replay(row.cycle.system, row.cycle.tools, &self.store.journal(id)?);
+            let journal = match self.store.journal(id) {
+                Err(StoreError::Damaged(_)) => {
+                    done.push(format!(
+                        "Nobody knows what (the record of the wake {id}, which was given up, can't be read)"
+                    ));
+                    continue;
+                }
+                journal => journal?,
+            };
+            let state = Cycle::replay(row.cycle.system, row.cycle.tools, &journal);
             let lasting = state.receipts.into_iter().filter(|receipt| LASTING_TOOLS.contains(&receipt.tool.as_str()));
             done.extend(
                 lasting.filter_map(|receipt| Some(format!("{} (in the wake {id}, which was given up)", receipt.what?))),

@@ -7,16 +7,71 @@ use super::{
     machine::Cycle,
     observe, orient,
     plan_file::PlanFile,
+    upkeep::merge_texts,
     verify::Account,
     wake::{Live, Wake},
 };
 use crate::{
-    queue::{Change, CycleEnd, CycleState, MAX_ATTEMPTS, NewCycle, NewOutgoing},
-    repo::Repo,
+    queue::{Change, CycleEnd, CycleRow, CycleState, Entry, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
+    repo::{Parked, Parking, Publish, Repo, RepoError},
 };
 
-/// Resumptions of a cycle after crashes, kills and time-outs; then it is given up.
-const MAX_TRIES: u32 = 3;
+/// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
+pub const MAX_TRIES: u32 = 3;
+
+/// What becomes of a cycle that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Uptake {
+    /// Its commit was made: only its end has to be written down.
+    Conclude,
+    /// It goes on from its journal.
+    GoOn,
+    /// It can't go on: what it had not answered is due again.
+    GiveUp {
+        /// For people.
+        why: String,
+        /// Whether it failed on its messages.
+        counts: bool,
+    },
+}
+
+/// Decides it for the mind called `mind`. Pure.
+pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str, has_crashed: bool) -> Uptake {
+    let begun_by = row.cycle.model.as_str();
+    let cuts = row.tries + u32::from(has_crashed);
+    if is_committed {
+        Uptake::Conclude
+    } else if is_unheard(row, journal) {
+        Uptake::GiveUp { why: "it was cut off before it began".to_owned(), counts: false }
+    } else if begun_by != mind {
+        Uptake::GiveUp { why: format!("it was begun by {begun_by}, which is not the mind any more"), counts: false }
+    } else if has_crashed && cuts >= MAX_TRIES {
+        Uptake::GiveUp { why: format!("it was cut off {cuts} times"), counts: true }
+    } else {
+        Uptake::GoOn
+    }
+}
+
+/// Nothing of a conversation: what it did is in the database, what it was about is due again.
+fn is_unheard(row: &CycleRow, journal: &[Entry]) -> bool {
+    journal.is_empty() || row.cycle.model == "none"
+}
+
+/// How a cycle that can't be gone on with is given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum GivingUp {
+    /// It holds no conversation: what it was about is due again, and nothing is to be told.
+    Unheard,
+    /// It can't be resumed, which is no fault of its messages: they are begun again.
+    Blameless {
+        /// Why, as the end of a sentence.
+        why: String,
+        /// When they are begun again.
+        when: &'static str,
+    },
+    /// It failed on its messages, which counts against them.
+    Failed(String),
+}
 
 impl Wake<'_> {
     /// Takes an interrupted cycle up from its journal.
@@ -24,34 +79,51 @@ impl Wake<'_> {
         let Some(row) = self.store.cycle(cycle_id)? else {
             return Ok(());
         };
+        // First of all: whatever this cycle does to the wake is then known to be its doing.
+        let (me, now) = (self.me.clone(), self.now());
+        let (chat_id, thread_id) = (row.cycle.chat_id, row.cycle.thread_id);
+        self.lock.describe(&me, now, Some(cycle_id), chat_id, thread_id).map_err(WakeError::Lock)?;
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
         self.report.cycle_id = Some(cycle_id.to_owned());
         self.report.reasons.push(format!("resume {cycle_id}"));
-        let journal = self.store.journal(cycle_id)?;
+        let journal = match self.store.journal(cycle_id) {
+            Ok(journal) => journal,
+            Err(StoreError::Damaged(why)) => {
+                let why = format!("its journal can't be read ({why})");
+                let state = self.what_it_took_up(cycle_id)?;
+                let giving_up = GivingUp::Blameless { why, when: "soon" };
+                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+            }
+            Err(error) => return Err(error.into()),
+        };
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
-        if let Some(commit) = repo.wake_commit(cycle_id)? {
-            // It was cut off after its commit: only its end has to be written down.
+        let commit = repo.wake_commit(cycle_id)?;
+        let branch = format!("parked/{cycle_id}");
+        if commit.is_none()
+            && let Some((_, commit)) = repo.parked()?.into_iter().find(|(parked, _)| *parked == branch)
+        {
+            // Cut off after its work was parked; perhaps before that was told.
+            let error = RepoError::NotOnBranch { condition: repo.condition()?, branch: repo.branch().to_owned() };
+            self.tell_parked(repo, &branch, row.cycle.chat_id, &error)?;
             return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
         }
-        let mut account = Account::default();
-        account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
-        if journal.is_empty() || row.cycle.model == "none" {
-            // Nothing of a conversation: what it did is in the database, what it was about is due again.
-            return self.give_up(repo, cycle_id, &Cycle::new(String::new(), String::new()), &plan_file, None).await;
-        }
-        if row.cycle.model != self.context.model.name() {
-            let why = format!("it was begun by {}, which is not the mind any more", row.cycle.model);
-            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, false))).await;
-        }
-        if has_crashed && row.tries >= MAX_TRIES {
-            let why = format!("it was cut off {} times", row.tries + 1);
-            return self.give_up(repo, cycle_id, &state, &plan_file, Some((&why, true))).await;
+        match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
+            (Uptake::Conclude, Some(commit)) => {
+                return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
+            }
+            (Uptake::GiveUp { why, counts }, _) => {
+                let giving_up = match counts {
+                    _ if is_unheard(&row, &journal) => GivingUp::Unheard,
+                    true => GivingUp::Failed(why),
+                    false => GivingUp::Blameless { why, when: "soon" },
+                };
+                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+            }
+            _ => {}
         }
         self.store.resume_cycle(self.fence, cycle_id, has_crashed)?;
-        let (me, now) = (self.me.clone(), self.now());
-        self.lock
-            .describe(&me, now, Some(cycle_id), row.cycle.chat_id, row.cycle.thread_id)
-            .map_err(WakeError::Lock)?;
+        let mut account = Account::default();
+        account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         self.take_in_person_edits(repo, &mut account)?;
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
@@ -76,13 +148,17 @@ impl Wake<'_> {
         match &interrupt {
             Interrupt::Stopped => return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?),
             // Left as running: the next wake takes it up as one that was cut off, which is counted.
-            Interrupt::OutOfTime => return Ok(()),
+            Interrupt::OutOfTime => return Ok(self.store.note_cut_off(self.fence, &cycle.id)?),
             Interrupt::Rejected(_) => {
-                return self.give_up(repo, &cycle.id, state, plan_file, Some((&why, true))).await;
+                return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Failed(why)).await;
             }
-            Interrupt::Unavailable { retry_after, .. } => {
+            Interrupt::Unavailable { retry_after, is_model_gone, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
                 self.store.upkeep_failed(self.fence, observe::MODEL, &why, at_least, now)?;
+                if *is_model_gone && state.turns > 0 {
+                    let when = "as soon as MODEL names one that is there";
+                    return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;
+                }
             }
             Interrupt::OverBudget => {}
         }
@@ -128,14 +204,23 @@ impl Wake<'_> {
         Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
     }
 
-    /// Ends a cycle that can't be resumed: its messages go back to the queue, its unpublished work onto a branch of its own.
+    /// A cycle whose journal can't be read, as far as the queue tells of it.
+    fn what_it_took_up(&self, cycle_id: &str) -> Result<Cycle, WakeError> {
+        let mut state = Cycle::new(String::new(), String::new());
+        let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
+        state.open = self.store.queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
+        Ok(state)
+    }
+
+    /// Ends a cycle that can't be resumed: its messages go back to the queue, its unpublished work onto a branch of its own,
+    /// and its person is told in one sentence.
     async fn give_up(
         &mut self,
         repo: &Repo,
         cycle_id: &str,
         state: &Cycle,
         plan_file: &PlanFile,
-        why: Option<(&str, bool)>,
+        giving_up: GivingUp,
     ) -> Result<(), WakeError> {
         let now = self.now();
         let staged = self.store.staged(cycle_id)?;
@@ -143,19 +228,33 @@ impl Wake<'_> {
         if !staged.is_empty() {
             let branch = format!("recovered/{cycle_id}");
             let message = format!("Unfinished work of the wake {cycle_id}\n");
-            let (branch, _) = repo.park(&branch, &finish::changes(&staged), &message, now)?;
+            let redactor = self.context.redactor;
+            let publish = Publish {
+                changes: &finish::changes(&staged),
+                message: &message,
+                now,
+                merge: &merge_texts,
+                is_secret: &|text| redactor.contains_secret(text),
+            };
+            let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;
             self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
             parked = Some(branch);
         }
-        let (why, counts) = why.unwrap_or(("it was cut off before it began", false));
-        if counts && let Some(row) = self.store.cycle(cycle_id)? {
-            let notice = Change::Send(self.given_up(&row.cycle, state, why, parked.as_deref())?);
+        if giving_up != GivingUp::Unheard
+            && let Some(row) = self.store.cycle(cycle_id)?
+        {
+            let notice = Change::Send(self.given_up(&row.cycle, state, &giving_up, parked.as_deref())?);
             self.store.change(self.fence, cycle_id, &[notice], now)?;
         }
+        let (end_state, why, counts) = match &giving_up {
+            GivingUp::Unheard => (CycleState::Failed, "it was cut off before it began", false),
+            GivingUp::Blameless { why, .. } => (CycleState::Abandoned, why.as_str(), false),
+            GivingUp::Failed(why) => (CycleState::Abandoned, why.as_str(), true),
+        };
         // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
         let is_over = counts && state.open.is_empty();
         let end = CycleEnd {
-            state: CycleState::Abandoned,
+            state: end_state,
             commit_id: None,
             error: Some(why),
             handled: if is_over { &state.handles } else { &[] },
@@ -170,51 +269,31 @@ impl Wake<'_> {
         self.deliver().await
     }
 
-    /// What is said of a cycle that was given up: that its messages are tried again (once, however often they are), that
-    /// they are put aside, or that it had none left: then nothing does its work again, so that its person is told where it is
-    /// `parked`. What it had answered may say of that work that it was done.
+    /// What is said of a cycle that was given up. That its messages fail is said once, however often they are tried, and once
+    /// more when they are put aside.
     fn given_up(
         &self,
         cycle: &NewCycle,
         state: &Cycle,
-        why: &str,
+        giving_up: &GivingUp,
         parked: Option<&str>,
     ) -> Result<NewOutgoing, WakeError> {
         let queued = self.store.queued()?;
-        let dead: Vec<&str> = queued
-            .iter()
-            .filter(|message| state.open.contains(&message.id) && message.attempts + 1 >= MAX_ATTEMPTS)
-            .map(|message| message.text.as_str())
-            .collect();
-        let (key, text) = match (state.open.first(), dead.as_slice()) {
-            (None, _) => (
-                cycle.id.clone(),
-                format!(
-                    "I gave up a piece of work ({}) because {why}. I don't try it again by myself; ask me if it matters.{}",
-                    cycle.reasons.join("; "),
-                    parked.map_or_else(String::new, |branch| format!(
-                        " What it wanted to write is not in my memory, even if I said so: it is kept on the branch `{branch}`, and \
-                         `git merge {branch}` brings it in."
-                    ))
-                ),
-            ),
-            (Some(first), []) => (
-                format!("{first}"),
-                format!(
-                    "I could not finish my work because {why}. Your message is kept, and I start over with it soon."
-                ),
-            ),
-            (Some(_), dead) => (
-                cycle.id.clone(),
-                format!(
-                    "I tried {MAX_ATTEMPTS} times and could not answer this, because {why}:\n\n> {}\n\nI have put it aside and don't \
-                     try it again by myself. Please put it differently and send it again, or run `wake queue retry`.",
-                    dead.iter()
-                        .map(|text| brief::clip(text, 200).replace('\n', " "))
-                        .collect::<Vec<_>>()
-                        .join("\n> ")
-                ),
-            ),
+        let is_dead = |message: &&Incoming| state.open.contains(&message.id) && message.attempts + 1 >= MAX_ATTEMPTS;
+        let dead: Vec<&str> = queued.iter().filter(is_dead).map(|message| message.text.as_str()).collect();
+        let (key, text) = match (giving_up, state.open.first()) {
+            (GivingUp::Failed(why), Some(first)) if dead.is_empty() => {
+                (format!("{first}"), begins_again(why, "soon", parked))
+            }
+            (GivingUp::Failed(why), Some(_)) => (cycle.id.clone(), put_aside(why, &dead)),
+            (GivingUp::Blameless { why, when }, Some(_)) => (cycle.id.clone(), begins_again(why, when, parked)),
+            (GivingUp::Blameless { why, when }, None) if !state.handles.is_empty() => {
+                (cycle.id.clone(), begins_work_again(&cycle.reasons, why, when, parked))
+            }
+            (GivingUp::Failed(why) | GivingUp::Blameless { why, .. }, None) => {
+                (cycle.id.clone(), gives_work_up(&cycle.reasons, why, parked))
+            }
+            (GivingUp::Unheard, _) => (cycle.id.clone(), String::new()),
         };
         Ok(NewOutgoing {
             chat_id: cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
@@ -225,4 +304,41 @@ impl Wake<'_> {
             ..NewOutgoing::default()
         })
     }
+}
+
+fn begins_again(why: &str, when: &str, parked: Option<&str>) -> String {
+    let parked =
+        parked.map_or_else(String::new, |branch| format!("; what I had written by then is on the branch `{branch}`"));
+    format!(
+        "I gave up my unfinished work because {why}, but your message is kept and I start over with it {when}{parked}."
+    )
+}
+
+fn begins_work_again(reasons: &[String], why: &str, when: &str, parked: Option<&str>) -> String {
+    let parked =
+        parked.map_or_else(String::new, |branch| format!("; what I had written by then is on the branch `{branch}`"));
+    format!("I gave up a piece of work ({}) because {why}, and start over with it {when}{parked}.", reasons.join("; "))
+}
+
+/// Nothing does this work again. What was answered may say of it that it was done, so it is said where it is.
+fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String {
+    let parked = parked.map_or_else(String::new, |branch| {
+        format!(
+            "; what it wanted to write is not in my memory, even if I said so, but on the branch `{branch}`, and \
+             `git merge {branch}` brings it in"
+        )
+    });
+    format!(
+        "I gave up a piece of work ({}) because {why}, and don't try it again by myself, so ask me if it matters{parked}.",
+        reasons.join("; ")
+    )
+}
+
+fn put_aside(why: &str, dead: &[&str]) -> String {
+    let quoted: Vec<String> = dead.iter().map(|text| brief::clip(text, 200).replace('\n', " ")).collect();
+    format!(
+        "I tried {MAX_ATTEMPTS} times and could not answer this, because {why}; I have put it aside and don't try it again by \
+         myself, so please put it differently and send it again, or run `wake queue retry`:\n\n> {}",
+        quoted.join("\n> ")
+    )
 }

@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
 use super::{
     WakeError,
-    observe::{self, FETCH, PUSH},
+    observe::{self, FETCH, MAINTAIN, Observation, PARKED, PUSH},
+    orient::Reason,
     verify::Account,
     wake::Wake,
 };
@@ -13,11 +16,15 @@ use crate::{
     channel::deliver,
     memory::{DocKind, merge},
     queue::NewOutgoing,
-    repo::{Integrated, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
+    repo::{BroughtIn, Integrated, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
+/// Housekeeping that didn't help isn't done again for so long: what is loose then is young and reached by nothing.
+const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
+/// After so many failures in a row a person is told that parked work can't be brought in: the first may pass by itself.
+const TELL_PARKED_AFTER: u32 = 3;
 
 impl Wake<'_> {
     /// Delivers, pushes and fetches what is due. Says whether anything was done. When somebody waits for an answer, only what
@@ -45,10 +52,71 @@ impl Wake<'_> {
     /// Sends what may be sent. What can't be sent waits in the outbox.
     pub(super) async fn deliver(&mut self) -> Result<(), WakeError> {
         if let Some(channel) = self.context.channel {
-            let delivered = deliver::deliver(self.store, channel, None, &self.me, self.context.clock).await?;
+            let (fence, clock) = (self.fence, self.context.clock);
+            let delivered = deliver::deliver_in_wake(self.store, channel, fence, &self.me, clock).await?;
             tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
         }
         Ok(())
+    }
+
+    /// Whether somebody waits for an answer that the present mind can give.
+    pub(super) fn is_waited_for(&self, repo: &Repo) -> Result<bool, WakeError> {
+        let due = Observation::look(self.store, Some(repo), self.context)?.due(self.context);
+        Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
+    }
+
+    /// Housekeeping, if it is time for it: the last thing of a wake that worked, when all is said, sent and committed. An idle
+    /// wake does none, so that it writes nothing.
+    pub(super) fn maintain(&mut self, repo: &Repo) -> Result<(), WakeError> {
+        let now = self.now();
+        let upkeep = self.store.upkeep(MAINTAIN)?;
+        let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= MAINTAIN_EVERY);
+        if !is_time || !upkeep.may_try(now) || !repo.stock().is_large() || self.is_waited_for(repo)? {
+            return Ok(());
+        }
+        match repo.maintain(MAINTAIN_TIMEOUT) {
+            Ok(()) => Ok(self.store.upkeep_ok(self.fence, MAINTAIN, now)?),
+            Err(error) => {
+                let why = self.context.redactor.redact(&error.to_string());
+                tracing::warn!(%why, "housekeeping did not work");
+                self.store.upkeep_failed(self.fence, MAINTAIN, &why, Some(MAINTAIN_EVERY), now)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Brings in what was parked while HEAD was elsewhere, before the memory is read. Says whether there was any.
+    pub(super) fn bring_in_parked(&mut self, repo: &Repo) -> Result<bool, WakeError> {
+        let now = self.now();
+        if !observe::is_parked_work_due(self.store, repo, now)? {
+            return Ok(false);
+        }
+        let mut account = Account::default();
+        self.take_in_person_edits(repo, &mut account)?;
+        self.report.notes.extend(account.notes);
+        match repo.bring_in(now, &merge_texts) {
+            Ok(brought) => {
+                for BroughtIn { branch, conflicts } in brought {
+                    self.report.notes.push(format!("Brought in {branch}."));
+                    self.report.notes.extend(conflicts.iter().map(both_changed));
+                }
+                self.store.upkeep_recovered(self.fence, PARKED, now)?;
+            }
+            Err(error) => {
+                let why = self.context.redactor.redact(&error.to_string());
+                tracing::warn!(%why, "parked work could not be brought in");
+                let failed = self.store.upkeep_failed(self.fence, PARKED, &why, None, now)?;
+                let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_PARKED_AFTER);
+                if let Some((branch, _)) = first {
+                    let text = format!(
+                        "What I wrote while I could not commit is still on the branch `{branch}`: {why}. I go on trying; `git merge \
+                         {branch}` brings it in by hand, `git branch -D {branch}` drops it."
+                    );
+                    self.alarm(&format!("still-{branch}"), text)?;
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Takes in what the remote has, once a wake, before the memory is read.
@@ -69,7 +137,7 @@ impl Wake<'_> {
         self.has_fetched = true;
         let now = self.now();
         if let Err(error) = repo.fetch(bound) {
-            return self.remote_trouble(FETCH, &error);
+            return self.remote_trouble(repo, FETCH, &error);
         }
         self.store.upkeep_ok(self.fence, FETCH, now)?;
         self.integrate(repo, account)
@@ -82,11 +150,9 @@ impl Wake<'_> {
         match repo.integrate(self.now(), &merge_texts) {
             Ok(Integrated::Merged { conflicts, .. }) => {
                 account.notes.push("Merged with the remote.".to_owned());
-                account.notes.extend(
-                    conflicts.iter().map(|path| format!("Both sides had changed {path}; both are kept in it.")),
-                );
+                account.notes.extend(conflicts.iter().map(both_changed));
             }
-            Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(&rescue_ref)?,
+            Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(repo, &rescue_ref)?,
             Ok(_) => {}
             Err(
                 error @ (RepoError::NotOnBranch { .. }
@@ -95,6 +161,9 @@ impl Wake<'_> {
                 | RepoError::Unrelated),
             ) => {
                 account.notes.push(format!("Could not take in the remote's commits: {error}"));
+                if matches!(error, RepoError::Unrelated) {
+                    self.alarm_of_unrelated(repo)?;
+                }
             }
             Err(error) => return Err(error.into()),
         }
@@ -116,20 +185,20 @@ impl Wake<'_> {
                 self.report.pushed = true;
                 Ok(self.store.upkeep_ok(self.fence, PUSH, self.now())?)
             }
-            Err(error) => self.remote_trouble(PUSH, &error),
+            Err(error) => self.remote_trouble(repo, PUSH, &error),
         }
     }
 
     /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
     /// is told once.
-    fn remote_trouble(&mut self, name: &str, error: &RemoteError) -> Result<(), WakeError> {
+    fn remote_trouble(&mut self, repo: &Repo, name: &str, error: &RemoteError) -> Result<(), WakeError> {
         let why = self.context.redactor.redact(&error.to_string());
         tracing::warn!(%why, "{name} did not work");
         self.report.notes.push(format!("{name}: {why}"));
         let now = self.now();
         let upkeep = self.store.upkeep_failed(self.fence, name, &why, None, now)?;
         if let RemoteError::Rewound { rescue_ref } = error {
-            return self.alarm_of_rewound(rescue_ref);
+            return self.alarm_of_rewound(repo, rescue_ref);
         }
         let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. });
         if needs_person && upkeep.failures == 1 {
@@ -142,18 +211,52 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Whoever sees it first, the fetch or the push: it is told once.
-    fn alarm_of_rewound(&mut self, rescue_ref: &str) -> Result<(), WakeError> {
-        let text = format!(
-            "The remote of my memory went back behind commits it once had, so I neither follow it nor push to it. They are kept \
-             here as `{rescue_ref}`. Please decide: `git push` by hand to bring them back, or `git reset --hard` to the remote's \
-             branch to follow it."
+    /// Whoever sees it first, the fetch or the push: it is told once, with what settles it.
+    fn alarm_of_rewound(&mut self, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
+        let branch = repo.branch();
+        let push = format!("`git push origin {branch}`");
+        let follow = format!(
+            "`git branch before-reset` and then `git reset --keep origin/{branch}` follows it, and keeps what is here on the branch \
+             `before-reset`"
         );
-        self.alarm(&format!("rewound/{rescue_ref}"), text)
+        let (what, ways) = match repo.ahead_behind()? {
+            None => (
+                format!("has no branch `{branch}` any more"),
+                format!("{push} brings it back; `git remote set-url origin` and REPO_URL name another remote"),
+            ),
+            Some((_, 0)) => {
+                ("went back behind commits it once had".to_owned(), format!("{push} brings them back; {follow}"))
+            }
+            Some(_) => (
+                "was given another history (a forced push)".to_owned(),
+                format!(
+                    "`git merge --allow-unrelated-histories origin/{branch}` keeps both, and I push them; {follow}; {push} with \
+                     `--force` puts mine in its place"
+                ),
+            ),
+        };
+        let text = format!(
+            "The remote of my memory {what}, so I neither follow it nor push to it. Nothing is lost: all of mine is here, and what \
+             the remote had is kept as `{rescue_ref}`. I answer and commit as ever. Please decide, in {}: {ways}.",
+            repo.root().display()
+        );
+        self.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)
     }
 
-    /// Tells the owner of something only they can mend, once per key.
-    pub(super) fn alarm(&mut self, key: &str, text: String) -> Result<(), WakeError> {
+    /// Two histories without a common beginning: nothing of the remote's was ever here.
+    fn alarm_of_unrelated(&mut self, repo: &Repo) -> Result<(), WakeError> {
+        let branch = repo.branch();
+        let text = format!(
+            "The remote of my memory holds another history, which has nothing in common with mine, so I neither follow it nor push \
+             to it. I answer and commit as ever. If it is the right remote, `git merge --allow-unrelated-histories origin/{branch}` \
+             in {} joins the two; else `git remote set-url origin` and REPO_URL name the right one.",
+            repo.root().display()
+        );
+        self.alarm("unrelated", text).map(drop)
+    }
+
+    /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
+    pub(super) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
             chat_id: self.context.config.owner_chat_id,
             text,
@@ -161,8 +264,7 @@ impl Wake<'_> {
             key: Some(format!("alarm/{key}")),
             ..NewOutgoing::default()
         };
-        self.store.plan_message(&message, self.now())?;
-        Ok(())
+        Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
     }
 
     /// Commits a person's uncommitted edits as theirs, before anything of the wake's own.
@@ -182,6 +284,10 @@ impl Wake<'_> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn both_changed(path: &String) -> String {
+    format!("Both sides had changed {path}; both are kept in it.")
 }
 
 /// Joins a person's text and ours, by the kind of document. The person wins, the other side stays visible.

@@ -26,13 +26,14 @@ pub struct Waiting {
 /// Looks at the queue. Nothing is written.
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
     let mind = observe::mind_called(config.effective_model(), store, config, now)?;
+    let reminders = store.reminders()?;
     let reasons = orient::due(&Observed {
         now,
         tz: config.timezone,
         mind: &mind,
         messages: &store.queued()?,
         open_cycles: &store.open_cycles()?,
-        reminders: &store.reminders()?,
+        reminders: &reminders,
         tasks: &[],
         handled: &BTreeSet::new(),
         tells_left: 0,
@@ -40,6 +41,9 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         person_commits: &[],
     });
     let mut due: BTreeSet<String> = reasons.iter().flat_map(names).collect();
+    due.extend(
+        reminders.iter().any(|reminder| reminder.is_set_back(now)).then(|| "a clock that was set back".to_owned()),
+    );
     if config.telegram_token.is_some() {
         due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
         due.extend(store.has_doubtful()?.then(|| "doubtful deliveries".to_owned()));

@@ -64,18 +64,46 @@ impl<'a> Wake<'a> {
         context: Context<'a>,
         store: &'a mut Store,
         lock: WakeLock,
-        me: Identity,
         trigger: &'a str,
         report: &'a mut Report,
     ) -> Result<Self, WakeError> {
+        let me = Identity::current();
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
         Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched: false, deadline })
     }
 
+    /// Takes note of the cycle in which the last holder was killed, then says in the lock file who holds it now, and goes on
+    /// saying so for as long as it may run. In this order: the old line is the only witness of that kill.
+    pub(super) fn introduce(&mut self) -> Result<(), WakeError> {
+        if let Some(cycle_id) = self.lock.cut_off(&self.me) {
+            self.store.note_cut_off(self.fence, cycle_id)?;
+        }
+        let (me, now) = (self.me.clone(), self.now());
+        self.lock.describe(&me, now, None, None, None).map_err(WakeError::Lock)?;
+        self.lock.show_life(self.context.config.wake_timeout);
+        Ok(())
+    }
+
+    /// Leaves word of the error that ended this wake, if it was in the middle of a cycle. A full disk has no room even for that:
+    /// nothing depends on it, the cycle is gone on with in any case and none of its tries is counted.
+    pub(super) fn note_trouble(&mut self, error: &WakeError) {
+        let why = self.context.redactor.redact(&error.to_string());
+        if let Some(cycle_id) = &self.report.cycle_id
+            && let Err(error) = self.store.note_trouble(self.fence, cycle_id, &why)
+        {
+            tracing::debug!(%error, "the trouble of a cycle was not noted");
+        }
+    }
+
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
     pub(super) async fn run(&mut self, settles_doubts: bool) -> Result<bool, WakeError> {
         let repo = self.open_repo()?;
+        // Whoever died while git held a lock would otherwise hold up every fetch.
+        let removed = repo.remove_stale_locks();
+        if !removed.is_empty() {
+            tracing::warn!(?removed, "locks of dead git programs are removed");
+        }
         self.finish_interrupted(&repo)?;
         if self.store.handled(observe::HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;
@@ -84,16 +112,18 @@ impl<'a> Wake<'a> {
             self.store.recover_outbox(self.fence, self.now())?;
         }
         self.clear_plan_files()?;
-        let waiting = Observation::look(self.store, Some(&repo), self.context)?.due(self.context);
-        let is_waited_for = waiting.iter().any(|reason| matches!(reason, Reason::Messages { .. }));
-        let mut has_worked = self.upkeep(&repo, is_waited_for).await?;
+        let is_waited_for = self.is_waited_for(&repo)?;
+        let has_brought_in = self.bring_in_parked(&repo)?;
+        self.rewind_reminders()?;
+        let mut has_worked = self.upkeep(&repo, is_waited_for).await? || has_brought_in;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
             let reasons = observation.due(self.context);
             let Some(work) = orient::choose(reasons, &observation.mind, self.context.config.owner_chat_id) else {
                 break;
             };
-            if *self.context.stop.borrow() {
+            // What hasn't begun is no worse off when it begins with the next wake.
+            if *self.context.stop.borrow() || tokio::time::Instant::now() >= self.deadline {
                 break;
             }
             has_worked = true;
@@ -106,8 +136,15 @@ impl<'a> Wake<'a> {
                 break;
             }
         }
+        // Last, when whoever waited has their answer.
+        if self.report.outcome != WakeOutcome::Failed {
+            has_worked |= self.forget_old().await?;
+        }
         if has_worked && self.report.outcome == WakeOutcome::Idle {
             self.report.outcome = WakeOutcome::Worked;
+        }
+        if self.report.outcome == WakeOutcome::Worked && !*self.context.stop.borrow() {
+            self.maintain(&repo)?;
         }
         Ok(has_worked)
     }

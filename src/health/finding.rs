@@ -1,6 +1,6 @@
 //! What a check found, and why one could not look.
 
-use crate::{process::ProcessError, queue::StoreError, repo::RepoError};
+use crate::{cycle::lock::LockError, process::ProcessError, queue::StoreError, repo::RepoError};
 
 /// How bad it is; the worst is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -96,6 +96,9 @@ pub(super) enum Trouble {
     /// The repository.
     #[error(transparent)]
     Repo(#[from] RepoError),
+    /// The wake lock's file.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// A program that was asked.
     #[error(transparent)]
     Process(#[from] ProcessError),

@@ -51,7 +51,7 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
     // Whoever ends in order clears the line first, so a line that is still the same was left by the dead.
     let line = lock::line(&scene.config.lock_path());
     let had_stale_line = !line.is_empty() && line == scene.lock.line;
-    let lock = match WakeLock::try_acquire(&scene.config.lock_path(), &me, scene.now) {
+    let mut lock = match WakeLock::take(&scene.config.lock_path()) {
         Ok(lock) => lock,
         Err(LockError::Held(_)) => return outcome,
         Err(error) => {
@@ -60,7 +60,7 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
         }
     };
     let mut hands = Hands { scene, store: None, had_stale_line, claim_before: None };
-    if let Err(error) = hands.claim(&me) {
+    if let Err(error) = hands.claim(&me, &mut lock) {
         broken.iter().for_each(|check| outcome.failed(check, &error));
     }
     for check in broken {
@@ -85,24 +85,28 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
 
 impl Hands<'_> {
     /// Opens the database for writing and takes the fence. A database that isn't there, or can't be opened, isn't made.
-    fn claim(&mut self, me: &Identity) -> Result<(), Trouble> {
-        if !matches!(self.scene.store(), Ok(Some(_))) {
-            return Ok(());
+    /// What the lock file says of a killed wake's cycle is taken note of before the line is written over.
+    fn claim(&mut self, me: &Identity, lock: &mut WakeLock) -> Result<(), Trouble> {
+        if matches!(self.scene.store(), Ok(Some(_))) {
+            let mut store = Store::open(&self.scene.config.db_path())?;
+            self.claim_before = store.holder()?;
+            let fence = store.take_lease(me, self.scene.now)?;
+            let noted = lock.cut_off(me).map_or(Ok(()), |cycle_id| store.note_cut_off(fence, cycle_id));
+            self.store = Some((store, fence));
+            noted?;
         }
-        let mut store = Store::open(&self.scene.config.db_path())?;
-        self.claim_before = store.holder()?;
-        let fence = store.take_lease(me, self.scene.now)?;
-        self.store = Some((store, fence));
+        lock.describe(me, self.scene.now, None, None, None)?;
+        lock.show_life(self.scene.config.wake_timeout);
         Ok(())
     }
 }
 
 /// Leaves word for the next wake. Without a database nothing can be left; the report says what was done.
 fn note(hands: &mut Hands<'_>, check: &Check, done: &[String], outcome: &mut Outcome) {
-    let Some((store, _)) = &mut hands.store else { return };
+    let Some((store, fence)) = &mut hands.store else { return };
     for what in done {
         let what = hands.scene.redactor.redact(what);
-        if let Err(error) = store.note_repair(check.id, &what, hands.scene.now) {
+        if let Err(error) = store.note_repair(*fence, check.id, &what, hands.scene.now) {
             outcome.failed(check, &format!("it was done, but not noted: {error}"));
         }
     }

@@ -95,9 +95,11 @@ fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
     };
     // A database that a killed first run left empty has no tables to be asked of.
     let Schema { found, known } = store.schema()?;
-    if found > known {
-        let path = config.db_path();
-        return Err(StoreError::Newer { path, found, known });
+    let path = config.db_path();
+    match found {
+        _ if found > known => return Err(StoreError::Newer { path, found, known }),
+        1.. if found < known => return Err(StoreError::Older { path, found, known }),
+        _ => {}
     }
     Ok((found > 0).then_some(store))
 }

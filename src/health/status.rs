@@ -6,11 +6,12 @@ use chrono_tz::Tz;
 use super::{
     finding::Trouble,
     scene::{MODEL, Scene},
-    words::{ago, local},
+    words::{ago, local, size},
 };
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::orient::is_answerable,
+    disk::{self, Reserve},
     queue::{CycleRow, Store, Undelivered},
     redact::Redactor,
     repo::Repo,
@@ -40,6 +41,8 @@ pub struct Overview {
     pub undelivered: Vec<Undelivered>,
     /// The memory's repository.
     pub git: Option<Git>,
+    /// The room on the workspace's disk.
+    pub disk: Option<Disk>,
     /// Who answers.
     pub mind: MindState,
     /// What was spent since the person's day began, in US dollars.
@@ -76,7 +79,9 @@ pub struct Queue {
     pub waiting: usize,
     /// That wait for another mind, or for its return.
     pub held: usize,
-    /// When the oldest of all came.
+    /// That too many wakes failed on: a person decides on them.
+    pub given_up: usize,
+    /// When the oldest of all that wait came.
     pub oldest_at: Option<DateTime<Utc>>,
 }
 
@@ -123,6 +128,17 @@ pub struct Git {
     pub committed_at: Option<DateTime<Utc>>,
 }
 
+/// The room on the workspace's disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Disk {
+    /// What we may still write, in bytes.
+    pub free_bytes: u64,
+    /// With less than this the bot fetches no messages; 0: it always does.
+    pub reserve_bytes: u64,
+    /// Whether there is less.
+    pub is_short: bool,
+}
+
 /// The configured mind.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct MindState {
@@ -154,6 +170,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         next_reminder: None,
         undelivered: Vec::new(),
         git: None,
+        disk: None,
         mind: MindState {
             name: config.effective_model().to_owned(),
             is_available: true,
@@ -167,6 +184,10 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
     if let Err(trouble) = look_at_store(&scene, &mut overview) {
         let why = scene.store_error().map_or_else(|| trouble.to_string(), ToString::to_string);
         overview.problems.push(redactor.redact(&why));
+    }
+    match disk::free_bytes(&config.workspace_dir) {
+        Ok(free_bytes) => overview.disk = Some(Disk::of(free_bytes, config.disk_reserve)),
+        Err(error) => overview.problems.push(format!("the disk can't be asked for its free space: {error}")),
     }
     match look_at_repo(&scene) {
         Ok(git) => overview.git = git,
@@ -217,7 +238,8 @@ fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
     let (all, oldest_at) = store.queue_depth()?;
     let answerable = queued.iter().filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
     let waiting = answerable.count();
-    Ok(Queue { waiting, held: usize::try_from(all).unwrap_or(0).saturating_sub(waiting), oldest_at })
+    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting);
+    Ok(Queue { waiting, held, given_up: store.dead_letters()?.len(), oldest_at })
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {
@@ -239,6 +261,12 @@ fn git(repo: &Repo) -> Result<Git, Trouble> {
     })
 }
 
+impl Disk {
+    fn of(free_bytes: u64, reserve: Reserve) -> Self {
+        Self { free_bytes, reserve_bytes: reserve.bytes(), is_short: reserve.is_broken_into(free_bytes) }
+    }
+}
+
 impl Overview {
     /// The screen.
     pub fn render(&self, tz: Tz) -> String {
@@ -250,6 +278,7 @@ impl Overview {
             ("reminder", self.reminder_line(tz)),
             ("outbox", self.outbox_line()),
             ("memory", self.git_line()),
+            ("disk", self.disk_line()),
             ("mind", self.mind_line()),
             ("cost", format!("{:.2} of {:.2} USD today", self.spent_today_usd, self.daily_budget_usd)),
         ];
@@ -294,6 +323,9 @@ impl Overview {
         if queue.held > 0 {
             line.push_str(&format!(", {} kept until a mind can answer", queue.held));
         }
+        if queue.given_up > 0 {
+            line.push_str(&format!(", {} given up (wake queue list)", queue.given_up));
+        }
         if let Some(at) = queue.oldest_at {
             line.push_str(&format!(", the oldest came {}", ago(at, self.at)));
         }
@@ -336,6 +368,18 @@ impl Overview {
             _ => "no commit yet".to_owned(),
         };
         format!("{}, {}; {remote}; {commit}", git.branch, git.condition)
+    }
+
+    fn disk_line(&self) -> String {
+        match self.disk {
+            None => "not known".to_owned(),
+            Some(disk) if disk.is_short => format!(
+                "{} free, less than the reserve of {}: the bot fetches no messages, Telegram keeps them for a day",
+                size(disk.free_bytes),
+                size(disk.reserve_bytes)
+            ),
+            Some(disk) => format!("{} free", size(disk.free_bytes)),
+        }
     }
 
     fn mind_line(&self) -> String {
@@ -390,6 +434,7 @@ mod tests {
             next_reminder: None,
             undelivered: Vec::new(),
             git: None,
+            disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
             mind: MindState { name: "offline".to_owned(), is_available: true, not_before: None, error: None },
             spent_today_usd: 0.0,
             daily_budget_usd: 5.0,
@@ -407,6 +452,7 @@ mod tests {
         reminder   none
         outbox     everything is delivered
         memory     none yet
+        disk       3.0 GiB free
         mind       offline
         cost       0.00 of 5.00 USD today
         ");
@@ -424,7 +470,7 @@ mod tests {
                 commit: None,
                 error: None,
             }),
-            queue: Some(Queue { waiting: 2, held: 1, oldest_at: at("2026-11-21T11:54:00Z") }),
+            queue: Some(Queue { waiting: 2, held: 1, given_up: 0, oldest_at: at("2026-11-21T11:54:00Z") }),
             lock: Lock {
                 is_held: true,
                 pid: Some(812),
@@ -454,6 +500,7 @@ mod tests {
                 subject: Some("Answered".to_owned()),
                 committed_at: at("2026-11-21T10:00:00Z"),
             }),
+            disk: Some(Disk::of(90 << 20, Reserve::of_mib(100))),
             mind: MindState {
                 name: "claude".to_owned(),
                 is_available: false,
@@ -471,6 +518,7 @@ mod tests {
         reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
         outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
         memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
+        disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min
         cost       1.50 of 5.00 USD today
         ");

@@ -3,6 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
+pub(super) use crate::disk::size;
+
 /// Items of a list that are named; the rest is counted.
 const MAX_NAMED: usize = 5;
 
@@ -27,19 +29,6 @@ pub(super) fn local(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
 }
 
-/// `512 B`, `3.4 MiB`.
-pub(super) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes as f64, "B");
-    for larger in UNITS {
-        if value < 1024.0 {
-            break;
-        }
-        (value, unit) = (value / 1024.0, larger);
-    }
-    if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") }
-}
-
 /// Names some of the items and counts the others.
 pub(super) fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut items = items.into_iter();
@@ -55,13 +44,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_and_sizes_are_told_in_the_largest_fitting_unit() {
+    fn spans_are_told_in_the_largest_fitting_unit() {
         let of = |s| span(TimeDelta::seconds(s));
         assert_eq!([of(0), of(59), of(60), of(7_200), of(172_800)], ["0 s", "59 s", "1 min", "2 h", "2 days"]);
         let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
         assert_eq!(ago(now - TimeDelta::minutes(3), now), "3 min ago");
         assert_eq!(ago(now + TimeDelta::hours(2), now), "in 2 h");
-        assert_eq!([size(0), size(1023), size(1024), size(3 << 30)], ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::{
     sections::{Document, hash_title},
     text::{ends_line, eol, escape_start, folded, lines, one_line, shorten, slice, splice},
 };
+use crate::schedule::Missed;
 
 /// At most this many tasks are active at once; done ones don't count.
 pub const MAX_ACTIVE_TASKS: usize = 7;
@@ -91,6 +92,8 @@ pub struct Task {
     pub keys: Vec<Key>,
     /// When it was last worked on, if the value is a date such as `2026-11-20`.
     pub touched: Option<NaiveDate>,
+    /// What to do about a time that was missed, if `missed` names one of the ways; else the default.
+    pub missed: Missed,
     /// The free text under the keys, without blank lines around it.
     pub body: String,
     range: Range<usize>,

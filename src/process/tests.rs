@@ -75,8 +75,54 @@ fn a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else() {
 
     let mut child = spawn_detached(Path::new("/bin/sleep"), &["1000"], &[], Stdio::null(), Stdio::null()).unwrap();
     let identity = Identity::of(child.id()).unwrap();
-    assert!(identity.is_alive() && identity.kill());
+    assert!(identity.is_alive());
+    let other = Identity { started: "1".to_owned(), ..identity.clone() };
+    assert!(matches!(end(&other, BOUND), Err(EndError::Other { .. })));
+    assert!(identity.is_alive(), "the number was given away: it is somebody else now");
+    end(&identity, BOUND).unwrap();
     // Before it is reaped the process is a zombie, afterwards nothing: dead both times.
+    assert!(!identity.is_alive());
     child.wait().unwrap();
-    assert!(!identity.is_alive() && !identity.kill());
+    assert!(matches!(end(&identity, BOUND), Err(EndError::Other { .. })));
+    assert!(matches!(end(&me, BOUND), Err(EndError::Other { .. })), "never oneself");
+}
+
+/// How long a killed process may take to be gone.
+const BOUND: Duration = Duration::from_secs(10);
+
+/// Waits for a file with a process's number in it.
+fn pid_in(path: &Path) -> u32 {
+    let read = || std::fs::read_to_string(path).ok()?.trim().parse().ok();
+    let found = (0..1000).find_map(|_| {
+        read().or_else(|| {
+            thread::sleep(Duration::from_millis(10));
+            None
+        })
+    });
+    found.unwrap_or_else(|| panic!("nobody wrote {}", path.display()))
+}
+
+#[test]
+fn ending_a_process_ends_all_that_descends_from_it_in_groups_of_their_own_and_stopped_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    // A child in another session, which has a child itself and is stopped.
+    let script = "setsid sh -c 'sleep 1000 & echo $! >grandchild; echo $$ >child; kill -STOP $$; wait' & wait";
+    let path = dir.path().display().to_string();
+    let script = format!("cd '{path}' && {script}");
+    let mut root = spawn_detached(Path::new("/bin/sh"), &["-c", &script], &[], Stdio::null(), Stdio::null()).unwrap();
+    let identity = Identity::of(root.id()).unwrap();
+    let below: Vec<Identity> =
+        ["child", "grandchild"].map(|name| Identity::of(pid_in(&dir.path().join(name))).unwrap()).to_vec();
+    end(&identity, BOUND).unwrap();
+    root.wait().unwrap();
+    assert!(!identity.is_alive() && !below.iter().any(Identity::is_alive));
+}
+
+#[test]
+fn what_a_child_left_behind_in_the_background_lives_on_when_it_has_ended_well() {
+    let dir = tempfile::tempdir().unwrap();
+    run(&sh("sleep 1000 >/dev/null 2>&1 & echo $! >pid").dir(dir.path())).unwrap();
+    let left = Identity::of(pid_in(&dir.path().join("pid"))).unwrap();
+    assert!(left.is_alive());
+    end(&left, BOUND).unwrap();
 }

@@ -58,6 +58,13 @@ impl Store {
         })
     }
 
+    /// How much of the database's file is free for what comes, in bytes.
+    pub fn free_bytes(&self) -> Result<u64> {
+        let pragma = |name: &str| self.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let bytes = pragma("freelist_count")?.saturating_mul(pragma("page_size")?);
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
     /// Parts of messages that weren't confirmed, oldest first.
     pub fn unsent_parts(&self) -> Result<Vec<UnsentPart>> {
         let mut statement = self.conn.prepare(

@@ -226,6 +226,9 @@ pub struct CycleRow {
     pub started_at: Option<DateTime<Utc>>,
     /// Resumptions after a crash, a kill or a time-out.
     pub tries: u32,
+    /// Whether its last run ended by one of these, which isn't counted among its tries yet. A run that ended in order, by
+    /// whatever error, leaves it `false`.
+    pub was_cut_off: bool,
     /// Not to be resumed before.
     pub not_before: Option<DateTime<Utc>>,
     /// When it ended.
@@ -238,7 +241,7 @@ pub struct CycleRow {
 
 impl CycleRow {
     const COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, system, tools, state, tries, not_before, \
-                           started_at, ended_at, commit_id, error";
+                           started_at, ended_at, commit_id, error, was_cut_off";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
@@ -262,6 +265,7 @@ impl CycleRow {
             ended_at: time(12)?,
             commit_id: row.get(13)?,
             error: row.get(14)?,
+            was_cut_off: row.get(15)?,
         })
     }
 }
@@ -360,9 +364,26 @@ impl Store {
     pub fn resume_cycle(&mut self, fence: Fence, id: &str, counts: bool) -> Result<()> {
         self.fenced(fence, |tx| {
             tx.execute(
-                "UPDATE cycles SET state = 'running', fence = ?2, tries = tries + ?3, not_before = NULL WHERE id = ?1",
+                "UPDATE cycles SET state = 'running', fence = ?2, tries = tries + ?3, was_cut_off = 0, not_before = NULL, error = NULL
+                 WHERE id = ?1",
                 (id, fence.0, i64::from(counts)),
             )?;
+            Ok(())
+        })
+    }
+
+    /// Takes note that a running cycle was cut off by a crash, a kill or a time-out. Noted twice it is the same one.
+    pub fn note_cut_off(&mut self, fence: Fence, id: &str) -> Result<()> {
+        self.fenced_relaxed(fence, |tx| {
+            tx.execute("UPDATE cycles SET was_cut_off = 1 WHERE id = ?1 AND state = 'running'", [id])?;
+            Ok(())
+        })
+    }
+
+    /// Takes note of the error that ended the wake in the middle of a cycle, for people: it is gone on with all the same.
+    pub fn note_trouble(&mut self, fence: Fence, id: &str, why: &str) -> Result<()> {
+        self.fenced_relaxed(fence, |tx| {
+            tx.execute("UPDATE cycles SET error = ?2 WHERE id = ?1 AND state = 'running'", (id, why))?;
             Ok(())
         })
     }

@@ -10,6 +10,8 @@ mod lease;
 mod ledger;
 mod outbox;
 mod reminders;
+mod retention;
+mod shortage;
 mod upkeep;
 
 pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
@@ -18,7 +20,8 @@ pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, Stage
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
-pub use reminders::{Firing, NewReminder, Reminder};
+pub use reminders::{Firing, NewReminder, Reminder, Round};
+pub use retention::FIRINGS_KEPT;
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -33,13 +36,29 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 /// The write-ahead log is cut back to this many bytes after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 
+/// The longest that the write-ahead log may get, in bytes. SQLite begins it anew when a write finds everything copied and
+/// nobody reading; readers that come and go without a gap would keep it from that for ever.
+pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
+/// From here on a write waits for a gap among the readers, in bytes: more than SQLite lets it get when nobody reads, and with
+/// room for some tries below the bound.
+const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
+/// How long it waits. Readers of ours take milliseconds; nobody can write meanwhile.
+const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
+
 /// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("retention.sql"),
+    include_str!("missed.sql"),
+    include_str!("cut_off.sql"),
+];
 
 /// The database, opened for one process.
 pub struct Store {
     conn: Connection,
     path: PathBuf,
+    /// How long the log may get before a restart of it is tried, in bytes: raised by each try that somebody's reading foiled.
+    restart_at_bytes: u64,
 }
 
 /// Why the store didn't do what it was asked.
@@ -59,6 +78,16 @@ pub enum StoreError {
     /// A newer program wrote this database: upgrade this one.
     #[error("{} has schema version {found}, this program knows {known}: a newer reveille has used it", path.display())]
     Newer {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
+    /// An older program wrote this database, and it is only looked at: a wake or the bot brings it up to date.
+    #[error("{} has schema version {found}, this program wants {known}: the next wake brings it up to date", path.display())]
+    Older {
         /// The database file.
         path: PathBuf,
         /// Its version.
@@ -105,7 +134,7 @@ impl Store {
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "foreign_keys", true)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
-        let mut store = Self { conn, path: path.to_owned() };
+        let mut store = Self { conn, path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES };
         store.migrate()?;
         Ok(store)
     }
@@ -118,7 +147,7 @@ impl Store {
         let conn =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
-        Ok(Some(Self { conn, path: path.to_owned() }))
+        Ok(Some(Self { conn, path: path.to_owned(), restart_at_bytes: u64::MAX }))
     }
 
     /// The file this store lives in.
@@ -164,7 +193,38 @@ impl Store {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let value = work(&tx)?;
         tx.commit()?;
+        self.bound_log();
         Ok(value)
+    }
+
+    /// Begins the log anew once it is long: copies it whole into the database, then waits for the readers that still need it.
+    /// Those that come meanwhile read the database itself. What was committed is safe either way, so trouble is only logged.
+    fn bound_log(&mut self) {
+        let bytes = self.log_bytes();
+        if bytes < self.restart_at_bytes {
+            return;
+        }
+        // Another process that just copies foils it, and so does a reader that stays. Then it isn't tried with each write,
+        // which would hold up every other one, but each time the log has grown by an eighth.
+        self.restart_at_bytes = match self.restart_log() {
+            Ok(true) => WAL_RESTART_BYTES,
+            Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),
+        };
+        tracing::debug!(bytes, next_at = self.restart_at_bytes, "the write-ahead log was long");
+    }
+
+    /// Says whether the log is begun anew.
+    fn restart_log(&self) -> Result<bool> {
+        self.conn.busy_timeout(RESTART_TIMEOUT)?;
+        let is_busy = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        self.conn.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(!is_busy?)
+    }
+
+    /// How long the write-ahead log is, in bytes.
+    pub fn log_bytes(&self) -> u64 {
+        let [_, log, _] = self.files();
+        std::fs::metadata(log).map_or(0, |found| found.len())
     }
 
     /// As [`Store::write`], without waiting for the disk: for what may be lost in a power cut, when it is looked at anew or a

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use super::{Fence, Result, Store, json};
 use crate::{
     channel::render,
-    clock::{parse_time, rfc3339},
+    clock::{LONGEST_WAIT, parse_time, rfc3339},
     process::Identity,
 };
 
@@ -110,57 +110,32 @@ const HELD_BACK: &str = "EXISTS (
       AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
       AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
 
+/// Part `p` needn't wait at ?1. What lies beyond ?3, the longest wait there is, was written while the clock was wrong.
+const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
+
 impl Store {
     /// Plans a message outside a cycle; `None` when its key was already told.
     pub fn plan_message(&mut self, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| insert(tx, message, now))
     }
 
+    /// As [`Store::plan_message`], for the wake that holds `fence`.
+    pub fn tell(&mut self, fence: Fence, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+        self.fenced(fence, |tx| insert(tx, message, now))
+    }
+
     /// Takes the next part that may be sent now: in order within a chat, so an earlier part that has to wait holds the
     /// later ones back. `only` limits it to these messages.
     pub fn claim_part(&mut self, only: Option<&[i64]>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
-        let only = only.map(json);
-        let sql = format!(
-            "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts
-             FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
-             WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
-               AND (p.not_before IS NULL OR p.not_before <= ?1)
-               AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
-               AND {DELIVERABLE}
-               AND NOT {HELD_BACK}
-             ORDER BY o.id, p.part LIMIT 1"
-        );
-        self.write(|tx| {
-            plan_parts(tx, now)?;
-            let claimed = tx
-                .prepare_cached(&sql)?
-                .query_row((rfc3339(now), &only), |row| {
-                    let part: i64 = row.get(1)?;
-                    Ok(Claimed {
-                        outgoing_id: row.get(0)?,
-                        part,
-                        chat_id: row.get(2)?,
-                        thread_id: row.get(3)?,
-                        reply_to: row.get::<_, Option<i64>>(4)?.filter(|_| part == 0),
-                        html: row.get(5)?,
-                        plain: row.get(6)?,
-                        is_repeat: row.get::<_, i64>(7)? > 0,
-                        attempts: row.get::<_, u32>(8)? + 1,
-                    })
-                })
-                .optional()?;
-            if let Some(claimed) = &claimed {
-                tx.execute(
-                    "UPDATE outgoing_parts SET state = 'attempting', attempts = attempts + 1, sender = ?3, changed_at = ?4
-                     WHERE outgoing_id = ?1 AND part = ?2",
-                    (claimed.outgoing_id, claimed.part, json(me), rfc3339(now)),
-                )?;
-            }
-            Ok(claimed)
-        })
+        self.write(|tx| claim(tx, only, me, now))
     }
 
-    /// Writes down how the attempt at a claimed part ended. A sender that was taken for dead and reports late is heard only
+    /// As [`Store::claim_part`], for the wake that holds `fence`.
+    pub fn claim_part_of_wake(&mut self, fence: Fence, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+        self.fenced(fence, |tx| claim(tx, None, me, now))
+    }
+
+    /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was taken for dead and reports late is heard only
     /// if the part did arrive: whatever else it says is of an attempt that nobody waits for any more.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
         let (state, not_before, id, error) = match outcome {
@@ -234,10 +209,13 @@ impl Store {
                  SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
                  WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
                    AND (p.part IS NULL
-                        OR p.state = 'planned' AND (p.not_before IS NULL OR p.not_before <= ?1) AND NOT {HELD_BACK}))"
+                        OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
         );
         let none: Option<String> = None;
-        Ok(self.conn.prepare_cached(&sql)?.query_row((rfc3339(now), none), |row| row.get(0))?)
+        Ok(self
+            .conn
+            .prepare_cached(&sql)?
+            .query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
     }
 
     /// Parts that a process was sending when it died, as (message, part).
@@ -340,6 +318,46 @@ impl Store {
             self.conn.prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
         Ok(statement.query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
+}
+
+fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+    let only = only.map(json);
+    let sql = format!(
+        "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts
+         FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
+         WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
+           AND {IS_TIME}
+           AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+           AND {DELIVERABLE}
+           AND NOT {HELD_BACK}
+         ORDER BY o.id, p.part LIMIT 1"
+    );
+    plan_parts(tx, now)?;
+    let claimed = tx
+        .prepare_cached(&sql)?
+        .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT)), |row| {
+            let part: i64 = row.get(1)?;
+            Ok(Claimed {
+                outgoing_id: row.get(0)?,
+                part,
+                chat_id: row.get(2)?,
+                thread_id: row.get(3)?,
+                reply_to: row.get::<_, Option<i64>>(4)?.filter(|_| part == 0),
+                html: row.get(5)?,
+                plain: row.get(6)?,
+                is_repeat: row.get::<_, i64>(7)? > 0,
+                attempts: row.get::<_, u32>(8)? + 1,
+            })
+        })
+        .optional()?;
+    if let Some(claimed) = &claimed {
+        tx.execute(
+            "UPDATE outgoing_parts SET state = 'attempting', attempts = attempts + 1, sender = ?3, changed_at = ?4
+             WHERE outgoing_id = ?1 AND part = ?2",
+            (claimed.outgoing_id, claimed.part, json(me), rfc3339(now)),
+        )?;
+    }
+    Ok(claimed)
 }
 
 /// Plans a message and its parts; `None` when its key was already told.

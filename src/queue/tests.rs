@@ -1,11 +1,11 @@
-//! The store on real SQLite files. Histories of the outbox with crashes between any two steps are in `histories`.
+//! The store on real SQLite files. Histories with crashes between any two steps are in the campaign (`tests/campaign/histories.rs`).
 
-mod histories;
 mod inbox;
 mod journal;
 mod lease;
 mod outbox;
 mod reminders;
+mod retention;
 mod schema;
 
 use chrono::{DateTime, TimeDelta, Utc};

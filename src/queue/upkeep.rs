@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Fence, Result, Store};
-use crate::clock::{parse_time, rfc3339};
+use crate::clock::{is_over, parse_time, rfc3339};
 
 /// The first wait after a failure, in seconds; it doubles with each further one.
 const FIRST_WAIT_S: i64 = 30;
@@ -27,7 +27,7 @@ pub struct Upkeep {
 impl Upkeep {
     /// Whether its back-off has ended.
     pub fn may_try(&self, now: DateTime<Utc>) -> bool {
-        self.not_before.is_none_or(|at| at <= now)
+        self.not_before.is_none_or(|at| is_over(at, now))
     }
 }
 
@@ -38,7 +38,7 @@ pub fn wait_after(failures: u32) -> TimeDelta {
 }
 
 impl Store {
-    /// How upkeep `name` (`push`, `fetch`, `model`) has been going.
+    /// How upkeep `name` (`push`, `fetch`, `model`, `maintain`) has been going.
     pub fn upkeep(&self, name: &str) -> Result<Upkeep> {
         let row = self
             .conn
@@ -114,8 +114,8 @@ impl Store {
     }
 
     /// Writes down a repair for the next wake's episodic entry.
-    pub fn note_repair(&mut self, check_id: &str, what: &str, now: DateTime<Utc>) -> Result<()> {
-        self.write(|tx| {
+    pub fn note_repair(&mut self, fence: Fence, check_id: &str, what: &str, now: DateTime<Utc>) -> Result<()> {
+        self.fenced(fence, |tx| {
             tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
             Ok(())
         })

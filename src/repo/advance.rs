@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Condition, Oid, Repo, RepoError,
+    endings::as_on_disk,
     index_lock::{self, IndexLock, sync_directory},
-    tree::{self, FILE, Item, SUBMODULE},
+    tree::{self, FILE, Item, LINK, SUBMODULE},
     worktree::{OnDisk, Replaced, TEMPORARY},
 };
 
@@ -95,12 +96,13 @@ pub(super) enum Stop {
 impl Repo {
     /// Whether a killed run left something undone that [`Repo::finish_interrupted`] can do now.
     pub fn is_interrupted(&self) -> bool {
-        self.note().exists() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
+        self.is_move_noted() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
     }
 
     /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it.
     pub fn finish_interrupted(&self) -> Result<Option<Finished>, RepoError> {
         index_lock::release_dead(self.git.path(), &self.private);
+        self.make_index_readable()?;
         let Some(planned) = self.read_note()? else {
             return Ok(None);
         };
@@ -169,15 +171,15 @@ impl Repo {
         attempt()
     }
 
-    /// Whether the work tree holds just this.
-    pub(super) fn is_on_disk(&self, item: Option<Item>, file: Option<&OnDisk>) -> Result<bool, RepoError> {
-        Ok(match (item, file) {
-            (None, None) => true,
-            (Some(item), Some(file)) => {
-                item.mode == file.mode && Oid::hash_object(git2::ObjectType::Blob, &file.bytes)? == item.id
-            }
-            _ => false,
-        })
+    /// Whether the work tree holds just this, as it is or as git would store it.
+    pub(super) fn is_on_disk(&self, path: &str, item: Option<Item>, file: Option<&OnDisk>) -> Result<bool, RepoError> {
+        let (item, file) = match (item, file) {
+            (None, None) => return Ok(true),
+            (Some(item), Some(file)) if item.mode == file.mode => (item, file),
+            _ => return Ok(false),
+        };
+        let is_it = |bytes: &[u8]| Ok::<_, RepoError>(Oid::hash_object(git2::ObjectType::Blob, bytes)? == item.id);
+        Ok(is_it(&file.bytes)? || file.mode != LINK && is_it(&self.stored(path, &file.bytes)?)?)
     }
 
     fn move_branch(&self, planned: &Move) -> Result<(), RepoError> {
@@ -220,19 +222,19 @@ impl Repo {
     }
 
     fn write_file(&self, file: &FileMove) -> Result<(), RepoError> {
-        let before = self.on_disk(file.before)?;
-        let after = self.on_disk(file.after)?;
         for _ in 0..WRITE_ATTEMPTS {
             let now = self.tree.read(&file.path)?;
-            let next = if now == after {
+            if self.is_on_disk(&file.path, file.after, now.as_ref())? {
                 return Ok(());
-            } else if now == before {
-                after.clone()
-            } else if let Some(joined) = join(before.as_ref(), now.as_ref(), after.as_ref()) {
-                Some(joined)
+            }
+            let after = self.on_disk(file.after, now.as_ref())?;
+            let next = if self.is_on_disk(&file.path, file.before, now.as_ref())? {
+                after
             } else {
-                // The person's version stays; ours is in the commit, and git shows the difference.
-                return Ok(());
+                let before = self.on_disk(file.before, now.as_ref())?;
+                // Where it can't be joined the person's version stays; ours is in the commit, and git shows the difference.
+                let Some(joined) = join(before.as_ref(), now.as_ref(), after.as_ref()) else { return Ok(()) };
+                Some(joined)
             };
             if self.tree.replace(&file.path, now.as_ref(), next.as_ref())? == Replaced::Done {
                 return Ok(());
@@ -241,9 +243,16 @@ impl Repo {
         Ok(())
     }
 
-    fn on_disk(&self, item: Option<Item>) -> Result<Option<OnDisk>, RepoError> {
+    /// What an item is on disk, with the line endings of what is there now.
+    fn on_disk(&self, item: Option<Item>, now: Option<&OnDisk>) -> Result<Option<OnDisk>, RepoError> {
         let bytes = tree::bytes_of(&self.git, item)?;
-        Ok(bytes.zip(item).map(|(bytes, item)| OnDisk { bytes, mode: item.mode }))
+        Ok(bytes.zip(item).map(|(bytes, item)| {
+            let bytes = match now {
+                Some(now) if ![now.mode, item.mode].contains(&LINK) => as_on_disk(bytes, &now.bytes),
+                _ => bytes,
+            };
+            OnDisk { bytes, mode: item.mode }
+        }))
     }
 
     fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
@@ -272,9 +281,8 @@ impl Repo {
             Err(RepoError::UnsafePath { .. }) => None,
             read => read?,
         };
-        if let (Some(stat), Some(now)) = (stat, now)
-            && Oid::hash_object(git2::ObjectType::Blob, &now.bytes)? == item.id
-            && now.mode == item.mode
+        if let Some(stat) = stat
+            && self.is_on_disk(path, Some(item), now.as_ref())?
         {
             fill_in(&mut entry, &stat);
         }
@@ -297,9 +305,13 @@ impl Repo {
     }
 
     /// libgit2 syncs objects and the directories that they are in, but not the one in which it made those.
-    fn sync_objects(&self) -> Result<(), RepoError> {
+    pub(super) fn sync_objects(&self) -> Result<(), RepoError> {
         let objects = self.git.commondir().join("objects");
         fs::File::open(&objects).and_then(|objects| objects.sync_all()).map_err(RepoError::io("syncing", &objects))
+    }
+
+    pub(super) fn is_move_noted(&self) -> bool {
+        self.note().exists()
     }
 
     fn note(&self) -> PathBuf {

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{IsSecret, LeftAlone, Repo, RepoError, locks, remote};
+use super::{IsSecret, LeftAlone, Repo, RepoError, remote};
 use crate::process::{self, ProcessError};
 
 /// How much of what `git fsck` says is passed on, in lines.
@@ -30,8 +30,8 @@ impl Repo {
     /// Lock files in the git directory while no `git` works here. A young one may still be somebody's:
     /// [`Repo::remove_stale_locks`] only removes those that nobody can hold.
     pub fn unheld_locks(&self) -> Vec<PathBuf> {
-        let found = locks::lock_files(self.git.path());
-        if found.is_empty() || process::runs_in("git", &self.root) {
+        let found = self.lock_files();
+        if found.is_empty() || self.is_git_at_work() {
             return Vec::new();
         }
         found
@@ -39,6 +39,10 @@ impl Repo {
 
     /// Changed files that a wake wouldn't commit for the person, and why.
     pub fn left_alone(&self, is_secret: &IsSecret<'_>) -> Result<Vec<LeftAlone>, RepoError> {
+        // The next wake makes it so; only looking, we don't.
+        if !self.is_index_readable() {
+            return Ok(Vec::new());
+        }
         let head = self.tip()?;
         let mut left = Vec::new();
         for (path, status) in self.changed_paths()? {

@@ -44,8 +44,8 @@ pub enum Integrated {
         /// Files that both had changed in the same place.
         conflicts: Vec<String>,
     },
-    /// The remote went back behind what it once had: nothing was changed, push won't either. To follow it:
-    /// `git reset --hard` to the remote's branch. To undo it: `git push` by hand. A person decides.
+    /// The remote went back behind what it once had, has another history now, or no such branch any more: nothing was
+    /// changed, push won't either. A person decides: to follow it they reset our branch, or merge the two; to undo it they push.
     RewoundRemote {
         /// Where the lost commits are kept.
         rescue_ref: String,
@@ -66,12 +66,12 @@ impl Repo {
         merge: &Merge<'_>,
         stop: Stop,
     ) -> Result<Integrated, RepoError> {
-        let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
-            return Ok(Integrated::NoRemote);
-        };
         if let Some(rescue_ref) = self.rewound()? {
             return Ok(Integrated::RewoundRemote { rescue_ref });
         }
+        let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
+            return Ok(Integrated::NoRemote);
+        };
         let integrated = match self.tip()? {
             Some(ours) if ours == theirs => Integrated::UpToDate,
             Some(ours) if self.contains(ours, theirs)? => {
@@ -95,18 +95,37 @@ impl Repo {
         merge: &Merge<'_>,
         stop: Stop,
     ) -> Result<Integrated, RepoError> {
-        match self.git.merge_base(ours, theirs) {
+        let message = format!("Merge the remote's {}\n", self.branch);
+        let (commit, conflicts) = self.merge_into(ours, ours, theirs, &message, now, merge, stop)?;
+        Ok(Integrated::Merged { commit, conflicts })
+    }
+
+    /// Merges two commits, of which our branch is at one, `tip`, and moves it to the merge. In a true conflict `persons` wins.
+    /// Gives the merge, and the files in conflict.
+    #[expect(clippy::too_many_arguments, reason = "two sides, and what every merge needs")]
+    pub(super) fn merge_into(
+        &self,
+        tip: Oid,
+        own: Oid,
+        persons: Oid,
+        message: &str,
+        now: DateTime<Utc>,
+        merge: &Merge<'_>,
+        stop: Stop,
+    ) -> Result<(Oid, Vec<String>), RepoError> {
+        match self.git.merge_base(own, persons) {
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Err(RepoError::Unrelated),
             found => found?,
         };
-        let (left, right) = (self.git.find_commit(ours)?, self.git.find_commit(theirs)?);
+        let (left, right) = (self.git.find_commit(own)?, self.git.find_commit(persons)?);
         let mut index = self.git.merge_commits(&left, &right, None)?;
         let conflicts = self.settle(&mut index, merge)?;
         let tree = index.write_tree_to(&self.git)?;
-        let message = format!("Merge the remote's {}\n", self.branch);
-        let commit = self.commit_object(&wake_signature(now)?, &message, tree, &[ours, theirs])?;
-        self.go_to(Some(ours), commit, "pull: Merge", stop)?;
-        Ok(Integrated::Merged { commit, conflicts })
+        let other = if tip == own { persons } else { own };
+        let commit = self.commit_object(&wake_signature(now)?, message, tree, &[tip, other])?;
+        let subject = message.lines().next().unwrap_or_default();
+        self.go_to(Some(tip), commit, &format!("merge: {subject}"), stop)?;
+        Ok((commit, conflicts))
     }
 
     /// Settles every conflict in a merged index; returns the files.
@@ -172,7 +191,7 @@ impl Repo {
     }
 
     /// Moves our branch to a commit that is there, its files with it.
-    fn go_to(&self, from: Option<Oid>, to: Oid, why: &str, stop: Stop) -> Result<(), RepoError> {
+    pub(super) fn go_to(&self, from: Option<Oid>, to: Oid, why: &str, stop: Stop) -> Result<(), RepoError> {
         let files = self.differing(from, to)?;
         for file in &files {
             self.require_free(file)?;
@@ -190,7 +209,9 @@ impl Repo {
             RepoError::UnsafePath { .. } => RepoError::Blocked { path: file.path.clone() },
             other => other,
         })?;
-        if self.is_on_disk(file.before, now.as_ref())? || self.is_on_disk(file.after, now.as_ref())? {
+        if self.is_on_disk(&file.path, file.before, now.as_ref())?
+            || self.is_on_disk(&file.path, file.after, now.as_ref())?
+        {
             Ok(())
         } else {
             Err(RepoError::Blocked { path: file.path.clone() })

@@ -6,19 +6,21 @@ use std::{
     time::Duration,
 };
 
-use super::{Repo, index_lock};
+use super::{REMOTE, Repo, index_lock};
 use crate::process;
 
 /// A lock file younger than this may belong to someone whom we can't see.
 pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);
+/// The same in a remote on this machine, where others may push from elsewhere: a push holds it for moments.
+const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
 /// How many lock files are named at most.
 const MAX_LOCKS: usize = 100;
 
 impl Repo {
     /// Lock files in the git directory that nobody holds: older than [`STALE_LOCK_AGE`], with no `git` at work here.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
-        let mut locks = lock_files(self.git.path());
-        if locks.is_empty() || process::runs_in("git", &self.root) {
+        let mut locks = self.lock_files();
+        if locks.is_empty() || self.is_git_at_work() {
             return Vec::new();
         }
         // The file system's own time, whatever clock this program was given.
@@ -42,25 +44,57 @@ impl Repo {
         removed
     }
 
-    fn touch(&self) -> Option<std::time::SystemTime> {
+    /// Every lock file in the git directory, held or not. Linked work trees share most of one, but not their index and HEAD.
+    pub(super) fn lock_files(&self) -> Vec<PathBuf> {
+        let mut locks = Vec::new();
+        let shared = Some(self.git.commondir()).filter(|shared| *shared != self.git.path());
+        for git_dir in [self.git.path()].into_iter().chain(shared) {
+            // Another work tree's index is none of ours.
+            let own = ["index.lock", "HEAD.lock"].into_iter().filter(|_| git_dir == self.git.path());
+            for name in own.chain(["config.lock", "packed-refs.lock", "shallow.lock"]) {
+                locks.extend(Some(git_dir.join(name)).filter(|lock| lock.exists()));
+            }
+            for directory in ["refs", "logs"] {
+                find_locks(&git_dir.join(directory), &mut locks);
+            }
+        }
+        locks
+    }
+
+    /// Whether some git program runs in this work tree, or in the one that this is linked to.
+    pub(super) fn is_git_at_work(&self) -> bool {
+        let linked_to = self.git.commondir().parent().filter(|_| self.git.is_worktree());
+        [Some(self.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::runs_in("git", dir))
+    }
+
+    /// Removes the lock that a killed push left on our branch in a remote on this machine: nobody else would, and nothing could
+    /// be pushed any more. `true` if there was one, old enough and with no git at work there. The caller holds the wake lock.
+    pub(super) fn release_remote(&self) -> bool {
+        let Some(remote) = self.remote_dir() else { return false };
+        let lock = remote.join(format!("{}.lock", self.branch_ref()));
+        let (Some(now), Ok(found)) = (self.touch(), fs::symlink_metadata(&lock)) else { return false };
+        let age = found.modified().ok().and_then(|changed| now.duration_since(changed).ok());
+        age.is_some_and(|age| age >= STALE_REMOTE_LOCK_AGE)
+            && !process::runs_in("git", &remote)
+            && fs::remove_file(&lock).is_ok()
+    }
+
+    /// The git directory of a remote that is a path.
+    fn remote_dir(&self) -> Option<PathBuf> {
+        let remote = self.git.find_remote(REMOTE).ok()?;
+        let url = remote.url().ok()?;
+        let dir = self.root.join(url.strip_prefix("file://").unwrap_or(url));
+        [dir.join(".git"), dir].into_iter().find(|dir| dir.join("objects").is_dir())
+    }
+
+    /// The file system's own time.
+    pub(super) fn touch(&self) -> Option<std::time::SystemTime> {
         let probe = self.private.join("now");
         fs::write(&probe, "").ok()?;
         let now = fs::metadata(&probe).and_then(|found| found.modified()).ok();
         fs::remove_file(&probe).ok();
         now
     }
-}
-
-/// Every lock file in a git directory, held or not.
-pub(super) fn lock_files(git_dir: &Path) -> Vec<PathBuf> {
-    let mut locks = Vec::new();
-    for name in ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"] {
-        locks.extend(Some(git_dir.join(name)).filter(|lock| lock.exists()));
-    }
-    for directory in ["refs", "logs"] {
-        find_locks(&git_dir.join(directory), &mut locks);
-    }
-    locks
 }
 
 fn find_locks(directory: &Path, found: &mut Vec<PathBuf>) {

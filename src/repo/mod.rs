@@ -8,11 +8,13 @@
 
 mod advance;
 mod create;
+mod endings;
 mod history;
 mod index_lock;
 mod inspect;
 mod integrate;
 mod locks;
+mod maintain;
 mod park;
 mod person;
 mod publish;
@@ -35,6 +37,8 @@ pub use self::{
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
+    maintain::{MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
+    park::{BroughtIn, Parked, Parking},
     person::{LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{Change, Publish, Published},
     remote::{Pushed, REMOTE_TIMEOUT, RemoteError},
@@ -97,6 +101,21 @@ impl std::fmt::Display for Condition {
     }
 }
 
+impl Condition {
+    /// What a person runs to get back to `branch`; none where nothing is in the way.
+    pub fn way_back(&self, branch: &str) -> Option<String> {
+        match self {
+            Self::Normal | Self::Unborn => None,
+            Self::Detached | Self::OtherBranch(_) => Some(format!("`git switch {branch}`")),
+            Self::InProgress("bisect") => Some("`git bisect reset`".to_owned()),
+            Self::InProgress(what) => {
+                let command = what.strip_prefix("git ").unwrap_or(what);
+                Some(format!("`git {command} --continue` or `git {command} --abort`"))
+            }
+        }
+    }
+}
+
 /// Why the repository couldn't do it, by what the caller should do. Unless it says so, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
@@ -115,7 +134,7 @@ pub enum RepoError {
     #[error("the repository couldn't be cloned: {0}. Nothing was made; the next wake tries again")]
     Unreachable(#[source] RemoteError),
     /// HEAD isn't where wakes may commit: park the work and tell the person.
-    #[error("the repository is {condition}; wakes only commit on {branch}. Nothing was changed: git switch {branch}")]
+    #[error("the repository is {condition}; wakes only commit on {branch}. Nothing was changed: {}", condition.way_back(branch).unwrap_or_default())]
     NotOnBranch {
         /// Where HEAD is.
         condition: Condition,
@@ -159,6 +178,12 @@ pub enum RepoError {
         commit: Oid,
         /// What stopped it.
         source: Box<RepoError>,
+    },
+    /// Housekeeping wasn't done, or not all of it: try again another day.
+    #[error("the repository couldn't be tidied up: {why}. Nothing is lost by it; a later wake tries again")]
+    Housekeeping {
+        /// What git said, without secrets.
+        why: String,
     },
     /// libgit2 couldn't.
     #[error("git: {}", .0.message())]

@@ -1,49 +1,152 @@
-//! Work that can't be published goes to a branch of its own: HEAD, the index and the work tree aren't touched.
+//! Work that can't be published goes to a branch of its own: HEAD, the index and the work tree aren't touched. Where only HEAD
+//! stood in the way, the branch is marked, and what is on it is brought in once HEAD is back.
 
 use chrono::{DateTime, Utc};
 
 use super::{
-    Change, Oid, Repo, RepoError,
+    Merge, Oid, Publish, Repo, RepoError,
+    advance::Stop,
+    publish::joined,
     tree::{self, FILE, Item},
     wake_signature,
 };
 
 /// How many branches of one name are told apart.
 const MAX_PARKED: usize = 100;
+/// How many parked branches are brought in by one call.
+const MAX_BROUGHT_IN: usize = 100;
+/// Marks a branch whose work is to be brought in: `refs/heads/parked/x` by `refs/reveille/parked/x`.
+const MARKS: &str = "refs/reveille/";
+
+/// What becomes of parked work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parking {
+    /// [`Repo::bring_in`] takes it as soon as HEAD is back.
+    UntilHeadIsBack,
+    /// A person decides.
+    ForAPerson,
+}
+
+/// Work on a branch of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parked {
+    /// The branch, such as `parked/20261121T140000Z-7`.
+    pub branch: String,
+    /// Its commit.
+    pub commit: Oid,
+    /// Files that seem to hold a secret and aren't in it.
+    pub left_out: Vec<String>,
+}
+
+/// Parked work that is part of our branch now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BroughtIn {
+    /// The branch that it was on.
+    pub branch: String,
+    /// Files that both sides had changed in the same place; both are kept in them.
+    pub conflicts: Vec<String>,
+}
 
 impl Repo {
-    /// Commits the changes on the branch `name`, on top of our branch's last commit; `name-2` and so on if it exists. Returns
-    /// the branch and the commit. Works wherever HEAD is.
-    pub fn park(
-        &self,
-        name: &str,
-        changes: &[Change],
-        message: &str,
-        now: DateTime<Utc>,
-    ) -> Result<(String, Oid), RepoError> {
+    /// Commits the changes on the branch `name`, on top of our branch's last commit; `name-2` and so on if it exists. Only what
+    /// differs from each change's base is taken: the work tree may show another branch. Works wherever HEAD is.
+    pub fn park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
+        self.retrying(|| self.try_park(name, publish, parking))
+    }
+
+    fn try_park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
         let parent = self.tip()?;
-        let mut files = Vec::new();
-        for Change { path, content, .. } in changes {
-            let item = content
-                .as_ref()
-                .map(|text| Ok::<_, git2::Error>(Item { id: self.git.blob(text.as_bytes())?, mode: FILE }));
-            files.push((path.as_str(), item.transpose()?));
+        let (mut files, mut left_out) = (Vec::new(), Vec::new());
+        for change in publish.changes {
+            let path = change.path.as_str();
+            let text = joined(publish.merge, change, self.read_committed(parent, path)?);
+            if text.as_deref().is_some_and(publish.is_secret) {
+                left_out.push(path.to_owned());
+                continue;
+            }
+            let item = text.map(|text| Ok::<_, git2::Error>(Item { id: self.git.blob(text.as_bytes())?, mode: FILE }));
+            files.push((path, item.transpose()?));
         }
         let tree = tree::with_files(&self.git, parent, files)?;
         let parents: Vec<Oid> = parent.into_iter().collect();
-        let commit = self.commit_object(&wake_signature(now)?, message, tree, &parents)?;
+        let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
+        self.sync_objects()?;
         for count in 1..=MAX_PARKED {
             let branch = if count == 1 { name.to_owned() } else { format!("{name}-{count}") };
-            match self.git.reference(&format!("refs/heads/{branch}"), commit, false, "parked") {
-                Err(error) if error.code() == git2::ErrorCode::Exists => {}
-                made => {
-                    made?;
-                    return Ok((branch, commit));
-                }
+            let full = format!("refs/heads/{branch}");
+            if self.id_of(&full)?.is_some() {
+                continue;
             }
+            if parking == Parking::UntilHeadIsBack {
+                // Before the branch: a mark without one means nothing, and a branch without a mark would be forgotten.
+                self.set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
+            }
+            self.set_reference(&full, commit, false, "parked")?;
+            return Ok(Parked { branch, commit, left_out });
         }
         Err(RepoError::Configuration(format!(
             "there are {MAX_PARKED} branches named {name}: delete those you don't need"
         )))
+    }
+
+    /// The branches that wait for HEAD to be back, and their commits, the oldest first. One that a person has deleted, or gone on
+    /// with, is theirs.
+    pub fn parked(&self) -> Result<Vec<(String, Oid)>, RepoError> {
+        let mut parked = Vec::new();
+        for mark in self.git.references_glob(&format!("{MARKS}parked/*"))? {
+            let mark = mark?;
+            let Some(branch) = mark.name().ok().and_then(|name| name.strip_prefix(MARKS)) else { continue };
+            if let Some(commit) = mark.target()
+                && self.id_of(&format!("refs/heads/{branch}"))? == Some(commit)
+            {
+                parked.push((branch.to_owned(), commit));
+            }
+        }
+        parked.sort_unstable();
+        Ok(parked)
+    }
+
+    /// Merges what waited for HEAD into our branch, one commit a branch, and deletes the branches. Where both sides changed the
+    /// same, our branch counts as the person's.
+    pub fn bring_in(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Vec<BroughtIn>, RepoError> {
+        self.finish_interrupted()?;
+        self.require_branch()?;
+        let mut brought = Vec::new();
+        for (branch, commit) in self.parked()?.into_iter().take(MAX_BROUGHT_IN) {
+            let conflicts = self.retrying(|| self.try_bring_in(&branch, commit, now, merge, Stop::Never))?;
+            self.retrying(|| self.unpark(&branch))?;
+            brought.push(BroughtIn { branch, conflicts });
+        }
+        Ok(brought)
+    }
+
+    pub(super) fn try_bring_in(
+        &self,
+        branch: &str,
+        commit: Oid,
+        now: DateTime<Utc>,
+        merge: &Merge<'_>,
+        stop: Stop,
+    ) -> Result<Vec<String>, RepoError> {
+        match self.tip()? {
+            Some(tip) if self.contains(tip, commit)? => Ok(Vec::new()),
+            Some(tip) => {
+                let message = format!("Bring in {branch}\n");
+                Ok(self.merge_into(tip, commit, tip, &message, now, merge, stop)?.1)
+            }
+            None => {
+                self.go_to(None, commit, "Bring in what was parked", stop)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Takes the mark off, and deletes the branch unless somebody has it checked out.
+    fn unpark(&self, branch: &str) -> Result<(), RepoError> {
+        if let Ok(mut found) = self.git.find_branch(branch, git2::BranchType::Local) {
+            found.delete().ok();
+        }
+        let mark = format!("{MARKS}{branch}");
+        self.git.find_reference(&mark)?.delete().map_err(|error| self.as_locked(&mark, error))
     }
 }

@@ -108,7 +108,9 @@ impl Repo {
         if let Some(why) = self.reason_to_leave(path, file, is_secret) {
             return Ok(Judged::Leave(why));
         }
-        let item = file.map(|file| Ok::<_, git2::Error>(Item { id: self.git.blob(&file.bytes)?, mode: file.mode }));
+        let item = file.map(|file| {
+            Ok::<_, RepoError>(Item { id: self.git.blob(&self.stored(path, &file.bytes)?)?, mode: file.mode })
+        });
         Ok(Judged::Take(item.transpose()?))
     }
 
@@ -137,12 +139,15 @@ impl Repo {
         is_secret(&String::from_utf8_lossy(&file.bytes)).then_some("seems to hold a secret")
     }
 
-    /// Filters (encryption, large file storage) change what is committed, and are programs: their files are left to git.
+    /// Filters (encryption, large file storage) change what is committed, and are programs: their files are left to git. So are
+    /// those in another encoding, and with a `$Id$` that git fills in.
     pub(super) fn has_filter(&self, path: &str) -> bool {
+        use git2::AttrValue::{Bytes, String, True};
         let path = std::path::Path::new(path);
-        let attribute = self.git.get_attr_bytes(path, "filter", git2::AttrCheckFlags::FILE_THEN_INDEX);
-        attribute.is_ok_and(|value| {
-            matches!(git2::AttrValue::from_bytes(value), git2::AttrValue::Bytes(_) | git2::AttrValue::String(_))
+        ["filter", "working-tree-encoding", "ident"].into_iter().any(|name| {
+            let attribute = self.git.get_attr_bytes(path, name, git2::AttrCheckFlags::FILE_THEN_INDEX);
+            let value = attribute.map(git2::AttrValue::from_bytes);
+            value.is_ok_and(|value| matches!(value, Bytes(_) | String(_)) || name == "ident" && value == True)
         })
     }
 
@@ -174,7 +179,7 @@ impl Repo {
         path: &str,
         file: Option<&OnDisk>,
     ) -> Result<bool, RepoError> {
-        self.is_on_disk(tree::item_at(&self.git, commit, path)?, file)
+        self.is_on_disk(path, tree::item_at(&self.git, commit, path)?, file)
     }
 
     pub(super) fn changed_paths(&self) -> Result<Vec<(String, Status)>, RepoError> {

@@ -102,7 +102,7 @@ impl Repo {
         let judged =
             if uncommitted { self.take_persons(path, on_disk.as_ref(), publish.is_secret)? } else { Judged::Same };
         // Ours without what may not be committed of theirs.
-        let committed = match judged {
+        let committed = match &judged {
             Judged::Leave(_) => join(self.read_committed(from, path)?),
             Judged::Same | Judged::Take(_) => after.clone(),
         };
@@ -114,18 +114,16 @@ impl Repo {
             None
         };
         let mode = on_disk.as_ref().map_or(FILE, |file| file.mode);
-        let blob = |text: Option<&String>| -> Result<Option<Item>, RepoError> {
-            text.map(|text| Ok(Item { id: self.git.blob(text.as_bytes())?, mode })).transpose()
+        let blob = |bytes: Option<&[u8]>| -> Result<Option<Item>, RepoError> {
+            bytes.map(|bytes| Ok(Item { id: self.git.blob(bytes)?, mode })).transpose()
         };
+        let stored = committed.as_ref().map(|text| self.stored(path, text.as_bytes())).transpose()?;
         Ok(Plan {
             path: path.to_owned(),
-            before: on_disk
-                .as_ref()
-                .map(|file| Ok::<_, git2::Error>(Item { id: self.git.blob(&file.bytes)?, mode }))
-                .transpose()?,
-            after: blob(after.as_ref())?,
-            committed: blob(committed.as_ref())?,
-            persons: matches!(judged, Judged::Take(_)),
+            before: blob(on_disk.as_ref().map(|file| file.bytes.as_slice()))?,
+            after: blob(after.as_ref().map(String::as_bytes))?,
+            committed: blob(stored.as_deref())?,
+            persons: if let Judged::Take(item) = judged { Some(item) } else { None },
             merged: edited,
             left_alone,
         })
@@ -147,7 +145,7 @@ impl Repo {
         Err(RepoError::UnsafePath { path: path.to_owned(), why })
     }
 
-    fn read_committed(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
+    pub(super) fn read_committed(&self, from: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
         let bytes = tree::bytes_of(&self.git, tree::item_at(&self.git, from, path)?)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
@@ -158,19 +156,19 @@ struct Plan {
     before: Option<Item>,
     after: Option<Item>,
     committed: Option<Item>,
-    /// Whether `before` is the person's uncommitted work, to be committed as theirs.
-    persons: bool,
+    /// The person's uncommitted work, to be committed as theirs: a file, or that there is none.
+    persons: Option<Option<Item>>,
     merged: bool,
     left_alone: Option<&'static str>,
 }
 
 impl Plan {
     fn file_move(&self) -> FileMove {
-        FileMove { path: self.path.clone(), before: self.before, after: self.after, unstage: self.persons }
+        FileMove { path: self.path.clone(), before: self.before, after: self.after, unstage: self.persons.is_some() }
     }
 
     fn persons_file(&self) -> Option<FileMove> {
-        self.persons.then(|| self.file_move())
+        self.persons.map(|before| FileMove { before, ..self.file_move() })
     }
 }
 
@@ -180,7 +178,7 @@ fn text(file: Option<&OnDisk>) -> Option<String> {
 
 /// The person's text and ours as one. A file that they deleted and we changed comes back as ours; one that we deleted and they
 /// changed stays theirs.
-fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>) -> Option<String> {
+pub(super) fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>) -> Option<String> {
     match (&change.content, theirs) {
         (content, theirs) if theirs == change.base => content.clone(),
         (Some(ours), Some(theirs)) if *ours == theirs => Some(theirs),

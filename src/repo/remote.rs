@@ -13,6 +13,8 @@ use crate::process::{self, Output, ProcessError, Spec};
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of git's words is passed on.
 const MAX_WHY_CHARS: usize = 300;
+/// How git says that a lock file is there already.
+const LOCK_IN_THE_WAY: &str = ".lock': File exists";
 /// Variables that would lead git to another repository or have it run or print something. By their beginnings.
 const NOT_INHERITED: [&str; 20] = [
     "GIT_DIR",
@@ -114,8 +116,11 @@ impl Repo {
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let output = process::run(&git(&self.root).args(fetch).args([refspec]).timeout(timeout))?;
-        if output.status.success() || stderr(&output).contains("couldn't find remote ref") {
+        if output.status.success() {
             return Ok(());
+        }
+        if stderr(&output).contains("couldn't find remote ref") {
+            return Ok(self.retrying(|| self.saw_no_branch())?);
         }
         Err(failure(&output))
     }
@@ -137,12 +142,25 @@ impl Repo {
         // By id, not by name: what is committed while it runs isn't claimed to be there.
         let refspec = format!("{tip}:{}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", REMOTE];
-        let output = process::run(&git(&self.root).args(push).args([refspec]).timeout(timeout))?;
+        let push = git(&self.root).args(push).args([refspec]).timeout(timeout);
+        let mut output = process::run(&push)?;
+        if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) && self.release_remote() {
+            output = process::run(&push)?;
+        }
         if !output.status.success() {
             return Err(push_failure(&output));
         }
         self.retrying(|| self.saw_remote_at(tip))?;
         Ok(Pushed::To(tip))
+    }
+
+    /// The remote has no such branch: what it had, if it had one, is remembered in the reference of our own.
+    fn saw_no_branch(&self) -> Result<(), RepoError> {
+        match self.git.find_reference(&self.tracking_ref()) {
+            Ok(mut tracking) => tracking.delete().map_err(|error| self.as_locked(&self.tracking_ref(), error)),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Remembers where the remote's branch is.
@@ -158,19 +176,21 @@ impl Repo {
     /// The reference that keeps what the remote has lost, if it has gone back behind what it once had. Not so if a person
     /// has agreed since: by taking our branch back as well, or by merging the two.
     pub(super) fn rewound(&self) -> Result<Option<String>, RepoError> {
-        let (Some(theirs), Some(seen)) = (self.id_of(&self.tracking_ref())?, self.id_of(&self.accepted_ref())?) else {
+        let Some(seen) = self.id_of(&self.accepted_ref())?.filter(|_| self.has_remote()) else {
             return Ok(None);
         };
-        if self.contains(theirs, seen)? {
+        // None: the branch is gone at the remote, or the whole of it was made anew.
+        let theirs = self.id_of(&self.tracking_ref())?;
+        let has = |commit: Option<Oid>, earlier| commit.map_or(Ok(false), |commit| self.contains(commit, earlier));
+        if has(theirs, seen)? {
             return Ok(None);
         }
-        let agreed = match self.tip()? {
-            Some(ours) => {
-                !self.contains(ours, seen)? || (self.contains(ours, theirs)? && !self.contains(seen, theirs)?)
-            }
-            None => true,
+        let ours = self.tip()?;
+        let has_merged = match theirs {
+            Some(theirs) => has(ours, theirs)? && !self.contains(seen, theirs)?,
+            None => false,
         };
-        if agreed {
+        if has_merged || !has(ours, seen)? {
             return Ok(None);
         }
         let rescue = format!("refs/reveille/rescue/{seen}");
@@ -181,13 +201,17 @@ impl Repo {
     }
 
     /// A lock that a killed run left on the reference is [`RepoError::Locked`], which is waited for and cleared away.
-    fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
+    pub(super) fn set_reference(&self, name: &str, commit: Oid, force: bool, why: &str) -> Result<(), RepoError> {
         match self.git.reference(name, commit, force, why) {
             Ok(_) => Ok(()),
-            Err(error) if error.code() == git2::ErrorCode::Locked => {
-                Err(RepoError::Locked { path: self.git.path().join(format!("{name}.lock")) })
-            }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(self.as_locked(name, error)),
+        }
+    }
+
+    pub(super) fn as_locked(&self, name: &str, error: git2::Error) -> RepoError {
+        match error.code() {
+            git2::ErrorCode::Locked => RepoError::Locked { path: self.git.commondir().join(format!("{name}.lock")) },
+            _ => error.into(),
         }
     }
 

@@ -2,12 +2,15 @@
 //!
 //! Reminders are kept by their civil slot ("8:00 on 29 March"), not by an instant: the slot is the key that makes sure that
 //! nothing fires twice or is left out when clocks change, the machine sleeps or a wake is repeated. [`rule`] steps from slot
-//! to slot, [`when`] reads English, [`words`] cuts text into tokens. All of it is values in, values out.
+//! to slot, [`due`] decides what happens at a look at the clock, [`when`] reads English, [`words`] cuts text into tokens. All
+//! of it is values in, values out.
 
+pub mod due;
 pub mod rule;
 pub mod when;
 pub mod words;
 
+pub use due::Missed;
 pub use rule::{Nth, Rule};
 pub use when::{Found, Trouble, When, parse_when};
 

@@ -9,7 +9,7 @@ use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     queue::{Change, NewReminder, Reminder},
     schedule::{
-        Rule, Slot,
+        Missed, Rule, Slot,
         when::{self, When},
     },
 };
@@ -26,6 +26,9 @@ struct Set {
     text: String,
     /// When, in your person's zone: `2026-11-23 09:00`, `tomorrow at 9`, `every weekday at 8`, `every month on the 1st`.
     when: String,
+    /// If the machine was off or asleep then: `run` it late (the default), `skip` it, or only `tell` that it was missed.
+    #[serde(default)]
+    missed: Missed,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,7 +47,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "reminder_set",
             "Set a reminder for the asking chat, once or recurring. It is sent at its time without you being asked.",
-            Effect::Once,
+            Effect::Staged,
             set,
         ),
         Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),
@@ -59,7 +62,7 @@ fn set(args: &Set, world: &World) -> Outcome {
     }
     let (slot, rule) = understood(&args.when, world)?;
     let chat = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
-    let at = spoken(slot, rule.as_ref(), world.tz);
+    let at = format!("{}{}", spoken(slot, rule.as_ref(), world.tz), policy(args.missed));
     Ok(Done {
         content: format!("Reminder set: {text} — {at}"),
         receipt: Some(format!("Set the reminder “{}”, {at}", brief(&text))),
@@ -71,6 +74,7 @@ fn set(args: &Set, world: &World) -> Outcome {
             zone: world.tz.name().to_owned(),
             slot: slot.civil,
             next_at: slot.at,
+            missed: args.missed,
         })],
     })
 }
@@ -101,13 +105,30 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), R
 }
 
 fn list(_: &Nothing, world: &World) -> Outcome {
-    let lines: Vec<_> = visible(world)
-        .map(|reminder| {
-            let slot = Slot { civil: reminder.what.slot, at: reminder.what.next_at };
-            format!("{}. {} — {}", reminder.id, reminder.what.text, spoken(slot, reminder.what.rule.as_ref(), world.tz))
-        })
-        .collect();
+    let lines: Vec<_> = visible(world).map(|reminder| listed(reminder, world.tz)).collect();
     Ok(Done::told(if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") }))
+}
+
+/// A reminder as the list shows it: what isn't the usual is said.
+fn listed(reminder: &Reminder, tz: Tz) -> String {
+    let (what, zone) = (&reminder.what, reminder.zone(tz));
+    let mut line = format!("{}. {} — {}", reminder.id, what.text, spoken(reminder.next(), what.rule.as_ref(), zone));
+    if zone != tz {
+        line.push_str(&format!(" ({zone})"));
+    }
+    line.push_str(&policy(what.missed));
+    if let Some(skipped) = reminder.skipped {
+        let slot = Slot { civil: skipped, at: skipped.and_utc() };
+        line.push_str(&format!(
+            "; the last was: {}",
+            slot.wall_time(what.rule.as_ref(), zone).format("%a %-d %b at %H:%M")
+        ));
+    }
+    line
+}
+
+fn policy(missed: Missed) -> String {
+    if missed == Missed::default() { String::new() } else { format!(", {missed}") }
 }
 
 fn done(args: &Which, world: &World) -> Outcome {

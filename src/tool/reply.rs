@@ -23,7 +23,7 @@ pub(super) fn tool() -> Tool {
         "reply",
         "Answer the chat whose messages you were given. One reply answers all of its messages that you have seen. It is delivered \
          when the cycle has ended and its work is committed.",
-        Effect::Once,
+        Effect::Staged,
         run,
     )
     .free()

@@ -75,7 +75,7 @@ struct Add {
 struct Update {
     /// The task: its title, or words that only it has.
     task: String,
-    /// `status`, `next`, `at`, `why`, or a key of its own.
+    /// `status`, `next`, `at`, `missed` (what to do when `at` was missed: `run`, `skip` or `tell`), `why`, or a key of its own.
     key: String,
     /// The new value; without it the key is removed.
     #[serde(default)]

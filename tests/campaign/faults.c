@@ -42,6 +42,9 @@ static struct control *control = &idle;
 static char root[PATH_MAX], record_path[PATH_MAX];
 static size_t root_length;
 static int record_fd = -1;
+/* Of the rename under way. */
+static _Thread_local uint8_t record_flags;
+enum { EXCHANGED = 1 };
 
 /* ---- processes ---- */
 
@@ -178,13 +181,14 @@ static void record(int kind, uint64_t ino, int64_t offset, const char *path, con
                    int parts, size_t length) {
     if (atomic_load(&control->mode) != RECORD || !record_path[0] || ends_with(path, "-shm")) return;
     int before = errno;
+    uint8_t set = kind == R_RENAME ? record_flags : 0;
     if (record_fd < 0) {
         record_fd = (int)syscall(SYS_openat, AT_FDCWD, record_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
         if (record_fd < 0) kill_all();
     }
     struct { uint32_t length; uint8_t kind, flags; uint16_t zero; uint32_t pid; uint64_t ino; int64_t offset;
              uint32_t path, path2, data; } __attribute__((packed)) head;
-    head.kind = (uint8_t)kind, head.flags = 0, head.zero = 0, head.pid = (uint32_t)getpid(), head.ino = ino;
+    head.kind = (uint8_t)kind, head.flags = set, head.zero = 0, head.pid = (uint32_t)getpid(), head.ino = ino;
     head.offset = offset, head.path = (uint32_t)strlen(path), head.path2 = (uint32_t)strlen(path2);
     head.data = (uint32_t)length;
     head.length = (uint32_t)(sizeof head + head.path + head.path2 + length);
@@ -407,14 +411,17 @@ void sync(void) {
 
 int rename(const char *from, const char *to) {
     REAL(rename);
+    record_flags = 0;
     MOVES(R_RENAME, AT_FDCWD, from, AT_FDCWD, to, real(from, to));
 }
 int renameat(int from_dir, const char *from, int to_dir, const char *to) {
     REAL(renameat);
+    record_flags = 0;
     MOVES(R_RENAME, from_dir, from, to_dir, to, real(from_dir, from, to_dir, to));
 }
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
     REAL(renameat2);
+    record_flags = flags & RENAME_EXCHANGE ? EXCHANGED : 0;
     MOVES(R_RENAME, from_dir, from, to_dir, to, real(from_dir, from, to_dir, to, flags));
 }
 int link(const char *from, const char *to) {
@@ -448,6 +455,15 @@ int mkdir(const char *path, mode_t mode) {
 int mkdirat(int dir, const char *path, mode_t mode) {
     REAL(mkdirat);
     NAMES(NAME, 0, dir, path, real(dir, path, mode), R_MKDIR, "");
+}
+char *mkdtemp(char *template) {
+    REAL(mkdtemp);
+    char full[PATH_MAX];
+    if (!resolve(AT_FDCWD, template, full)) return real(template);
+    if (next(NAME) == FAIL) return NULL;
+    char *made = real(template);
+    if (made && resolve(AT_FDCWD, made, full)) record_name(R_MKDIR, ino_at(full), full, "");
+    return made;
 }
 int symlink(const char *target, const char *path) {
     REAL(symlink);

@@ -3,8 +3,8 @@
 //! The library and the campaign share a file of 64-bit words in the machine's byte order: calls so far, mode, the call that is
 //! meant, the error's number, the classes of calls that count, whether the fault came, and the living processes.
 //!
-//! The record is a file of entries in the order in which the calls ended: `u32` length of all of it, `u8` kind, `u8` flags,
-//! `u16` zero, `u32` pid, `u64` inode, `i64` offset, `u32` lengths of path, second path and data, then those, little-endian on the
+//! The record is a file of entries in the order in which the calls ended: `u32` length of all of it, `u8` kind, `u8` flags (1: a rename
+//! that exchanged the two), `u16` zero, `u32` pid, `u64` inode, `i64` offset, `u32` lengths of path, second path and data, then those, little-endian on the
 //! machines that we know.
 
 use std::{

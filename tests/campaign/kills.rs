@@ -46,9 +46,13 @@ impl Layer for Kills {
         let mut world = self.story.open();
         let mode = if how % 2 == 0 { Mode::Kill(call) } else { Mode::Tear(call) };
         run_to_its_end(&world, mode)?;
+        let mut random = fastrand::Rng::with_seed(id);
+        let (again, is_examined) = (random.u64(1..=self.calls), random.bool());
         if how % TWICE_EVERY == 0 {
-            let again = fastrand::Rng::with_seed(id).u64(1..=self.calls);
             run_to_its_end(&world, Mode::Kill(again))?;
+        }
+        if is_examined {
+            world.examine()?;
         }
         let took = world.recover()?;
         self.story.check(&world)?;

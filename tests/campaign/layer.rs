@@ -31,6 +31,11 @@ pub(crate) trait Layer: Sync {
         None
     }
 
+    /// How many of them, from 0 on, are cheap enough for the suite's sample to be drawn from.
+    fn sample_space(&self) -> Option<u64> {
+        self.space()
+    }
+
     /// How many are run. A countable space that is smaller is run whole.
     fn trials(&self, share: Share) -> u64;
 
@@ -41,6 +46,35 @@ pub(crate) trait Layer: Sync {
     /// How many trials run side by side.
     fn workers(&self) -> usize {
         thread::available_parallelism().map_or(2, usize::from)
+    }
+}
+
+/// A layer that needs nothing but its trial.
+pub(crate) struct Plain {
+    /// Trials there are, numbered from 0.
+    pub(crate) space: u64,
+    /// Those that are cheap, from 0 on.
+    pub(crate) cheap: u64,
+    /// How many of these the suite has time for.
+    pub(crate) sample: u64,
+    pub(crate) trial: fn(u64) -> Result<(), String>,
+}
+
+impl Layer for Plain {
+    fn space(&self) -> Option<u64> {
+        Some(self.space)
+    }
+
+    fn sample_space(&self) -> Option<u64> {
+        Some(self.cheap)
+    }
+
+    fn trials(&self, share: Share) -> u64 {
+        if share == Share::Sample { self.sample } else { self.space }
+    }
+
+    fn trial(&self, id: u64) -> Result<Recovery, String> {
+        (self.trial)(id).map(|()| Recovery(None))
     }
 }
 
@@ -76,7 +110,8 @@ pub(crate) fn todays_seed() -> u64 {
 /// Runs a layer's share of trials.
 pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64, trials: Option<u64>) -> Row {
     let begun = Instant::now();
-    let ids = chosen(layer, seed, trials.unwrap_or_else(|| layer.trials(share)));
+    let space = if share == Share::Sample { layer.sample_space() } else { layer.space() };
+    let ids = chosen(space, seed, trials.unwrap_or_else(|| layer.trials(share)));
     let results = Mutex::new((Vec::new(), Vec::new()));
     in_parallel(layer, &ids, |id, result| {
         let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +133,7 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64
 
 /// Runs trials until one fails: how many were run by then, and what it said.
 pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option<(u64, String)> {
-    let ids = chosen(layer, seed, trials);
+    let ids = chosen(layer.sample_space(), seed, trials);
     let tried = AtomicU64::new(0);
     let first = Mutex::new(None);
     in_parallel(layer, &ids, |id, result| {
@@ -142,9 +177,9 @@ fn in_parallel(layer: &dyn Layer, ids: &[u64], seen: impl Fn(u64, Result<Recover
 }
 
 /// The trials of a run: drawn by its seed, none twice.
-fn chosen(layer: &dyn Layer, seed: u64, trials: u64) -> Vec<u64> {
+fn chosen(space: Option<u64>, seed: u64, trials: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
-    let Some(space) = layer.space() else {
+    let Some(space) = space else {
         return (0..trials).map(|_| random.u64(..)).collect();
     };
     if trials >= space {

@@ -7,15 +7,28 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod chaos;
+#[cfg(test)]
+#[expect(dead_code, reason = "its tests look at more of it")]
+mod disk;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod histories;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod layer;
 #[cfg(test)]
 mod network;
+#[cfg(test)]
+mod power;
+#[cfg(test)]
+mod schedule;
+#[cfg(test)]
+mod size;
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
 #[path = "../integration/support/mod.rs"]
@@ -29,7 +42,7 @@ mod world;
 
 use std::{io::Write as _, process::ExitCode};
 
-use layer::{Layer, Share};
+use layer::{Layer, Plain, Share};
 use world::Story;
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
@@ -37,16 +50,21 @@ type Opened = fn() -> Box<dyn Layer>;
 
 /// Every layer, in the order of the table.
 const LAYERS: &[(&str, Opened)] = &[
+    ("histories", histories::open),
     ("kills", || Box::new(kills::Kills::new(Story::wake()))),
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
     ("network", || Box::new(network::Network::open())),
+    ("power", || Box::new(power::PowerLoss::new([Story::wake(), Story::bot(), Story::chat()]))),
+    ("chaos", || Box::new(chaos::Chaos::new())),
+    ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),
+    ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 
 const USAGE: &str = "\
-Usage: campaign [--nightly] [--seed N] [--trials N] [--variants all|none|N] [LAYER...]
-       campaign --replay LAYER ID
+Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]
+       campaign --replay LAYER TRIAL
 ";
 
 /// What was asked for on the command line.
@@ -140,6 +158,7 @@ fn options(arguments: Vec<String>) -> Option<Options> {
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            "--sample" => options.share = Share::Sample,
             "--nightly" => {
                 options.share = Share::Nightly;
                 options.variants = variants::Choice::All;

@@ -2,6 +2,8 @@
 //! run in that build until one fails. A variant that survives shows that the campaign can't see that mistake; a line that isn't there
 //! any more is a failure, too, so that the list can't rot.
 
+mod list;
+
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
@@ -23,82 +25,6 @@ pub(crate) struct Variant {
     /// Trials that it may take.
     pub(crate) trials: u64,
 }
-
-/// All of them.
-pub(crate) const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "an answer that got lost is taken for a message not sent",
-        layer: "network",
-        file: "src/channel/telegram/error.rs",
-        line: "let surely_not_sent = error.is_connect() || error.is_builder();",
-        broken: "let surely_not_sent = true;",
-        trials: 300,
-    },
-    Variant {
-        name: "Telegram's retry_after is not heard",
-        layer: "network",
-        file: "src/channel/telegram/error.rs",
-        line: "429 => Self::RetryAfter(parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs)),",
-        broken: "429 => Self::RetryAfter(parameters.retry_after.map_or(Duration::ZERO, |_| Duration::ZERO)),",
-        trials: 300,
-    },
-    Variant {
-        name: "a stream that was cut off is taken for a whole turn",
-        layer: "network",
-        file: "src/model/anthropic/stream.rs",
-        line: "        if !self.complete {",
-        broken: "        if self.blocks.is_empty() {",
-        trials: 300,
-    },
-    Variant {
-        name: "Claude's retry-after is not heard",
-        layer: "network",
-        file: "src/model/anthropic/error.rs",
-        line: "self.retry_after.and_then(|value| retry_after(value, self.date))",
-        broken: "self.retry_after.and_then(|value| retry_after(value, self.date)).map(|_| Duration::ZERO)",
-        trials: 1_000,
-    },
-    Variant {
-        name: "a turn that broke off is booked as a whole one",
-        layer: "network",
-        file: "src/cycle/drive.rs",
-        line: "self.book(&live.cycle, spent, true)?;",
-        broken: "self.book(&live.cycle, spent, false)?;",
-        trials: 300,
-    },
-    Variant {
-        name: "a repeat bears no mark",
-        layer: "network",
-        file: "src/channel/deliver.rs",
-        line: "if claimed.is_repeat { render::with_repeat_mark(&part) } else { part }",
-        broken: "part",
-        trials: 300,
-    },
-    Variant {
-        name: "the password of the repository's own remote is no secret",
-        layer: "network",
-        file: "src/cli/mod.rs",
-        line: "Redactor::new(config.secrets().iter().chain(&passwords))",
-        broken: "Redactor::new(config.secrets().iter().chain(passwords.get(..0).unwrap_or_default()))",
-        trials: 300,
-    },
-    Variant {
-        name: "Telegram's words are passed on with the token in them",
-        layer: "network",
-        file: "src/channel/telegram/api.rs",
-        line: "exchange.await.map_err(|error| error.map_text(|text| self.token.scrub(text)))",
-        broken: "exchange.await",
-        trials: 300,
-    },
-    Variant {
-        name: "who waits for a mind out of reach isn't told",
-        layer: "network",
-        file: "src/cycle/resume.rs",
-        line: "text: interrupt.notice(),",
-        broken: "text: String::new(),",
-        trials: 300,
-    },
-];
 
 /// Stands before the number of trials that it took to catch a variant.
 pub(crate) const CAUGHT: &str = "caught after ";
@@ -174,7 +100,7 @@ pub(crate) fn run(layers: &[&str], choice: Choice, seed: u64) -> Vec<Tried> {
         }
     };
     for layer in layers {
-        let of_layer: Vec<&Variant> = VARIANTS.iter().filter(|variant| variant.layer == *layer).collect();
+        let of_layer: Vec<&Variant> = list::VARIANTS.iter().filter(|variant| variant.layer == *layer).collect();
         let chosen: Vec<&Variant> = match choice {
             Choice::OneEach => {
                 let at = usize::try_from(seed).unwrap_or_default().checked_rem(of_layer.len());

@@ -3,14 +3,15 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File},
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, ExitStatus, Stdio},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use rustix::process::{Pid, Signal};
+use serde_json::Value;
 
 use crate::{
     faults::Faults,
@@ -50,6 +51,8 @@ pub(crate) struct Story {
     program: Program,
     template: TestEnv,
     is_minded: bool,
+    /// Who said what to the bot.
+    said: &'static [(i64, &'static str)],
     expected: Outcome,
     /// What people get to read.
     texts: Vec<String>,
@@ -105,17 +108,20 @@ pub(crate) struct World {
 impl Story {
     /// A wake that finds two messages beside all that a [`lived_in`] world has for it.
     pub(crate) fn wake() -> Self {
-        Self::prepared(Program::Wake, Self::busy(), Some(2), false, |_| ())
+        Self::prepared(Program::Wake, Self::busy(), &[], 2)
     }
 
     /// The same with Claude for a mind, which takes its time and answers at length.
     pub(crate) fn talk() -> Self {
-        Self::prepared(Program::Wake, Self::busy(), Some(3), true, |_| ())
+        let story = Self::unplayed(Program::Wake, Self::busy(), &[]);
+        let story = Self { is_minded: true, ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 3, "{:?}", story.texts);
+        story
     }
 
     /// The same before a day that `live` plays in it; how many texts its work is told in may differ.
     pub(crate) fn day(live: impl Fn(&mut World)) -> Self {
-        Self::prepared(Program::Wake, Self::busy(), None, false, live)
+        Self::unplayed(Program::Wake, Self::busy(), &[]).played(live)
     }
 
     fn busy() -> TestEnv {
@@ -127,7 +133,20 @@ impl Story {
 
     /// A bot that finds two messages, a command and a stranger's words at Telegram, in such a world.
     pub(crate) fn bot() -> Self {
-        Self::prepared(Program::Bot, Self::lived_in(), Some(3), false, |_| ())
+        const SAID: &[(i64, &str)] = &[
+            (CHAT, "remember that the wifi code is 1234"),
+            (CHAT, "/help"),
+            (CHAT + 1, "let me in"),
+            (CHAT, "remind me to stretch tomorrow at 9"),
+        ];
+        Self::prepared(Program::Bot, Self::lived_in(), SAID, 3)
+    }
+
+    /// The same without a command: the bot has nothing to send between storing and confirming.
+    pub(crate) fn chat() -> Self {
+        const SAID: &[(i64, &str)] =
+            &[(CHAT, "remember that the wifi code is 1234"), (CHAT, "remind me to stretch tomorrow at 9")];
+        Self::prepared(Program::Bot, Self::lived_in(), SAID, 2)
     }
 
     /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
@@ -152,15 +171,20 @@ impl Story {
         env
     }
 
-    fn prepared(
-        program: Program,
-        template: TestEnv,
-        texts: Option<usize>,
-        is_minded: bool,
-        live: impl Fn(&mut World),
-    ) -> Self {
-        let expected = Outcome::default();
-        let mut story = Self { program, template, is_minded, expected, texts: Vec::new(), log: Vec::new() };
+    fn prepared(program: Program, template: TestEnv, said: &'static [(i64, &'static str)], texts: usize) -> Self {
+        let story = Self::unplayed(program, template, said).played(|_| ());
+        assert_eq!(story.texts.len(), texts, "{:?}", story.texts);
+        story
+    }
+
+    fn unplayed(program: Program, template: TestEnv, said: &'static [(i64, &'static str)]) -> Self {
+        let (expected, texts, log) = (Outcome::default(), Vec::new(), Vec::new());
+        Self { program, template, is_minded: false, said, expected, texts, log }
+    }
+
+    /// Finds out what an undisturbed run leaves, after `live`.
+    fn played(self, live: impl Fn(&mut World)) -> Self {
+        let mut story = self;
         let mut world = story.open();
         live(&mut world);
         world.recover().unwrap();
@@ -172,8 +196,7 @@ impl Story {
         assert!(memory[SEMANTIC].contains("- the wifi code is 1234"), "{memory:#?}");
         assert!(memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"));
         assert!(story.expected.messages.iter().all(|message| message == "1 answered"), "{:?}", story.expected);
-        let found = story.texts.len();
-        assert_eq!((found, story.expected.people.len()), (texts.unwrap_or(found), 2), "{:?}", story.texts);
+        assert_eq!(story.expected.people.len(), 2, "{:?}", story.expected);
         story.check(&world).unwrap();
         story
     }
@@ -186,10 +209,9 @@ impl Story {
         if self.program == Program::Bot {
             // Beyond what the world has seen already.
             telegram.number_updates_from(2_000);
-            telegram.push_text(CHAT, CHAT, "remember that the wifi code is 1234");
-            telegram.push_text(CHAT, CHAT, "/help");
-            telegram.push_text(CHAT + 1, CHAT + 1, "let me in");
-            telegram.push_text(CHAT, CHAT, "remind me to stretch tomorrow at 9");
+            for (chat, text) in self.said {
+                telegram.push_text(*chat, *chat, text);
+            }
         }
         let claude = self.is_minded.then(FakeClaude::start);
         if let Some(claude) = &claude {
@@ -320,8 +342,38 @@ impl World {
         Err(format!("something is due after {MAX_RUNS} wakes"))
     }
 
-    /// Moves the clock on.
+    /// Looks at what the harm left: a dry run of `health check` touches nothing and names all that a real one then repairs.
+    pub(crate) fn examine(&self) -> Result<(), String> {
+        let before = contents(&self.env.workspace());
+        let told = self.env.health(&["check", "--dry-run", "--json"]);
+        let after = contents(&self.env.workspace());
+        let touched: Vec<&PathBuf> =
+            before.keys().chain(after.keys()).filter(|path| before.get(*path) != after.get(*path)).collect();
+        if !touched.is_empty() {
+            return Err(format!("the dry run has touched {touched:?}"));
+        }
+        let repaired = self.env.health(&["check", "--json"]);
+        for ran in [&told, &repaired] {
+            if !matches!(ran.code, 0 | 1) {
+                return Err(format!("health check: {ran:#?}"));
+            }
+        }
+        let told = told.json();
+        let is_well = |id: &Value| {
+            let checks = told["checks"].as_array().into_iter().flatten();
+            checks.filter(|check| check["id"] == *id).all(|check| check["status"] == "ok")
+        };
+        match repaired.json()["repaired"].as_array().into_iter().flatten().find(|id| is_well(id)) {
+            Some(id) => Err(format!("{id} was repaired and the dry run had found it well: {told:#}")),
+            None => Ok(()),
+        }
+    }
+
+    /// For the programs' clock so many minutes; for lock files that a dead git left in the remote, long enough.
     pub(crate) fn pass(&mut self, minutes: u32) {
+        for lock in locks(&self.env.path("remote.git")) {
+            File::options().write(true).open(lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
         self.minutes += minutes;
         self.env.at(&format!("2026-11-21T14:{:02}:00Z", 10 + self.minutes));
     }
@@ -399,10 +451,8 @@ impl World {
         let remote = self.env.path("remote.git");
         self.env.check_sound();
         self.env.git_in(&remote, &["fsck", "--strict", "--no-dangling"]);
-        let locks: Vec<PathBuf> = files(&self.env.brain().join(".git"))
-            .into_iter()
-            .filter(|path| path.extension().is_some_and(|ending| ending == "lock"))
-            .collect();
+        let mut locks = locks(&self.env.brain().join(".git"));
+        locks.extend(self::locks(&remote));
         if !locks.is_empty() {
             return Err(format!("lock files are left: {locks:?}"));
         }
@@ -464,6 +514,11 @@ fn ending() -> Reply {
     Reply::text(&format!("Both are done. {}", "I have thought about it for long. ".repeat(150).trim_end()))
 }
 
+/// Lock files beneath a directory.
+fn locks(dir: &Path) -> Vec<PathBuf> {
+    files(dir).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "lock")).collect()
+}
+
 /// All files beneath a directory.
 pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -472,6 +527,17 @@ pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
     }
     found
+}
+
+/// All files beneath a directory with what is in them. What SQLite makes beside a database for those who have it open, an index
+/// and an empty log, is nobody's content.
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let read = files(dir).into_iter().map(|path| (path.clone(), fs::read(path).unwrap_or_default()));
+    let is_lasting = |path: &Path, bytes: &[u8]| {
+        let name = path.to_string_lossy();
+        !(name.ends_with("-shm") || name.ends_with("-wal") && bytes.is_empty())
+    };
+    read.filter(|(path, bytes)| is_lasting(path, bytes)).collect()
 }
 
 /// Without `<!-- … -->`, which holds ids of wakes and messages.

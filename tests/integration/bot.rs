@@ -214,6 +214,26 @@ fn a_reminder_starts_a_wake_at_its_time() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_starts_a_wake_that_finds_the_next_slots_anew() {
+    let mut stage = Stage::new();
+    stage.env.at("2026-11-21T14:00:00Z");
+    let bot = stage.start_polling();
+    stage.let_wakes_end();
+    stage.env.execute(
+        "INSERT INTO reminders (chat_id, text, rule, zone, slot, next_at, created_at, written_at)
+         VALUES (4242, 'stretch', '{\"every\":\"daily\",\"at\":\"09:00\"}', 'UTC', '2026-11-26T09:00:00',
+                 '2026-11-26T09:00:00.000Z', '2026-11-20T09:00:00.000Z', '2026-11-25T09:00:00.000Z')",
+    );
+    // The bot looks after a message.
+    stage.say("hello");
+    stage.wait_for_starts(1);
+    stage.answer_all();
+    stage.wait_for_starts(2);
+    stage.env.execute("UPDATE reminders SET written_at = '2026-11-21T14:00:00.000Z'");
+    stage.end(bot);
+}
+
+#[test]
 fn typing_is_shown_while_a_wake_lives_and_not_after() {
     let stage = Stage::new();
     let bot = stage.start_polling();

@@ -9,13 +9,16 @@ use std::{
 
 use reveille::{
     clock::parse_time,
-    cycle::lock::Holder,
+    cycle::lock::{self, Holder},
     process::Identity,
     queue::{NewOutgoing, Store},
 };
 use serde_json::Value;
 
-use super::support::env::{NOW, Running, TestEnv};
+use super::support::{
+    disk::Small,
+    env::{NOW, Running, TestEnv},
+};
 
 const TOMORROW: &str = "2026-11-22T14:00:00Z";
 const ACTIVE: &str = "memory/project-memory/active.md";
@@ -126,6 +129,7 @@ fn lock_line_of(identity: &Identity) -> String {
         started_at: NOW.to_owned(),
         cycle_id: None,
         process_started: identity.started.clone(),
+        alive_at_s: None,
         chat_id: None,
         thread_id: None,
     };
@@ -214,7 +218,9 @@ fn a_living_wake_is_never_taken_for_stale() {
     let mind = Silent::think_with(&mut env);
     let (wake, _asked) = mind.wake(&env);
     let me = Identity::of(wake.pid()).unwrap();
-    let line = fs::read(env.workspace().join(".wake-lock")).unwrap();
+    let lock_path = env.workspace().join(".wake-lock");
+    let holder = || lock::read(&lock_path).map(|holder| (holder.identity(), holder.cycle_id));
+    let held_by = holder();
     let plan = env.workspace().join("plan-20261121T000000Z-1.md");
     fs::write(&plan, "nobody knows this one").unwrap();
 
@@ -228,7 +234,7 @@ fn a_living_wake_is_never_taken_for_stale() {
         assert_eq!(of(&report, id)["status"], "ok", "{report:#}");
     }
     assert!(me.is_alive() && plan.exists());
-    assert_eq!(fs::read(env.workspace().join(".wake-lock")).unwrap(), line);
+    assert_eq!(holder(), held_by);
     assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
 }
 
@@ -317,6 +323,25 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
         fs::write(&path, &sound).unwrap();
         assert_all_well(&env);
     }
+}
+
+#[test]
+fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_wake() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.workspace()).unwrap();
+    env.execute(include_str!("../../src/queue/schema.sql"));
+    env.execute(
+        "PRAGMA user_version = 1; INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'list tasks')",
+    );
+    for args in [&["--dry-run"][..], &[]] {
+        let report = check(&env, args);
+        let database = of(&report, "database");
+        assert_eq!(database["status"], "warn", "{report:#}");
+        assert!(database["detail"].as_str().unwrap().contains("schema version 1"), "{database}");
+    }
+    env.health(&["status"]).ok();
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(of(&check(&env, &[]), "database")["status"], "ok");
 }
 
 #[test]
@@ -606,42 +631,12 @@ fn status_is_one_screen_of_what_is_so() {
     assert_eq!(overview["lock"]["is_held"], false);
 }
 
-/// A file system of its own in memory, taken away with the value.
-struct Small<'e> {
-    env: &'e TestEnv,
-    at: String,
-}
-
-impl<'e> Small<'e> {
-    /// `None` where one may not be mounted: that takes root on Linux.
-    fn mount(env: &'e TestEnv, name: &str, mib: u32) -> Option<Self> {
-        let at = env.path(name).display().to_string();
-        fs::create_dir(&at).unwrap();
-        let mounted = env.command("mount", &["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs", &at]).output();
-        if mounted.is_ok_and(|mount| mount.status.success()) {
-            return Some(Self { env, at });
-        }
-        eprintln!("not run: a small file system can't be mounted here, which takes root on Linux");
-        None
-    }
-
-    fn resize(&self, mib: u32) {
-        self.env.run("mount", &["-o", &format!("remount,size={mib}m"), &self.at]).ok();
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        self.env.run("umount", &["-l", &self.at]);
-    }
-}
-
 #[test]
 fn a_disk_that_runs_full_is_told_and_well_again_with_more_room() {
     let outer = TestEnv::new();
     let Some(disk) = Small::mount(&outer, "small", 64) else { return };
     let mut env = with_token();
-    env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at));
+    env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
     env.wake(&["--once"]).ok();
     let report = check(&env, &[]);
     assert_eq!((&report["status"], &of(&report, "disk")["status"]), (&"critical".into(), &"critical".into()));

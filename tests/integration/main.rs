@@ -9,9 +9,13 @@ mod channel_telegram;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod disk;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;
+#[cfg(test)]
+mod lease;
 #[cfg(test)]
 mod mind;
 #[cfg(test)]
@@ -33,8 +37,12 @@ mod remote;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod simulated_disk;
+#[cfg(test)]
 #[expect(dead_code, reason = "the fault campaign needs more of it than the stories")]
 mod support;
+#[cfg(test)]
+mod time;
 #[cfg(test)]
 mod units;
 #[cfg(test)]

@@ -4,9 +4,16 @@ use super::{
     mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
     support::{
         claude::{Block, FakeClaude, Reply},
-        env::{CHAT, TestEnv},
+        disk::Small,
+        env::{CHAT, NOW, TestEnv},
         http::Gate,
     },
+};
+use reveille::{
+    config::Config,
+    cycle::{Context, WakeOutcome},
+    model::{Conversation, Model, TurnFuture},
+    redact::Redactor,
 };
 use rustix::process::Signal;
 use serde_json::json;
@@ -73,20 +80,20 @@ fn what_comes_while_a_cut_off_wake_waits_is_answered_with_it() {
 }
 
 #[test]
-fn a_cycle_that_is_cut_off_four_times_is_given_up_and_its_message_begun_again() {
+fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again() {
     let (telegram, claude, mut env) = minded();
     let id = env.receive(CHAT, "remind me to stretch, and cats purr");
     claude.expect(two_calls());
-    for _ in 0..4 {
+    for _ in 0..3 {
         claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
     }
-    for n in 2..=5 {
+    for n in 2..=4 {
         end_in_request(&env, &claude, n, Signal::KILL);
         assert!(telegram.sent().is_empty());
     }
     env.once();
     let said = sent(&telegram);
-    assert!(said[0].contains("cut off 4 times") && said[0].contains("kept"), "{said:#?}");
+    assert!(said[0].contains("cut off 3 times") && said[0].contains("kept"), "{said:#?}");
     assert_eq!(env.queued()[0].attempts, 1);
     let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
     assert!(
@@ -116,10 +123,10 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
         Block::tool("t1", "remember", json!({"fact": "Cats purr"})),
         Block::tool("t2", "reply", json!({"text": "Kept."})),
     ]));
-    for _ in 0..4 {
+    for _ in 0..3 {
         claude.expect(Reply::text("Done.").stalled_after(4, &Gate::default()));
     }
-    for n in 2..=5 {
+    for n in 2..=4 {
         end_in_request(&env, &claude, n, Signal::KILL);
     }
     env.once();
@@ -162,4 +169,238 @@ fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     assert_eq!(env.query::<String>("SELECT commit_id FROM cycles"), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
+}
+
+/// Lets something go wrong while the mind is silent in its nth request, then lets it speak; says how the process ended.
+fn go_wrong_in_request(env: &TestEnv, claude: &FakeClaude, n: usize, gate: &Gate, harm: impl FnOnce()) -> i32 {
+    let wake = start_wake(env);
+    asked(claude, n);
+    harm();
+    gate.open();
+    wake.end().code
+}
+
+#[test]
+fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "cats purr");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    let fails = |n, harm: &dyn Fn()| {
+        let gate = Gate::default();
+        claude.expect(Reply::text("Kept.").stalled_after(2, &gate));
+        assert_eq!(go_wrong_in_request(&env, &claude, n, &gate, harm), 1, "request {n}");
+        assert!(telegram.sent().is_empty());
+        assert_eq!(env.query::<String>("SELECT state FROM cycles"), "running");
+    };
+    const BREAK: &str =
+        "CREATE TRIGGER broken BEFORE INSERT ON cycle_journal BEGIN SELECT RAISE(FAIL, 'as if broken'); END";
+    for n in 2..=6 {
+        fails(n, &|| env.execute(BREAK));
+        let health = env.health(&["check", "--json"]).json().to_string();
+        assert!(health.contains("was stopped") && health.contains("as if broken"), "{health}");
+        env.execute("DROP TRIGGER broken");
+    }
+    let head = env.brain().join(".git/HEAD");
+    fails(7, &|| std::fs::write(&head, "nonsense").unwrap());
+    std::fs::write(&head, "ref: refs/heads/main\n").unwrap();
+
+    // What was said last is in the journal: it is not asked for again.
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(claude.requests().len(), 7);
+    assert_eq!(sent(&telegram), ["Kept."]);
+    assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), 0);
+    env.check_sound();
+}
+
+/// One sentence, whatever it quotes below.
+#[track_caller]
+fn check_one_sentence(text: &str) {
+    let first = text.split("\n\n").next().unwrap();
+    assert!(!first.trim_end_matches(['.', ':']).contains(". "), "{text}");
+}
+
+#[test]
+fn another_mind_begins_again_what_the_first_had_begun_and_says_so() {
+    let (telegram, claude, mut env) = minded();
+    let id = env.receive(CHAT, "cats purr");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    claude.expect(Reply::text("Kept.").stalled_after(4, &Gate::default()));
+    end_in_request(&env, &claude, 2, Signal::TERM);
+    env.set("MODEL", "claude-opus-5-5");
+    claude.expect(Reply::text("Kept by me."));
+    assert_eq!(env.once()["answered"], 1);
+    let said = sent(&telegram);
+    assert!(said[0].contains("begun by claude-sonnet-5-5") && said[0].contains("kept"), "{said:#?}");
+    check_one_sentence(&said[0]);
+    assert_eq!(said[1..], ["Kept by me."]);
+    assert_eq!(env.query::<i64>(&format!("SELECT attempts FROM incoming_messages WHERE id = {id}")), 0);
+    let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
+    assert!(said[0].contains(&format!("recovered/{given_up}")), "{said:#?}");
+    env.git(&["rev-parse", "--verify", &format!("recovered/{given_up}")]);
+    env.check_sound();
+}
+
+#[test]
+fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
+    let (telegram, claude, mut env) = minded();
+    let id = env.receive(CHAT, "cats purr");
+    let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    claude.expect(gone());
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    let said = sent(&telegram);
+    assert!(said[0].contains("model: claude-sonnet-5-5") && said[0].contains("as soon as MODEL"), "{said:#?}");
+    check_one_sentence(&said[0]);
+    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "abandoned");
+    assert_eq!(env.queued()[0].attempts, 0);
+    for minutes in 1..5 {
+        env.at(&format!("2026-11-21T{:02}:00:00Z", 14 + minutes));
+        claude.expect(gone());
+        assert_eq!(env.wake(&["--once"]).code, 1);
+    }
+    assert_eq!((env.queued().len(), env.queued()[0].attempts), (1, 0));
+    env.set("MODEL", "claude-opus-5-5").at("2026-11-22T14:00:00Z");
+    claude.expect(Reply::text("Kept by me."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(env.trailer("Messages"), id.to_string());
+    env.check_sound();
+}
+
+#[test]
+fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
+    end_in_request(&env, &claude, 1, Signal::KILL);
+    env.execute("UPDATE cycle_journal SET body = '{\"kind\":\"of a later version\"}' WHERE kind = 'asked'");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    let said = sent(&telegram);
+    assert!(said[0].contains("journal can't be read"), "{said:#?}");
+    assert_eq!(said[1..], ["Hello."]);
+    env.check_sound();
+}
+
+/// How far a call had come when its wake was killed.
+#[test]
+fn a_call_that_was_begun_and_left_nothing_is_run_again() {
+    for tool in ["reply", "remember", "memory_read"] {
+        let (telegram, claude, env) = minded();
+        env.receive(CHAT, "cats purr");
+        let input = match tool {
+            "reply" => json!({"text": "They do."}),
+            "remember" => json!({"fact": "Cats purr"}),
+            _ => json!({}),
+        };
+        claude.expect(Reply::tool("t1", tool, input));
+        claude.expect(Reply::text("Done.").stalled_after(2, &Gate::default()));
+        end_in_request(&env, &claude, 2, Signal::KILL);
+        // As it was between the beginning of the call and its outcome, whose changes are in the same transaction.
+        env.execute(
+            "DELETE FROM cycle_journal WHERE seq > (SELECT seq FROM cycle_journal WHERE kind = 'called');
+             DELETE FROM outgoing_parts; DELETE FROM outgoing_messages; DELETE FROM cycle_files;
+             UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL",
+        );
+        claude.expect(Reply::text("Done."));
+        env.once();
+        assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw, "{tool}: it ended as it would have");
+        let answer = if tool == "reply" { "They do." } else { "Done." };
+        assert_eq!(sent(&telegram), [answer], "{tool}");
+        assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 2, "{tool}");
+        env.check_sound();
+    }
+}
+
+#[test]
+fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
+    let outer = TestEnv::new();
+    let Some(disk) = Small::mount(&outer, "small", 64) else { return };
+    let (telegram, claude, mut env) = minded();
+    env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
+    let query = |sql: &str| -> i64 {
+        let db = rusqlite::Connection::open(format!("{}/workspace/messages.db", disk.at())).unwrap();
+        db.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    env.wake(&["--once"]).ok();
+    // More than the database's files have room for as they are.
+    let long = || Block::thinking(&"Hm. ".repeat(1 << 18));
+    let fill = std::path::PathBuf::from(&disk.at()).join("fill");
+    let say = "INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'cats purr') RETURNING id";
+    assert_eq!(query(say), 1);
+    for n in 1..=5 {
+        let gate = Gate::default();
+        let asked_before = claude.requests().len();
+        claude.expect(
+            Reply::tools(vec![long(), Block::tool("t1", "remember", json!({"fact": "Cats purr"}))])
+                .stalled_after(2, &gate),
+        );
+        let code = go_wrong_in_request(&env, &claude, asked_before + 1, &gate, || fill_up(&fill));
+        assert_eq!(code, 1, "round {n}");
+        std::fs::remove_file(&fill).unwrap();
+        // What the database has got of the disk so far is no room for the next round.
+        query("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    assert_eq!(query("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 0);
+    claude.expect(Reply::text("Kept."));
+    let ran = env.wake(&["--once"]).ok();
+    assert!(ran.stdout.contains("Kept."), "{ran:#?}");
+    assert_eq!(query("SELECT max(tries) FROM cycles"), 0);
+    assert!(telegram.sent().is_empty());
+}
+
+/// Leaves no room on the disk that this file is on.
+fn fill_up(file: &std::path::Path) {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create(file).unwrap();
+    for size in [1 << 20, 4096, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+}
+
+/// A mind that takes no turn.
+struct Silent;
+
+impl Model for Silent {
+    fn name(&self) -> &str {
+        "claude-sonnet-5-5"
+    }
+
+    fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_cycle_that_takes_too_long_three_times_is_given_up() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env.receive(0, "hello");
+    let sources = [
+        ("WORKSPACE_DIR", env.workspace().display().to_string()),
+        ("MODEL", "claude-sonnet-5-5".to_owned()),
+        ("ANTHROPIC_API_KEY", "sk-ant-none".to_owned()),
+        ("TIMEZONE", "UTC".to_owned()),
+        ("QUIET_HOURS", "none".to_owned()),
+    ];
+    let sources = sources.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut config = Config::from_sources(&sources, None, Some("UTC")).unwrap();
+    config.wake_timeout = std::time::Duration::from_secs(1);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let clock = reveille::clock::FixedClock(reveille::clock::parse_time(NOW).unwrap());
+    let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
+    let context =
+        Context { config: &config, clock: &clock, model: &Silent, channel: None, redactor: &redactor, stop: &stop };
+    let wake = || {
+        let mut store = env.store();
+        runtime.block_on(reveille::cycle::once(context, &mut store, "test", None)).unwrap()
+    };
+    for tries in 0..3 {
+        let report = wake();
+        assert_eq!(report.outcome, WakeOutcome::Failed, "{report:#?}");
+        assert!(report.error.unwrap().contains("WAKE_TIMEOUT_MIN"));
+        assert_eq!(env.query::<i64>("SELECT tries FROM cycles"), tries);
+    }
+    wake();
+    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "abandoned");
+    assert_eq!(env.queued()[0].attempts, 1);
 }

@@ -198,6 +198,10 @@ fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
     env.at("2026-11-22T14:00:00Z");
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 3);
+    let health = env.health(&["check", "--json"]).json().to_string();
+    assert!(health.contains("1 message given up after 3 tries"), "{health}");
+    assert!(env.health(&["status"]).stdout.contains("1 given up"));
+    assert!(env.wake(&["queue", "list"]).ok().stdout.contains("given up after 3 tries"));
 
     // Others are served as ever.
     env.receive(CHAT, "hello");

@@ -54,6 +54,22 @@ fn push_from(env: &TestEnv, dir: &Path, path: &str, change: impl FnOnce(String) 
     env.git_in(dir, &["rev-parse", "HEAD"])
 }
 
+/// A fetch or push that died with its machine leaves git's own locks. They hold up nothing, not even once.
+#[test]
+fn locks_that_a_dead_git_left_hold_up_no_fetch_and_no_push() {
+    let (env, remote) = with_remote();
+    let elsewhere = clone(&env, &remote);
+    push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes tea\n");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    for lock in ["refs/remotes/origin/main.lock", "refs/heads/main.lock", "packed-refs.lock"] {
+        let lock = fs::File::create(env.brain().join(".git").join(lock)).unwrap();
+        lock.set_modified(long_ago).unwrap();
+    }
+    say(&env, "remember that coffee is at three");
+    check_in_step(&env, &remote);
+    assert!(env.memory(CONTEXT).contains("likes tea"));
+}
+
 /// Commits and a first clone by any kind of address.
 #[track_caller]
 fn check_round_trip(env: &mut TestEnv, url: &str, remote: &Path) {
@@ -430,6 +446,62 @@ fn a_remote_that_went_back_is_not_followed_and_not_pushed_to() {
     env.receive(CHAT, "remember that all is well");
     assert_eq!(env.once()["pushed"], true);
     check_in_step(&env, &remote);
+}
+
+/// What the person is told when the remote was replaced in some way, and that answers go out all the same.
+#[track_caller]
+fn check_told_of_replaced(replace: impl FnOnce(&TestEnv, &Path), what: &str, way: &str) {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.receive(CHAT, "remember that tea is at five");
+    env.once();
+    check_in_step(&env, &remote);
+    let lost = env.git(&["rev-parse", "main"]);
+    replace(&env, &remote);
+    let there = env.git_in(&remote, &["for-each-ref"]);
+    for at in ["2026-11-21T14:45:00Z", "2026-11-21T16:45:00Z"] {
+        env.at(at);
+        env.receive(CHAT, &format!("remember that it was {at}"));
+        let report = env.once();
+        assert_eq!((&report["answered"], &report["pushed"]), (&1.into(), &false.into()), "{report}");
+    }
+    assert_eq!(env.git_in(&remote, &["for-each-ref"]), there, "the remote isn't touched");
+    assert_eq!(env.git(&["rev-parse", &format!("refs/reveille/rescue/{lost}")]), lost);
+    let sent: Vec<_> = telegram.sent().into_iter().map(|sent| sent.visible).collect();
+    assert_eq!(sent.len(), 4, "{sent:#?}");
+    let told: Vec<_> = sent.iter().filter(|text| text.contains("refs/reveille/rescue/")).collect();
+    assert_eq!(told.len(), 1, "{sent:#?}");
+    assert!(told[0].contains(what) && told[0].contains(way), "{told:#?}");
+    env.check_sound();
+}
+
+#[test]
+fn a_remote_whose_branch_was_deleted_is_told_of() {
+    let delete = |env: &TestEnv, remote: &Path| {
+        env.git_in(remote, &["update-ref", "-d", "refs/heads/main"]);
+    };
+    check_told_of_replaced(delete, "has no branch main any more", "git push origin main");
+}
+
+#[test]
+fn a_remote_that_was_made_anew_is_told_of() {
+    let make_anew = |env: &TestEnv, remote: &Path| {
+        fs::remove_dir_all(remote).unwrap();
+        env.bare_remote("remote.git");
+    };
+    check_told_of_replaced(make_anew, "has no branch main any more", "git push origin main");
+}
+
+#[test]
+fn a_remote_with_another_history_is_told_of() {
+    let force = |env: &TestEnv, remote: &Path| {
+        let dir = clone(env, remote);
+        env.git_in(&dir, &["commit", "-q", "--amend", "-m", "Another history"]);
+        env.git_in(&dir, &["push", "-q", "--force", "origin", "main"]);
+    };
+    check_told_of_replaced(force, "a forced push", "git merge --allow-unrelated-histories origin/main");
 }
 
 #[test]

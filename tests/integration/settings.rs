@@ -67,6 +67,8 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("WAKE_TIMEOUT_MIN", "0", "whole minutes from 1"),
         ("STALE_LOCK_MIN", "1.5", "whole minutes from 1"),
         ("PULL_EVERY_MIN", "soon", "whole minutes from 1"),
+        ("DISK_RESERVE_MB", "1 GB", "whole MiB from 0 (no reserve) to 1048576"),
+        ("KEEP_DAYS", "ever", "whole days from 0 (for ever) to 3650"),
         ("REVEILLE_LOG", "loud", "error, warn, info or debug"),
         ("REVEILLE_NOW", "today", "a time in RFC 3339"),
     ] {

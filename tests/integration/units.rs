@@ -59,7 +59,7 @@ fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
         assert_eq!(agent["EnvironmentVariables"]["WORKSPACE_DIR"], agent["WorkingDirectory"]);
         assert_eq!(agent["RunAtLoad"], true);
         // launchd makes the log's file and not its directory: this one is on every Mac.
-        assert_eq!(agent["StandardErrorPath"], format!("__HOME__/Library/Logs/reveille-{name}.log"));
+        assert_eq!(agent["StandardErrorPath"], format!("__HOME__/.local/share/reveille/logs/{name}.log"));
         match name {
             "bot" => assert_eq!(agent["KeepAlive"], json!({ "SuccessfulExit": false })),
             "wake" => assert_eq!(agent["StartInterval"], 5 * 60),

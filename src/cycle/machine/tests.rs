@@ -72,6 +72,38 @@ fn a_new_cycle_asks_and_keeps_asking_after_a_discarded_turn() {
     assert_eq!(cycle.conversation.messages.len(), 1);
 }
 
+fn called(id: &str, name: &str) -> Entry {
+    Entry::Called { call: id.to_owned(), name: name.to_owned(), input: "{}".to_owned() }
+}
+
+#[test]
+fn a_call_that_was_begun_and_has_no_outcome_is_told_apart() {
+    let begun = [turn(&json!([call("a", "remember"), call("b", "reply")]), Stop::ToolUse), called("a", "remember")];
+    assert!(matches!(next(&begun), Step::Again(Request { id, .. }) if id == "a"));
+    // The other one was not begun, and neither is once it has its outcome.
+    let after_one = [&begun[..], &[outcome("a", "remember", false, &[])]].concat();
+    assert!(matches!(next(&after_one), Step::Call(Request { id, .. }) if id == "b"));
+    let both = [&after_one[..], &[called("b", "reply"), outcome("b", "reply", true, &[])]].concat();
+    assert!(matches!(next(&both), Step::Say(_)));
+    // Cut off once more while it ran again: it is still the same call.
+    assert!(matches!(next(&[&begun[..], &[called("a", "remember")]].concat()), Step::Again(_)));
+}
+
+#[test]
+fn what_may_have_happened_and_would_happen_twice_is_uncertain_and_all_else_is_run_again() {
+    for (effect, is_run_again) in [
+        (Some(Effect::Read), true),
+        (Some(Effect::Idempotent), true),
+        (Some(Effect::Staged), true),
+        (Some(Effect::Once), false),
+        (None, false),
+    ] {
+        let doubt = doubt(effect);
+        assert_eq!(doubt.is_none(), is_run_again, "{effect:?}");
+        assert!(doubt.is_none_or(|why| why.contains("uncertain") && why.contains("not run again")), "{effect:?}");
+    }
+}
+
 #[test]
 fn each_stop_reason_has_its_step() {
     let spoke = |stop| next(&[turn(&json!([text("It is 7.")]), stop)]);
@@ -313,7 +345,7 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
                 entries.push(Entry::Asked);
                 entries.push(turns.next().unwrap_or_else(|| turn(&json!([text("The end.")]), Stop::EndTurn)));
             }
-            Step::Call(request) => {
+            Step::Call(request) | Step::Again(request) => {
                 entries.push(Entry::Called {
                     call: request.id.clone(),
                     name: request.name.clone(),

@@ -89,6 +89,7 @@ fn open_cycle(id: &str, state: CycleState, not_before: Option<DateTime<Utc>>) ->
         state,
         started_at: None,
         tries: 0,
+        was_cut_off: state == CycleState::Running,
         not_before,
         ended_at: None,
         commit_id: None,
@@ -107,7 +108,11 @@ fn reminder(id: i64, next_at: DateTime<Utc>) -> Reminder {
             zone: "Europe/Berlin".to_owned(),
             slot: next_at.naive_utc(),
             next_at,
+            missed: Default::default(),
         },
+        created_at: None,
+        written_at: None,
+        skipped: None,
     }
 }
 
@@ -133,6 +138,20 @@ fn messages_are_due_by_chat_and_topic_in_their_order() {
     assert_eq!(ids.collect::<Vec<_>>(), [(None, vec![1, 3]), (None, vec![2]), (Some(5), vec![4])]);
     scene.mind.is_available = false;
     assert_eq!(scene.reasons(), []);
+}
+
+#[test]
+fn what_came_for_a_cycles_chat_joins_it_unless_another_cycle_has_it() {
+    let scene = scene();
+    let mut waiting = open_cycle("waits", CycleState::Waiting, None);
+    let mut running = open_cycle("runs", CycleState::Running, None);
+    (waiting.cycle.chat_id, running.cycle.chat_id) = (Some(7), Some(7));
+    let taken = |id, by: &str| Incoming { cycle_id: Some(by.to_owned()), ..message(id, 7) };
+    let topic = Incoming { thread_id: Some(5), ..message(6, 7) };
+    let queued = [taken(1, "runs"), taken(2, "waits"), taken(3, "ended"), message(4, 8), message(5, 7), topic];
+    let open = [waiting, running.clone()];
+    let joining = joining(&queued, &running.cycle, &[1], &open, &scene.mind, scene.now);
+    assert_eq!(joining.iter().map(|message| message.id).collect::<Vec<_>>(), [3, 5]);
 }
 
 #[test]
@@ -217,7 +236,11 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
     scene.later(4 * 24 * 60);
     assert_eq!(scene.due(), ["task \"Tax return\" is quiet: decide"], "the next line is another reason");
     scene.tasks = tasks(&ACTIVE.replace("2026-11-21 15:00", "2026-11-22 08:00").replace("2026-11-11", "2026-11-24"));
-    assert_eq!(scene.due(), ["task \"Garden\" has its next step now"], "a new time is another reason");
+    assert_eq!(
+        scene.due(),
+        ["task \"Garden\" has its next step now, late: it was due Sun 22 Nov 08:00"],
+        "a new time is another reason"
+    );
     scene.mind.is_available = false;
     assert_eq!(scene.reasons(), []);
 }
@@ -340,4 +363,40 @@ fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
     assert_eq!(scene.due().len(), 1);
     scene.tells_left = 0;
     assert_eq!(scene.due(), Vec::<String>::new());
+}
+
+#[test]
+fn a_tasks_time_that_was_missed_is_done_late_left_out_or_told() {
+    let mut scene = scene();
+    let task = |missed: &str| format!("## {missed}\n- at: 2026-11-21 15:00\n- next: look\n- missed: {missed}\n");
+    scene.tasks = tasks(&["run", "skip", "tell", "perhaps"].map(task).join("\n"));
+    let now = |name: &str| format!("task {name:?} has its next step now");
+    let missed = |name: &str| format!("task {name:?} missed its time");
+    assert_eq!(scene.later(30).due(), ["run", "skip", "tell", "perhaps"].map(now), "a little late is met");
+    let late = |name: &str| format!("{}, late: it was due Sat 21 Nov 15:00", now(name));
+    assert_eq!(scene.later(1).due(), [late("run"), late("perhaps"), missed("skip"), missed("tell")]);
+    scene.tells_left = 0;
+    assert_eq!(scene.due(), [late("run"), late("perhaps"), missed("skip")], "the rest is told tomorrow");
+    let reasons = scene.reasons();
+    let Some(Work::Mechanical(chosen)) = choose(reasons, &scene.mind, 7) else { panic!("leaving out needs no mind") };
+    assert_eq!(chosen.iter().map(Reason::describe).collect::<Vec<_>>(), [missed("skip")]);
+}
+
+#[test]
+fn what_may_not_be_told_at_night_was_not_missed_by_then() {
+    let mut scene = scene();
+    scene.mind.is_thinking = false;
+    let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
+    scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
+    for at in ["2026-11-21 23:00", "2026-11-22 03:00"] {
+        scene.tasks = tasks(&format!("## Bread\n- at: {at}\n- missed: skip\n"));
+        for (now, expected) in [
+            ("2026-11-22T02:30:00Z", vec![]),
+            ("2026-11-22T07:29:00Z", vec!["task \"Bread\" has its next step now"]),
+            ("2026-11-22T07:31:00Z", vec!["task \"Bread\" missed its time"]),
+        ] {
+            scene.now = parse_time(now).unwrap();
+            assert_eq!(scene.due(), expected, "{at} at {now}");
+        }
+    }
 }

@@ -25,10 +25,15 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
         let began = row.started_at.map_or_else(String::new, |at| format!(", begun {}", ago(at, now)));
         let id = &row.cycle.id;
         if row.state == CycleState::Running {
-            return if is_wake_running {
-                Finding::ok(format!("{id} is under way{began}"))
-            } else {
-                Finding::warn(format!("{id} was cut off{began}"), "the next wake goes on from there: wake --once")
+            return match &row.error {
+                _ if is_wake_running => Finding::ok(format!("{id} is under way{began}")),
+                Some(why) => Finding::warn(
+                    format!("{id} was stopped{began}: {why}"),
+                    "once that is mended, the next wake goes on from there: wake --once",
+                ),
+                None => {
+                    Finding::warn(format!("{id} was cut off{began}"), "the next wake goes on from there: wake --once")
+                }
             };
         }
         let why = row.error.as_deref().unwrap_or("the mind can't be reached");
@@ -66,6 +71,7 @@ mod tests {
             state,
             started_at: parse_time("2026-11-21T11:00:00Z"),
             tries: 0,
+            was_cut_off: state == CycleState::Running,
             not_before: not_before.and_then(parse_time),
             ended_at: None,
             commit_id: None,

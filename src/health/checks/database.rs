@@ -6,17 +6,19 @@ use crate::{
         scene::Scene,
         words::{list, size},
     },
-    queue::{Schema, StoreError},
+    queue::{Schema, StoreError, WAL_BOUND_BYTES},
 };
 
-/// A write-ahead log beyond this is kept from being cut back by somebody.
-const WAL_WARN_BYTES: u64 = 16 << 20;
+/// A file with more free room in it than this, and than half of it, is worth being made smaller.
+const FREE_WARN_BYTES: u64 = 256 << 20;
 
 struct Facts {
     schema: Schema,
     /// What SQLite's own check says against it.
     damage: Vec<String>,
     bytes: u64,
+    /// Of these, free for what comes.
+    free_bytes: u64,
     wal_bytes: u64,
 }
 
@@ -28,13 +30,19 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let bytes_of = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());
-    let [main, wal, _] = store.files();
+    let [main, ..] = store.files();
     let damage = match store.integrity() {
         Ok(sound) => sound.err().unwrap_or_default(),
         Err(StoreError::Damaged(why)) => vec![why],
         Err(error) => return Err(error.into()),
     };
-    Ok(judge(&Facts { schema: store.schema()?, damage, bytes: bytes_of(&main), wal_bytes: bytes_of(&wal) }))
+    Ok(judge(&Facts {
+        schema: store.schema()?,
+        damage,
+        bytes: bytes_of(&main),
+        free_bytes: store.free_bytes()?,
+        wal_bytes: store.log_bytes(),
+    }))
 }
 
 /// It is never repaired or replaced by us: what is still in it can be got out.
@@ -50,6 +58,7 @@ fn judge_unopened(error: &StoreError) -> Finding {
     match error {
         StoreError::Damaged(why) => damaged(why),
         StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),
+        StoreError::Older { .. } => Finding::warn(error.to_string(), "wake --once; nothing of it is lost"),
         StoreError::Busy => Finding::warn(error.to_string(), "run health check again in a minute"),
         _ => Finding::critical(
             format!("messages.db can't be opened: {error}"),
@@ -63,16 +72,17 @@ fn judge(facts: &Facts) -> Finding {
         return damaged(&list(&facts.damage));
     }
     let sum = format!("sound, {}, schema {}", size(facts.bytes), facts.schema.found);
-    if facts.schema.found < facts.schema.known {
-        return Finding::warn(
-            format!("{sum}; this program wants schema {}", facts.schema.known),
-            "the next wake brings it up to date",
-        );
-    }
-    if facts.wal_bytes > WAL_WARN_BYTES {
+    if facts.wal_bytes > WAL_BOUND_BYTES {
         return Finding::warn(
             format!("{sum}; its write-ahead log has grown to {}", size(facts.wal_bytes)),
             "some program keeps the database open for reading: close it, the next wake then cuts the log back",
+        );
+    }
+    if facts.free_bytes > FREE_WARN_BYTES.max(facts.bytes / 2) {
+        return Finding::warn(
+            format!("{sum}; {} of it are free and used again by what comes", size(facts.free_bytes)),
+            "nothing has to be done. To make the file smaller: stop the bot, then sqlite3 messages.db VACUUM (it needs as much \
+             room again while it works)",
         );
     }
     Finding::ok(sum)
@@ -84,7 +94,13 @@ mod tests {
     use crate::health::Status;
 
     fn facts() -> Facts {
-        Facts { schema: Schema { found: 1, known: 1 }, damage: Vec::new(), bytes: 4096, wal_bytes: WAL_WARN_BYTES }
+        Facts {
+            schema: Schema { found: 1, known: 1 },
+            damage: Vec::new(),
+            bytes: 1 << 30,
+            free_bytes: 1 << 29,
+            wal_bytes: WAL_BOUND_BYTES,
+        }
     }
 
     #[test]
@@ -92,10 +108,13 @@ mod tests {
         assert_eq!(judge(&facts()).status, Status::Ok);
         let damage = vec!["row 3 missing from index".to_owned()];
         assert_eq!(judge(&Facts { damage, ..facts() }).status, Status::Critical);
-        let schema = Schema { found: 1, known: 2 };
-        assert_eq!(judge(&Facts { schema, ..facts() }).status, Status::Warn);
-        let wal_bytes = WAL_WARN_BYTES + 1;
+        let older = StoreError::Older { path: "messages.db".into(), found: 1, known: 2 };
+        assert_eq!(judge_unopened(&older).status, Status::Warn);
+        let wal_bytes = WAL_BOUND_BYTES + 1;
         assert_eq!(judge(&Facts { wal_bytes, ..facts() }).status, Status::Warn);
+        let free_bytes = (1 << 29) + 1;
+        assert_eq!(judge(&Facts { free_bytes, ..facts() }).status, Status::Warn);
+        assert_eq!(judge(&Facts { free_bytes: FREE_WARN_BYTES, bytes: FREE_WARN_BYTES, ..facts() }).status, Status::Ok);
         assert_eq!(judge_unopened(&StoreError::Busy).status, Status::Warn);
         assert_eq!(judge_unopened(&StoreError::Full).status, Status::Critical);
     }

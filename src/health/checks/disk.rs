@@ -1,36 +1,46 @@
-//! `disk`: room for the queue and the memory. Nothing is lost when the disk is full, but nothing works either.
+//! `disk`: room for the queue and the memory. Below the reserve the bot takes nothing in; below a few MiB nothing works.
 
 use std::path::Path;
 
-use crate::health::{
-    finding::{Finding, Trouble},
-    scene::Scene,
-    words::size,
+use crate::{
+    disk::{self, Reserve},
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::size,
+    },
 };
 
 /// Below this little room a person should make some.
 const WARN_BYTES: u64 = 1 << 30;
-/// Below this little room a wake may fail.
-const CRITICAL_BYTES: u64 = 100 << 20;
+/// Below this little room a wake may fail, whatever the reserve.
+const FULL_BYTES: u64 = 16 << 20;
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let dir = &scene.config.workspace_dir;
-    // Before the first wake, the directory that it will be made in.
-    let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/"));
-    Ok(judge(there, free_bytes(there)?))
+    let free_bytes = disk::free_bytes(dir).map_err(Trouble::io("asking for the free space at", dir))?;
+    Ok(judge(dir, free_bytes, scene.config.disk_reserve))
 }
 
-fn free_bytes(dir: &Path) -> Result<u64, Trouble> {
-    let found = rustix::fs::statvfs(dir).map_err(Trouble::io("asking for the free space at", dir))?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-fn judge(dir: &Path, free_bytes: u64) -> Finding {
+fn judge(dir: &Path, free_bytes: u64, reserve: Reserve) -> Finding {
     let detail = format!("{} free at {}", size(free_bytes), dir.display());
+    if reserve.is_broken_into(free_bytes) {
+        return Finding::critical(
+            format!(
+                "{detail}, less than the reserve of {} (DISK_RESERVE_MB): the bot fetches no messages, and Telegram keeps them \
+                 for a day only",
+                size(reserve.bytes())
+            ),
+            format!(
+                "free some space on that disk; with {} free the bot goes on by itself. What is queued is kept and answered",
+                size(reserve.well_again_bytes())
+            ),
+        );
+    }
     let fix = "free some space on that disk; nothing that was said is lost meanwhile";
     match free_bytes {
-        ..CRITICAL_BYTES => Finding::critical(detail, fix),
-        CRITICAL_BYTES..WARN_BYTES => Finding::warn(detail, fix),
+        ..FULL_BYTES => Finding::critical(detail, fix),
+        FULL_BYTES..WARN_BYTES => Finding::warn(detail, fix),
         WARN_BYTES.. => Finding::ok(detail),
     }
 }
@@ -40,19 +50,20 @@ mod tests {
     use super::*;
     use crate::health::Status;
 
-    #[test]
-    fn the_lines_are_where_they_are_said_to_be() {
-        let status = |bytes| judge(Path::new("/w"), bytes).status;
-        assert_eq!(status(CRITICAL_BYTES - 1), Status::Critical);
-        assert_eq!((status(CRITICAL_BYTES), status(WARN_BYTES - 1)), (Status::Warn, Status::Warn));
-        assert_eq!(status(WARN_BYTES), Status::Ok);
+    fn status(free_bytes: u64, reserve_mib: u32) -> Status {
+        judge(Path::new("/w"), free_bytes, Reserve::of_mib(reserve_mib)).status
     }
 
     #[test]
-    fn a_real_disk_has_room_and_a_full_one_none() {
-        assert!(free_bytes(Path::new("/")).unwrap() > 0);
-        // The kernel's own file systems have no room at all.
-        #[cfg(target_os = "linux")]
-        assert_eq!(judge(Path::new("/proc"), free_bytes(Path::new("/proc")).unwrap()).status, Status::Critical);
+    fn below_the_reserve_it_is_critical() {
+        let reserve = 100 << 20;
+        assert_eq!([status(reserve - 1, 100), status(reserve, 100)], [Status::Critical, Status::Warn]);
+        assert_eq!([status(WARN_BYTES - 1, 100), status(WARN_BYTES, 100)], [Status::Warn, Status::Ok]);
+        assert_eq!(status(WARN_BYTES, 2_000), Status::Critical);
+    }
+
+    #[test]
+    fn a_full_disk_is_critical_without_a_reserve_too() {
+        assert_eq!([status(FULL_BYTES - 1, 0), status(FULL_BYTES, 0)], [Status::Critical, Status::Warn]);
     }
 }

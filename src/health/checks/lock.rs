@@ -6,7 +6,7 @@ use std::{fs::File, io::Read as _, path::Path, thread, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    clock::parse_time,
+    clock::{self, parse_time},
     cycle::lock::{self, Holder},
     health::{
         finding::{Finding, Trouble},
@@ -34,6 +34,8 @@ pub(in crate::health) struct LockFacts {
     pub(in crate::health) holder: Option<Holder>,
     /// Whether the process that it names lives.
     pub(in crate::health) is_alive: bool,
+    /// How long it has shown no life, if it is one to show it.
+    silent_for: Option<Duration>,
     /// What `processing_lock` says.
     row: Option<queue::Holder>,
     /// Who holds the flock, where the system tells; only looked for when it isn't whom the line names.
@@ -50,6 +52,7 @@ impl LockFacts {
             facts = Self {
                 is_held: lock::is_held(path),
                 is_alive: holder.as_ref().is_some_and(|holder| holder.identity().is_alive()),
+                silent_for: holder.as_ref().and_then(|holder| holder.silent_for(clock::awake())),
                 line,
                 holder,
                 row: row.cloned(),
@@ -78,17 +81,37 @@ pub(in crate::health) fn line(path: &Path) -> String {
 }
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let limit = scene.config.wake_timeout + scene.config.stale_lock;
-    Ok(judge(&scene.lock, TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX), scene.now))
+    let bounds = Bounds { lease: scene.config.stale_lock, limit: scene.config.wake_timeout + scene.config.stale_lock };
+    Ok(judge(&scene.lock, bounds, scene.now))
 }
 
-/// `limit`: how long a wake can take by its settings.
-fn judge(facts: &LockFacts, limit: TimeDelta, now: DateTime<Utc>) -> Finding {
+/// What a wake is given by its settings.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// How long it may show no life.
+    lease: Duration,
+    /// How long it can take.
+    limit: Duration,
+}
+
+fn judge(facts: &LockFacts, bounds: Bounds, now: DateTime<Utc>) -> Finding {
     match (&facts.holder, facts.is_held) {
-        (Some(holder), true) if facts.is_alive => judge_living(holder, limit, now),
+        (Some(holder), true) if facts.is_alive => match facts.silent_for {
+            Some(silent) if silent > bounds.lease => judge_stopped(holder, silent),
+            _ => judge_living(holder, TimeDelta::from_std(bounds.limit).unwrap_or(TimeDelta::MAX), now),
+        },
         (holder, true) => judge_orphaned(holder.as_ref(), &facts.pids),
         (holder, false) => judge_free(facts, holder.as_ref()),
     }
+}
+
+/// Replacing it is the affair of the next wake, which ends it and goes on with its work at once. Here nothing would go on.
+fn judge_stopped(holder: &Holder, silent: Duration) -> Finding {
+    let silent = TimeDelta::from_std(silent).unwrap_or(TimeDelta::MAX);
+    Finding::warn(
+        format!("a wake (pid {}) holds the lock and has shown no life for {}", holder.pid, span(silent)),
+        "the next wake that has something to do ends it and goes on with its work: wake --once",
+    )
 }
 
 fn judge_living(holder: &Holder, limit: TimeDelta, now: DateTime<Utc>) -> Finding {
@@ -170,13 +193,14 @@ mod tests {
             started_at: started_at.to_owned(),
             cycle_id: None,
             process_started: "1".to_owned(),
+            alive_at_s: None,
             chat_id: None,
             thread_id: None,
         }
     }
 
     fn judged(facts: &LockFacts) -> Finding {
-        judge(facts, TimeDelta::minutes(75), now())
+        judge(facts, Bounds { lease: Duration::from_secs(900), limit: Duration::from_secs(4_500) }, now())
     }
 
     #[test]
@@ -192,6 +216,21 @@ mod tests {
                 ..LockFacts::default()
             });
             assert_eq!((finding.status, finding.repair), (status, None), "{started_at}");
+        }
+    }
+
+    #[test]
+    fn who_lives_and_shows_no_life_is_told_of_and_left_to_the_next_wake() {
+        for (silent_s, status) in [(899, Status::Ok), (901, Status::Warn)] {
+            let finding = judged(&LockFacts {
+                is_held: true,
+                is_alive: true,
+                silent_for: Some(Duration::from_secs(silent_s)),
+                line: "x".to_owned(),
+                holder: Some(holder("2026-11-21T11:59:00Z")),
+                ..LockFacts::default()
+            });
+            assert_eq!((finding.status, finding.repair), (status, None), "{silent_s}");
         }
     }
 

@@ -51,15 +51,15 @@ fn look(workspace: &Path, store: &Store) -> Result<Vec<Plan>, Trouble> {
     .collect()
 }
 
-/// `20261121T090300Z-812`, perhaps with a letter. A person's own `plan-holiday.md` is none.
+/// `20261121T090300Z-812`, or `…-812-2` for a process's second cycle. A person's own `plan-holiday.md` is none.
 fn is_cycle_id(id: &str) -> bool {
-    let Some((stamp, process)) = id.split_once('-') else {
+    let Some((stamp, numbers)) = id.split_once('-') else {
         return false;
     };
     let is_stamp = stamp.len() == 16 && stamp.ends_with('Z') && stamp.chars().nth(8) == Some('T');
-    let pid = process.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_stamp && is_number(pid) && stamp.bytes().filter(u8::is_ascii_digit).count() == 14
+    let (pid, count) = numbers.split_once('-').unwrap_or((numbers, "1"));
+    is_stamp && is_number(pid) && is_number(count) && stamp.bytes().filter(u8::is_ascii_digit).count() == 14
 }
 
 fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn only_our_own_files_count() {
-        for ours in ["20261121T090300Z-812", "20261121T090300Z-1b"] {
+        for ours in ["20261121T090300Z-812", "20261121T090300Z-1-12"] {
             assert!(is_cycle_id(ours), "{ours}");
         }
         for theirs in [
@@ -144,6 +144,8 @@ mod tests {
             "20261121T090300Z",
             "20261121T090300Z-",
             "20261121T090300Z-x",
+            "20261121T090300Z-1-",
+            "20261121T090300Z-1-2-3",
             "x0261121T090300Z-1",
         ] {
             assert!(!is_cycle_id(theirs), "{theirs}");

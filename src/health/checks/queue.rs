@@ -4,17 +4,19 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    cycle::orient::{Mind, is_answerable},
+    cycle::orient::{Mind, count, is_answerable},
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
         words::ago,
     },
-    queue::Incoming,
+    queue::{Incoming, MAX_ATTEMPTS},
 };
 
 /// More answerable messages than this don't get done.
 const MAX_DEPTH: usize = 50;
+/// So many given-up messages are named.
+const MAX_NAMED: usize = 5;
 /// An answerable message older than this was overlooked.
 const MAX_AGE: TimeDelta = TimeDelta::hours(1);
 
@@ -24,7 +26,21 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     };
     let queued = store.queued()?;
     let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len());
-    Ok(judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now))
+    let found = judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now);
+    let given_up = judge_given_up(&store.dead_letters()?);
+    Ok(Finding::all([Some(found.clone()), given_up].into_iter().flatten().collect(), found))
+}
+
+/// Messages that too many wakes failed on: nothing takes them up by itself, so they are told of until a person decides.
+fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
+    let first = dead.first()?;
+    let ids: Vec<String> = dead.iter().take(MAX_NAMED).map(|message| message.id.to_string()).collect();
+    let more = if dead.len() > MAX_NAMED { ", …" } else { "" };
+    let count = count(dead.len(), "message");
+    Some(Finding::warn(
+        format!("{count} given up after {MAX_ATTEMPTS} tries ({}{more})", ids.join(", ")),
+        format!("see wake queue list; then for each: wake queue retry {0}, or wake queue drop {0}", first.id),
+    ))
 }
 
 /// `beyond`: messages that weren't read because there are so many.
@@ -92,5 +108,14 @@ mod tests {
         assert_eq!(judged(&[old], false).status, Status::Ok);
         let finding = judged(&[held], true);
         assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "empty; 1 kept until a mind can answer"));
+    }
+    #[test]
+    fn what_was_given_up_is_told_until_a_person_decides() {
+        assert_eq!(judge_given_up(&[]), None);
+        let dead: Vec<Incoming> = (1..=7).map(|id| Incoming { id, ..message("2026-11-21T11:30:00Z", None) }).collect();
+        let finding = judge_given_up(&dead).unwrap();
+        assert_eq!(finding.status, Status::Warn);
+        assert_eq!(finding.detail, "7 messages given up after 3 tries (1, 2, 3, 4, 5, …)");
+        assert!(finding.fix.unwrap().contains("wake queue retry 1"));
     }
 }

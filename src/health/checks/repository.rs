@@ -9,11 +9,14 @@ use crate::{
         scene::Scene,
         words::list,
     },
-    repo::{Condition, Finished, Repo, RepoError},
+    repo::{Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
 };
 
 /// How long git may look for missing objects.
 const FSCK_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// So many times what housekeeping would pack, it evidently doesn't get done.
+const TOO_MANY: usize = 5;
 
 struct Facts {
     branch: String,
@@ -23,6 +26,9 @@ struct Facts {
     /// What `git fsck` says against it; none if it took too long.
     damage: Option<Vec<String>>,
     left_alone: Vec<String>,
+    stock: Stock,
+    /// How the last housekeeping failed, if it did.
+    untidy: Option<String>,
 }
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -46,6 +52,9 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         is_interrupted: repo.is_interrupted(),
         locks: locks.iter().map(name).collect(),
         damage: repo.fsck(FSCK_TIMEOUT)?,
+        stock: repo.stock(),
+        // Not worth more than a word: a database that can't be used has a check of its own.
+        untidy: scene.store().ok().flatten().and_then(|store| store.upkeep("maintain").ok()?.error),
         left_alone: left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect(),
     })
 }
@@ -77,6 +86,12 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
             "they are removed, if they are older than a second",
         ));
     }
+    if facts.stock.loose > TOO_MANY * MAX_LOOSE || facts.stock.packs > TOO_MANY * MAX_PACKS {
+        let why = facts.untidy.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let Stock { loose, packs } = facts.stock;
+        findings
+            .push(Finding::warn(format!("about {loose} loose objects and {packs} packs slow git down{why}"), "git gc"));
+    }
     let mut detail = format!("on {}, {}", facts.branch, facts.condition);
     if facts.damage.is_none() {
         detail.push_str(&format!("; not searched for missing objects within {} s", FSCK_TIMEOUT.as_secs()));
@@ -88,15 +103,10 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
 }
 
 fn judge_condition(condition: &Condition, branch: &str) -> Option<Finding> {
-    let fix = match condition {
-        Condition::Normal | Condition::Unborn => return None,
-        Condition::Detached | Condition::OtherBranch(_) => {
-            format!("git switch {branch}; until then what wakes write is kept on branches of its own")
-        }
-        Condition::InProgress(what) => {
-            format!("finish or abort the {what}; until then wakes commit nothing on {branch}")
-        }
-    };
+    let way_back = condition.way_back(branch)?;
+    let fix = format!(
+        "{way_back}; until then what wakes write is kept on branches of its own, and brought in by itself then"
+    );
     Some(Finding::warn(format!("it is {condition}, wakes commit on {branch}"), fix))
 }
 
@@ -136,7 +146,17 @@ mod tests {
             locks: Vec::new(),
             damage: Some(Vec::new()),
             left_alone: vec!["photo.jpg (isn't Markdown)".to_owned()],
+            stock: Stock { loose: 2 * MAX_LOOSE, packs: 3 },
+            untidy: None,
         }
+    }
+
+    #[test]
+    fn housekeeping_that_does_not_get_done_is_told() {
+        let stock = Stock { loose: TOO_MANY * MAX_LOOSE + 1, packs: 3 };
+        let finding = judge(&Facts { stock, untidy: Some("git repack failed".to_owned()), ..facts() }, false);
+        assert_eq!((finding.status, finding.fix.as_deref()), (Status::Warn, Some("git gc")));
+        assert!(finding.detail.contains("git repack failed"), "{}", finding.detail);
     }
 
     #[test]
@@ -152,7 +172,8 @@ mod tests {
         {
             let finding = judge(&Facts { condition, ..facts() }, false);
             assert_eq!((finding.status, finding.repair), (Status::Warn, None));
-            assert!(finding.fix.unwrap().contains("main"));
+            assert!(finding.detail.ends_with("wakes commit on main"), "{}", finding.detail);
+            assert!(finding.fix.unwrap().starts_with("`git "));
         }
         let damage = Some(vec!["missing blob 12".to_owned()]);
         assert_eq!(judge(&Facts { damage, ..facts() }, false).status, Status::Critical);

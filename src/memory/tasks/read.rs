@@ -8,6 +8,7 @@ use crate::memory::{
     sections::{Document, Part},
     text::{escape_start, is_blank, line_start, lines, slice, split_comment},
 };
+use crate::schedule::Missed;
 
 /// One task's bytes, cut into what a merge works on: joined they are the task.
 pub(in crate::memory) struct RawTask<'a> {
@@ -61,6 +62,7 @@ pub(super) fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec
         line: part.line,
         keys,
         touched: None,
+        missed: Missed::default(),
         body: body_text(document.slice(&(keys_end..part.range.end))),
         range: part.range.clone(),
         keys_end,
@@ -72,6 +74,18 @@ pub(super) fn read_task(document: &Document<'_>, part: &Part, problems: &mut Vec
             problems.push(Problem::new(touched.line, what));
         }
         task.touched = day;
+    }
+    if let Some(missed) = task.key("missed") {
+        let policy = Missed::read(&missed.value);
+        if policy.is_none() {
+            let what = format!(
+                "`missed: {}` is none of `run`, `skip` and `tell`; it counts as `{}`",
+                missed.value,
+                Missed::default().name()
+            );
+            problems.push(Problem::new(missed.line, what));
+        }
+        task.missed = policy.unwrap_or_default();
     }
     task
 }

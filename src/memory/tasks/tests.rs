@@ -212,3 +212,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_to_do_about_a_missed_time_is_read_and_an_unknown_word_is_reported() {
+    use crate::schedule::Missed;
+    let text =
+        "## A\n- at: 2026-11-22 09:00\n- missed: Skip\n\n## B\n- missed: whenever\n\n## C\n- at: 2026-11-22 09:00\n";
+    let (list, problems) = TaskList::parse(text);
+    let policies: Vec<Missed> = list.tasks().iter().map(|task| task.missed).collect();
+    assert_eq!(policies, [Missed::Skip, Missed::Run, Missed::Run]);
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["line 6: `missed: whenever` is none of `run`, `skip` and `tell`; it counts as `run`"]);
+    assert_eq!(list.text(), text);
+}

@@ -16,7 +16,7 @@ use chrono::DateTime;
 use chrono_tz::Tz;
 
 use self::sentence::Sentence;
-use crate::schedule::{When, words::tokenize};
+use crate::schedule::{Missed, When, words::tokenize};
 
 /// What a message is to the offline mind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub enum Command {
         what: String,
         /// When.
         when: When,
+        /// What to do when its time was missed.
+        missed: Missed,
     },
     /// Say which reminders are set.
     ListReminders,
@@ -113,6 +115,8 @@ enum Reading {
     Question,
     /// A statement that speaks of what went before: "It changes every month."
     GoesOn,
+    /// What to do when the reminder before it is missed.
+    IfMissed(Missed),
     Unclear,
 }
 
@@ -177,6 +181,10 @@ impl Said {
             Reading::Command(small @ (Command::Greeting | Command::Thanks)) => self.small_talk = Some(small),
             Reading::Command(command) => self.commands.push(command),
             Reading::Question => self.questions += 1,
+            Reading::IfMissed(policy) => match self.commands.last_mut() {
+                Some(Command::Remind { missed, .. }) => *missed = policy,
+                _ => return false,
+            },
             Reading::GoesOn => {
                 return self.commands.last_mut().is_some_and(|command| append(command, sentence.text()));
             }
@@ -233,7 +241,7 @@ fn is_foreign(text: &str) -> bool {
 type Reader = fn(&Sentence<'_>, DateTime<Tz>) -> Option<Reading>;
 
 /// Tried in this order; the first that knows the sentence's beginning decides.
-const READERS: [Reader; 5] = [known::read, remind::read, tasks::read, store::read, remind::cancel];
+const READERS: [Reader; 6] = [known::read, remind::read, remind::read_policy, tasks::read, store::read, remind::cancel];
 
 fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_reported_speech() {

@@ -81,9 +81,11 @@ fn parts(id: &str, command: Command) -> Vec<Part> {
             act("remember", json!({"fact": fact, "topic": topic}), format!("remember: {fact}"))
         }
         Command::Forget { query } => act("forget", json!({"fact": query}), format!("forget: {query}")),
-        Command::Remind { what, when } => {
-            act("reminder_set", json!({"text": what, "when": time(&when)}), format!("set a reminder: {what}"))
-        }
+        Command::Remind { what, when, missed } => act(
+            "reminder_set",
+            json!({"text": what, "when": time(&when), "missed": missed}),
+            format!("set a reminder: {what}"),
+        ),
         Command::ListReminders => look("", "reminder_list", json!({}), "Reminders:"),
         Command::CancelReminder { which } => {
             act("reminder_done", json!({"reminder": query(&which)}), format!("end the reminder {}", query(&which)))

@@ -152,7 +152,7 @@ fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
 fn the_end_of_a_cycle_is_one_step() {
     let mut world = World::new();
     world.begin("c1");
-    world.store.note_repair("stale-lock", "freed a stale lock", at(0)).unwrap();
+    world.store.note_repair(world.fence, "stale-lock", "freed a stale lock", at(0)).unwrap();
     let repairs = world.store.unnoted_repairs().unwrap();
     let end = CycleEnd {
         state: CycleState::Done,

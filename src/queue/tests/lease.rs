@@ -43,6 +43,11 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("upkeep_failed", |s, f| s.upkeep_failed(f, "push", "why", None, at(9)).map(drop)),
         ("set_handled", |s, f| s.set_handled(f, "k", "v", at(9))),
         ("recover_outbox", |s, f| s.recover_outbox(f, at(9)).map(drop)),
+        ("note_cut_off", |s, f| s.note_cut_off(f, "c1")),
+        ("note_trouble", |s, f| s.note_trouble(f, "c1", "why")),
+        ("note_repair", |s, f| s.note_repair(f, "lock", "freed it", at(9))),
+        ("tell", |s, f| s.tell(f, &outgoing(7, "x"), at(9)).map(drop)),
+        ("claim_part_of_wake", |s, f| s.claim_part_of_wake(f, &me(), at(9)).map(drop)),
     ]
 }
 
@@ -61,6 +66,7 @@ fn contents(world: &World) -> String {
         "ledger",
         "upkeep",
         "handled",
+        "repairs",
     ] {
         let mut statement = world.store.conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
         let columns = statement.column_count();

@@ -44,6 +44,17 @@ fn a_message_is_sent_when_its_last_part_is_and_only_the_first_part_replies() {
 }
 
 #[test]
+fn a_wait_that_was_written_by_a_wrong_clock_is_not_sat_out() {
+    let mut world = World::new();
+    world.plan(7, "one");
+    let one = claim(&mut world, 0).unwrap();
+    let a_year_s = 365 * 86_400;
+    world.store.settle_part(&one, &later(a_year_s), at(a_year_s - 30)).unwrap();
+    assert!(world.store.has_deliverable(at(0)).unwrap());
+    assert_eq!(world.deliver_all(0), ["one"]);
+}
+
+#[test]
 fn a_wait_that_was_asked_for_holds_the_chat_back_and_no_other() {
     let mut world = World::new();
     world.plan(7, "one");

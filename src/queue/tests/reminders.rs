@@ -1,4 +1,30 @@
+use chrono::NaiveDateTime;
+
 use super::*;
+use crate::schedule::{
+    Missed, Slot,
+    due::{Passed, Turn},
+};
+
+const DAILY: &str = "INSERT INTO reminders (chat_id, text, rule, zone, slot, next_at, created_at) VALUES
+    (7, 'stretch', '{\"every\": \"daily\", \"at\": \"09:00\"}', 'UTC', '2026-11-22T09:00:00', '2026-11-22T09:00:00.000Z',
+     '2026-11-21T14:00:00.000Z')";
+
+fn slot(day: u32) -> Slot {
+    let civil = slot_key(day);
+    Slot { civil, at: civil.and_utc() }
+}
+
+fn slot_key(day: u32) -> NaiveDateTime {
+    chrono::NaiveDate::from_ymd_opt(2026, 11, day).unwrap().and_hms_opt(9, 0, 0).unwrap()
+}
+
+fn round(happens: Option<u32>, passed: Option<(u32, u32)>, next: u32) -> Round {
+    let passed = passed.map(|(first, last)| Passed { first: slot(first), last: slot(last), count: last - first + 1 });
+    let turn = Turn { happens: happens.map(slot), is_late: false, passed, next: Some(slot(next)) };
+    let missed = if happens.is_some() { Missed::Run } else { Missed::Skip };
+    Round { firings: vec![Firing { id: 1, turn, missed }], message: happens.map(|_| outgoing(7, "stretch")) }
+}
 
 #[test]
 fn a_reminder_that_cannot_be_read_holds_up_no_other() {
@@ -12,4 +38,41 @@ fn a_reminder_that_cannot_be_read_holds_up_no_other() {
     let reminders = world.store.reminders().unwrap();
     let texts: Vec<&str> = reminders.iter().map(|reminder| reminder.what.text.as_str()).collect();
     assert_eq!(texts, ["fine"]);
+}
+
+#[test]
+fn a_slot_sends_once_and_what_was_passed_over_can_still_happen() {
+    let mut world = World::new();
+    world.by_hand(DAILY);
+    let fence = world.fence;
+    let mut fire = |round: Round| {
+        world.store.fire(fence, &[round], at(0)).unwrap();
+        let history = world.store.reminder_history(1, slot_key(22)).unwrap();
+        let happened: Vec<String> = history.happened.iter().map(|slot| slot.format("%d").to_string()).collect();
+        let skipped = world.store.reminders().unwrap()[0].skipped;
+        (
+            happened.join(" "),
+            history.passed.len(),
+            skipped,
+            world.value::<i64>("SELECT count(*) FROM outgoing_messages"),
+        )
+    };
+    assert_eq!(fire(round(None, Some((22, 24)), 25)), (String::new(), 1, Some(slot_key(24)), 0));
+    // The clock was wrong: the 24th comes after all, once.
+    assert_eq!(fire(round(Some(24), None, 25)), ("24".to_owned(), 1, None, 1));
+    assert_eq!(fire(round(Some(24), None, 25)), ("24".to_owned(), 1, None, 1));
+    assert_eq!(fire(round(None, Some((22, 24)), 25)), ("24".to_owned(), 1, None, 1), "what happened is not undone");
+    assert_eq!(fire(round(Some(25), Some((23, 24)), 26)), ("24 25".to_owned(), 2, None, 2));
+    let next: String = world.value("SELECT slot || ' ' || next_at FROM reminders");
+    assert_eq!(next, "2026-11-26T09:00:00 2026-11-26T09:00:00.000Z");
+}
+
+#[test]
+fn the_clock_is_held_against_the_time_at_which_the_next_slot_was_written() {
+    let mut world = World::new();
+    world.by_hand(DAILY);
+    let is_set_back = |world: &World, seconds| world.store.reminders().unwrap()[0].is_set_back(at(seconds));
+    assert!(!is_set_back(&world, -1_000_000), "not known in an older database");
+    world.store.set_next_slot(world.fence, 1, slot(23), at(0)).unwrap();
+    assert!(is_set_back(&world, -61) && !is_set_back(&world, -60) && !is_set_back(&world, 1));
 }

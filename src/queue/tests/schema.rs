@@ -102,3 +102,23 @@ fn many_can_open_a_new_database_at_once() {
         assert_eq!(mode(&path), 0o600);
     }
 }
+
+/// Nobody can begin a log anew that somebody reads. Once they have gone, it is cut back; meanwhile writing goes on.
+#[test]
+fn a_reader_that_stays_is_waited_for_now_and_then_and_the_log_is_cut_back_after_it() {
+    let mut world = World::new();
+    let reader = Connection::open(world.path()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM incoming_messages").unwrap();
+    let text = "x".repeat(100_000);
+    while world.store.log_bytes() <= WAL_BOUND_BYTES {
+        world.store.say(0, &text, at(0)).unwrap();
+    }
+    // Not tried again with each write.
+    assert!(world.store.restart_at_bytes > WAL_RESTART_BYTES);
+    reader.execute_batch("COMMIT").unwrap();
+    for _ in 0..2 {
+        world.store.say(0, &text, at(1)).unwrap();
+    }
+    assert!(world.store.log_bytes() <= WAL_LIMIT_BYTES as u64, "{}", world.store.log_bytes());
+    assert_eq!(world.store.integrity().unwrap(), Ok(()));
+}

@@ -81,6 +81,64 @@ fn an_integration_killed_anywhere_is_finished_by_the_next() {
 }
 
 #[test]
+fn bringing_in_killed_anywhere_is_finished_by_the_next() {
+    for stop in STOPS {
+        let world = World::new();
+        let repo = world.local();
+        let base = world.read(ACTIVE);
+        let changes = [change("memory/new.md", None, Some("new\n")), change(ACTIVE, Some(&base), Some("ours\n"))];
+        let parked = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+        world.write(ACTIVE, "theirs\n");
+        world.git(&["commit", "--quiet", "-am", "theirs"]);
+        repo.try_bring_in(&parked.branch, parked.commit, now(), &both, stop).unwrap();
+        let repo = reopened(&world);
+        repo.bring_in(now(), &both).unwrap();
+        assert_eq!(world.read("memory/new.md"), "new\n", "{stop:?}");
+        assert_eq!(world.read(ACTIVE), "theirs\n<ours>\nours\n", "{stop:?}");
+        assert_eq!((world.status().as_str(), repo.parked().unwrap().len()), ("", 0), "{stop:?}");
+        assert_eq!(repo.wake_commit("w-0001").unwrap(), Some(parked.commit));
+        assert_eq!(world.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main\n");
+        assert_eq!(world.git(&["rev-list", "--merges", "--count", "HEAD"]), "1\n", "{stop:?}");
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn a_kill_while_work_is_parked_or_brought_in_blocks_nothing() {
+    let world = World::new();
+    let repo = world.local();
+    let lock = |name: &str| {
+        let lock = world.file(&format!(".git/refs/{name}/parked/c1.lock"));
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        fs::write(lock, "").unwrap();
+    };
+    lock("heads");
+    lock("reveille");
+    let changes = [change("memory/new.md", None, Some("new\n"))];
+    let parked = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+    assert_eq!(repo.parked().unwrap(), [(parked.branch, parked.commit)]);
+    lock("reveille");
+    assert_eq!(repo.bring_in(now(), &both).unwrap().len(), 1);
+    assert_eq!((repo.parked().unwrap().len(), world.read("memory/new.md").as_str()), (0, "new\n"));
+    world.assert_sound();
+}
+
+/// Killed between the mark and the branch: nothing is parked, and the cycle is resumed.
+#[test]
+fn a_mark_without_its_branch_means_nothing() {
+    let world = World::new();
+    let repo = world.local();
+    let changes = [change("memory/new.md", None, Some("new\n"))];
+    let parked = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+    world.git(&["branch", "-D", "--quiet", &parked.branch]);
+    assert_eq!(repo.parked().unwrap(), []);
+    assert_eq!(repo.bring_in(now(), &both).unwrap(), []);
+    let again = repo.park("parked/c1", &wake(&changes), Parking::UntilHeadIsBack).unwrap();
+    assert_eq!(repo.parked().unwrap(), [(again.branch, again.commit)]);
+    world.assert_sound();
+}
+
+#[test]
 fn an_edit_after_the_kill_is_kept_and_stays_theirs() {
     let world = World::new();
     let repo = world.local();

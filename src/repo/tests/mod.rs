@@ -1,6 +1,8 @@
 //! Real git throughout: a person's commands are the `git` program, remotes are bare repositories by path.
 
 mod first_run;
+mod housekeeping;
+mod indexes;
 mod kills;
 mod person;
 mod publishing;

@@ -127,10 +127,33 @@ fn parked_work_goes_to_its_own_branch_wherever_head_is() {
     let world = World::new();
     let repo = world.local();
     world.git(&["checkout", "--quiet", "--detach"]);
-    let changes = [change(ACTIVE, None, Some("parked\n"))];
-    let (first, commit) = repo.park("recovered/c1", &changes, "Parked\n", now()).unwrap();
-    let (second, _) = repo.park("recovered/c1", &changes, "Parked\n", now()).unwrap();
-    assert_eq!((first.as_str(), second.as_str()), ("recovered/c1", "recovered/c1-2"));
+    let base = world.read(ACTIVE);
+    let changes = [change(ACTIVE, Some(&base), Some("parked\n"))];
+    let park = || repo.park("recovered/c1", &wake(&changes), Parking::ForAPerson).unwrap();
+    let (first, second) = (park(), park());
+    assert_eq!((first.branch.as_str(), second.branch.as_str()), ("recovered/c1", "recovered/c1-2"));
+    let commit = first.commit;
     assert_eq!(world.git(&["show", &format!("{commit}:{ACTIVE}")]), "parked\n");
     assert_eq!(world.status(), "");
+}
+
+/// Another branch is checked out, or something is uncommitted: only what the wake itself changed is parked.
+#[test]
+fn only_the_wakes_own_changes_are_parked_and_no_secret() {
+    let world = World::new();
+    let repo = world.local();
+    let others = "# Active\n\n## Water the plants\n- touched: 2026-11-20\n- of the other branch\n";
+    let ours = format!("{others}- ours\n");
+    let added = |_: &str, base: &str, persons: &str, ours: &str| {
+        let added: Vec<&str> = ours.lines().filter(|line| !base.contains(line)).collect();
+        format!("{persons}{}\n", added.join("\n"))
+    };
+    let changes = [change(ACTIVE, Some(others), Some(&ours)), change("memory/x.md", None, Some("sk-secret"))];
+    let is_secret = |text: &str| text.contains("sk-");
+    let publish = Publish { merge: &added, is_secret: &is_secret, ..wake(&changes) };
+    let parked = repo.park("parked/c1", &publish, Parking::UntilHeadIsBack).unwrap();
+    assert_eq!(parked.left_out, ["memory/x.md"]);
+    let text = world.git(&["show", &format!("{}:{ACTIVE}", parked.branch)]);
+    assert!(text.contains("ours") && !text.contains("of the other branch"), "{text}");
+    assert!(!world.git(&["log", "-p", "--all"]).contains("sk-secret"));
 }

@@ -1,4 +1,4 @@
-use std::os::unix::fs::PermissionsExt as _;
+use std::{fs::File, os::unix::fs::PermissionsExt as _};
 
 use super::*;
 
@@ -40,6 +40,21 @@ fn ahead_then_pushed_then_up_to_date() {
     assert_eq!(pull(&repo), Integrated::UpToDate);
     assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), commit.to_string());
     assert_eq!(world.status(), "");
+}
+
+/// Where the remote is on this machine, a push that was killed with all its children leaves a lock that nobody else clears away.
+#[test]
+fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
+    let world = World::new();
+    let repo = world.shared();
+    let lock = world.path("remote.git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let commit = publish_active(&world, &repo, "ours\n");
+    repo.push(TIMEOUT).expect_err("somebody may be pushing");
+    assert!(lock.exists());
+    File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert!(!lock.exists());
 }
 
 /// A kill in the moment of noting where the remote is leaves its lock; nobody but us writes there.
@@ -174,6 +189,76 @@ fn a_remote_with_a_replaced_history_is_refused_even_if_the_person_fetched_first(
     // Restored by hand at the remote: all is well again.
     world.git(&["push", "--quiet", "--force", "origin", "main"]);
     assert_eq!(pull(&repo), Integrated::UpToDate);
+}
+
+#[test]
+fn a_branch_that_is_gone_or_a_remote_made_anew_is_refused_until_a_person_pushes() {
+    for made_anew in [false, true] {
+        let world = World::new();
+        let repo = world.shared();
+        let lost = publish_active(&world, &repo, "published\n");
+        repo.push(TIMEOUT).unwrap();
+        if made_anew {
+            fs::remove_dir_all(world.path("remote.git")).unwrap();
+            world.empty_remote();
+        } else {
+            world.git_in("remote.git", &["update-ref", "-d", "refs/heads/main"]);
+        }
+        let newest = publish_active(&world, &repo, "newer\n");
+        let rescue_ref = format!("refs/reveille/rescue/{lost}");
+        for _ in 0..2 {
+            assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
+            assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
+        }
+        assert_eq!(world.git_in("remote.git", &["for-each-ref"]), "");
+        assert_eq!((repo.head().unwrap(), repo.ahead_behind().unwrap()), (Some(newest), None));
+        world.git(&["push", "--quiet", "origin", "main"]);
+        assert_eq!(pull(&repo), Integrated::UpToDate);
+        let onwards = publish_active(&world, &repo, "onwards\n");
+        assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(onwards));
+        world.assert_sound();
+    }
+}
+
+/// Each way out that the alarm names.
+#[test]
+fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
+    for way in ["merge", "follow", "force"] {
+        let world = World::new();
+        let repo = world.shared();
+        let lost = publish_active(&world, &repo, "published\n");
+        repo.push(TIMEOUT).unwrap();
+        // Another history altogether.
+        world.git_in("other", &["checkout", "--quiet", "--orphan", "fresh"]);
+        fs::write(world.path("other/fresh.md"), "fresh\n").unwrap();
+        world.git_in("other", &["add", "-A"]);
+        world.git_in("other", &["commit", "--quiet", "-m", "fresh"]);
+        world.git_in("other", &["push", "--quiet", "--force", "origin", "fresh:main"]);
+        let newest = publish_active(&world, &repo, "newer\n");
+        assert!(matches!(pull(&repo), Integrated::RewoundRemote { .. }));
+        assert_eq!(world.git(&["rev-parse", &format!("refs/reveille/rescue/{lost}")]).trim(), lost.to_string());
+        match way {
+            "merge" => {
+                let merge =
+                    ["merge", "--quiet", "--allow-unrelated-histories", "--no-edit", "-X", "ours", "origin/main"];
+                world.git(&merge);
+                assert!(matches!(pull(&repo), Integrated::Ahead { .. }));
+                assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+                assert_eq!(world.read("fresh.md"), "fresh\n");
+            }
+            "follow" => {
+                world.git(&["branch", "before-reset"]);
+                world.git(&["reset", "--quiet", "--keep", "origin/main"]);
+                assert_eq!(pull(&repo), Integrated::UpToDate);
+                assert_eq!(world.git(&["rev-parse", "before-reset"]).trim(), newest.to_string());
+            }
+            _ => {
+                world.git(&["push", "--quiet", "--force", "origin", "main"]);
+                assert_eq!(pull(&repo), Integrated::UpToDate);
+            }
+        }
+        world.assert_sound();
+    }
 }
 
 #[test]

@@ -165,6 +165,14 @@ fn an_interval_counts_elapsed_time_through_both_changes() {
     }
 }
 
+/// Nuuk goes from 23:00 straight to midnight: Saturday's 23:45 comes at 00:45 on Sunday.
+#[test]
+fn a_slot_that_is_moved_over_midnight_is_still_ahead_after_it() {
+    let rule = Rule::Daily { at: at(23, 45) };
+    let slot = rule.next_after(utc("2026-03-29 01:15"), Tz::America__Nuuk).unwrap();
+    assert_eq!((slot.civil.to_string().as_str(), slot.at), ("2026-03-28 23:45:00", utc("2026-03-29 01:45")));
+}
+
 #[test]
 fn a_day_that_a_zone_left_out_has_no_slot() {
     let slots =

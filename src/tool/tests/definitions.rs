@@ -111,8 +111,15 @@ fn a_long_outcome_is_cut_at_a_line_and_said_to_be() {
 #[test]
 fn risk_and_effect_are_declared_for_the_policy() {
     let registry = Registry::offline();
-    let once: Vec<_> = registry.tools.iter().filter(|tool| tool.effect == Effect::Once).map(|tool| tool.name).collect();
-    assert_eq!(once, ["reply", "reminder_set"]);
+    let of = |effect| -> Vec<_> {
+        registry.tools.iter().filter(|tool| tool.effect == effect).map(|tool| tool.name).collect()
+    };
+    assert_eq!(of(Effect::Staged), ["reply", "reminder_set"]);
+    assert_eq!(of(Effect::Once), [] as [&str; 0]);
+    assert_eq!(
+        of(Effect::Read),
+        ["task_list", "reminder_list", "memory_read", "memory_search", "read_skill", "quote", "recall"]
+    );
     let risky: Vec<_> = registry.tools.iter().filter(|tool| tool.risk > Risk::Safe).map(|tool| tool.name).collect();
     assert_eq!(risky, ["tell"]);
     assert!(registry.get("reply").is_some() && registry.get("nothing").is_none());

@@ -17,7 +17,8 @@ fn reminder(done: &Done) -> &NewReminder {
 fn kept(id: i64, chat_id: i64, text: &str) -> Reminder {
     let scene = Scene::new();
     let done = scene.done("reminder_set", &json!({"text": text, "when": "tomorrow at 9"}));
-    Reminder { id, what: NewReminder { chat_id, ..reminder(&done).clone() } }
+    let what = NewReminder { chat_id, ..reminder(&done).clone() };
+    Reminder { id, what, created_at: None, written_at: None, skipped: None }
 }
 
 #[test]

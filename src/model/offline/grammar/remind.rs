@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 
 use super::{Command, Reading, ask, sentence::Sentence};
 use crate::schedule::{
-    parse_when,
+    Missed, parse_when,
     words::{Cursor, tokenize},
 };
 
@@ -46,7 +46,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     let (time_said_first, rest) = time_first(sentence, now);
     let (opener, end) = rest.cursor().lookup(OPENERS)?;
     let again = rest.rest_at(end).body().skipping("?please ?again");
-    let body = again.body();
+    let (body, missed) = if_missed(again.body());
     let labelled_statement = opener == Opener::Label && body.is_statement();
     let asks_duty = opener == Opener::Duty && sentence.is_bare_question();
     if labelled_statement || asks_duty || rest.asks_more() {
@@ -69,7 +69,39 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     // "Tomorrow remind me at 9 to …": both halves of the time are read together.
     let said =
         if time_said_first.is_empty() { body.text().to_owned() } else { format!("{time_said_first} {}", body.text()) };
-    Some(reminder(&said, now))
+    Some(reminder(&said, missed, now))
+}
+
+/// What may follow a reminder, after a comma or "and": what to do when the machine was asleep at its time.
+const IF_MISSED: &[(&str, Missed)] = &[
+    ("skip ?it|that|them if|when ?it|they ?is|was|are|were missed", Missed::Skip),
+    ("skip ?it|that|them if|when you miss|missed it|one|that|them", Missed::Skip),
+    ("skip ?it|that|them if|when it|it's ?is late", Missed::Skip),
+    ("skip missed ones", Missed::Skip),
+    ("?only|just tell me if|when ?it ?is|was missed", Missed::Tell),
+    ("?only|just tell me if|when you miss|missed it|one|that", Missed::Tell),
+    ("do|send|run it late if|when ?it ?is|was missed", Missed::Run),
+    ("late if missed", Missed::Run),
+    ("even if it|it's ?is late", Missed::Run),
+];
+
+/// Takes that off the end.
+fn if_missed(body: Sentence<'_>) -> (Sentence<'_>, Missed) {
+    let found = (1..body.len()).find_map(|index| {
+        let after = body.part_from(index).after_conjunction()?;
+        Some((body.part_until(index).body(), policy(&after)?))
+    });
+    found.unwrap_or((body, Missed::default()))
+}
+
+/// "Skip it if missed.", by itself: it is about the reminder before it.
+pub(super) fn read_policy(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+    policy(sentence).map(Reading::IfMissed)
+}
+
+fn policy(sentence: &Sentence<'_>) -> Option<Missed> {
+    let body = sentence.body();
+    IF_MISSED.iter().find_map(|(pattern, missed)| body.is_all_of(pattern).then_some(*missed))
 }
 
 /// "Remind me what …" is a question; "remind me when I'm home" needs more than a clock.
@@ -103,7 +135,7 @@ const TWO_TIMES: &str = "I read more than one time in that, and haven't set a re
                          “remind me tomorrow at 9 to call Anna”.";
 
 /// What was said after the opener, split into when and what.
-fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
+fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
     let Some(found) = parse_when(said, now) else {
         return ask(when_shall_i(said));
     };
@@ -121,7 +153,7 @@ fn reminder(said: &str, now: DateTime<Tz>) -> Reading {
         // "Call Anna tomorrow at 9 and Bob at 10". A time said right after "remind me" is the one that is meant.
         Ok(_) if found.span.start > 0 && parse_when(&what, now).is_some() => ask(TWO_TIMES),
         Ok(_) if is_condition(&what) => Reading::Unclear,
-        Ok(when) => Reading::Command(Command::Remind { what, when }),
+        Ok(when) => Reading::Command(Command::Remind { what, when, missed }),
     }
 }
 

@@ -137,8 +137,8 @@ impl<'t> Sentence<'t> {
 
     /// What follows "and", "then", a comma or a semicolon.
     pub(super) fn after_conjunction(&self) -> Option<Self> {
-        let end = self.cursor().phrase("and|then|also|,|;")?;
-        Some(self.rest_at(end.skip("?and ?then ?also ?please ?can|could ?you")))
+        let end = self.cursor().phrase("and|then|also|but|,|;|-|–|—")?;
+        Some(self.rest_at(end.skip("?and|but ?then ?also ?please ?can|could ?you")))
     }
 
     /// Without what is said for politeness before and after. Opening quotation marks stay: what they open is quoted.

@@ -31,10 +31,14 @@ fn command_form(command: &Command) -> String {
         Command::Remember { fact, topic: None } => format!("remember ‹{fact}›"),
         Command::Remember { fact, topic: Some(topic) } => format!("remember ‹{fact}› under ‹{topic}›"),
         Command::Forget { query } => format!("forget ‹{query}›"),
-        Command::Remind { what, when: When::At(slot) } => {
-            format!("remind ‹{what}› {}", slot.civil.format("%a %m-%d %H:%M"))
+        Command::Remind { what, when, missed } => {
+            let when = match when {
+                When::At(slot) => slot.civil.format("%a %m-%d %H:%M").to_string(),
+                When::Every(rule) => rule.to_string(),
+            };
+            let missed = if *missed == Missed::Run { String::new() } else { format!(", {missed}") };
+            format!("remind ‹{what}› {when}{missed}")
         }
-        Command::Remind { what, when: When::Every(rule) } => format!("remind ‹{what}› {rule}"),
         Command::ListReminders => "list reminders".to_owned(),
         Command::CancelReminder { which: w } => format!("cancel {}", which(w)),
         Command::TaskAdd { title, backlog } => format!("add ‹{title}› {}", place(backlog)),
@@ -679,3 +683,39 @@ const VOCABULARY: &[&str] = &[
     "minutes",
     "🙂",
 ];
+
+#[test]
+fn what_to_do_when_it_was_missed_is_said_after_the_reminder() {
+    check_all(&[
+        (
+            "remind me every day at 9 to stretch, skip it if missed",
+            "remind ‹stretch› every day at 09:00, skipped if missed",
+        ),
+        (
+            "Remind me to stretch every day at 9, but skip it if you missed it.",
+            "remind ‹stretch› every day at 09:00, skipped if missed",
+        ),
+        (
+            "remind me to stretch every day at 9 and skip missed ones",
+            "remind ‹stretch› every day at 09:00, skipped if missed",
+        ),
+        (
+            "remind me every monday at 8 to bring out the bins, only tell me if missed",
+            "remind ‹bring out the bins› every Monday at 08:00, only told of if missed",
+        ),
+        (
+            "remind me tomorrow at 9 to call Anna - just tell me if you missed it, thanks",
+            "remind ‹call Anna› Sun 11-22 09:00, only told of if missed",
+        ),
+        ("remind me tomorrow at 9 to call Anna, even if it's late", "remind ‹call Anna› Sun 11-22 09:00"),
+        (
+            "Remind me every day at 9 to stretch. Skip it if missed.",
+            "remind ‹stretch› every day at 09:00, skipped if missed",
+        ),
+        // The words can be the thing itself, or lack one.
+        ("remind me tomorrow at 9 to tell Bob if I missed it", "remind ‹tell Bob if I missed it› Sun 11-22 09:00"),
+        ("remind me to skip it if missed tomorrow at 9", "remind ‹skip it if missed› Sun 11-22 09:00"),
+        ("skip it if missed", "unclear"),
+        ("remember that tea is at five. Skip it if missed.", "unclear"),
+    ]);
+}

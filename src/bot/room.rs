@@ -1,0 +1,184 @@
+//! Room on the disk: with less than the reserve nothing more is fetched, the owner is told once a stretch, and what is
+//! there is answered and delivered. Telegram keeps what comes meanwhile for a day.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+
+use super::Outside;
+use crate::{
+    disk::{self, Reserve, size},
+    queue::{NewOutgoing, Store},
+};
+
+/// How often it is looked whether there is room again.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// For how long Telegram keeps what nobody fetches.
+const TELEGRAM_KEEPS: TimeDelta = TimeDelta::hours(24);
+
+/// How it stands with the room on the disk.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    is_short: bool,
+    /// Since when the owner has been told that it is short; kept in the store, so that a new bot doesn't say it again.
+    told_at: Option<DateTime<Utc>>,
+    /// The store didn't take a notice: said once, tried again with each look.
+    has_complained: bool,
+}
+
+impl Room {
+    /// As the last bot left it.
+    pub(super) fn recall(store: &Store) -> crate::queue::Result<Self> {
+        let told_at = store.shortage()?;
+        Ok(Self { is_short: told_at.is_some(), told_at, has_complained: false })
+    }
+
+    /// Whether nothing more is to be taken in.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    /// Looks. Gives a notice that is to be sent: when it begins to be short, and when that is over.
+    pub(super) fn look(&mut self, store: &mut Store, outside: Outside<'_>) -> Option<i64> {
+        let config = outside.config;
+        let free_bytes = match disk::free_bytes(&config.workspace_dir) {
+            Ok(free_bytes) => free_bytes,
+            Err(error) => {
+                // Writing itself will tell.
+                tracing::debug!(%error, "the disk can't be asked for its free space");
+                return None;
+            }
+        };
+        self.meet(free_bytes, config.disk_reserve);
+        let now = outside.clock.now();
+        let to_owner = |text| NewOutgoing {
+            chat_id: config.owner_chat_id,
+            text: outside.redactor.redact(text),
+            kind: "notice".to_owned(),
+            ..NewOutgoing::default()
+        };
+        let stored = match (self.is_short, self.told_at) {
+            (true, None) => {
+                let text = shortage(free_bytes, config.disk_reserve, &config.workspace_dir, now, config.timezone);
+                store.begin_shortage(&to_owner(&text), now)
+            }
+            (false, Some(since)) => {
+                store.end_shortage(&to_owner(&plenty(free_bytes, since, now, config.timezone)), now)
+            }
+            _ => return None,
+        };
+        match stored {
+            Ok(notice) => {
+                self.told_at = self.is_short.then_some(now);
+                self.has_complained = false;
+                notice
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.has_complained, true) {
+                    tracing::warn!(%error, "the owner can't be told of it yet; it is tried again until it works");
+                }
+                None
+            }
+        }
+    }
+
+    /// Takes in how much is free. Says it in the log when that changes something.
+    fn meet(&mut self, free_bytes: u64, reserve: Reserve) {
+        let was_short = self.is_short;
+        self.is_short =
+            if was_short { free_bytes < reserve.well_again_bytes() } else { reserve.is_broken_into(free_bytes) };
+        let free = size(free_bytes);
+        match (was_short, self.is_short) {
+            (false, true) => {
+                let reserve = size(reserve.bytes());
+                tracing::warn!(
+                    "no more polling: {free} free on the disk, the reserve is {reserve}; Telegram keeps messages for a day"
+                );
+            }
+            (true, false) => tracing::info!("polling again: {free} free on the disk"),
+            _ => {}
+        }
+    }
+}
+
+fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateTime<Utc>, tz: Tz) -> String {
+    format!(
+        "The disk that I live on is nearly full: {} are free, and I leave a reserve of {} (DISK_RESERVE_MB). I have stopped \
+         fetching messages. Nothing is lost: what I have already is kept and answered, and Telegram keeps what you send \
+         meanwhile for 24 hours, the first of it until {}. Please free some space at `{}`. With {} free I go on by myself, and \
+         say so.",
+        size(free_bytes),
+        size(reserve.bytes()),
+        local(now + TELEGRAM_KEEPS, tz),
+        dir.display(),
+        size(reserve.well_again_bytes()),
+    )
+}
+
+fn plenty(free_bytes: u64, since: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
+    let free = size(free_bytes);
+    let mut text =
+        format!("There is room on my disk again ({free}): I fetch messages again, those that Telegram kept first.");
+    let kept_from = now - TELEGRAM_KEEPS;
+    if since < kept_from {
+        text.push_str(&format!(
+            " That took more than 24 hours. What you sent between {} and {} may be gone: please send it again if it has no answer.",
+            local(since, tz),
+            local(kept_from, tz)
+        ));
+    }
+    text
+}
+
+fn local(at: DateTime<Utc>, tz: Tz) -> String {
+    at.with_timezone(&tz).format("%a %-d %b %H:%M").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::parse_time;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn it_stops_below_the_reserve_and_goes_on_a_quarter_above() {
+        let mut room = Room::default();
+        let short: Vec<bool> = [100, 99, 100, 124, 125, 100, 99]
+            .map(|mib| {
+                room.meet(mib * MIB, Reserve::of_mib(100));
+                room.is_short()
+            })
+            .to_vec();
+        assert_eq!(short, [false, true, true, true, false, false, true]);
+    }
+
+    #[test]
+    fn without_a_reserve_it_never_stops_and_goes_on_when_it_had() {
+        let mut room = Room::default();
+        room.meet(0, Reserve::of_mib(0));
+        assert!(!room.is_short());
+        room.is_short = true;
+        room.meet(0, Reserve::of_mib(0));
+        assert!(!room.is_short());
+    }
+
+    #[test]
+    fn what_was_sent_too_long_ago_is_said_to_be_gone() {
+        let (since, tz) = (parse_time("2026-11-21T14:00:00Z").unwrap(), chrono_tz::Europe::Berlin);
+        let text = |hours| plenty(300 * MIB, since, since + TimeDelta::hours(hours), tz);
+        assert!(!text(24).contains("gone"), "{}", text(24));
+        assert!(text(25).contains("between Sat 21 Nov 15:00 and Sat 21 Nov 16:00 may be gone"), "{}", text(25));
+    }
+
+    #[test]
+    fn the_owner_is_told_what_is_kept_until_when_and_what_to_do() {
+        let now = parse_time("2026-11-21T14:00:00Z").unwrap();
+        let text = shortage(90 * MIB, Reserve::of_mib(100), std::path::Path::new("/w"), now, chrono_tz::Europe::Berlin);
+        for part in ["90.0 MiB are free", "is kept and answered", "until Sun 22 Nov 15:00", "at `/w`", "125.0 MiB free"]
+        {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

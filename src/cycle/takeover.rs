@@ -1,0 +1,91 @@
+//! Takes the wake lock, from a holder that stopped if need be.
+//!
+//! A wake that was stopped (SIGSTOP, a hung disk, a debugger) holds the flock for ever. Its fence can't write any more once
+//! another is taken, but it could still send, commit or push a moment after it goes on. So whoever replaces it first ends it, with
+//! all its descendants, then waits for the flock, and only then takes the next fence.
+
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::lock::{self, Holder, LockError, WakeLock};
+use crate::{clock, process};
+
+/// A silent holder is looked at once more for so long: where the machine itself had stopped, its next beat is on its way. On Linux a
+/// pause that has run out meanwhile ends at once; elsewhere it may begin anew.
+const LAST_LOOK: Duration = if cfg!(target_os = "linux") {
+    Duration::from_secs(1)
+} else {
+    lock::BEAT_EVERY.saturating_add(Duration::from_secs(2))
+};
+/// How long a killed holder may take to be gone.
+const END_BOUND: Duration = Duration::from_secs(5);
+/// How long the flock may take to be free after that.
+const FREE_BOUND: Duration = Duration::from_secs(5);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The lock, and what was done to get it.
+pub(super) struct Taken {
+    pub(super) lock: WakeLock,
+    /// For people, if a holder was ended.
+    pub(super) note: Option<String>,
+}
+
+/// Takes the lock. A holder that has shown no life for longer than `lease` is ended first.
+///
+/// # Errors
+/// [`LockError::Held`] while its holder is at work, or can't be told apart from one that is.
+pub(super) fn acquire(path: &Path, lease: Duration) -> Result<Taken, LockError> {
+    match WakeLock::take(path) {
+        Ok(lock) => Ok(Taken { lock, note: None }),
+        Err(LockError::Held(Some(holder))) if is_replaceable(path, &holder, lease) => replace(path, *holder),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the holder is surely the one that holds the lock, and surely stopped.
+fn is_replaceable(path: &Path, holder: &Holder, lease: Duration) -> bool {
+    if !holder.identity().is_alive() || holder.is_at_work(lease) {
+        return false;
+    }
+    let holding = process::holding_flock(path);
+    let is_it = holding.is_empty() || holding.contains(&holder.pid);
+    is_it && is_silent_still(path, holder)
+}
+
+/// Looks for a last beat. Any change in the file is a sign of life, or of another holder.
+fn is_silent_still(path: &Path, holder: &Holder) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < LAST_LOOK {
+        if lock::read(path).as_ref() != Some(holder) {
+            return false;
+        }
+        thread::sleep(PAUSE);
+    }
+    true
+}
+
+fn replace(path: &Path, holder: Holder) -> Result<Taken, LockError> {
+    let silent_min = holder.silent_for(clock::awake()).unwrap_or_default().as_secs() / 60;
+    tracing::warn!(pid = holder.pid, silent_min, "a wake that stopped is ended");
+    if let Err(error) = process::end(&holder.identity(), END_BOUND) {
+        return Err(LockError::Stuck { why: error.to_string(), holder: Box::new(holder) });
+    }
+    let begun = Instant::now();
+    loop {
+        match WakeLock::take(path) {
+            Ok(lock) => {
+                let note = format!(
+                    "A wake (pid {}) had shown no life for {silent_min} min: it was ended, and its work is gone on with.",
+                    holder.pid
+                );
+                return Ok(Taken { lock, note: Some(note) });
+            }
+            Err(LockError::Held(_)) if begun.elapsed() < FREE_BOUND => thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Room on the workspace's disk, and what is too little of it: one definition for the bot, which then takes in nothing more,
+//! and for `health`, which tells.
+//!
+//! What is below the reserve isn't locked away: it is what wakes answer, commit and deliver with while nothing new comes in.
+
+use std::{io, path::Path};
+
+/// The room that has to be free before anything new is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserve {
+    bytes: u64,
+}
+
+impl Reserve {
+    /// So many MiB; 0 is no reserve at all.
+    pub const fn of_mib(mib: u32) -> Self {
+        Self { bytes: (mib as u64) << 20 }
+    }
+
+    /// Its size in bytes.
+    pub const fn bytes(self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether there is less than that.
+    pub const fn is_broken_into(self, free_bytes: u64) -> bool {
+        free_bytes < self.bytes
+    }
+
+    /// From how many free bytes on all is well again: a quarter more than the reserve, so that a disk that hovers about the
+    /// line doesn't make us stop and go.
+    pub const fn well_again_bytes(self) -> u64 {
+        self.bytes.saturating_add(self.bytes / 4)
+    }
+}
+
+/// The bytes that we may still write to the file system that holds `path`, or would hold it: the nearest directory that is
+/// there counts.
+///
+/// # Errors
+/// When the system doesn't tell.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let found = rustix::fs::statvfs(there)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// A size as a person reads it: `512 B`, `3.4 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, "B");
+    for larger in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, larger);
+    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reserve_is_broken_into_below_it_and_restored_a_quarter_above() {
+        let reserve = Reserve::of_mib(100);
+        assert_eq!((reserve.bytes(), reserve.well_again_bytes()), (100 << 20, 125 << 20));
+        assert!(reserve.is_broken_into((100 << 20) - 1) && !reserve.is_broken_into(100 << 20));
+        assert!(!Reserve::of_mib(0).is_broken_into(0), "no reserve is never broken into");
+    }
+
+    #[test]
+    fn a_directory_that_will_be_made_is_on_the_disk_of_the_one_it_will_be_made_in() {
+        assert!(free_bytes(Path::new("/")).unwrap() > 0);
+        assert!(free_bytes(&std::env::temp_dir().join("not/there/yet")).unwrap() > 0);
+        // The kernel's own file systems have no room at all.
+        #[cfg(target_os = "linux")]
+        assert_eq!(free_bytes(Path::new("/proc")).unwrap(), 0);
+    }
+
+    #[test]
+    fn sizes_are_told_in_the_largest_fitting_unit() {
+        assert_eq!([size(0), size(1023), size(1024), size(3 << 30)], ["0 B", "1023 B", "1.0 KiB", "3.0 GiB"]);
+    }
+}

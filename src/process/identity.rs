@@ -1,0 +1,72 @@
+//! Who a process is. A pid alone may be someone else's by now; with the boot and the start time it can't be.
+
+#[cfg(not(target_os = "linux"))]
+use std::time::Duration;
+
+#[cfg(not(target_os = "linux"))]
+use super::{Spec, run};
+
+/// Who a process is, for as long as the machine remembers: a pid alone may be someone else's by now.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Identity {
+    /// The process number.
+    pub pid: u32,
+    /// Which boot of the machine it belongs to.
+    pub boot_id: String,
+    /// When it started, in the system's own words.
+    pub started: String,
+}
+
+impl Identity {
+    /// This process.
+    pub fn current() -> Self {
+        let pid = std::process::id();
+        Self::of(pid).unwrap_or_else(|| Self { pid, boot_id: String::new(), started: String::new() })
+    }
+
+    /// The living process of that number; none if there is none, or only what a parent hasn't reaped.
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, boot_id: boot_id()?, started: started(pid)? })
+    }
+
+    /// Whether this very process still lives.
+    pub fn is_alive(&self) -> bool {
+        Self::of(self.pid).is_some_and(|living| living == *self)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
+/// Ticks since boot, the 22nd field of the process's `stat`. The second field is a name in parentheses that may hold anything.
+#[cfg(target_os = "linux")]
+fn started(pid: u32) -> Option<String> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    (!matches!(state, "Z" | "X")).then(|| fields.nth(18).map(str::to_owned))?
+}
+
+#[cfg(not(target_os = "linux"))]
+fn boot_id() -> Option<String> {
+    first_line(&Spec::new("sysctl").args(["-n", "kern.bootsessionuuid"]))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn started(pid: u32) -> Option<String> {
+    let pid = pid.to_string();
+    let line = first_line(&Spec::new("ps").env("LC_ALL", "C").args(["-o", "stat=", "-o", "lstart=", "-p", &pid]))?;
+    let (state, started) = line.split_once(char::is_whitespace)?;
+    (!state.starts_with('Z')).then(|| started.trim().to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn first_line(spec: &Spec) -> Option<String> {
+    let output = run(&spec.clone().timeout(Duration::from_secs(2))).ok()?;
+    let line = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
+    (output.status.success() && !line.is_empty()).then_some(line)
+}

@@ -1,0 +1,86 @@
+//! What a person's git settings do to a file between the work tree and the repository: line endings (`core.autocrlf`, the
+//! attributes `text` and `eol`), and indexes of kinds that libgit2 can't read.
+
+use std::{borrow::Cow, io::Write as _, path::Path};
+
+use git2::Index;
+
+use super::{Repo, RepoError, remote};
+use crate::process;
+
+impl Repo {
+    /// A file's bytes as git stores them: with its line endings converted where the person's settings say so.
+    pub(super) fn stored<'a>(&self, path: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, RepoError> {
+        if !bytes.contains(&b'\r') {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        let convert = || {
+            let mut writer = self.git.blob_writer(Some(Path::new(path)))?;
+            writer.write_all(bytes).map_err(|error| git2::Error::from_str(&error.to_string()))?;
+            let id = writer.commit()?;
+            Ok::<_, git2::Error>(self.git.find_blob(id)?.content().to_vec())
+        };
+        // `core.safecrlf` may refuse a conversion that can't be undone: then there is none.
+        Ok(convert().map_or(Cow::Borrowed(bytes), Cow::Owned))
+    }
+
+    /// Has git write the person's index without what libgit2 can't read (split and sparse indexes). What is staged stays staged,
+    /// and git splits it again by itself if it is set up so.
+    pub(super) fn make_index_readable(&self) -> Result<(), RepoError> {
+        const PLAIN: [&str; 9] = [
+            "-c",
+            "core.splitIndex=false",
+            "-c",
+            "index.sparse=false",
+            "-c",
+            "advice.sparseIndexExpanded=false",
+            "update-index",
+            "--no-split-index",
+            "--force-write-index",
+        ];
+        if self.is_index_readable() {
+            return Ok(());
+        }
+        let index_lock = self.git.path().join("index.lock");
+        let output = process::run(&remote::git(&self.root).args(PLAIN));
+        if self.is_index_readable() {
+            return Ok(());
+        }
+        if index_lock.exists() {
+            return Err(RepoError::Locked { path: index_lock });
+        }
+        let why = match output {
+            Ok(output) => remote::failure(&output).to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(RepoError::Configuration(format!(
+            "the index in {} is of a kind that can't be read here ({why}). Nothing was changed: git config core.splitIndex false, git \
+             config index.sparse false, then git update-index --no-split-index --force-write-index",
+            self.root.display()
+        )))
+    }
+
+    /// Whether the index has no extension that must be understood and isn't. Any other trouble is found where it is used.
+    pub(super) fn is_index_readable(&self) -> bool {
+        match Index::open(&self.git.path().join("index")) {
+            Err(error) => !error.message().contains("mandatory extension"),
+            Ok(_) => true,
+        }
+    }
+}
+
+/// A stored text with the line endings that the file has on disk.
+pub(super) fn as_on_disk(stored: Vec<u8>, on_disk: &[u8]) -> Vec<u8> {
+    let has_crlf = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"\r\n");
+    if !has_crlf(on_disk) || stored.contains(&b'\r') || stored.contains(&0) {
+        return stored;
+    }
+    let mut converted = Vec::with_capacity(stored.len() + stored.len() / 16);
+    for byte in stored {
+        if byte == b'\n' {
+            converted.push(b'\r');
+        }
+        converted.push(byte);
+    }
+    converted
+}

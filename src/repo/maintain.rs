@@ -1,0 +1,154 @@
+//! Housekeeping: loose objects become packs, packs in great number become one, what dead programs left behind goes.
+//!
+//! Every wake adds a handful of objects, each a file of its own; after a year every git command would be slow. Git's own
+//! automatic gc is off in whatever we start, since it would run beside a wake and hold up an answer; a person's own git
+//! keeps it as they have set it, and seldom finds anything to do. What is done here is a part of what `git gc` does, in
+//! steps that may be killed between any two and within: first the packs are written and on the disk, then what is in them is
+//! removed elsewhere. Reflogs, references and work trees are left to the person's own `git gc`. The caller holds the wake lock.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use super::{Condition, Repo, RepoError, remote};
+use crate::process::{self, ProcessError};
+
+/// From so many loose objects on they are packed: fewer than the 6,700 at which a person's git would begin to.
+pub const MAX_LOOSE: usize = 2_000;
+/// From so many packs on they are made one, as git itself would.
+pub const MAX_PACKS: usize = 50;
+/// How long one git command of it may take; the next one tries again.
+pub const MAINTAIN_TIMEOUT: Duration = Duration::from_secs(20);
+/// A temporary file that nobody has written to for so long has no writer any more.
+const LEFTOVER_AGE: Duration = Duration::from_secs(3_600);
+/// Of the 256 directories of loose objects so many are counted: ids are evenly spread.
+const SAMPLED: usize = 16;
+/// How long unreachable objects stay where the person says nothing else; git's own default.
+const PRUNE_EXPIRE: &str = "2.weeks.ago";
+
+/// How many objects and packs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stock {
+    /// Objects in files of their own, estimated.
+    pub loose: usize,
+    /// Packs that may be made one.
+    pub packs: usize,
+}
+
+impl Stock {
+    /// Whether it is time for [`Repo::maintain`].
+    pub fn is_large(self) -> bool {
+        self.has_many_loose() || self.has_many_packs()
+    }
+
+    fn has_many_loose(self) -> bool {
+        self.loose >= MAX_LOOSE
+    }
+
+    fn has_many_packs(self) -> bool {
+        self.packs >= MAX_PACKS
+    }
+}
+
+impl Repo {
+    /// Counts, in well under a millisecond.
+    pub fn stock(&self) -> Stock {
+        let objects = self.objects();
+        let counted: usize = (0..SAMPLED)
+            .map(|n| names(&objects.join(format!("{:02x}", n * 256 / SAMPLED))).filter(|name| is_hex(name)).count())
+            .sum();
+        let packs = names(&objects.join("pack"))
+            .filter(|name| Path::new(name).extension() == Some(OsStr::new("pack")))
+            .filter(|name| !objects.join("pack").join(name).with_extension("keep").exists())
+            .count();
+        Stock { loose: counted * 256 / SAMPLED, packs }
+    }
+
+    /// Packs what is loose, makes many packs one, clears away leftovers; each command is killed after `timeout`. Nothing that a
+    /// reference, a reflog or an index leads to is dropped, and nothing unreachable before its time (`gc.pruneExpire`).
+    pub fn maintain(&self, timeout: Duration) -> Result<(), RepoError> {
+        // A move that waits for HEAD, or a merge under way, may need objects that nothing else leads to.
+        if self.condition()? != Condition::Normal || self.is_move_noted() {
+            return Ok(());
+        }
+        self.clear_leftovers();
+        let before = self.stock();
+        if before.has_many_loose() {
+            self.housekeep(timeout, &["repack", "-q", "-l", "-n"])?;
+            self.sync_packs()?;
+            self.housekeep(timeout, &["prune-packed", "-q"])?;
+        }
+        let expire = self.git.config()?.get_string("gc.pruneExpire").unwrap_or_else(|_| PRUNE_EXPIRE.to_owned());
+        if before.has_many_packs() {
+            let unpack = format!("--unpack-unreachable={expire}");
+            self.housekeep(timeout, &["repack", "-q", "-l", "-n", "-A", "-d", &unpack])?;
+            self.sync_packs()?;
+        }
+        // What is left after packing is unreachable.
+        if self.stock().has_many_loose() {
+            self.housekeep(timeout, &["prune", &format!("--expire={expire}")])?;
+        }
+        Ok(())
+    }
+
+    fn housekeep(&self, timeout: Duration, args: &[&str]) -> Result<(), RepoError> {
+        let command = args.first().copied().unwrap_or_default();
+        let failed = |why: String| RepoError::Housekeeping { why: format!("git {command}: {why}") };
+        let spec = remote::git(&self.root).args(args.iter().copied()).timeout(timeout);
+        match process::run(&spec) {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(failed(remote::failure(&output).to_string())),
+            Err(error @ ProcessError::TimedOut { .. }) => Err(failed(error.to_string())),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// Git syncs the packs, but not the directory that names them.
+    fn sync_packs(&self) -> Result<(), RepoError> {
+        let packs = self.objects().join("pack");
+        fs::File::open(&packs).and_then(|packs| packs.sync_all()).map_err(RepoError::io("syncing", &packs))
+    }
+
+    /// Removes temporary files of programs that were killed while they wrote an object or a pack.
+    fn clear_leftovers(&self) {
+        let objects = self.objects();
+        let Some(now) = self.touch().filter(|_| !self.is_git_at_work()) else { return };
+        let fan_out = (0..256).map(|n| objects.join(format!("{n:02x}")));
+        for directory in [objects.clone(), objects.join("pack")].into_iter().chain(fan_out) {
+            for left in names(&directory).filter(|name| is_temporary(name)).map(|name| directory.join(name)) {
+                if is_file_older(&left, now, LEFTOVER_AGE) {
+                    // What can't be removed is tried again next time.
+                    fs::remove_file(&left).ok();
+                }
+            }
+        }
+    }
+
+    fn objects(&self) -> PathBuf {
+        self.git.commondir().join("objects")
+    }
+}
+
+fn names(directory: &Path) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+}
+
+fn is_hex(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// As git and libgit2 name what they haven't finished.
+fn is_temporary(name: &str) -> bool {
+    ["tmp_", ".tmp-", "streamed_git2_"].iter().any(|beginning| name.starts_with(beginning))
+}
+
+fn is_file_older(path: &Path, now: SystemTime, age: Duration) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| {
+        let changed = found.modified().ok();
+        found.is_file() && changed.is_some_and(|changed| now.duration_since(changed).is_ok_and(|is| is >= age))
+    })
+}

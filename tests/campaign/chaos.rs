@@ -1,0 +1,313 @@
+//! Layer 6: real programs, killed, stopped and started at random moments, several at once, while clocks jump and machines
+//! reboot. Then it has to be as if nothing had happened.
+//!
+//! A seed fixes the story, the acts and their delays. What a program is doing when its moment comes is the machine's affair:
+//! unlike the other layers' trials, one of these may pass when it is played again.
+
+use std::{
+    fs,
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use fastrand::Rng;
+use reveille::process::Identity;
+use rustix::process::{Pid, Signal};
+
+use super::{
+    layer::{Layer, Recovery, Share},
+    world::{Story, World},
+};
+
+/// Kills of one trial at most: a cycle that crashes more often is given up, and its person told, as it should be.
+const MAX_KILLS: u32 = 3;
+/// Acts of one trial at most.
+const MAX_ACTS: u32 = 5;
+/// Programs end by themselves within so long, children of killed ones much sooner.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// When the stories are played, and when recovery is.
+const NOW: &str = "2026-11-21T14:10:00Z";
+/// Where clocks jump to: on the same day, since what people are told names it, and before a reminder would be called late.
+const CLOCKS: [&str; 4] = ["2026-11-21T09:00:00Z", "2026-11-21T14:04:59Z", NOW, "2026-11-21T14:14:30Z"];
+
+/// The chaos of both stories.
+pub(crate) struct Chaos {
+    wake: Story,
+    bot: Story,
+    /// An undisturbed wake takes so long on this machine: something happens to a program before it has run for longer.
+    latest: Duration,
+}
+
+impl Chaos {
+    pub(crate) fn new() -> Self {
+        let wake = Story::wake();
+        let latest = wake.open().recover().unwrap();
+        Self { wake, bot: Story::bot(), latest }
+    }
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    /// So many programs at once, killed after a while.
+    Kill(u32),
+    /// So many at once, each to its end.
+    Race(u32),
+    /// One is stopped in the middle, another comes; then the first goes on, or is killed.
+    Stop {
+        /// Whether it is killed while it stands still.
+        dies: bool,
+    },
+    /// The clock is elsewhere.
+    Jump(&'static str),
+    /// What the dead left names another boot; or this one, and a number that somebody else has by now.
+    Reboot {
+        /// Whether the boot is another.
+        is_other_boot: bool,
+    },
+}
+
+impl Layer for Chaos {
+    fn trials(&self, share: Share) -> u64 {
+        match share {
+            Share::Sample => 12,
+            Share::Nightly => 1_000,
+        }
+    }
+
+    fn trial(&self, id: u64) -> Result<Recovery, String> {
+        let random = &mut Rng::with_seed(id);
+        let (story, program) =
+            if random.u32(0..3) == 0 { (&self.bot, Program::Bot) } else { (&self.wake, Program::Wake) };
+        let acts = acts(program, random);
+        let told = |why: String| format!("{program:?}, {acts:?}: {why}");
+        let mut world = story.open();
+        world.env.at(NOW);
+        let bystander = Bystander::start(&world);
+        for act in &acts {
+            self.play(*act, program, &mut world, &bystander, random).map_err(told)?;
+        }
+        wait_until_deserted(&world, &bystander).map_err(told)?;
+        world.env.at(NOW);
+        let took = world.recover().map_err(told)?;
+        story.check(&world).map_err(told)?;
+        bystander.check().map_err(told)?;
+        Ok(Recovery(Some(took)))
+    }
+}
+
+impl Chaos {
+    fn play(
+        &self,
+        act: Act,
+        program: Program,
+        world: &mut World,
+        bystander: &Bystander,
+        random: &mut Rng,
+    ) -> Result<(), String> {
+        match act {
+            Act::Kill(count) => {
+                let mut running: Vec<Running> = (0..count).map(|_| Running::start(world, program)).collect();
+                for program in &mut running {
+                    self.wait(random);
+                    program.signal(Signal::KILL);
+                }
+                running.into_iter().try_for_each(|program| program.end(true))?;
+                wait_until_deserted(world, bystander)
+            }
+            Act::Race(count) => {
+                let running: Vec<Running> = (0..count).map(|_| Running::start(world, Program::Wake)).collect();
+                running.into_iter().try_for_each(|wake| wake.end(false))
+            }
+            // The place for a holder that is stopped past its lease: with the clock moved on meanwhile, the other wake has to end it.
+            Act::Stop { dies } => {
+                let mut stopped = Running::start(world, Program::Wake);
+                self.wait(random);
+                stopped.signal(Signal::STOP);
+                Running::start(world, Program::Wake).end(false)?;
+                stopped.signal(if dies { Signal::KILL } else { Signal::CONT });
+                stopped.end(dies)
+            }
+            Act::Jump(now) => {
+                world.env.at(now);
+                Ok(())
+            }
+            Act::Reboot { is_other_boot } => {
+                wait_until_deserted(world, bystander)?;
+                reboot(world, is_other_boot, bystander)
+            }
+        }
+    }
+
+    fn wait(&self, random: &mut Rng) {
+        let micros = u64::try_from(self.latest.as_micros()).unwrap_or(u64::MAX);
+        // Beginnings are as busy as all that follows.
+        let bound = if random.bool() { micros } else { micros / 5 };
+        std::thread::sleep(Duration::from_micros(random.u64(0..=bound)));
+    }
+}
+
+/// Which program things happen to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    Wake,
+    Bot,
+}
+
+fn acts(program: Program, random: &mut Rng) -> Vec<Act> {
+    // Two bots at one door are refused by Telegram.
+    let at_once = if program == Program::Bot { 1 } else { MAX_KILLS };
+    let mut kills = 0;
+    let mut acts = Vec::new();
+    for _ in 0..random.u32(1..=MAX_ACTS) {
+        let may_kill = kills < MAX_KILLS;
+        let act = match random.u32(0..12) {
+            0..5 if may_kill => Act::Kill(random.u32(1..=at_once.min(MAX_KILLS - kills))),
+            5..7 => Act::Race(random.u32(2..=3)),
+            7..9 => Act::Stop { dies: may_kill && random.bool() },
+            9..10 => Act::Reboot { is_other_boot: random.bool() },
+            _ => Act::Jump(CLOCKS[random.usize(0..CLOCKS.len())]),
+        };
+        kills += match act {
+            Act::Kill(count) => count,
+            Act::Stop { dies } => u32::from(dies),
+            _ => 0,
+        };
+        acts.push(act);
+    }
+    acts
+}
+
+/// A program under way. It is killed when the value goes.
+struct Running {
+    child: Child,
+    program: Program,
+    /// Not in the world: what people are told on stderr isn't what is harmed.
+    log: tempfile::NamedTempFile,
+}
+
+impl Running {
+    fn start(world: &World, program: Program) -> Self {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut command = match program {
+            Program::Wake => world.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
+            Program::Bot => {
+                world.env.command(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")])
+            }
+        };
+        let child = command.stdout(Stdio::null()).stderr(log.reopen().unwrap()).spawn().unwrap();
+        Self { child, program, log }
+    }
+
+    /// Without effect on one that has ended.
+    fn signal(&mut self, signal: Signal) {
+        if self.child.try_wait().unwrap().is_none() {
+            rustix::process::kill_process(pid(&self.child), signal).ok();
+        }
+    }
+
+    /// Waits for the end, which must be a good one unless it `was_killed`.
+    fn end(mut self, was_killed: bool) -> Result<(), String> {
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if begun.elapsed() > PATIENCE => {
+                    return Err(format!("{:?} doesn't end: {}", self.program, self.said()));
+                }
+                None => std::thread::sleep(LOOK_EVERY),
+            }
+        };
+        let is_right = status.success() || was_killed && status.signal() == Some(Signal::KILL.as_raw());
+        if is_right { Ok(()) } else { Err(format!("{:?} ended with {status}: {}", self.program, self.said())) }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.log.path()).unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Somebody who has nothing to do with it, and whose number the dead had before.
+struct Bystander(Child);
+
+impl Bystander {
+    fn start(world: &World) -> Self {
+        let mut command: Command = world.env.command("sleep", &["600"]);
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn check(mut self) -> Result<(), String> {
+        match self.0.try_wait().unwrap() {
+            None => Ok(()),
+            Some(status) => Err(format!("somebody else's process was ended: {status}")),
+        }
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Nobody works in the world any more: what a killed program had started is gone, or comes to its end.
+fn wait_until_deserted(world: &World, bystander: &Bystander) -> Result<(), String> {
+    let begun = Instant::now();
+    loop {
+        let left = working_in(world.env.root(), bystander.0.id());
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("still at work: {left:?}"));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The command lines of those who work beneath `root`.
+fn working_in(root: &Path, but: u32) -> Vec<String> {
+    let root = root.canonicalize().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let here = processes.filter(|process| {
+        !process.ends_with(but.to_string())
+            && fs::read_link(process.join("cwd")).is_ok_and(|directory| directory.starts_with(&root))
+    });
+    here.map(|process| fs::read_to_string(process.join("cmdline")).unwrap_or_default().replace('\0', " ")).collect()
+}
+
+/// Whoever is named as holder or sender is of another boot, or had the number that the bystander has now.
+fn reboot(world: &World, is_other_boot: bool, bystander: &Bystander) -> Result<(), String> {
+    let boot = if is_other_boot { "another boot".to_owned() } else { Identity::current().boot_id };
+    let pid = bystander.0.id();
+    let path = world.env.workspace().join(".wake-lock");
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    if !text.trim().is_empty() {
+        let mut holder: serde_json::Value =
+            serde_json::from_str(&text).map_err(|error| format!("{error} in {text}"))?;
+        holder["boot_id"] = boot.clone().into();
+        holder["pid"] = pid.into();
+        fs::write(&path, holder.to_string()).unwrap();
+    }
+    for (table, column) in [("processing_lock", "holder"), ("outgoing_parts", "sender")] {
+        world.env.execute(&format!(
+            "UPDATE {table} SET {column} = json_set({column}, '$.pid', {pid}, '$.boot_id', '{boot}') WHERE {column} IS NOT NULL"
+        ));
+    }
+    Ok(())
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}

@@ -1,0 +1,181 @@
+//! Names in directories: which are surely on the disk, and which of the later changes may have got there.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// Stands for a file or a directory, whatever its names.
+pub(crate) type NodeId = usize;
+
+/// What a file system promises of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Model {
+    /// Changes of names are journalled in order, and any sync makes all earlier ones durable: ext4, xfs, btrfs, APFS.
+    Ordered,
+    /// What POSIX promises: each name on its own, durable by a sync of its directory, or of the file (not the directory) that it names. Only that a rename
+    /// doesn't lose what it renames is taken for granted. This holds for the changes of the product's own processes: the
+    /// git command relies on [`Model::Ordered`], and its changes are made in order.
+    Strict,
+}
+
+/// All names, and the changes that aren't durable yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    /// As programs see them.
+    live: Tree,
+    /// As they stood before the first change.
+    first: Tree,
+    changes: Vec<Change>,
+    last_of_name: HashMap<(NodeId, String), usize>,
+    last_journalled: Option<usize>,
+}
+
+/// Names by directory.
+pub(crate) type Tree = BTreeMap<(NodeId, String), NodeId>;
+
+#[derive(Debug, Clone)]
+struct Change {
+    directory: NodeId,
+    name: String,
+    /// What the name stands for now; none when it is gone.
+    target: Option<NodeId>,
+    is_journalled: bool,
+    is_durable: bool,
+    /// Changes without which this one can't be.
+    needs: Vec<usize>,
+    /// The change that this one is a part of.
+    part_of: Option<usize>,
+}
+
+impl Names {
+    /// A name that was there from the beginning.
+    pub(crate) fn found(&mut self, directory: NodeId, name: &str, target: NodeId) {
+        self.live.insert((directory, name.to_owned()), target);
+        self.first.insert((directory, name.to_owned()), target);
+    }
+
+    pub(crate) fn get(&self, directory: NodeId, name: &str) -> Option<NodeId> {
+        self.live.get(&(directory, name.to_owned())).copied()
+    }
+
+    /// A name comes, goes, or stands for something else.
+    pub(crate) fn set(&mut self, place: (NodeId, &str), target: Option<NodeId>, is_journalled: bool) -> usize {
+        let (directory, name) = (place.0, place.1.to_owned());
+        let key = (directory, name.clone());
+        let at = self.changes.len();
+        let mut needs: Vec<usize> = self.last_of_name.insert(key.clone(), at).into_iter().collect();
+        if is_journalled {
+            needs.extend(self.last_journalled.replace(at));
+        }
+        match target {
+            Some(target) => self.live.insert(key, target),
+            None => self.live.remove(&key),
+        };
+        self.changes.push(Change { directory, name, target, is_journalled, is_durable: false, needs, part_of: None });
+        at
+    }
+
+    /// What stands at one name moves to another. Within a directory, and of directories, it is one change; else the disk may show
+    /// both names for a while.
+    pub(crate) fn rename(&mut self, from: (NodeId, &str), to: (NodeId, &str), is_directory: bool, is_journalled: bool) {
+        let Some(target) = self.get(from.0, from.1) else { return };
+        let came = self.set(to, Some(target), is_journalled);
+        let went = self.set(from, None, is_journalled);
+        if let Some(went) = self.changes.get_mut(went) {
+            if is_journalled || is_directory || from.0 == to.0 {
+                went.part_of = Some(came);
+            } else {
+                went.needs.push(came);
+            }
+        }
+    }
+
+    /// Two names change places, at once.
+    pub(crate) fn exchange(&mut self, one: (NodeId, &str), other: (NodeId, &str), is_journalled: bool) {
+        let (a, b) = (self.get(one.0, one.1), self.get(other.0, other.1));
+        let first = self.set(one, b, is_journalled);
+        let second = self.set(other, a, is_journalled);
+        if let Some(second) = self.changes.get_mut(second) {
+            second.part_of = Some(first);
+        }
+    }
+
+    /// What the sync of a directory makes durable: what happened in it, not its own name.
+    pub(crate) fn sync_directory(&mut self, node: NodeId) {
+        self.sync(|change| change.directory == node);
+    }
+
+    /// What the sync of a file makes durable: its names.
+    pub(crate) fn sync_file(&mut self, node: NodeId) {
+        self.sync(|change| change.target == Some(node));
+    }
+
+    pub(crate) fn sync_all(&mut self) {
+        self.sync(|_| true);
+    }
+
+    /// Any sync makes durable what is journalled.
+    fn sync(&mut self, covers: impl Fn(&Change) -> bool) {
+        let covered = |change: &Change| change.is_journalled || covers(change);
+        let covered: Vec<usize> = self
+            .changes
+            .iter()
+            .enumerate()
+            .filter(|(_, change)| !change.is_durable && covered(change))
+            .map(|(at, _)| at)
+            .collect();
+        covered.into_iter().for_each(|at| self.settle(at));
+    }
+
+    /// A change is durable, and with it what it can't be without, and its other half.
+    pub(crate) fn settle(&mut self, at: usize) {
+        let mut todo = vec![at];
+        while let Some(at) = todo.pop() {
+            let halves: Vec<usize> = (at.saturating_sub(1)..=at + 1).filter(|other| self.is_part(*other, at)).collect();
+            if let Some(change) = self.changes.get_mut(at).filter(|change| !change.is_durable) {
+                change.is_durable = true;
+                todo.extend(change.needs.iter().copied().chain(change.part_of).chain(halves));
+            }
+        }
+    }
+
+    fn is_part(&self, other: usize, of: usize) -> bool {
+        other != of && self.changes.get(other).is_some_and(|change| change.part_of == Some(of))
+    }
+
+    /// How many changes there were, durable or not.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// How many changes a power loss may take.
+    pub(crate) fn pending(&self) -> usize {
+        self.changes.iter().filter(|change| !change.is_durable).count()
+    }
+
+    /// All names as programs see them.
+    pub(crate) fn live(&self) -> &Tree {
+        &self.live
+    }
+
+    /// Names that the disk may show after a power loss: the durable ones, and of the others each that `is_kept` says (it is told
+    /// whether the change is one of those made in order), as far as what it needs is there.
+    pub(crate) fn after_power_loss(&self, mut is_kept: impl FnMut(bool) -> bool) -> Tree {
+        let mut tree = self.first.clone();
+        let mut kept: Vec<bool> = Vec::with_capacity(self.changes.len());
+        for change in &self.changes {
+            let has = |at: &usize| kept.get(*at).copied().unwrap_or(false);
+            let is_there = match change.part_of {
+                _ if change.is_durable => true,
+                Some(whole) => has(&whole),
+                None => is_kept(change.is_journalled) && change.needs.iter().all(has),
+            };
+            kept.push(is_there);
+            let key = (change.directory, change.name.clone());
+            match change.target {
+                _ if !is_there => {}
+                Some(target) => drop(tree.insert(key, target)),
+                None => drop(tree.remove(&key)),
+            }
+        }
+        tree
+    }
+}

@@ -1,0 +1,136 @@
+//! What holds after every command, and what holds at the end.
+
+use std::collections::BTreeMap;
+
+use reveille::queue::{CycleState, StagedFile};
+use rusqlite::{Connection, Row};
+
+use super::{
+    model::{Message, Written, is_open},
+    scene::Scene,
+    wake::text,
+};
+
+/// The database says what the model says.
+pub(super) fn always(scene: &Scene) -> Result<(), String> {
+    let Scene { look, model, store, .. } = scene;
+    same("messages", &messages(look)?, &model.messages)?;
+    same("outgoing messages", &written(look)?, &model.outgoing)?;
+    let cycles: BTreeMap<_, _> =
+        model.cycles.iter().map(|(id, cycle)| (id.clone(), (cycle.state.as_str().to_owned(), cycle.tries))).collect();
+    same("cycles", &cycles_of(look)?, &cycles)?;
+    for (id, cycle) in model.cycles.iter().filter(|(_, cycle)| is_open(cycle.state)) {
+        let staged: Vec<StagedFile> = cycle.staged.values().cloned().collect();
+        same("staged files", &store.staged(id).map_err(text)?, &staged)?;
+        same("the journal", &store.journal(id).map_err(text)?, &cycle.journal)?;
+    }
+    let reminders: Vec<(i64, String, String)> =
+        model.reminders.iter().map(|(id, (text, state))| (*id, text.clone(), (*state).to_owned())).collect();
+    let found = rows(look, "SELECT id, text, state FROM reminders ORDER BY id", |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?;
+    same("reminders", &found, &reminders)?;
+    same("firings", &one(look, "SELECT count(*) FROM reminder_firings")?, &(model.fired.len() as i64))?;
+    same("the fence", &one(look, "SELECT fence FROM processing_lock")?, &model.fence)?;
+    let strangers = one(look, "SELECT COALESCE(sum(n), 0) FROM counters WHERE name = 'strangers'")?;
+    same("strangers", &strangers, &model.strangers)?;
+    let offset = rows(look, "SELECT next_offset FROM poll_state", |row| row.get(0))?.pop();
+    same("the next offset", &offset, &model.next_offset)
+}
+
+/// After undisturbed wakes nothing is open but what waits for another mind.
+pub(super) fn at_the_end(scene: &Scene) -> Result<(), String> {
+    let Scene { look, model, .. } = scene;
+    for (row, message) in &model.messages {
+        let is_kept = message.held_for.as_deref() == Some(scene.mind);
+        if !message.is_processed && !is_kept {
+            return Err(format!("the message {row} was left lying: {message:?}"));
+        }
+    }
+    if let Some((id, cycle)) = model.cycles.iter().find(|(_, cycle)| is_open(cycle.state)) {
+        return Err(format!("the cycle {id} is still {:?}", cycle.state));
+    }
+    for (id, cycle) in &model.cycles {
+        same("a journal", &scene.store.journal(id).map_err(text)?, &cycle.journal)?;
+        if (cycle.state == CycleState::Done) != scene.outside.committed.contains(id) {
+            return Err(format!("the cycle {id} is {:?}, and its commit says otherwise", cycle.state));
+        }
+    }
+    if let Some(late) =
+        scene.store.reminders().map_err(text)?.iter().find(|reminder| reminder.what.next_at <= scene.now)
+    {
+        return Err(format!("a reminder is late: {late:?}"));
+    }
+    delivered(scene)?;
+    same("integrity_check", &rows(look, "PRAGMA integrity_check", |row| row.get(0))?, &vec!["ok".to_owned()])
+}
+
+/// Each part has arrived, was refused for good, or is in doubt for a person to see.
+fn delivered(scene: &Scene) -> Result<(), String> {
+    let sql = "SELECT o.id, p.part, p.state, p.repeats, o.sent_at IS NOT NULL
+               FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id WHERE o.chat_id != 0";
+    type Part = (i64, i64, String, i64, bool);
+    let parts: Vec<Part> =
+        rows(&scene.look, sql, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+    for (message, part, state, repeats, is_sent) in parts {
+        let is_right = match state.as_str() {
+            "sent" => scene.outside.has_arrived(message, part),
+            "failed" => !is_sent,
+            "unknown" => repeats == 1 && scene.outside.was_doubted(message, part) && !is_sent,
+            _ => false,
+        };
+        if !is_right {
+            return Err(format!("part {part} of message {message} ended {state}, its message sent: {is_sent}"));
+        }
+    }
+    let unsent = "SELECT count(*) FROM outgoing_messages o WHERE sent_at IS NULL AND NOT EXISTS (
+                      SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id AND state IN ('failed', 'unknown'))";
+    same("messages that were sent and aren't marked so", &one(&scene.look, unsent)?, &0)
+}
+
+fn messages(look: &Connection) -> Result<BTreeMap<i64, Message>, String> {
+    let sql =
+        "SELECT id, chat_id, message_text, outcome, processed, attempts, held_for, cycle_id FROM incoming_messages";
+    let all = rows(look, sql, |row| {
+        let message = Message {
+            chat_id: row.get(1)?,
+            text: row.get(2)?,
+            outcome: row.get(3)?,
+            is_processed: row.get(4)?,
+            attempts: row.get(5)?,
+            held_for: row.get(6)?,
+            cycle_id: row.get(7)?,
+        };
+        Ok((row.get(0)?, message))
+    })?;
+    Ok(all.into_iter().collect())
+}
+
+fn written(look: &Connection) -> Result<Vec<Written>, String> {
+    rows(look, "SELECT chat_id, message_text, kind, key, cycle_id FROM outgoing_messages ORDER BY id", |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+    })
+}
+
+fn cycles_of(look: &Connection) -> Result<BTreeMap<String, (String, u32)>, String> {
+    let all = rows(look, "SELECT id, state, tries FROM cycles", |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
+    Ok(all.into_iter().collect())
+}
+
+/// What a query finds.
+pub(super) fn rows<T>(
+    look: &Connection,
+    sql: &str,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, String> {
+    let mut statement = look.prepare_cached(sql).map_err(text)?;
+    statement.query_map([], read).and_then(Iterator::collect).map_err(text)
+}
+
+fn one(look: &Connection, sql: &str) -> Result<i64, String> {
+    Ok(rows(look, sql, |row| row.get(0))?.pop().unwrap_or_default())
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, wanted: &T) -> Result<(), String> {
+    if found == wanted { Ok(()) } else { Err(format!("{what} are\n  {found:?}\nand should be\n  {wanted:?}")) }
+}

@@ -1,0 +1,99 @@
+//! What can happen in a history. A command carries a seed of its own for whatever else has to be drawn when it is played, so
+//! that the others play as before when one is left out.
+
+use fastrand::Rng;
+
+/// Commands of one history.
+const LENGTH: usize = 80;
+
+/// A command, and what its own draws begin with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Command {
+    pub(super) act: Act,
+    pub(super) seed: u64,
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    /// The bot stores a batch: messages, edits, commands with their answers, strangers.
+    Accept,
+    /// The channel delivers a batch again that it has delivered before.
+    AcceptAgain,
+    /// Somebody speaks on this machine.
+    Say,
+    /// Another wake begins; the one that is under way is taken over from.
+    TakeOver,
+    /// The wake does its next so many steps; without one, one begins.
+    Work(u8),
+    /// The wake is killed.
+    Kill,
+    /// Everything is killed, a transaction of somebody's being in flight.
+    Reboot,
+    /// A wake that was taken over from goes on writing.
+    OldHolder,
+    /// The bot takes a part of its own answers to send.
+    BotClaims,
+    /// The bot hears how its sending ended.
+    BotSettles,
+    /// The bot is killed; it may be that it only looks dead and reports later.
+    KillBot,
+    /// A sender that was taken for dead reports.
+    LateReport,
+    /// The console's replies are shown.
+    Show,
+    /// A person lets a message be tried afresh.
+    Retry,
+    /// A person takes a message out of the queue.
+    Drop,
+    /// Time passes, in seconds.
+    Pass(u32),
+    /// The clock is set back, in seconds.
+    JumpBack(u32),
+    /// Another mind is configured.
+    SwitchMind,
+}
+
+/// What a history is rich in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Temper {
+    /// Of everything some.
+    Even,
+    /// Wakes are killed early.
+    Deadly,
+    /// The mind's server won't have the conversations.
+    Refusing,
+}
+
+/// The history of a seed.
+pub(super) fn history(seed: u64) -> (Temper, Vec<Command>) {
+    let mut random = Rng::with_seed(seed);
+    let temper =
+        *random.choice(&[Temper::Even, Temper::Even, Temper::Deadly, Temper::Refusing]).unwrap_or(&Temper::Even);
+    (temper, (0..LENGTH).map(|_| Command { act: act(temper, &mut random), seed: random.u64(..) }).collect())
+}
+
+/// Chances in hundredths.
+fn act(temper: Temper, random: &mut Rng) -> Act {
+    let most_steps = if temper == Temper::Deadly { 6 } else { 24 };
+    match random.u32(0..100) {
+        0..6 => Act::Accept,
+        6..8 => Act::AcceptAgain,
+        8..9 => Act::Say,
+        9..12 => Act::TakeOver,
+        12..52 => Act::Work(random.u8(1..=most_steps)),
+        52..62 => Act::Kill,
+        62..64 => Act::Reboot,
+        64..68 => Act::OldHolder,
+        68..73 => Act::BotClaims,
+        73..77 => Act::BotSettles,
+        77..79 => Act::KillBot,
+        79..80 => Act::LateReport,
+        80..82 => Act::Show,
+        82..84 => Act::Retry,
+        84..85 => Act::Drop,
+        85..97 => Act::Pass(*random.choice(&[1, 30, 61, 600, 3_600, 90_000]).unwrap_or(&1)),
+        97..99 => Act::JumpBack(random.u32(1..100_000)),
+        _ => Act::SwitchMind,
+    }
+}

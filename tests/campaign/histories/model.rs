@@ -1,0 +1,275 @@
+//! What must hold, in plain values: the queue, the journal and the outbox as they would be if nothing could ever go wrong
+//! while they are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille::queue::{
+    Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, Round, StagedFile,
+};
+
+/// Failed cycles after which a message is put aside, as promised to people.
+const MAX_FAILURES: i64 = 3;
+/// Times that a cycle is taken up after a crash, as promised to people.
+const MAX_TRIES: u32 = 3;
+
+/// A row of `incoming_messages`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) chat_id: i64,
+    pub(super) text: String,
+    pub(super) outcome: Option<String>,
+    pub(super) is_processed: bool,
+    pub(super) attempts: i64,
+    pub(super) held_for: Option<String>,
+    pub(super) cycle_id: Option<String>,
+}
+
+/// A row of `outgoing_messages`, as (chat, text, kind, key, cycle).
+pub(super) type Written = (i64, String, String, Option<String>, Option<String>);
+
+/// A cycle and its journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ModelCycle {
+    pub(super) state: CycleState,
+    pub(super) tries: u32,
+    pub(super) journal: Vec<Entry>,
+    pub(super) staged: BTreeMap<String, StagedFile>,
+}
+
+/// The queue as it must be.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) fence: i64,
+    pub(super) next_offset: Option<i64>,
+    pub(super) strangers: i64,
+    pub(super) messages: BTreeMap<i64, Message>,
+    pub(super) outgoing: Vec<Written>,
+    pub(super) cycles: BTreeMap<String, ModelCycle>,
+    /// By number: the text and the state.
+    pub(super) reminders: BTreeMap<i64, (String, &'static str)>,
+    pub(super) fired: BTreeSet<(i64, String)>,
+    /// The row of each update.
+    updates: BTreeMap<i64, i64>,
+    /// The row of each message of a channel.
+    by_channel_id: BTreeMap<i64, i64>,
+}
+
+impl Model {
+    /// A batch that was stored; `stored` and `answers` are the rows that it made.
+    pub(super) fn accept(&mut self, batch: &Batch, stored: &[i64], answers: &[i64]) -> Result<(), String> {
+        let is_new = |message: &&NewIncoming| message.update_id.is_none_or(|id| !self.updates.contains_key(&id));
+        let new: Vec<NewIncoming> = batch.messages.iter().filter(is_new).cloned().collect();
+        if new.len() != stored.len() {
+            return Err(format!("{} new messages made the rows {stored:?}", new.len()));
+        }
+        for (message, row) in new.iter().zip(stored) {
+            self.queue(*row, message)?;
+        }
+        for edit in &batch.edits {
+            let row = self.by_channel_id.get(&edit.channel_message_id);
+            let Some(message) = row.and_then(|row| self.messages.get_mut(row)) else { continue };
+            let cycle = message.cycle_id.as_ref().and_then(|id| self.cycles.get(id));
+            if !message.is_processed && !cycle.is_some_and(|cycle| is_open(cycle.state)) {
+                message.text.clone_from(&edit.text);
+                message.held_for = None;
+            }
+        }
+        let written = self.outgoing.len();
+        batch.answers.iter().for_each(|answer| self.write(answer, answer.cycle_id.clone()));
+        if self.outgoing.len() - written != answers.len() {
+            return Err(format!("{} answers made the rows {answers:?}", self.outgoing.len() - written));
+        }
+        self.strangers += i64::from(batch.strangers);
+        self.next_offset = Some(batch.next_offset);
+        Ok(())
+    }
+
+    /// A message that was stored.
+    pub(super) fn queue(&mut self, row: i64, message: &NewIncoming) -> Result<(), String> {
+        if self.messages.last_key_value().is_some_and(|(last, _)| *last >= row) {
+            return Err(format!("row {row} was given away again"));
+        }
+        self.updates.extend(message.update_id.map(|id| (id, row)));
+        self.by_channel_id.extend(message.channel_message_id.map(|id| (id, row)));
+        let stored = Message { chat_id: message.chat_id, text: message.text.clone(), ..Message::default() };
+        self.messages.insert(row, stored);
+        Ok(())
+    }
+
+    /// Whether a person may have it tried afresh; then it is.
+    pub(super) fn retry(&mut self, row: i64) -> bool {
+        let Some(message) = self.messages.get_mut(&row) else { return false };
+        if message.is_processed && !matches!(message.outcome.as_deref(), Some("dead" | "dropped")) {
+            return false;
+        }
+        (message.is_processed, message.outcome, message.attempts, message.held_for) = (false, None, 0, None);
+        true
+    }
+
+    /// Whether a person may take it out; then it is.
+    pub(super) fn drop(&mut self, row: i64) -> bool {
+        let Some(message) = self.messages.get_mut(&row) else { return false };
+        if message.is_processed && message.outcome.as_deref() != Some("dead") {
+            return false;
+        }
+        (message.is_processed, message.outcome) = (true, Some("dropped".to_owned()));
+        true
+    }
+
+    pub(super) fn begin(&mut self, cycle: &NewCycle, entries: &[Entry]) -> Result<(), String> {
+        let begun = ModelCycle { state: CycleState::Running, tries: 0, journal: Vec::new(), staged: BTreeMap::new() };
+        if self.cycles.insert(cycle.id.clone(), begun).is_some() {
+            return Err(format!("the cycle {} began twice", cycle.id));
+        }
+        entries.iter().try_for_each(|entry| self.record(&cycle.id, entry, &[]))
+    }
+
+    /// An entry and its changes were recorded.
+    pub(super) fn record(&mut self, cycle: &str, entry: &Entry, changes: &[Change]) -> Result<(), String> {
+        if let Entry::Outcome { call, .. } = entry {
+            let again = |known: &Entry| matches!(known, Entry::Outcome { call: known, .. } if known == call);
+            if self.cycles.get(cycle).is_some_and(|cycle| cycle.journal.iter().any(again)) {
+                return Err(format!("the call {call} ended twice"));
+            }
+        }
+        if let Entry::Said { messages, .. } = entry {
+            self.each_queued(messages, |message| message.cycle_id = Some(cycle.to_owned()));
+        }
+        if let Some(cycle) = self.cycles.get_mut(cycle) {
+            cycle.journal.push(entry.clone());
+        }
+        self.change(cycle, changes)
+    }
+
+    /// Changes were carried out.
+    pub(super) fn change(&mut self, cycle: &str, changes: &[Change]) -> Result<(), String> {
+        for change in changes {
+            match change {
+                Change::File(file) => {
+                    let staged = self.cycles.get_mut(cycle).map(|cycle| &mut cycle.staged);
+                    if let Some(staged) = staged {
+                        let base = staged.get(&file.path).map_or(file.base.clone(), |known| known.base.clone());
+                        staged.insert(file.path.clone(), StagedFile { base, ..file.clone() });
+                    }
+                }
+                Change::Send(message) => self.write(message, Some(cycle.to_owned())),
+                Change::Done { messages, outcome } => {
+                    messages.iter().try_for_each(|row| self.answer(*row, outcome, cycle))?;
+                }
+                Change::Hold { messages, mind } => {
+                    self.each_queued(messages, |message| {
+                        message.held_for = Some(mind.clone());
+                        message.cycle_id = Some(cycle.to_owned());
+                    });
+                }
+                Change::AddReminder(reminder) => {
+                    let id = self.reminders.len() as i64 + 1;
+                    self.reminders.insert(id, (reminder.text.clone(), "active"));
+                }
+                Change::EndReminder { id, state } => {
+                    if let Some(known) = self.reminders.get_mut(id).filter(|(_, known)| *known == "active") {
+                        known.1 = state;
+                    }
+                }
+                Change::Handled { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn fire(&mut self, round: &Round) {
+        let mut is_new = false;
+        for Firing { id, turn, .. } in &round.firings {
+            is_new |= turn.happens.is_some_and(|slot| self.fired.insert((*id, slot.civil.to_string())));
+            if turn.next.is_none()
+                && let Some(reminder) = self.reminders.get_mut(id).filter(|(_, state)| *state == "active")
+            {
+                reminder.1 = "done";
+            }
+        }
+        if let Some(message) = round.message.as_ref().filter(|_| is_new) {
+            self.write(message, message.cycle_id.clone());
+        }
+    }
+
+    /// A cycle is taken up again.
+    pub(super) fn resume(&mut self, id: &str, counts: bool) -> Result<(), String> {
+        let Some(cycle) = self.cycles.get_mut(id) else { return Err(format!("there is no cycle {id}")) };
+        if !is_open(cycle.state) {
+            return Err(format!("{id} was taken up again, and it is {:?}", cycle.state));
+        }
+        cycle.state = CycleState::Running;
+        cycle.tries += u32::from(counts);
+        if cycle.tries > MAX_TRIES { Err(format!("{id} was taken up {} times", cycle.tries)) } else { Ok(()) }
+    }
+
+    pub(super) fn pause(&mut self, id: &str) {
+        if let Some(cycle) = self.cycles.get_mut(id) {
+            cycle.state = CycleState::Waiting;
+        }
+    }
+
+    pub(super) fn end(&mut self, id: &str, state: CycleState, failed: &[i64]) {
+        if let Some(cycle) = self.cycles.get_mut(id) {
+            cycle.state = state;
+            cycle.staged.clear();
+        }
+        self.each_queued(failed, |message| {
+            message.attempts += 1;
+            message.cycle_id = Some(id.to_owned());
+            if message.attempts >= MAX_FAILURES {
+                (message.is_processed, message.outcome) = (true, Some("dead".to_owned()));
+            }
+        });
+    }
+
+    /// Whether the `nth` outgoing message may leave, given the cycles that have committed.
+    pub(super) fn may_leave(&self, nth: usize, committed: &BTreeSet<String>) -> Result<(), String> {
+        let Some((.., kind, _, cycle)) = self.outgoing.get(nth) else {
+            return Err(format!("nobody wrote the message {nth} that leaves"));
+        };
+        let Some((id, cycle)) = cycle.as_ref().and_then(|id| Some((id, self.cycles.get(id)?))) else { return Ok(()) };
+        let may = match cycle.state {
+            CycleState::Running => false,
+            CycleState::Waiting | CycleState::Parked => kind == "notice",
+            CycleState::Done => committed.contains(id),
+            CycleState::Failed | CycleState::Abandoned => true,
+        };
+        if may { Ok(()) } else { Err(format!("the {kind} {nth} leaves while its cycle {id} is {:?}", cycle.state)) }
+    }
+
+    /// Changes those of these messages that are queued.
+    fn each_queued(&mut self, rows: &[i64], change: impl Fn(&mut Message)) {
+        for row in rows {
+            self.messages.get_mut(row).filter(|message| !message.is_processed).map(&change);
+        }
+    }
+
+    fn answer(&mut self, row: i64, outcome: &str, cycle: &str) -> Result<(), String> {
+        let Some(message) = self.messages.get_mut(&row) else { return Err(format!("there is no message {row}")) };
+        match message.outcome.as_deref() {
+            None => {
+                (message.is_processed, message.outcome) = (true, Some(outcome.to_owned()));
+                message.cycle_id = Some(cycle.to_owned());
+                Ok(())
+            }
+            // A person put it aside while it stood in a conversation.
+            Some("dropped") => Ok(()),
+            Some(known) => Err(format!("the message {row}, already {known}, was answered again by {cycle}")),
+        }
+    }
+
+    /// A message is written unless its key was told before.
+    fn write(&mut self, message: &NewOutgoing, cycle: Option<String>) {
+        let is_told = message.key.is_some() && self.outgoing.iter().any(|(.., key, _)| *key == message.key);
+        if !is_told {
+            let NewOutgoing { chat_id, text, kind, key, .. } = message.clone();
+            self.outgoing.push((chat_id, text, kind, key, cycle));
+        }
+    }
+}
+
+/// Whether a cycle can go on.
+pub(super) fn is_open(state: CycleState) -> bool {
+    matches!(state, CycleState::Running | CycleState::Waiting | CycleState::Parked)
+}

@@ -1,0 +1,81 @@
+//! The other side: what arrived at the channel, and what was committed. It survives every crash.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille::queue::{Claimed, StagedFile};
+
+/// What the channel and the repository have.
+#[derive(Debug, Default)]
+pub(super) struct Outside {
+    /// Cycles that have committed.
+    pub(super) committed: BTreeSet<String>,
+    /// The memory's files.
+    pub(super) files: BTreeMap<String, String>,
+    /// How often each part of a message arrived.
+    arrived: BTreeMap<(i64, i64), u32>,
+    /// How many attempts at a part ended in doubt.
+    doubts: BTreeMap<(i64, i64), u32>,
+    /// By chat, the part that a wake sent last: each chat is sent to in order.
+    last: BTreeMap<i64, (i64, i64)>,
+    /// By message, the part that arrived last.
+    last_part: BTreeMap<i64, i64>,
+}
+
+impl Outside {
+    /// A part arrives. The bot's own answers may overtake what waits for a wake.
+    pub(super) fn arrive(&mut self, part: &Claimed, is_bots: bool) -> Result<(), String> {
+        let key = (part.outgoing_id, part.part);
+        let times = self.arrived.entry(key).or_default();
+        *times += 1;
+        let doubts = self.doubts.get(&key).copied().unwrap_or_default();
+        if *times > 1 && (!part.is_repeat || *times > 2 || doubts == 0) {
+            return Err(format!("{key:?} arrived {times} times, {doubts} times in doubt; marked: {}", part.is_repeat));
+        }
+        let before = self.last_part.insert(part.outgoing_id, part.part);
+        if before.is_some_and(|before| before > part.part) {
+            return Err(format!("part {before:?} of message {} arrived before part {}", part.outgoing_id, part.part));
+        }
+        if !is_bots {
+            let before = self.last.insert(part.chat_id, key);
+            if before.is_some_and(|before| before > key) {
+                return Err(format!("{before:?} arrived in chat {} before {key:?}", part.chat_id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody knows whether a part arrived.
+    pub(super) fn doubt(&mut self, part: &Claimed) {
+        *self.doubts.entry((part.outgoing_id, part.part)).or_default() += 1;
+    }
+
+    /// Whether this part ever ended in doubt.
+    pub(super) fn was_doubted(&self, message: i64, part: i64) -> bool {
+        self.doubts.contains_key(&(message, part))
+    }
+
+    /// Whether this part has arrived.
+    pub(super) fn has_arrived(&self, message: i64, part: i64) -> bool {
+        self.arrived.contains_key(&(message, part))
+    }
+
+    /// A cycle's files are committed: what each says beyond its base comes after what is there.
+    pub(super) fn commit(&mut self, cycle: &str, files: &[StagedFile]) -> Result<(), String> {
+        if !self.committed.insert(cycle.to_owned()) {
+            return Err(format!("the cycle {cycle} was committed twice"));
+        }
+        for file in files {
+            let new = file.content.strip_prefix(file.base.as_deref().unwrap_or_default());
+            let Some(new) = new else { return Err(format!("{} lost what it began with", file.path)) };
+            let text = self.files.entry(file.path.clone()).or_default();
+            for line in new.lines() {
+                if text.lines().any(|known| known == line) {
+                    return Err(format!("{} got {line:?} twice", file.path));
+                }
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        Ok(())
+    }
+}

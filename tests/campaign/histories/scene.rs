@@ -1,0 +1,468 @@
+//! A real store with everybody who writes to it, and the plain model beside it.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use fastrand::Rng;
+use reveille::{
+    cycle::orient::Reason,
+    process::Identity,
+    queue::{
+        Batch, Change, Claimed, CycleEnd, CycleState, Edit, Entry, Fence, NewCycle, NewIncoming, PartOutcome, Store,
+        StoreError,
+    },
+};
+use rusqlite::Connection;
+
+use super::{
+    check,
+    command::{Act, Command, Temper},
+    mind,
+    model::Model,
+    outside::Outside,
+    wake::{self, Wake, text},
+};
+
+/// The owner's chat; the other one is somebody else's.
+pub(super) const OWNER: i64 = 7;
+const CHATS: [i64; 3] = [OWNER, OWNER, 8];
+const BOT_ID: i64 = 99;
+const MINDS: [&str; 2] = ["one mind", "another mind"];
+/// Steps after which an undisturbed wake should long have ended.
+const MAX_STEPS: u32 = 3_000;
+/// Undisturbed wakes at the end: one for each failure that a message may still have before it, and one more.
+const CALM_WAKES: u32 = 4;
+
+/// Everybody, and everything.
+pub(super) struct Scene {
+    dir: tempfile::TempDir,
+    /// Which copy of the database is in use: a reboot goes on with another one.
+    generation: u32,
+    bot: Store,
+    /// The wake's.
+    pub(super) store: Store,
+    /// Only for looking.
+    pub(super) look: Connection,
+    pub(super) now: DateTime<Utc>,
+    latest: DateTime<Utc>,
+    pub(super) model: Model,
+    pub(super) outside: Outside,
+    pub(super) mind: &'static str,
+    pub(super) temper: Temper,
+    /// Whether nothing goes wrong any more.
+    pub(super) is_calm: bool,
+    wake: Option<Wake>,
+    old: Vec<Fence>,
+    batches: Vec<Batch>,
+    /// What the bot is sending.
+    bots: Option<Claimed>,
+    /// Sends of those who were taken for dead, and whether they arrived.
+    ghosts: Vec<(Claimed, bool)>,
+    drawn: i64,
+}
+
+impl Scene {
+    /// A fresh database, copied from `template`, in a directory below `home`.
+    pub(super) fn new(temper: Temper, template: &Path, home: &Path) -> Result<Self, String> {
+        let dir = tempfile::tempdir_in(home).map_err(text)?;
+        let path = dir.path().join("0");
+        fs::copy(template, &path).map_err(text)?;
+        let now = NaiveDateTime::default().and_utc() + TimeDelta::days(20_000);
+        Ok(Self {
+            generation: 0,
+            bot: Store::open(&path).map_err(text)?,
+            store: Store::open(&path).map_err(text)?,
+            look: Connection::open(&path).map_err(text)?,
+            now,
+            latest: now,
+            model: Model::default(),
+            outside: Outside::default(),
+            mind: MINDS[0],
+            temper,
+            is_calm: false,
+            wake: None,
+            old: Vec::new(),
+            batches: Vec::new(),
+            bots: None,
+            ghosts: Vec::new(),
+            drawn: 0,
+            dir,
+        })
+    }
+
+    /// Plays a command, and looks whether everything is as it must be.
+    pub(super) fn play(&mut self, command: Command) -> Result<(), String> {
+        let random = &mut Rng::with_seed(command.seed);
+        match command.act {
+            Act::Accept => self.accept(random)?,
+            Act::AcceptAgain => self.accept_again(random)?,
+            Act::Say => self.say()?,
+            Act::TakeOver => self.begin_wake()?,
+            Act::Work(steps) => self.work(u32::from(steps), random)?,
+            Act::Kill => self.kill_wake(random)?,
+            Act::Reboot => self.reboot(random)?,
+            Act::OldHolder => self.old_holder(random)?,
+            Act::BotClaims => self.bot_claims(random)?,
+            Act::BotSettles => self.bot_settles(random)?,
+            Act::KillBot => self.kill_bot(random)?,
+            Act::LateReport => self.late_report(random)?,
+            Act::Show => self.show()?,
+            Act::Retry => self.by_hand(random, true)?,
+            Act::Drop => self.by_hand(random, false)?,
+            Act::Pass(seconds) => self.pass(i64::from(seconds)),
+            Act::JumpBack(seconds) => self.now -= TimeDelta::seconds(i64::from(seconds)),
+            Act::SwitchMind => self.mind = if self.mind == MINDS[0] { MINDS[1] } else { MINDS[0] },
+        }
+        check::always(self)
+    }
+
+    /// Nothing goes wrong any more: wakes run to their ends until all is settled.
+    pub(super) fn calm_down(&mut self) -> Result<(), String> {
+        let random = &mut Rng::with_seed(0);
+        self.is_calm = true;
+        self.now = self.latest;
+        self.kill_wake(random)?;
+        self.bot_settles(random)?;
+        for _ in 0..CALM_WAKES {
+            self.pass(7_200);
+            self.work(MAX_STEPS, random)?;
+            if self.wake.is_some() {
+                return Err(format!("an undisturbed wake had not ended after {MAX_STEPS} steps"));
+            }
+            check::always(self)?;
+        }
+        self.show()?;
+        check::at_the_end(self)
+    }
+
+    /// A cycle's beginning.
+    pub(super) fn new_cycle(&mut self, model: &str, reasons: &[Reason]) -> NewCycle {
+        let chat = reasons.iter().find_map(|reason| match reason {
+            Reason::Messages { chat_id, .. } => Some(*chat_id),
+            _ => None,
+        });
+        NewCycle {
+            id: format!("cycle-{}", self.draw()),
+            trigger: "history".to_owned(),
+            reasons: reasons.iter().map(Reason::describe).collect(),
+            chat_id: chat,
+            thread_id: None,
+            model: model.to_owned(),
+            system: "[]".to_owned(),
+            tools: "[]".to_owned(),
+        }
+    }
+
+    /// A part was taken to be sent: it must be one that may. The bot's own answers wait for nobody else's.
+    pub(super) fn leaves(&self, claimed: &Claimed, is_bots: bool) -> Result<(), String> {
+        let key = (claimed.outgoing_id, claimed.part);
+        let under_way = [self.bots.as_ref(), self.wake.as_ref().and_then(Wake::sending)].into_iter().flatten();
+        for other in under_way {
+            let others = (other.outgoing_id, other.part);
+            if others == key || others < key && other.chat_id == claimed.chat_id && !is_bots {
+                return Err(format!("{key:?} leaves while {others:?} of the same chat is under way"));
+            }
+        }
+        self.may_leave(claimed.outgoing_id)
+    }
+
+    fn may_leave(&self, row: i64) -> Result<(), String> {
+        let earlier =
+            check::rows(&self.look, "SELECT id FROM outgoing_messages ORDER BY id", |row| row.get::<_, i64>(0))?;
+        let nth = earlier.iter().position(|id| *id == row).unwrap_or(usize::MAX);
+        self.model.may_leave(nth, &self.outside.committed)
+    }
+
+    /// The next part that a wake may send.
+    pub(super) fn claim(&mut self) -> Result<Option<Claimed>, String> {
+        self.store.claim_part(None, &Identity::current(), self.now).map_err(text)
+    }
+
+    /// An attempt ends.
+    pub(super) fn send(&mut self, claimed: &Claimed, is_bots: bool, random: &mut Rng) -> Result<PartOutcome, String> {
+        let (has_arrived, outcome) = wake::fate(random, self);
+        if matches!(outcome, PartOutcome::Unknown(_)) {
+            self.outside.doubt(claimed);
+        }
+        if has_arrived {
+            self.outside.arrive(claimed, is_bots)?;
+        }
+        Ok(outcome)
+    }
+
+    fn draw(&mut self) -> i64 {
+        self.drawn += 1;
+        self.drawn
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        self.now += TimeDelta::seconds(seconds);
+        self.latest = self.latest.max(self.now);
+    }
+
+    fn accept(&mut self, random: &mut Rng) -> Result<(), String> {
+        // Ids are a key, not an order: now and then they begin lower again.
+        let restart = if random.u32(0..5) == 0 { 1_000_000 - 10_000 * self.draw() } else { 1_000_000 };
+        let mut batch = Batch { bot_id: BOT_ID, strangers: random.u32(0..2), ..Batch::default() };
+        for _ in 0..random.u32(1..4) {
+            let id = self.draw();
+            batch.next_offset = restart + id + 1;
+            batch.messages.push(NewIncoming {
+                chat_id: *random.choice(&CHATS).unwrap_or(&OWNER),
+                text: format!("message {id}"),
+                channel_message_id: Some(id),
+                update_id: Some(restart + id),
+                ..NewIncoming::default()
+            });
+        }
+        if random.u32(0..3) == 0
+            && let Some(edited) =
+                random.choice(self.batches.iter().flat_map(|batch| &batch.messages).collect::<Vec<_>>())
+        {
+            batch.edits.push(Edit {
+                chat_id: edited.chat_id,
+                channel_message_id: edited.channel_message_id.unwrap_or_default(),
+                text: format!("{}, edited {}", edited.text, batch.next_offset),
+                raw: None,
+            });
+        }
+        if random.u32(0..3) == 0 {
+            let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
+            batch.answers.push(mind::outgoing(OWNER, &text, "command"));
+        }
+        self.store_batch(&batch)?;
+        self.batches.push(batch);
+        Ok(())
+    }
+
+    /// The bot died before it could tell the channel, which delivers again what the bot has stored; its answers to commands
+    /// are keyed by then.
+    fn accept_again(&mut self, random: &mut Rng) -> Result<(), String> {
+        let Some(batch) = random.choice(&self.batches) else { return Ok(()) };
+        let batch = Batch { edits: Vec::new(), answers: Vec::new(), strangers: 0, ..batch.clone() };
+        self.store_batch(&batch)
+    }
+
+    fn store_batch(&mut self, batch: &Batch) -> Result<(), String> {
+        let accepted = self.bot.accept(batch, self.now).map_err(text)?;
+        self.model.accept(batch, &accepted.stored, &accepted.answers)
+    }
+
+    fn say(&mut self) -> Result<(), String> {
+        let said = NewIncoming { text: format!("said {}", self.draw()), ..NewIncoming::default() };
+        let row = self.bot.say(said.chat_id, &said.text, self.now).map_err(text)?;
+        self.model.queue(row, &said)
+    }
+
+    /// Whoever holds the lease loses it.
+    fn begin_wake(&mut self) -> Result<(), String> {
+        if let Some(wake) = self.wake.take() {
+            self.old.push(wake.fence);
+            self.abandon(&wake, &mut Rng::with_seed(0))?;
+        }
+        self.wake = Some(Wake::begin(self)?);
+        Ok(())
+    }
+
+    fn work(&mut self, steps: u32, random: &mut Rng) -> Result<(), String> {
+        let mut wake = match self.wake.take() {
+            Some(wake) => wake,
+            None => Wake::begin(self)?,
+        };
+        for _ in 0..steps {
+            wake.step(self, random)?;
+            if wake.is_over() {
+                return Ok(());
+            }
+        }
+        self.wake = Some(wake);
+        Ok(())
+    }
+
+    fn kill_wake(&mut self, random: &mut Rng) -> Result<(), String> {
+        let Some(wake) = self.wake.take() else { return Ok(()) };
+        self.abandon(&wake, random)?;
+        self.store = Store::open(&self.path()).map_err(text)?;
+        Ok(())
+    }
+
+    /// A wake is gone: what it was sending has arrived or not.
+    fn abandon(&mut self, wake: &Wake, random: &mut Rng) -> Result<(), String> {
+        let Some(claimed) = wake.sending() else { return Ok(()) };
+        self.outside.doubt(claimed);
+        if random.bool() {
+            self.outside.arrive(claimed, false)?;
+        }
+        self.forget_sender(claimed)
+    }
+
+    /// From now on the part's sender is a process of a boot that is over.
+    fn forget_sender(&self, claimed: &Claimed) -> Result<(), String> {
+        let dead = Identity { boot_id: "an earlier boot".to_owned(), ..Identity::current() };
+        let dead = serde_json::to_string(&dead).map_err(text)?;
+        let sql = "UPDATE outgoing_parts SET sender = ?3 WHERE outgoing_id = ?1 AND part = ?2 AND state = 'attempting'";
+        self.look.execute(sql, (claimed.outgoing_id, claimed.part, dead)).map_err(text)?;
+        Ok(())
+    }
+
+    /// The files go on as they are, with the unfinished writes of a transaction that nobody will commit.
+    fn reboot(&mut self, random: &mut Rng) -> Result<(), String> {
+        if let Some(wake) = self.wake.take() {
+            self.abandon(&wake, random)?;
+        }
+        self.kill_bot(random)?;
+        self.look
+            .execute_batch(
+                "PRAGMA cache_size = 1; BEGIN IMMEDIATE;
+                 UPDATE incoming_messages SET processed = 1, outcome = 'answered', message_text = message_text || 'x';
+                 UPDATE outgoing_parts SET state = 'sent', html = html || 'x';
+                 UPDATE processing_lock SET fence = 0;
+                 DELETE FROM cycle_files; DELETE FROM cycle_journal;",
+            )
+            .map_err(text)?;
+        let from = self.path();
+        self.generation += 1;
+        let to = self.path();
+        for ending in ["", "-wal"] {
+            let with_ending = |path: &Path| format!("{}{ending}", path.display());
+            fs::copy(with_ending(&from), with_ending(&to)).map_err(text)?;
+        }
+        self.bot = Store::open(&to).map_err(text)?;
+        self.store = Store::open(&to).map_err(text)?;
+        self.look = Connection::open(&to).map_err(text)?;
+        Ok(())
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.dir.path().join(self.generation.to_string())
+    }
+
+    /// A wake that lost its lease can't write, whatever it tries.
+    fn old_holder(&mut self, random: &mut Rng) -> Result<(), String> {
+        let Some(fence) = random.choice(&self.old).copied() else { return Ok(()) };
+        let (now, store) = (self.now, &mut self.store);
+        let everything: Vec<i64> = self.model.messages.keys().copied().collect();
+        let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
+        let cycle = random.choice(&cycles).cloned().unwrap_or_default();
+        let done = Change::Done { messages: everything.clone(), outcome: "answered" };
+        let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", "reply"));
+        let end = |state| CycleEnd {
+            state,
+            commit_id: None,
+            error: None,
+            handled: &[],
+            repairs: &[],
+            failed_messages: &everything,
+        };
+        let refused = match random.u32(0..8) {
+            0 => store.record(fence, &cycle, &Entry::Asked, &[send, done], now),
+            1 => store.change(fence, &cycle, &[send, done], now),
+            2 => store.end_cycle(fence, &cycle, &end(CycleState::Done), now),
+            3 => store.end_cycle(fence, &cycle, &end(CycleState::Abandoned), now),
+            4 => store.resume_cycle(fence, &cycle, true),
+            5 => store.pause_cycle(fence, &cycle, now, "late"),
+            6 => store.recover_outbox(fence, now).map(drop),
+            _ => {
+                store.release_lease(fence).map_err(text)?;
+                return Ok(());
+            }
+        };
+        match refused {
+            Err(StoreError::LeaseLost { .. }) => Ok(()),
+            other => Err(format!("a wake that lost its lease wrote: {other:?}")),
+        }
+    }
+
+    /// The bot sends its own answers, whoever else waits.
+    fn bot_claims(&mut self, random: &mut Rng) -> Result<(), String> {
+        let sql = "SELECT id FROM outgoing_messages WHERE kind = 'command' ORDER BY id";
+        let answers: Vec<i64> = check::rows(&self.look, sql, |row| row.get(0))?;
+        let last = answers.len().saturating_sub(random.usize(1..4));
+        let only = answers.get(last..).unwrap_or_default();
+        if self.bots.is_none() {
+            let claimed = self.bot.claim_part(Some(only), &Identity::current(), self.now).map_err(text)?;
+            claimed.as_ref().map_or(Ok(()), |claimed| self.leaves(claimed, true))?;
+            self.bots = claimed;
+        }
+        Ok(())
+    }
+
+    fn bot_settles(&mut self, random: &mut Rng) -> Result<(), String> {
+        let Some(claimed) = self.bots.take() else { return Ok(()) };
+        let outcome = self.send(&claimed, true, random)?;
+        self.bot.settle_part(&claimed, &outcome, self.now).map_err(text)
+    }
+
+    fn kill_bot(&mut self, random: &mut Rng) -> Result<(), String> {
+        let Some(claimed) = self.bots.take() else { return Ok(()) };
+        self.outside.doubt(&claimed);
+        let has_arrived = random.bool();
+        if has_arrived {
+            self.outside.arrive(&claimed, true)?;
+        }
+        self.forget_sender(&claimed)?;
+        self.bot = Store::open(&self.path()).map_err(text)?;
+        self.ghosts.push((claimed, has_arrived));
+        Ok(())
+    }
+
+    fn late_report(&mut self, random: &mut Rng) -> Result<(), String> {
+        let Some(ghost) = self.ghosts.pop() else { return Ok(()) };
+        self.report_late(&ghost, random)
+    }
+
+    /// While a part is sent again, the one that was taken for dead reports of it.
+    pub(super) fn report_late_of(&mut self, claimed: &Claimed, random: &mut Rng) -> Result<(), String> {
+        let is_of_it =
+            |(ghost, _): &(Claimed, bool)| (ghost.outgoing_id, ghost.part) == (claimed.outgoing_id, claimed.part);
+        let Some(at) = self.ghosts.iter().position(is_of_it).filter(|_| random.bool()) else { return Ok(()) };
+        let ghost = self.ghosts.swap_remove(at);
+        self.report_late(&ghost, random)
+    }
+
+    /// Only what did arrive is heard of: all else is of an attempt that nobody waits for any more.
+    fn report_late(&mut self, (claimed, has_arrived): &(Claimed, bool), random: &mut Rng) -> Result<(), String> {
+        let outcome = match (has_arrived, random.bool()) {
+            (true, true) => PartOutcome::Sent(1),
+            (false, true) => PartOutcome::Failed("refused".to_owned()),
+            (_, false) => PartOutcome::Unknown("no answer".to_owned()),
+        };
+        let sql = format!(
+            "SELECT state || attempts FROM outgoing_parts WHERE outgoing_id = {} AND part = {}",
+            claimed.outgoing_id, claimed.part
+        );
+        let state = |look| check::rows(look, &sql, |row| row.get::<_, String>(0));
+        let before = state(&self.look)?;
+        self.bot.settle_part(claimed, &outcome, self.now).map_err(text)?;
+        let after = state(&self.look)?;
+        let is_its_own = before.iter().any(|state| state.ends_with(&claimed.attempts.to_string()));
+        if before == after || is_its_own || matches!(outcome, PartOutcome::Sent(_)) {
+            return Ok(());
+        }
+        Err(format!("a late {outcome:?} made {before:?} of a part {after:?}"))
+    }
+
+    fn show(&mut self) -> Result<(), String> {
+        for (row, _) in self.bot.console_unshown().map_err(text)? {
+            self.may_leave(row)?;
+            self.bot.mark_shown(row, self.now).map_err(text)?;
+        }
+        Ok(())
+    }
+
+    /// A person lets a message be tried again, or takes it out.
+    fn by_hand(&mut self, random: &mut Rng, is_retry: bool) -> Result<(), String> {
+        let rows: BTreeSet<i64> = self.model.messages.keys().copied().collect();
+        let Some(row) = random.choice(rows) else { return Ok(()) };
+        let (done, expected) = if is_retry {
+            (self.bot.retry(row), self.model.retry(row))
+        } else {
+            (self.bot.discard(row, self.now), self.model.drop(row))
+        };
+        if done.map_err(text)? == expected {
+            Ok(())
+        } else {
+            Err(format!("message {row}: asked for, and not {expected}"))
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! A wake, a step at a time: what `cycle` does with the store, each step being one transaction or one act outside, so that a
+//! history can crash between any two. What to do next is asked of the product: `orient`, `machine`, `uptake`.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use chrono_tz::Tz;
+use fastrand::Rng;
+use reveille::{
+    cycle::{
+        Uptake,
+        machine::{Cycle, Limits, Request, Step},
+        orient::{self, Mind, Observed, Reason, Work},
+        uptake,
+    },
+    model::Usage,
+    process::Identity,
+    queue::{
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NewCycle, NewOutgoing, PartOutcome, Reminder,
+        Round,
+    },
+};
+
+use super::{
+    mind::{self, Answer},
+    scene::{OWNER, Scene},
+};
+
+/// Turns of a cycle: few, so that the limit is met.
+const LIMITS: Limits = Limits { max_rounds: 5 };
+/// The name under which the mind's back-off is kept.
+const MODEL: &str = "model";
+
+/// A wake that holds the lease.
+pub(super) struct Wake {
+    pub(super) fence: Fence,
+    at: At,
+    /// Whether nothing more is begun once what is written was sent.
+    ends: bool,
+}
+
+/// A cycle under way with the mind.
+struct Live {
+    cycle: NewCycle,
+    state: Cycle,
+}
+
+/// A cycle that is over, and what it leaves.
+struct Ended {
+    id: String,
+    state: CycleState,
+    handled: Vec<String>,
+    failed: Vec<i64>,
+}
+
+/// What the next step is.
+enum At {
+    Begun,
+    Looking,
+    Opening(Vec<Reason>),
+    ByRule(String, Vec<Reminder>),
+    Driving(Box<Live>),
+    Asked(Box<Live>),
+    Called(Box<Live>, Request),
+    Pausing(Box<Live>),
+    GivingUp(String, Box<Cycle>, bool),
+    Committing(String, Vec<String>),
+    Ending(Ended),
+    Delivering,
+    Sending(Claimed),
+    Releasing,
+    Over,
+}
+
+impl Wake {
+    pub(super) fn begin(scene: &mut Scene) -> Result<Self, String> {
+        let fence = scene.store.take_lease(&Identity::current(), scene.now).map_err(text)?;
+        if fence.0 <= scene.model.fence {
+            return Err(format!("fence {} came after {}", fence.0, scene.model.fence));
+        }
+        scene.model.fence = fence.0;
+        Ok(Self { fence, at: At::Begun, ends: false })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.at, At::Over)
+    }
+
+    /// The part that it was sending.
+    pub(super) fn sending(&self) -> Option<&Claimed> {
+        if let At::Sending(claimed) = &self.at { Some(claimed) } else { None }
+    }
+
+    /// Does one step.
+    pub(super) fn step(&mut self, scene: &mut Scene, random: &mut Rng) -> Result<(), String> {
+        let at = std::mem::replace(&mut self.at, At::Over);
+        self.at = match at {
+            At::Begun => {
+                // Whoever left a cycle running was killed in it: the lock file tells a real wake.
+                for row in scene.store.open_cycles().map_err(text)? {
+                    if row.state == CycleState::Running {
+                        scene.store.note_cut_off(self.fence, &row.cycle.id).map_err(text)?;
+                    }
+                }
+                if scene.store.has_doubtful().map_err(text)? {
+                    scene.store.recover_outbox(self.fence, scene.now).map_err(text)?;
+                }
+                At::Delivering
+            }
+            At::Looking => self.look(scene)?,
+            At::Opening(reasons) => self.open(scene, &reasons)?,
+            At::ByRule(id, due) => self.by_rule(scene, id, due)?,
+            At::Driving(live) => self.drive(scene, live)?,
+            At::Asked(live) => self.hear(scene, live, random)?,
+            At::Called(live, request) => self.outcome(scene, live, &request, random)?,
+            At::Pausing(live) => self.pause(scene, &live)?,
+            At::GivingUp(id, state, counts) => self.give_up(scene, id, &state, counts)?,
+            At::Committing(id, handled) => {
+                let staged = scene.store.staged(&id).map_err(text)?;
+                scene.outside.commit(&id, &staged)?;
+                At::Ending(Ended { id, state: CycleState::Done, handled, failed: Vec::new() })
+            }
+            At::Ending(ended) => self.end(scene, &ended)?,
+            At::Delivering => self.claim(scene)?,
+            At::Sending(claimed) => self.send(scene, &claimed, random)?,
+            At::Releasing | At::Over => {
+                scene.store.release_lease(self.fence).map_err(text)?;
+                At::Over
+            }
+        };
+        Ok(())
+    }
+
+    fn look(&self, scene: &mut Scene) -> Result<At, String> {
+        if self.ends {
+            return Ok(At::Releasing);
+        }
+        let store = &scene.store;
+        let mind = Mind {
+            name: scene.mind.to_owned(),
+            is_thinking: true,
+            is_available: store.upkeep(MODEL).map_err(text)?.may_try(scene.now),
+            is_over_budget: false,
+        };
+        let reminders = store.reminders().map_err(text)?;
+        let reasons = orient::due(&Observed {
+            now: scene.now,
+            tz: Tz::UTC,
+            mind: &mind,
+            messages: &store.queued().map_err(text)?,
+            open_cycles: &store.open_cycles().map_err(text)?,
+            reminders: &reminders,
+            tasks: &[],
+            handled: &BTreeSet::new(),
+            tells_left: 3,
+            quiet_hours: None,
+            person_commits: &[],
+        });
+        match orient::choose(reasons, &mind, OWNER) {
+            None => Ok(At::Releasing),
+            Some(Work::Resume { cycle_id, has_crashed }) => self.resume(scene, cycle_id, has_crashed),
+            Some(Work::Think { reasons }) => Ok(At::Opening(reasons)),
+            Some(Work::Mechanical(reasons)) => {
+                let is_due = |reminder: &&Reminder| reasons.contains(&Reason::Reminder { id: reminder.id });
+                let due = reminders.iter().filter(is_due).cloned().collect();
+                let cycle = scene.new_cycle("none", &reasons);
+                scene.store.begin_cycle(self.fence, &cycle, &[], scene.now).map_err(text)?;
+                scene.model.begin(&cycle, &[])?;
+                Ok(At::ByRule(cycle.id, due))
+            }
+        }
+    }
+
+    fn open(&self, scene: &mut Scene, reasons: &[Reason]) -> Result<At, String> {
+        let cycle = scene.new_cycle(scene.mind, reasons);
+        let messages: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
+        let opening = said(format!("{:?}", cycle.reasons), messages);
+        let entries = std::slice::from_ref(&opening);
+        scene.store.begin_cycle(self.fence, &cycle, entries, scene.now).map_err(text)?;
+        scene.model.begin(&cycle, entries)?;
+        let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
+        state.apply(&opening);
+        Ok(At::Driving(Box::new(Live { cycle, state })))
+    }
+
+    fn resume(&self, scene: &mut Scene, id: String, has_crashed: bool) -> Result<At, String> {
+        let row = scene.store.cycle(&id).map_err(text)?.ok_or("an open cycle isn't there")?;
+        let journal = scene.store.journal(&id).map_err(text)?;
+        let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
+        match uptake(&row, &journal, scene.outside.committed.contains(&id), scene.mind, has_crashed) {
+            Uptake::Conclude => {
+                Ok(At::Ending(Ended { id, state: CycleState::Done, handled: state.handles, failed: Vec::new() }))
+            }
+            Uptake::GiveUp { counts, .. } => Ok(At::GivingUp(id, Box::new(state), counts)),
+            Uptake::GoOn => {
+                scene.store.resume_cycle(self.fence, &id, has_crashed).map_err(text)?;
+                scene.model.resume(&id, has_crashed)?;
+                Ok(At::Driving(Box::new(Live { cycle: row.cycle, state })))
+            }
+        }
+    }
+
+    fn by_rule(&self, scene: &mut Scene, id: String, mut due: Vec<Reminder>) -> Result<At, String> {
+        let Some(reminder) = due.pop() else { return Ok(At::Committing(id, Vec::new())) };
+        let history = scene.store.reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
+        let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
+        let message = turn.happens.map(|slot| NewOutgoing {
+            chat_id: reminder.what.chat_id,
+            text: format!("{} at {}", reminder.what.text, slot.civil),
+            kind: "reminder".to_owned(),
+            cycle_id: Some(id.clone()),
+            ..NewOutgoing::default()
+        });
+        let firing = Firing { id: reminder.id, turn, missed: reminder.what.missed };
+        let round = Round { firings: vec![firing], message };
+        scene.store.fire(self.fence, std::slice::from_ref(&round), scene.now).map_err(text)?;
+        scene.model.fire(&round);
+        Ok(At::ByRule(id, due))
+    }
+
+    /// One step of the machine's: the shell of `cycle::drive`.
+    fn drive(&self, scene: &mut Scene, mut live: Box<Live>) -> Result<At, String> {
+        match live.state.next(LIMITS) {
+            Step::Ask => {
+                self.record(scene, &mut live, &Entry::Asked, &[])?;
+                Ok(At::Asked(live))
+            }
+            // What these tools do is in the transaction of its outcome: begun and not ended, it hasn't happened.
+            Step::Call(request) | Step::Again(request) => {
+                let Request { id: call, name, input } = request.clone();
+                self.record(scene, &mut live, &Entry::Called { call, name, input }, &[])?;
+                Ok(At::Called(live, request))
+            }
+            Step::Reject { call, why } => {
+                let entry = mind::failed(&call, why);
+                self.record(scene, &mut live, &entry, &[])?;
+                Ok(At::Driving(live))
+            }
+            Step::Say(raw) => {
+                self.record(scene, &mut live, &said(raw, Vec::new()), &[])?;
+                Ok(At::Driving(live))
+            }
+            Step::Answer { text, outcome } => {
+                let messages = live.state.open.clone();
+                let changes = mind::answer(live.cycle.chat_id, &text, &messages, outcome);
+                let entry = Entry::Answered { messages, receipt: "Answered".to_owned() };
+                self.record(scene, &mut live, &entry, &changes)?;
+                Ok(At::Driving(live))
+            }
+            Step::Join => match joining(scene, &live)? {
+                new if new.is_empty() => self.verify(scene, live),
+                new => {
+                    self.record(scene, &mut live, &said("more came".to_owned(), new), &[])?;
+                    Ok(At::Driving(live))
+                }
+            },
+            Step::Finish => self.verify(scene, live),
+        }
+    }
+
+    fn verify(&self, scene: &mut Scene, mut live: Box<Live>) -> Result<At, String> {
+        self.record(scene, &mut live, &Entry::Verified { not_done: Vec::new() }, &[])?;
+        Ok(At::Committing(live.cycle.id, live.state.handles))
+    }
+
+    /// What the mind says to a request.
+    fn hear(&mut self, scene: &mut Scene, mut live: Box<Live>, random: &mut Rng) -> Result<At, String> {
+        match mind::turn(random, &live.cycle.id, &live.state, scene) {
+            Answer::Turn { content, stop } => {
+                if scene.store.upkeep(MODEL).map_err(text)?.failures > 0 {
+                    scene.store.upkeep_ok(self.fence, MODEL, scene.now).map_err(text)?;
+                }
+                let usage = Usage { output: 1, ..Usage::default() };
+                self.record(scene, &mut live, &Entry::Turn { content, stop, usage }, &[])?;
+                Ok(At::Driving(live))
+            }
+            Answer::CutOff => {
+                let entry = Entry::Discarded { why: "cut off".to_owned(), usage: Usage::default() };
+                self.record(scene, &mut live, &entry, &[])?;
+                Ok(At::Driving(live))
+            }
+            Answer::Unavailable => {
+                scene.store.upkeep_failed(self.fence, MODEL, "overloaded", None, scene.now).map_err(text)?;
+                if let (Some(chat), Some(first)) = (live.cycle.chat_id, live.state.open.first()) {
+                    let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
+                    self.change(scene, &live.cycle.id, &[notice])?;
+                }
+                Ok(At::Pausing(live))
+            }
+            Answer::Rejected => {
+                self.ends = true;
+                Ok(At::GivingUp(live.cycle.id, Box::new(live.state), true))
+            }
+            Answer::Stopped => Ok(At::Pausing(live)),
+            // The cycle is left as it is: the next wake takes it up as one that was cut off.
+            Answer::OutOfTime => Ok(At::Releasing),
+        }
+    }
+
+    fn pause(&mut self, scene: &mut Scene, live: &Live) -> Result<At, String> {
+        self.ends = true;
+        let id = &live.cycle.id;
+        if live.state.turns == 0 {
+            let ended = Ended { id: id.clone(), state: CycleState::Failed, handled: Vec::new(), failed: Vec::new() };
+            return Ok(At::Ending(ended));
+        }
+        scene.store.pause_cycle(self.fence, id, scene.now, "it waits").map_err(text)?;
+        scene.model.pause(id);
+        Ok(At::Delivering)
+    }
+
+    fn outcome(&self, scene: &mut Scene, mut live: Box<Live>, call: &Request, random: &mut Rng) -> Result<At, String> {
+        let (entry, changes) = mind::outcome(scene, &live.cycle, &live.state, call, random);
+        self.record(scene, &mut live, &entry, &changes)?;
+        Ok(At::Driving(live))
+    }
+
+    fn give_up(&self, scene: &mut Scene, id: String, state: &Cycle, counts: bool) -> Result<At, String> {
+        if counts {
+            let key = state.open.first().map_or(id.clone(), i64::to_string);
+            let notice = mind::notice(OWNER, "I gave up.", format!("gave-up/{key}"));
+            self.change(scene, &id, &[notice])?;
+        }
+        let failed = if counts { state.open.clone() } else { Vec::new() };
+        Ok(At::Ending(Ended { id, state: CycleState::Abandoned, handled: Vec::new(), failed }))
+    }
+
+    fn end(&self, scene: &mut Scene, ended: &Ended) -> Result<At, String> {
+        let Ended { id, state, handled, failed } = ended;
+        let commit_id = (*state == CycleState::Done).then_some("a commit");
+        let end = CycleEnd { state: *state, commit_id, error: None, handled, repairs: &[], failed_messages: failed };
+        scene.store.end_cycle(self.fence, id, &end, scene.now).map_err(text)?;
+        scene.model.end(id, *state, failed);
+        Ok(At::Delivering)
+    }
+
+    fn claim(&self, scene: &mut Scene) -> Result<At, String> {
+        let Some(claimed) = scene.claim()? else { return Ok(At::Looking) };
+        scene.leaves(&claimed, false)?;
+        Ok(At::Sending(claimed))
+    }
+
+    fn send(&self, scene: &mut Scene, claimed: &Claimed, random: &mut Rng) -> Result<At, String> {
+        // Whoever claims while it is under way gets another chat's part, or none.
+        let other = if scene.is_calm || random.bool() { None } else { scene.claim()? };
+        if let Some(other) = other {
+            if other.chat_id == claimed.chat_id {
+                return Err(format!("two parts of chat {} are under way", claimed.chat_id));
+            }
+            let put_back = PartOutcome::Later { not_before: scene.now, why: "put back".to_owned() };
+            scene.store.settle_part(&other, &put_back, scene.now).map_err(text)?;
+        }
+        scene.report_late_of(claimed, random)?;
+        let outcome = scene.send(claimed, false, random)?;
+        scene.store.settle_part(claimed, &outcome, scene.now).map_err(text)?;
+        Ok(At::Delivering)
+    }
+
+    /// Journals an entry with its changes. What the journal now says must be what the wake has in mind.
+    fn record(&self, scene: &mut Scene, live: &mut Live, entry: &Entry, changes: &[Change]) -> Result<(), String> {
+        let id = &live.cycle.id;
+        scene.store.record(self.fence, id, entry, changes, scene.now).map_err(text)?;
+        scene.model.record(id, entry, changes)?;
+        live.state.apply(entry);
+        let journal = scene.store.journal(id).map_err(text)?;
+        if Cycle::replay(live.cycle.system.clone(), live.cycle.tools.clone(), &journal) != live.state {
+            return Err(format!("the journal of {id} isn't its state, after {entry:?}"));
+        }
+        Ok(())
+    }
+
+    fn change(&self, scene: &mut Scene, id: &str, changes: &[Change]) -> Result<(), String> {
+        scene.store.change(self.fence, id, changes, scene.now).map_err(text)?;
+        scene.model.change(id, changes)
+    }
+}
+
+/// Messages that have come for a cycle's chat meanwhile.
+fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
+    let mind = Mind { name: scene.mind.to_owned(), is_thinking: true, is_available: true, is_over_budget: false };
+    let queued = scene.store.queued().map_err(text)?;
+    let open = scene.store.open_cycles().map_err(text)?;
+    let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open, &mind, scene.now);
+    Ok(new.iter().map(|message| message.id).collect())
+}
+
+/// How an attempt ends, and whether it arrived.
+pub(super) fn fate(random: &mut Rng, scene: &Scene) -> (bool, PartOutcome) {
+    let unknown = || PartOutcome::Unknown("the connection was cut".to_owned());
+    match if scene.is_calm { 0 } else { random.u32(0..10) } {
+        0..6 => (true, PartOutcome::Sent(1)),
+        6 => {
+            let not_before = scene.now + TimeDelta::seconds(random.i64(0..90));
+            (false, PartOutcome::Later { not_before, why: "too many requests".to_owned() })
+        }
+        7 => (false, PartOutcome::Failed("blocked".to_owned())),
+        8 => (true, unknown()),
+        _ => (false, unknown()),
+    }
+}
+
+fn said(raw: String, messages: Vec<i64>) -> Entry {
+    Entry::Said { raw, messages, handles: Vec::new(), head: None }
+}
+
+/// An error of the store's, which the wake that holds the lease must never see here.
+pub(super) fn text(error: impl std::fmt::Display) -> String {
+    format!("the store said: {error}")
+}

@@ -1,0 +1,211 @@
+//! Layer 5: the power fails. A run is recorded once, with everything that it writes, syncs and sends; each trial cuts the
+//! record off somewhere, builds what a disk could show then (see [`super::disk`]), and has the next wake make it good.
+//!
+//! Other machines don't lose power: the remote finishes or drops the push that it was in the middle of, and Telegram has what
+//! was sent until then.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, Read as _, Write as _},
+    net::{Shutdown, TcpStream},
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::{
+    disk::{
+        Disk, Model, Picture,
+        record::{self, Entry, Kind},
+    },
+    faults::{Faults, Mode, class},
+    layer::{Layer, Recovery, Share},
+    world::{Story, World},
+};
+use crate::support::telegram::TOKEN;
+
+/// Directories of the world that are other machines.
+const ELSEWHERE: [&str; 2] = ["remote.git", "laptop"];
+/// Soon after something was sent, in entries.
+const SOON: usize = 4;
+/// The campaign's own files in the world.
+const OURS: [&str; 2] = ["faults", "faults.record"];
+
+/// The stories' recordings.
+pub(crate) struct PowerLoss {
+    recordings: Vec<Recording>,
+}
+
+/// A run, from a snapshot to its end.
+struct Recording {
+    story: Story,
+    before: Disk<'static>,
+    entries: Vec<Entry>,
+    /// The product's own processes; the others are git's.
+    product: BTreeSet<u32>,
+    /// Whether a remote was in the middle of something after so many entries.
+    is_remote_busy: Vec<bool>,
+}
+
+impl PowerLoss {
+    pub(crate) fn new(stories: impl IntoIterator<Item = Story>) -> Self {
+        Self { recordings: stories.into_iter().map(Recording::of).collect() }
+    }
+}
+
+impl Recording {
+    fn of(story: Story) -> Self {
+        let world = story.open();
+        let root = world.env.root();
+        let before = Disk::snapshot(root, &ELSEWHERE).unwrap();
+        let mut faults = Faults::new(root, root, class::MUTATING);
+        faults.order(Mode::Record);
+        let (code, said) = world.run(&faults);
+        assert_eq!(code, Some(0), "the recorded run: {said}");
+        let entries = record::read(&fs::read(faults.record().unwrap()).unwrap()).unwrap();
+        let after = Disk::snapshot(root, &ELSEWHERE).unwrap().now();
+        let is_remote_busy = checked(&before, &entries, &after);
+        // Git's children never touch the database.
+        let of_product = |entry: &&Entry| entry.path.contains("/messages.db") || entry.path.ends_with("/.wake-lock");
+        let product = entries.iter().filter(of_product).map(|entry| entry.pid).collect();
+        Self { story, before, entries, product, is_remote_busy }
+    }
+
+    /// What each process relies on.
+    fn model(&self, entry: &Entry, chosen: Model) -> Model {
+        if self.product.contains(&entry.pid) { chosen } else { Model::Ordered }
+    }
+
+    /// The last entry that the remote takes part in: the one at which the power fails here, unless it was in the middle of
+    /// something. Then it may drop that, as long as its branch hasn't moved; or go on to its end.
+    fn remote_until(&self, cut: usize, random: &mut fastrand::Rng) -> usize {
+        let is_quiet = |at: &usize| !self.is_remote_busy.get(*at).copied().unwrap_or(false);
+        let dropped = (0..=cut).rev().find(is_quiet).unwrap_or(0);
+        let finished = (cut..=self.entries.len()).find(is_quiet).unwrap_or(self.entries.len());
+        let moved = |entry: &Entry| {
+            entry.kind == Kind::Rename && self.before.happened_elsewhere(entry) && entry.path2.contains("/refs/")
+        };
+        let has_moved = self.entries.get(dropped..cut).is_some_and(|since| since.iter().any(moved));
+        if has_moved || random.bool() { finished } else { dropped }
+    }
+
+    /// After how many entries the power fails: anywhere; or right before a sync, when most is at stake; or soon after something was sent,
+    /// when what it promises has to be safe.
+    fn cut(&self, random: &mut fastrand::Rng) -> usize {
+        let is_sync = |entry: &Entry| matches!(entry.kind, Kind::SyncFile | Kind::SyncDirectory | Kind::SyncAll);
+        let of_kind = |is_it: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
+            self.entries.iter().enumerate().filter(|(_, entry)| is_it(entry)).map(|(at, _)| at).collect()
+        };
+        let chosen = match random.u8(0..4) {
+            0 => random.choice(of_kind(&is_sync)),
+            1 => random.choice(of_kind(&|entry| entry.kind == Kind::Send)).map(|at| at + random.usize(1..=SOON)),
+            _ => None,
+        };
+        chosen.unwrap_or_else(|| random.usize(0..=self.entries.len())).min(self.entries.len())
+    }
+
+    /// A cut, what the disk shows after it, and how in words.
+    fn power_loss(&self, random: &mut fastrand::Rng) -> Result<(Picture, usize, String), String> {
+        let cut = self.cut(random);
+        let model = if random.bool() { Model::Ordered } else { Model::Strict };
+        let remote_until = self.remote_until(cut, random);
+        let mut disk: Disk<'_> = self.before.clone();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let until = if disk.happened_elsewhere(entry) { remote_until } else { cut };
+            if at < until {
+                disk.play(entry, self.model(entry, model))?;
+            }
+        }
+        let (picture, how) = disk.after_power_loss(random);
+        let last = cut.checked_sub(1).and_then(|at| self.entries.get(at)).map(Entry::brief).unwrap_or_default();
+        Ok((
+            picture,
+            cut,
+            format!("power lost after {cut} of {} entries ({last}), {model:?}, {how}", self.entries.len()),
+        ))
+    }
+
+    /// Has a world's Telegram know what the recorded run told its own.
+    fn tell_again(&self, until: usize, world: &World) -> Result<(), String> {
+        for entry in self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send) {
+            let Some((method, mut body)) = request(&entry.data)? else { continue };
+            match method.as_str() {
+                "sendMessage" => {}
+                // What it confirms counts, not what it waits for.
+                "getUpdates" => body["timeout"] = 0.into(),
+                _ => continue,
+            }
+            post(&world.telegram.url(), &method, &body).map_err(|error| format!("the trial's Telegram: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn make_good(&self, picture: &Picture, cut: usize) -> Result<Duration, String> {
+        let mut world = self.story.open();
+        picture.write(world.env.root()).map_err(|error| error.to_string())?;
+        self.tell_again(cut, &world)?;
+        let took = world.recover()?;
+        self.story.check(&world)?;
+        Ok(took)
+    }
+}
+
+/// The method and the parameters of a request to Telegram; none for requests to others.
+fn request(bytes: &[u8]) -> Result<Option<(String, Value)>, String> {
+    let text = String::from_utf8_lossy(bytes);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return Ok(None) };
+    let Some(path) = head.split(' ').nth(1).filter(|path| path.contains(TOKEN)) else { return Ok(None) };
+    let method = path.rsplit('/').next().unwrap_or_default().to_owned();
+    let body = if body.is_empty() { "null" } else { body };
+    let body = serde_json::from_str(body).map_err(|_| format!("a request wasn't recorded whole: {text}"))?;
+    Ok(Some((method, body)))
+}
+
+fn post(url: &str, method: &str, body: &Value) -> io::Result<()> {
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://"))?;
+    write!(
+        stream,
+        "POST /bot{TOKEN}/{method} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    stream.shutdown(Shutdown::Write)?;
+    stream.read_to_end(&mut Vec::new()).map(drop)
+}
+
+/// Plays the whole record and sees that it tells all: what it makes of the snapshot is what is there. Says when the remote was busy.
+fn checked(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bool> {
+    let mut disk: Disk<'_> = before.clone();
+    let mut is_remote_busy = vec![false];
+    for entry in entries {
+        disk.play(entry, Model::Ordered).unwrap();
+        is_remote_busy.push(disk.paths_elsewhere().any(|name| name.ends_with(".lock") || name.contains("incoming-")));
+    }
+    let differences = disk.now().differences(after, &OURS);
+    assert!(differences.is_empty(), "the record doesn't tell all of {differences:#?}");
+    is_remote_busy
+}
+
+impl Layer for PowerLoss {
+    fn trials(&self, share: Share) -> u64 {
+        match share {
+            Share::Sample => 60,
+            Share::Nightly => 2_000,
+        }
+    }
+
+    fn trial(&self, id: u64) -> Result<Recovery, String> {
+        let mut random = fastrand::Rng::with_seed(id);
+        let recording = random.choice(&self.recordings).ok_or("there is no recording")?;
+        let (picture, cut, how) = recording.power_loss(&mut random)?;
+        match catch_unwind(AssertUnwindSafe(|| recording.make_good(&picture, cut))) {
+            Ok(ended) => ended.map(|took| Recovery(Some(took))).map_err(|why| format!("{how}: {why}")),
+            Err(panic) => {
+                let why = panic.downcast_ref::<String>().map_or("a check panicked", String::as_str);
+                Err(format!("{how}: {why}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Room on the disk: the bot stops fetching below the reserve and says so, goes on by itself, and loses nothing when the disk
+//! is really full.
+
+use std::{fs, io::Write as _, path::Path, time::Duration};
+
+use reveille::clock::parse_time;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::{
+    bot::{Stage, times},
+    disk::Small,
+    env::{CHAT, NOW, Ran, Running, TestEnv, eventually},
+    telegram::FakeTelegram,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// More MiB than any disk that this runs on has: a reserve that is always broken into.
+const NO_DISK_HAS: &str = "1048576";
+
+fn notices(stage: &Stage) -> Vec<String> {
+    stage.telegram.sent().into_iter().filter(|sent| sent.chat_id == CHAT).map(|sent| sent.visible).collect()
+}
+
+#[test]
+fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
+    let mut stage = Stage::new();
+    stage.env.set("DISK_RESERVE_MB", NO_DISK_HAS);
+    stage.env.store().say(CHAT, "queued before", parse_time(NOW).unwrap()).unwrap();
+    stage.say("sent meanwhile");
+    let (bot, log) = stage.start_logged("fake-wake");
+    // What is queued is worked on all the same.
+    stage.wait_for_starts(1);
+    let sent = stage.telegram.wait_for_sent(1, PATIENCE);
+    for part in ["nearly full", "is kept and answered", "until Sun 22 Nov 15:00", "Please free some space"] {
+        assert!(sent[0].visible.contains(part), "{sent:#?}");
+    }
+    stage.answer_all();
+    stage.end(bot);
+    assert!(fs::read_to_string(&log).unwrap().contains("no more polling"));
+
+    // A new bot knows that it was told.
+    let (bot, log) = stage.start_logged("fake-wake");
+    eventually("it has looked", || fs::read_to_string(&log).unwrap().contains("listening"));
+    stage.end(bot);
+    assert_eq!((stage.telegram.calls("getUpdates").len(), notices(&stage).len()), (0, 1));
+    assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (1, 1));
+
+    // With room it goes on where it was, and says that too.
+    stage.env.set("DISK_RESERVE_MB", "0");
+    let bot = stage.start();
+    stage.all_confirmed();
+    assert!(stage.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("I fetch messages again"));
+    stage.answer_all();
+    stage.end(bot);
+    assert_eq!((stage.stored(), notices(&stage).len()), (2, 2));
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM handled WHERE key = 'disk/short'"), 0);
+}
+
+#[test]
+fn a_notice_that_cannot_be_stored_is_logged_and_tried_again() {
+    let mut stage = Stage::new();
+    stage.env.set("DISK_RESERVE_MB", NO_DISK_HAS);
+    drop(stage.env.store());
+    stage.env.execute(
+        "CREATE TRIGGER broken BEFORE INSERT ON outgoing_messages BEGIN SELECT RAISE(ABORT, 'as ordered'); END",
+    );
+    let (bot, log) = stage.start_logged("fake-wake");
+    eventually("it is logged", || fs::read_to_string(&log).unwrap().contains("can't be told of it yet"));
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM handled WHERE key = 'disk/short'"), 0);
+    stage.env.execute("DROP TRIGGER broken");
+    stage.telegram.wait_for_sent(1, PATIENCE);
+    stage.end(bot);
+    assert_eq!(fs::read_to_string(&log).unwrap().matches("can't be told of it yet").count(), 1);
+    assert!(stage.telegram.calls("getUpdates").is_empty());
+}
+
+#[test]
+fn a_wake_answers_below_the_reserve_and_health_tells_of_it() {
+    let mut env = TestEnv::new();
+    env.set("DISK_RESERVE_MB", NO_DISK_HAS);
+    let ran = env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
+    assert_eq!(ran.stdout.lines().last(), Some("Remembered: tea is at five"));
+    env.check_sound();
+    let report = env.health(&["check", "--json"]);
+    assert_eq!(report.code, 1);
+    let checks = report.json()["checks"].as_array().unwrap().clone();
+    let disk = checks.iter().find(|check| check["id"] == "disk").unwrap();
+    assert_eq!(disk["status"], "critical");
+    assert!(disk["detail"].as_str().unwrap().contains("less than the reserve of 1.0 TiB"), "{disk}");
+    assert!(disk["fix"].as_str().unwrap().contains("the bot goes on by itself"), "{disk}");
+    assert!(env.health(&["status"]).ok().stdout.contains("less than the reserve of 1.0 TiB"));
+    assert_eq!(env.health(&["status", "--json"]).ok().json()["disk"]["is_short"], json!(true));
+}
+
+/// A bot in a workspace on a small disk; none where one can't be mounted.
+struct SmallWorld<'e> {
+    disk: Small<'e>,
+    env: TestEnv,
+    telegram: FakeTelegram,
+}
+
+impl<'e> SmallWorld<'e> {
+    fn new(outer: &'e TestEnv, mib: u32) -> Option<Self> {
+        let disk = Small::mount(outer, "small", mib)?;
+        let telegram = FakeTelegram::start();
+        let mut env = TestEnv::with_telegram(&telegram);
+        env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
+        Some(Self { disk, env, telegram })
+    }
+
+    fn start(&self) -> (Running, std::path::PathBuf) {
+        let log = self.env.path("bot.log");
+        (self.env.start_logged(env!("CARGO_BIN_EXE_bot"), &["--wake", "/bin/true"], &log), log)
+    }
+
+    fn stored(&self) -> i64 {
+        let db = Path::new(self.disk.at()).join("workspace/messages.db");
+        let conn = rusqlite::Connection::open(db).unwrap();
+        conn.query_row("SELECT count(*) FROM incoming_messages", [], |row| row.get(0)).unwrap()
+    }
+
+    /// Takes all the room that is left.
+    fn fill(&self) {
+        let mut file = fs::File::create(Path::new(self.disk.at()).join("filling")).unwrap();
+        for chunk in [1 << 20, 4096, 1] {
+            while file.write_all(&vec![0; chunk]).is_ok() {}
+        }
+    }
+
+    fn end(&self, bot: Running) -> Ran {
+        bot.signal(Signal::TERM);
+        bot.end().ok()
+    }
+}
+
+fn logged(log: &Path, what: &str) -> bool {
+    fs::read_to_string(log).unwrap().contains(what)
+}
+
+#[test]
+fn a_disk_that_gets_short_and_long_again_stops_and_starts_the_fetching() {
+    let outer = TestEnv::new();
+    let Some(world) = SmallWorld::new(&outer, 160) else { return };
+    let (bot, log) = world.start();
+    world.telegram.push_text(CHAT, CHAT, "with room");
+    eventually("it is confirmed", || world.telegram.unconfirmed() == 0);
+    world.disk.resize(60);
+    // The poll under way still brings something; it is stored, and the next one waits.
+    world.telegram.push_text(CHAT, CHAT, "in the poll under way");
+    eventually("it stops", || logged(&log, "no more polling"));
+    eventually("both are stored", || world.stored() == 2);
+    world.telegram.wait_for_sent(1, PATIENCE);
+    let polls = world.telegram.calls("getUpdates").len();
+    world.telegram.push_text(CHAT, CHAT, "without room");
+    world.disk.resize(110);
+    assert_eq!(world.telegram.calls("getUpdates").len(), polls);
+    world.disk.resize(400);
+    eventually("all are confirmed", || world.telegram.unconfirmed() == 0);
+    world.telegram.wait_for_sent(2, PATIENCE);
+    let ran = world.end(bot);
+    assert_eq!((world.stored(), times(&ran, "panicked")), (3, 0));
+}
+
+#[test]
+fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
+    let outer = TestEnv::new();
+    let Some(mut world) = SmallWorld::new(&outer, 8) else { return };
+    world.env.set("DISK_RESERVE_MB", "0");
+    let (bot, log) = world.start();
+    world.telegram.push_text(CHAT, CHAT, "with room");
+    eventually("it is confirmed", || world.telegram.unconfirmed() == 0);
+    world.fill();
+    // More than fits into the pages that the log has already.
+    for n in 0..60 {
+        world.telegram.push_text(CHAT, CHAT, &format!("{n} {}", "without room ".repeat(300)));
+    }
+    eventually("it is said", || logged(&log, "could not be stored: the disk is full"));
+    let unconfirmed = world.telegram.unconfirmed();
+    assert!(unconfirmed > 0);
+    // A bot that begins with a full disk waits for room, too.
+    world.end(bot);
+    world.fill();
+    let (bot, log) = world.start();
+    eventually("it waits for room", || logged(&log, "no room on the disk") || logged(&log, "could not be stored"));
+    world.disk.resize(64);
+    eventually("all are confirmed", || world.telegram.unconfirmed() == 0);
+    world.end(bot);
+    assert_eq!(world.stored(), 61);
+}
+
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+
+#[test]
+fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
+    let mut env = TestEnv::new();
+    env.at("2026-10-01T09:00:00Z");
+    env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
+    env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"]).ok();
+    let cycle: String = env.query("SELECT id FROM cycles ORDER BY id LIMIT 1");
+    let logs = env.workspace().join("logs");
+    fs::create_dir(&logs).unwrap();
+    let log = |name: &str, time: &str| {
+        let file = fs::File::create(logs.join(name)).unwrap();
+        (&file).write_all(b"a line\n").unwrap();
+        file.set_modified(parse_time(time).unwrap().into()).unwrap();
+    };
+    log("wake.log", "2026-10-01T09:00:00Z");
+    log("bot.log", "2026-11-20T09:00:00Z");
+    let entries = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM cycle_journal");
+    assert!(entries(&env) > 5);
+
+    // Nobody was there for weeks: the reminder is sent, and nothing is forgotten by a clock that may have leapt.
+    env.at(NOW);
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(entries(&env) > 5);
+    env.at("2026-11-21T14:30:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert!(entries(&env) > 5);
+
+    env.at("2026-11-21T15:00:00Z");
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(entries(&env), 0);
+    assert_eq!(fs::read(logs.join("wake.log")).unwrap(), b"");
+    assert_eq!(fs::read(logs.join("bot.log")).unwrap(), b"a line\n");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 3);
+    assert!(env.wake(&["show", &cycle]).ok().stdout.contains("tea is at five"));
+    assert!(env.memory(SEMANTIC).contains("tea is at five"));
+
+    // An idle wake goes on to write nothing, not even a new fence: now, and when it is time again and nothing is old.
+    let fence: i64 = env.query("SELECT fence FROM processing_lock");
+    for time in ["2026-11-21T15:05:00Z", "2026-11-23T15:00:00Z", "2026-12-05T15:00:00Z"] {
+        assert_eq!(env.at(time).once()["outcome"], "idle");
+    }
+    assert_eq!(env.query::<i64>("SELECT fence FROM processing_lock"), fence);
+    env.check_sound();
+}
+
+#[test]
+fn kept_for_ever_is_kept() {
+    let mut env = TestEnv::new();
+    env.set("KEEP_DAYS", "0").at("2020-10-01T09:00:00Z");
+    env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
+    let entries: i64 = env.query("SELECT count(*) FROM cycle_journal");
+    for time in ["2026-11-21T14:00:00Z", "2026-11-21T16:00:00Z"] {
+        assert_eq!(env.at(time).once()["outcome"], "idle");
+    }
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal"), entries);
+}

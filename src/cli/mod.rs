@@ -16,13 +16,14 @@ use tokio::sync::watch;
 
 use crate::{
     channel::telegram::Telegram,
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, RepoUrl},
     model::{
         Model,
         anthropic::{Anthropic, AnthropicOptions},
         offline::Offline,
     },
     redact::{Redactor, Secret},
+    repo,
 };
 
 /// Done, nothing due, or another wake holds the lock.
@@ -70,9 +71,11 @@ fn start_log(config: &Config) {
         .init();
 }
 
-/// Masks every secret of the settings.
+/// Masks every secret of the settings, and the passwords that the repository's own remotes have in their addresses.
 pub fn redactor(config: &Config) -> Redactor {
-    Redactor::new(&config.secrets())
+    let urls = repo::remote_urls(&config.repo_dir());
+    let passwords: Vec<Secret> = urls.into_iter().filter_map(|url| RepoUrl::new(url).password()).collect();
+    Redactor::new(config.secrets().iter().chain(&passwords))
 }
 
 /// The configured mind.

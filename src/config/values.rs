@@ -63,13 +63,18 @@ impl QuietHours {
 pub struct RepoUrl(String);
 
 impl RepoUrl {
+    /// A remote's address, of whatever kind.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self(url.into())
+    }
+
     /// The remote as git needs it: it may hold a password.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
     /// The password or token in it. The user name of ssh, such as `git`, is none.
-    pub(super) fn password(&self) -> Option<Secret> {
+    pub fn password(&self) -> Option<Secret> {
         let (scheme, user) = userinfo(&self.0)?;
         let password = user.split_once(':').map(|(_, password)| password);
         let token = Some(user).filter(|_| scheme.starts_with("http"));

@@ -1,12 +1,30 @@
 //! What the health check asks of a repository. Only looking: nothing here writes, and nothing waits for a lock.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use super::{IsSecret, LeftAlone, Repo, RepoError, remote};
 use crate::process::{self, ProcessError};
 
 /// How much of what `git fsck` says is passed on, in lines.
 const MAX_FSCK_LINES: usize = 5;
+
+/// The addresses of every remote of the repository in `dir`, for fetching and for pushing; none if there is no repository.
+/// They may hold passwords.
+pub fn remote_urls(dir: &Path) -> Vec<String> {
+    let Ok(git) = git2::Repository::open(dir) else {
+        return Vec::new();
+    };
+    let names = git.remotes().map(|names| names.iter().flatten().flatten().map(str::to_owned).collect::<Vec<_>>());
+    let remotes = names.unwrap_or_default().into_iter().filter_map(|name| git.find_remote(&name).ok());
+    remotes
+        .flat_map(|remote| [Some(remote.url_bytes().to_vec()), remote.pushurl_bytes().map(<[u8]>::to_vec)])
+        .flatten()
+        .map(|url| String::from_utf8_lossy(&url).into_owned())
+        .collect()
+}
 
 impl Repo {
     /// Lock files in the git directory while no `git` works here. A young one may still be somebody's:

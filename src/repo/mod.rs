@@ -34,6 +34,7 @@ pub use self::{
     advance::Finished,
     create::{CLONE_TIMEOUT, Created},
     history::{Commit, Shown, trailers},
+    inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
     maintain::{MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},

@@ -22,6 +22,8 @@ mod kills;
 #[cfg(test)]
 mod layer;
 #[cfg(test)]
+mod network;
+#[cfg(test)]
 mod power;
 #[cfg(test)]
 mod schedule;
@@ -53,6 +55,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
     ("errors", || Box::new(errors::Errors::new(Story::wake()))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new([Story::wake(), Story::bot(), Story::chat()]))),
     ("chaos", || Box::new(chaos::Chaos::new())),
     ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::{
     faults::Faults,
     support::{
-        claude::API_KEY,
+        claude::{API_KEY, Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually},
         telegram::{FakeTelegram, TOKEN},
     },
@@ -54,6 +54,7 @@ enum Program {
 pub(crate) struct Story {
     program: Program,
     template: TestEnv,
+    is_minded: bool,
     /// Who said what to the bot.
     said: &'static [(i64, &'static str)],
     expected: Outcome,
@@ -61,6 +62,23 @@ pub(crate) struct Story {
     texts: Vec<String>,
     /// What the log says was done.
     log: Vec<String>,
+}
+
+/// What a trial may leave that an undisturbed run doesn't.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed<'a> {
+    /// Whether a text to a person is about the trouble.
+    pub(crate) notice: &'a dyn Fn(&str) -> bool,
+    /// Texts that Telegram has refused for good.
+    pub(crate) refused: usize,
+    /// Whether the work may be shared out among wakes, and so among texts, in another way.
+    pub(crate) regrouped: bool,
+}
+
+impl Default for Allowed<'_> {
+    fn default() -> Self {
+        Self { notice: &|_| false, refused: 0, regrouped: false }
+    }
 }
 
 /// What must be the same in the end, whatever happened on the way.
@@ -84,6 +102,8 @@ struct Outcome {
 pub(crate) struct World {
     pub(crate) env: TestEnv,
     pub(crate) telegram: FakeTelegram,
+    /// The mind, if the story has one.
+    pub(crate) claude: Option<FakeClaude>,
     program: Program,
     /// Minutes that recovery has moved the clock on.
     minutes: u32,
@@ -92,10 +112,27 @@ pub(crate) struct World {
 impl Story {
     /// A wake that finds two messages beside all that a [`lived_in`] world has for it.
     pub(crate) fn wake() -> Self {
+        Self::prepared(Program::Wake, Self::busy(), &[], 2)
+    }
+
+    /// The same with Claude for a mind, which takes its time and answers at length.
+    pub(crate) fn talk() -> Self {
+        let story = Self::unplayed(Program::Wake, Self::busy(), &[]);
+        let story = Self { is_minded: true, ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 3, "{:?}", story.texts);
+        story
+    }
+
+    /// The same before a day that `live` plays in it; how many texts its work is told in may differ.
+    pub(crate) fn day(live: impl Fn(&mut World)) -> Self {
+        Self::unplayed(Program::Wake, Self::busy(), &[]).played(live)
+    }
+
+    fn busy() -> TestEnv {
         let env = Self::lived_in();
         env.receive(CHAT, "remember that the wifi code is 1234");
         env.receive(CHAT, "remind me to stretch tomorrow at 9");
-        Self::prepared(Program::Wake, env, &[], 2)
+        env
     }
 
     /// A bot that finds two messages, a command and a stranger's words at Telegram, in such a world.
@@ -139,9 +176,21 @@ impl Story {
     }
 
     fn prepared(program: Program, template: TestEnv, said: &'static [(i64, &'static str)], texts: usize) -> Self {
-        let mut story =
-            Self { program, template, said, expected: Outcome::default(), texts: Vec::new(), log: Vec::new() };
+        let story = Self::unplayed(program, template, said).played(|_| ());
+        assert_eq!(story.texts.len(), texts, "{:?}", story.texts);
+        story
+    }
+
+    fn unplayed(program: Program, template: TestEnv, said: &'static [(i64, &'static str)]) -> Self {
+        let (expected, texts, log) = (Outcome::default(), Vec::new(), Vec::new());
+        Self { program, template, is_minded: false, said, expected, texts, log }
+    }
+
+    /// Finds out what an undisturbed run leaves, after `live`.
+    fn played(self, live: impl Fn(&mut World)) -> Self {
+        let mut story = self;
         let mut world = story.open();
+        live(&mut world);
         world.recover().unwrap();
         story.expected = world.outcome();
         story.texts = world.telegram.sent().into_iter().map(|sent| sent.visible).collect();
@@ -151,7 +200,7 @@ impl Story {
         assert!(memory[SEMANTIC].contains("- the wifi code is 1234"), "{memory:#?}");
         assert!(memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"));
         assert!(story.expected.messages.iter().all(|message| message == "1 answered"), "{:?}", story.expected);
-        assert_eq!((story.texts.len(), story.expected.people.len()), (texts, 2), "{:?}", story.texts);
+        assert_eq!(story.expected.people.len(), 2, "{:?}", story.expected);
         story.check(&world).unwrap();
         story
     }
@@ -168,18 +217,34 @@ impl Story {
                 telegram.push_text(*chat, *chat, text);
             }
         }
-        World { env, telegram, program: self.program, minutes: STORY_BEGINS_MIN }
+        let claude = self.is_minded.then(FakeClaude::start);
+        if let Some(claude) = &claude {
+            claude.answer_with(mind);
+            env.think_with(claude);
+        }
+        World { env, telegram, claude, program: self.program, minutes: STORY_BEGINS_MIN }
     }
 
     /// What must hold of a world of this story once it has recovered.
     pub(crate) fn check(&self, world: &World) -> Result<(), String> {
-        let outcome = world.outcome();
+        self.check_but(world, Allowed::default())
+    }
+
+    /// As [`Story::check`], but for what the trial may leave.
+    pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
+        let mut outcome = world.outcome();
+        if (outcome.undelivered == 0) != (allowed.refused == 0) {
+            return Err(format!("{} texts were refused, {} are undelivered", allowed.refused, outcome.undelivered));
+        }
+        outcome.undelivered = 0;
         if outcome != self.expected {
             let status = world.env.health(&["status"]).stdout;
             return Err(format!("it ended as {outcome:#?}\ninstead of {:#?}\n{status}", self.expected));
         }
-        world.check_sent(&self.texts)?;
-        self.check_log(&world.log_lines())?;
+        if !allowed.regrouped {
+            world.check_sent(&self.texts, allowed)?;
+            self.check_log(&world.log_lines())?;
+        }
         world.check_sound()
     }
 
@@ -321,7 +386,7 @@ impl World {
     }
 
     /// Lets minutes pass: for the programs, and for lock files that dead gits left.
-    fn pass(&mut self, minutes: u32) {
+    pub(crate) fn pass(&mut self, minutes: u32) {
         self.minutes += minutes;
         self.env.at(&format!("2026-11-21T{:02}:{:02}:00Z", 14 + self.minutes / 60, self.minutes % 60));
         let git_dirs = [self.env.path("remote.git"), self.env.brain().join(".git")];
@@ -373,8 +438,9 @@ impl World {
         lines.map(|(_, what)| what.trim().to_owned()).collect()
     }
 
-    /// Each of these texts was sent once; or twice, the second time marked; or only marked. Nothing else was.
-    fn check_sent(&self, texts: &[String]) -> Result<(), String> {
+    /// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
+    fn check_sent(&self, texts: &[String], allowed: Allowed<'_>) -> Result<(), String> {
+        let mut refused = 0;
         let sent: Vec<String> = self.telegram.sent().into_iter().map(|sent| sent.visible).collect();
         let mut left = sent.clone();
         for text in texts {
@@ -383,13 +449,17 @@ impl World {
             let is_right = match of_it.as_slice() {
                 [one] => one == text || *one == marked,
                 [one, two] => one == text && *two == marked,
+                [] if refused < allowed.refused => {
+                    refused += 1;
+                    true
+                }
                 _ => false,
             };
             if !is_right {
                 return Err(format!("{text:?} was sent as {of_it:#?}"));
             }
         }
-        left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)));
+        left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
         if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
     }
 
@@ -435,13 +505,38 @@ impl World {
     }
 }
 
+/// A mind that remembers, sets a reminder, and then has much to say. A conversation that comes again gets the same turn.
+fn mind(request: &ClaudeRequest) -> Reply {
+    // The person and the mind take turns.
+    match request.messages.len() / 2 {
+        // A person's commit, which nobody waits to hear of.
+        _ if !request.messages[0].contains("remind me to stretch") => Reply::text("Seen."),
+        0 => {
+            let fact = serde_json::json!({"fact": "the wifi code is 1234"});
+            Reply::thinking_then_tool("A fact first.", "toolu_1", "remember", fact)
+        }
+        // A wake that was given up had set it: the mind is told.
+        1 if request.messages[0].contains("not to be done again: Set the reminder") => ending(),
+        1 => {
+            let reminder = serde_json::json!({"text": "stretch", "when": "2026-11-22 09:00"});
+            Reply::tools(vec![Block::text("And the reminder."), Block::tool("toolu_2", "reminder_set", reminder)])
+        }
+        _ => ending(),
+    }
+}
+
+/// An answer in two parts.
+fn ending() -> Reply {
+    Reply::text(&format!("Both are done. {}", "I have thought about it for long. ".repeat(150).trim_end()))
+}
+
 /// Lock files beneath a directory.
 fn locks(dir: &Path) -> Vec<PathBuf> {
     files(dir).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "lock")).collect()
 }
 
 /// All files beneath a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -275,7 +275,7 @@ fn a_redirect_is_not_followed() {
     let thief = FakeClaude::start(); // expects nothing: a request would fail this test
     let away = Response::new(307, "").header("location", &format!("{}/v1/messages", thief.url()));
     match ask_once(Reply::http(away)) {
-        Err(ModelError::Rejected { status: 307, why }) => assert!(why.contains("redirect"), "{why}"),
+        Err(ModelError::Account { why }) => assert!(why.contains("redirect"), "{why}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(thief.requests().len(), 0);

@@ -241,6 +241,17 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
 }
 
 #[test]
+fn a_password_in_the_repositorys_own_remote_is_masked_without_repo_url() {
+    let env = TestEnv::new();
+    env.once();
+    let url = format!("http://ann:{PASSWORD}@127.0.0.1:1/remote.git");
+    env.git(&["remote", "add", "origin", &url]);
+    let said = say(&env, &format!("remember that my git password is {PASSWORD}"));
+    assert!(said.stdout.contains("Remembered") && !format!("{said:?}").contains(PASSWORD), "{said:#?}");
+    assert!(!env.git(&["log", "--all", "-p"]).contains(PASSWORD));
+}
+
+#[test]
 fn a_remote_by_https_with_the_persons_own_trust() {
     let mut env = TestEnv::new();
     let remote = env.bare_remote("remote.git");

@@ -69,6 +69,8 @@ impl Refused<'_> {
             400 if body.error.message.contains("credit balance is too low") => Remedy::AskPerson,
             408 | 409 | 429 | 500..=599 => Remedy::Wait,
             401..=403 => Remedy::AskPerson,
+            // Not the API's own words: a proxy or a sign-in page stands between, and the conversation is as good as before.
+            _ if body.error.kind.is_empty() => Remedy::AskPerson,
             other => Remedy::GiveUp(other),
         };
         error(remedy, why, self.retry_after.and_then(|value| retry_after(value, self.date)), Usage::default())
@@ -162,8 +164,18 @@ mod tests {
         for status in [401, 402, 403] {
             assert!(matches!(refused(status, ""), ModelError::Account { .. }), "{status}");
         }
-        for status in [301, 307, 400, 404, 405, 413, 418, 422] {
-            assert!(matches!(refused(status, "{}"), ModelError::Rejected { status: s, .. } if s == status), "{status}");
+        let own = r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#;
+        for status in [400, 404, 405, 413, 418, 422] {
+            assert!(matches!(refused(status, own), ModelError::Rejected { status: s, .. } if s == status), "{status}");
+        }
+    }
+
+    #[test]
+    fn what_stands_between_us_and_the_api_condemns_no_conversation() {
+        for status in [301, 302, 307, 400, 404, 407, 451] {
+            for body in ["", "{}", "<html>Sign in</html>"] {
+                assert!(matches!(refused(status, body), ModelError::Account { .. }), "{status} {body}");
+            }
         }
     }
 

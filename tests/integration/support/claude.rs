@@ -34,10 +34,15 @@ pub(crate) struct FakeClaude {
 #[derive(Default)]
 struct State {
     script: VecDeque<Reply>,
+    /// What is answered when the script is empty.
+    mind: Option<Mind>,
     requests: Vec<ClaudeRequest>,
     violations: Vec<String>,
     histories: Histories,
 }
+
+/// An answer to any conversation.
+type Mind = Box<dyn Fn(&ClaudeRequest) -> Reply + Send>;
 
 /// A request that the server has read.
 #[derive(Debug, Clone, Default)]
@@ -119,6 +124,12 @@ impl FakeClaude {
         self
     }
 
+    /// Answers every request that no script is left for by what stands in it: one that comes again gets the same turn again.
+    pub(crate) fn answer_with(&self, mind: impl Fn(&ClaudeRequest) -> Reply + Send + 'static) -> &Self {
+        lock(&self.state).mind = Some(Box::new(mind));
+        self
+    }
+
     /// Every request that could be read, oldest first, refused ones included.
     pub(crate) fn requests(&self) -> Vec<ClaudeRequest> {
         lock(&self.state).requests.clone()
@@ -165,7 +176,8 @@ impl State {
         if !faults.is_empty() {
             return self.refuse(&faults);
         }
-        let Some(reply) = self.script.pop_front() else {
+        let by_mind = || self.mind.as_ref().map(|mind| mind(&request));
+        let Some(reply) = self.script.pop_front().or_else(by_mind) else {
             self.violations.push(format!("a request that the script doesn't expect: {}", request.last_text()));
             return reply::error_response(500, "api_error", "the script is empty");
         };

@@ -28,7 +28,7 @@ pub(crate) struct Request {
 impl Request {
     /// The first header of that name, in any case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        header(&self.headers, name)
     }
 
     /// The body as text; bytes that are none are replaced.
@@ -284,24 +284,43 @@ impl Shared {
 }
 
 /// The next request of a connection; `None` when the client is done.
-fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
-    let Some(first) = read_line(reader)?.filter(|line| !line.is_empty()) else {
+pub(crate) fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
+    let Some(Message { first, headers, body }) = read_message(reader)? else {
         return Ok(None);
     };
     let mut words = first.split(' ').map(str::to_owned);
     let (method, target) = words.next().zip(words.next()).ok_or_else(|| damaged("request line"))?;
+    Ok(Some(Request { method, target, headers, body }))
+}
+
+/// A request or an answer as it came.
+pub(crate) struct Message {
+    /// Its first line.
+    pub(crate) first: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// The next message of a connection; `None` when the other side is done.
+pub(crate) fn read_message(reader: &mut impl BufRead) -> io::Result<Option<Message>> {
+    let Some(first) = read_line(reader)?.filter(|line| !line.is_empty()) else {
+        return Ok(None);
+    };
     let mut headers = Vec::new();
     while let Some(line) = read_line(reader)?.filter(|line| !line.is_empty()) {
         let (name, value) = line.split_once(':').ok_or_else(|| damaged("header"))?;
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
-    let mut request = Request { method, target, headers, body: Vec::new() };
-    request.body = read_body(reader, &request)?;
-    Ok(Some(request))
+    let body = read_body(reader, &headers)?;
+    Ok(Some(Message { first, headers, body }))
 }
 
-fn read_body(reader: &mut BufReader<TcpStream>, request: &Request) -> io::Result<Vec<u8>> {
-    if request.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+}
+
+fn read_body(reader: &mut impl BufRead, headers: &[(String, String)]) -> io::Result<Vec<u8>> {
+    if header(headers, "transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
         let mut body = Vec::new();
         loop {
             let size = read_line(reader)?.ok_or_else(|| damaged("chunk"))?;
@@ -314,11 +333,11 @@ fn read_body(reader: &mut BufReader<TcpStream>, request: &Request) -> io::Result
             }
         }
     }
-    let length = request.header("content-length").map_or(Ok(0), str::parse).map_err(|_| damaged("content-length"))?;
+    let length = header(headers, "content-length").map_or(Ok(0), str::parse).map_err(|_| damaged("content-length"))?;
     read_exact(reader, length)
 }
 
-fn read_exact(reader: &mut BufReader<TcpStream>, length: usize) -> io::Result<Vec<u8>> {
+fn read_exact(reader: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>> {
     if length > MAX_BODY_BYTES {
         return Err(damaged("length"));
     }
@@ -327,7 +346,7 @@ fn read_exact(reader: &mut BufReader<TcpStream>, length: usize) -> io::Result<Ve
     Ok(bytes)
 }
 
-fn read_line(reader: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
+fn read_line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     let read = reader.by_ref().take(MAX_HEAD_BYTES).read_line(&mut line)?;
     Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))

@@ -1,0 +1,109 @@
+//! What the requests themselves show: nothing is sent again that was taken, nothing is paid for again that was got, and people
+//! are told what they were promised.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{
+    Scene, Trial, brief,
+    fault::{Knowledge, Target},
+    proxy::Exchange,
+};
+use crate::support::env::{Ran, TestEnv};
+
+/// What became of the texts that were sent.
+pub(super) struct Sends {
+    /// Texts that will not be sent any more: refused, or in doubt twice.
+    pub(super) lost: usize,
+}
+
+/// Follows each text through its requests: after a yes or a never it doesn't come again, after a no it comes again as it
+/// was, after a doubt it comes again once, marked.
+pub(super) fn sends(exchanges: &[Exchange]) -> Result<Sends, String> {
+    let mut texts: BTreeMap<String, (Knowledge, bool)> = BTreeMap::new();
+    for exchange in exchanges.iter().filter(|exchange| exchange.label == "sendMessage") {
+        let body: Value = serde_json::from_slice(&exchange.body).map_err(|error| error.to_string())?;
+        let text = body["text"].as_str().unwrap_or_default();
+        let (plain, is_marked) = match text.split_once('↻') {
+            Some((plain, _)) => (plain.trim_end_matches("<i>").trim_end(), true),
+            None => (text, false),
+        };
+        let now = exchange.known.ok_or("a send is still under way")?;
+        let before = texts.insert(plain.to_owned(), (now, is_marked));
+        let is_right = match before {
+            None => !is_marked,
+            Some((Knowledge::Done | Knowledge::Never, _)) => false,
+            Some((Knowledge::NotDone { .. }, was_marked)) => is_marked == was_marked,
+            Some((Knowledge::Doubt, was_marked)) => is_marked && !was_marked,
+        };
+        if !is_right {
+            return Err(format!("{plain:?} came (marked: {is_marked}) after {before:?}"));
+        }
+    }
+    let mut lost = 0;
+    for (text, last) in texts {
+        match last {
+            (Knowledge::Done, _) => {}
+            (Knowledge::Never, _) | (Knowledge::Doubt, true) => lost += 1,
+            other => return Err(format!("{text:?} was left as {other:?}")),
+        }
+    }
+    Ok(Sends { lost })
+}
+
+/// A turn that was got isn't asked for again, and each is paid for once.
+pub(super) fn check_turns(exchanges: &[Exchange], env: &TestEnv) -> Result<(), String> {
+    let mut got: Vec<&[u8]> = Vec::new();
+    for exchange in exchanges {
+        if got.contains(&exchange.body.as_slice()) {
+            return Err(format!("a turn that was got was asked for again, as request {}", exchange.nth));
+        }
+        if exchange.known == Some(Knowledge::Done) {
+            got.push(&exchange.body);
+        }
+    }
+    let booked: i64 = env.query("SELECT count(*) FROM ledger WHERE discarded = 0 AND input > 0");
+    if usize::try_from(booked) == Ok(got.len()) {
+        Ok(())
+    } else {
+        Err(format!("{} turns came, {booked} are booked", got.len()))
+    }
+}
+
+/// Whether a text to a person is about trouble with that server.
+pub(super) fn is_notice(target: Target, text: &str) -> bool {
+    match target {
+        Target::Telegram => false,
+        Target::Claude => text.contains("kept"),
+        Target::Git => text.contains("could not be sent to its remote"),
+    }
+}
+
+/// The first run's own word, and whether people have heard what they should by its end.
+pub(super) fn check_first_run(ran: &Ran, scene: &Scene, trial: &Trial) -> Result<(), String> {
+    let report: Value =
+        serde_json::from_str(&ran.stdout).map_err(|error| format!("no report: {error}: {}", brief(ran)))?;
+    let has_failed = report["outcome"] == "failed";
+    if has_failed != (ran.code == 1) {
+        return Err(format!("exit code and report disagree: {}", brief(ran)));
+    }
+    if has_failed && trial.target != Target::Claude {
+        return Err(format!("trouble with {:?} is no failure of a wake: {ran:#?}", trial.target));
+    }
+    let sent: Vec<String> = scene.world.telegram.sent().into_iter().map(|sent| sent.visible).collect();
+    let notices = sent.iter().filter(|text| is_notice(trial.target, text)).count();
+    let is_told = match trial.target {
+        Target::Telegram => true,
+        Target::Claude => notices == usize::from(has_failed),
+        // By the fetch and by the push.
+        Target::Git => notices <= 2,
+    };
+    if !is_told {
+        return Err(format!("told {notices} times: {sent:#?} after {}", brief(ran)));
+    }
+    if trial.target == Target::Git && report["answered"] != 2 {
+        return Err(format!("an answer waited for the remote: {}", brief(ran)));
+    }
+    Ok(())
+}

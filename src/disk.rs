@@ -34,6 +34,14 @@ impl Reserve {
     }
 }
 
+/// Whether an error is the machine's, not that of the file it came up with: no descriptor or room left, a disk that fails. A
+/// file that couldn't be read for it may well be sound, and nothing may be concluded about it.
+pub fn is_the_machines(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    const MACHINES: [Errno; 6] = [Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC, Errno::DQUOT];
+    Errno::from_io_error(error).is_some_and(|errno| MACHINES.contains(&errno))
+}
+
 /// The bytes that we may still write to the file system that holds `path`, or would hold it: the nearest directory that is
 /// there counts.
 ///

@@ -27,11 +27,17 @@ impl Wake<'_> {
         self.note_damaged(repo, &mut ending);
         let staged = self.with_entry(repo, &ending)?;
         let message = self.commit_message(&ending)?;
-        let (changes, damaged): (Vec<_>, Vec<_>) =
-            changes(&staged).into_iter().partition(|change| repo.check_writable(&change.path).is_ok());
+        let (mut writable, mut damaged) = (Vec::new(), Vec::new());
+        for change in changes(&staged) {
+            match repo.check_writable(&change.path) {
+                Ok(()) => writable.push(change),
+                Err(error) if error.is_of_a_file() => damaged.push(change),
+                Err(error) => return Err(error.into()),
+            }
+        }
         let redactor = self.context.redactor;
         let publish = Publish {
-            changes: &changes,
+            changes: &writable,
             message: &message,
             now: self.now(),
             merge: &merge_texts,
@@ -187,7 +193,9 @@ impl Wake<'_> {
     fn note_damaged(&self, repo: &Repo, ending: &mut Ending) {
         let paths = ending.staged.iter().map(|file| file.path.as_str());
         for path in paths.chain([memory::EPISODIC_MEMORY]) {
-            if let Err(error) = repo.check_writable(path) {
+            if let Err(error) = repo.check_writable(path)
+                && error.is_of_a_file()
+            {
                 ending.account.notes.push(format!("Not written: {error}."));
             }
         }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     memory::{self, skill},
     queue::{CycleState, Entry, Incoming, NewCycle, StoreError},
-    repo::Repo,
+    repo::{Repo, RepoError},
     tool::{Chat, Documents, World},
 };
 
@@ -132,7 +132,7 @@ impl Wake<'_> {
 /// Notes on documents that are there and can't be read as text.
 fn unreadable(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_writable(path).err());
-    errors.map(|error| format!("Could not be read: {error}.")).collect()
+    errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
 }
 
 /// The skills that can be read, and notes on those that can't.

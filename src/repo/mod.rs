@@ -199,6 +199,15 @@ pub enum RepoError {
 }
 
 impl RepoError {
+    /// Whether it says something of a file that a person has to put right, rather than of the machine or of git.
+    pub fn is_of_a_file(&self) -> bool {
+        match self {
+            Self::UnsafePath { .. } => true,
+            Self::Io { source, .. } => !crate::disk::is_the_machines(source),
+            _ => false,
+        }
+    }
+
     /// For `map_err`: names what was tried on which path.
     fn io<E: Into<std::io::Error>>(what: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
         move |source| Self::Io { what: format!("{what} {}", path.display()), source: source.into() }

@@ -11,6 +11,7 @@ use chrono_tz::Tz;
 
 use crate::{
     config::{Autonomy, QuietHours},
+    disk,
     memory::skill::Skill,
     queue::{Change, Reminder, StagedFile},
 };
@@ -105,13 +106,10 @@ impl Documents {
 
     /// The value, or none; trouble that isn't the file's own is kept.
     fn found<T>(&self, path: &Path, result: std::io::Result<T>) -> Option<T> {
-        use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
         match result {
             Ok(value) => Some(value),
             Err(error) => {
-                let is_its_own =
-                    matches!(error.kind(), NotFound | NotADirectory | IsADirectory | PermissionDenied | InvalidData);
-                if !is_its_own {
+                if disk::is_the_machines(&error) {
                     self.trouble.borrow_mut().get_or_insert((path.to_owned(), error));
                 }
                 None

@@ -26,6 +26,14 @@ pub(crate) struct Variant {
     pub(crate) trials: u64,
 }
 
+impl Variant {
+    /// Why it doesn't fit the source as it is.
+    fn misfit(&self, source: &str) -> Option<String> {
+        let times = source.matches(self.line).count();
+        (times != 1).then(|| format!("its line stands {times} times in {}", self.file))
+    }
+}
+
 /// Stands before the number of trials that it took to catch a variant.
 pub(crate) const CAUGHT: &str = "caught after ";
 /// What a variant that no trial caught says.
@@ -87,8 +95,9 @@ impl Tried {
 }
 
 /// Tries variants of these layers.
-pub(crate) fn run(layers: &[&str], choice: Choice, seed: u64) -> Vec<Tried> {
-    let mut tried = Vec::new();
+pub(crate) fn run(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<Tried> {
+    // A list that doesn't fit the sources is found at once, not on the day that the entry's turn comes.
+    let mut tried = misfits(layers);
     if choice == Choice::None {
         return tried;
     }
@@ -115,6 +124,24 @@ pub(crate) fn run(layers: &[&str], choice: Choice, seed: u64) -> Vec<Tried> {
         }
     }
     tried
+}
+
+/// Entries whose line isn't there, and layers without any.
+fn misfits(layers: &[&'static str]) -> Vec<Tried> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let bare = layers.iter().filter(|layer| list::VARIANTS.iter().all(|variant| variant.layer != **layer));
+    let bare = bare.map(|layer| Tried {
+        name: "(none)",
+        layer,
+        verdict: Verdict::NotTried("nothing shows that this layer would see a mistake".to_owned()),
+    });
+    let of_layers = list::VARIANTS.iter().filter(|variant| layers.contains(&variant.layer));
+    let missing = of_layers.filter_map(|variant| {
+        let source = fs::read_to_string(here.join(variant.file)).unwrap_or_default();
+        let why = variant.misfit(&source)?;
+        Some(Tried { name: variant.name, layer: variant.layer, verdict: Verdict::NotTried(why) })
+    });
+    bare.chain(missing).collect()
 }
 
 /// A copy of the sources that is built into a directory of its own.
@@ -150,8 +177,7 @@ impl Workshop {
         if !workshop.target.exists() {
             for part in ["deps", "build", ".fingerprint"] {
                 // Fingerprints are rewritten in place, and cargo looks at their times; all else is replaced, never written into.
-                let how: &How =
-                    if part == ".fingerprint" { &copy_with_time } else { &|from, to| fs::hard_link(from, to) };
+                let how: &How = if part == ".fingerprint" { &copy_with_time } else { &link };
                 copy(&profile.join(part), &workshop.target.join("debug").join(part), how)?;
             }
         }
@@ -161,8 +187,8 @@ impl Workshop {
     fn judge(&self, variant: &Variant, seed: u64) -> Result<Verdict, String> {
         let path = self.sources.join(variant.file);
         let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", variant.file))?;
-        if source.matches(variant.line).count() != 1 {
-            return Err(format!("its line stands {} times in {}", source.matches(variant.line).count(), variant.file));
+        if let Some(why) = variant.misfit(&source) {
+            return Err(why);
         }
         let write = |text: &str| fs::write(&path, text).map_err(|error| format!("{}: {error}", variant.file));
         write(&source.replacen(variant.line, variant.broken, 1))?;
@@ -234,6 +260,15 @@ fn copy(from: &Path, to: &Path, how: &How) -> io::Result<()> {
         copy(&entry.path(), &to.join(entry.file_name()), how)?;
     }
     Ok(())
+}
+
+/// What cargo writes anew is replaced; only its lists of sources (`.d`) are written over.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    if from.extension().is_some_and(|ending| ending == "d") {
+        copy_with_time(from, to)
+    } else {
+        fs::hard_link(from, to)
+    }
 }
 
 fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {

@@ -483,6 +483,11 @@ impl World {
         for line in log.lines() {
             let mut ids = line.split(' ');
             let (old, new) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
+            // A line that was torn when its writer was killed runs into the next one.
+            let is_id = |id: &str| id.len() == 40 && id.chars().all(|c| c.is_ascii_hexdigit());
+            if !is_id(old) || !is_id(new) {
+                continue;
+            }
             let is_forward = old.chars().all(|c| c == '0') || self.env.git_in(remote, &["merge-base", old, new]) == old;
             if !is_forward {
                 return Err(format!("the remote went from {old} to {new}"));

@@ -78,8 +78,7 @@ impl Store {
             let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
                 Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
             };
-            let sender =
-                row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
+            let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
             Ok(UnsentPart {
                 outgoing_id: row.get(0)?,
                 chat_id: row.get(1)?,

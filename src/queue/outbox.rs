@@ -15,7 +15,7 @@ use crate::{
 
 /// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
 /// that lives on and has not said by then what became of it could not write that down, and never will.
-pub const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
+pub(super) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
 
 /// A message to be delivered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -271,7 +271,7 @@ fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
 #[test]
 fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
     let (_telegram, claude, mut env) = minded();
-    env.receive(CHAT, "remind me to stretch and to drink");
+    env.receive(CHAT, "I forget to stretch and to drink");
     let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
     let reminder = |text: &str| Reply::tool("t1", "reminder_set", json!({"text": text, "when": "tomorrow at 9"}));
     claude.expect(reminder("Stretch"));

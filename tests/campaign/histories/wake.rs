@@ -102,6 +102,7 @@ impl Wake {
                         scene.store.note_cut_off(self.fence, &row.cycle.id).map_err(text)?;
                     }
                 }
+                scene.silence_bot(random)?;
                 if scene.store.has_doubtful(scene.now).map_err(text)? {
                     scene.store.recover_outbox(self.fence, scene.now).map_err(text)?;
                 }

@@ -174,7 +174,7 @@ async fn send_answers(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc
             () = has_ended => break,
         };
         if let Err(error) = sent {
-            tracing::warn!(%error, "an answer to a command could not be sent now; the next wake delivers it");
+            tracing::warn!(%error, "an answer to a command could not be sent now; a later wake delivers it");
         }
     }
 }

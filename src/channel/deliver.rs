@@ -264,6 +264,33 @@ mod tests {
     }
 
     #[test]
+    fn a_send_whose_end_could_not_be_written_down_holds_its_chat_for_minutes_and_not_for_ever() {
+        let mut scene = Scene::new([sent()]);
+        scene.plan(7, "one");
+        let disk = rusqlite::Connection::open(scene.store.path()).unwrap();
+        disk.execute_batch(
+            "CREATE TRIGGER fails BEFORE UPDATE ON outgoing_parts WHEN NEW.state = 'sent'
+             BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END",
+        )
+        .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let me = Identity::current();
+        runtime.block_on(deliver(&mut scene.store, &scene.door, None, &me, &scene.clock)).unwrap_err();
+        disk.execute_batch("DROP TRIGGER fails").unwrap();
+        scene.plan(7, "two");
+        assert_eq!(scene.deliver(None), Delivered::default());
+        scene.pass(360);
+        // The sender, this process, lives.
+        let fence = scene.store.take_lease(&me, scene.clock.now()).unwrap();
+        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 1);
+        scene.door.answers.borrow_mut().extend([sent(), sent()]);
+        assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
+        let got = scene.got();
+        assert!(got[1].starts_with("one\n\n↻ This may be a repeat"), "{got:?}");
+        assert_eq!((got[0].as_str(), got[2].as_str()), ("one", "two"));
+    }
+
+    #[test]
     fn what_will_never_be_taken_fails_with_its_reason() {
         let never = SendError::Never { why: "Forbidden: bot was blocked by the user".to_owned() };
         let mut scene = Scene::new([Err(never), sent()]);

@@ -161,7 +161,7 @@ pub async fn once(
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
         // What ended in doubt in this very wake is the next one's to repeat.
-        let settles_doubts = look == 0 && context.channel.is_some() && store.has_doubtful()?;
+        let settles_doubts = look == 0 && context.channel.is_some() && store.has_doubtful(context.clock.now())?;
         if *context.stop.borrow() || !settles_doubts && !observe::is_anything_due(store, context)? {
             break;
         }

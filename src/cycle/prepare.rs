@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     memory::{self, skill},
-    queue::{CycleState, Entry, Incoming, NewCycle, StoreError},
+    queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
     tool::{Chat, Documents, World},
 };
@@ -81,7 +81,7 @@ impl Wake<'_> {
         };
         let messages: Vec<&Incoming> =
             observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
-        let done_already = self.done_already(&messages)?;
+        let done_already = self.done_already(&ids)?;
         let raw = brief::opening(&brief::Brief {
             wake_id: &cycle.id,
             now: world.now,
@@ -103,13 +103,10 @@ impl Wake<'_> {
 
     /// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are
     /// on a branch of their own.
-    fn done_already(&self, messages: &[&Incoming]) -> Result<Vec<String>, WakeError> {
-        let ids: BTreeSet<&String> = messages.iter().filter_map(|message| message.cycle_id.as_ref()).collect();
+    fn done_already(&self, messages: &[i64]) -> Result<Vec<String>, WakeError> {
         let mut done = Vec::new();
-        for id in ids {
-            let Some(row) = self.store.cycle(id)?.filter(|row| row.state == CycleState::Abandoned) else {
-                continue;
-            };
+        for row in self.store.given_up_with(messages)? {
+            let id = &row.cycle.id;
             let journal = match self.store.journal(id) {
                 Err(StoreError::Damaged(_)) => {
                     done.push(format!(
@@ -119,7 +116,7 @@ impl Wake<'_> {
                 }
                 journal => journal?,
             };
-            let state = Cycle::replay(row.cycle.system, row.cycle.tools, &journal);
+            let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
             let lasting = state.receipts.into_iter().filter(|receipt| LASTING_TOOLS.contains(&receipt.tool.as_str()));
             done.extend(
                 lasting.filter_map(|receipt| Some(format!("{} (in the wake {id}, which was given up)", receipt.what?))),

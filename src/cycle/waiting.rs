@@ -46,7 +46,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     );
     if config.telegram_token.is_some() {
         due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
-        due.extend(store.has_doubtful()?.then(|| "doubtful deliveries".to_owned()));
+        due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }
     let times = [store.next_reminder_at()?, store.next_delivery()?];
     let next_at = times.into_iter().flatten().filter(|at| *at > now).min();

@@ -331,10 +331,11 @@ fn apply_edit(tx: &Transaction<'_>, bot_id: i64, edit: &Edit) -> Result<usize> {
 
 /// Writes down which cycle has taken messages up.
 pub(super) fn take_up(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
-    let mut statement =
-        tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
+    let mut last = tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
+    let mut each = tx.prepare_cached("INSERT OR IGNORE INTO taken_up (cycle_id, message_id) VALUES (?2, ?1)")?;
     for id in ids {
-        statement.execute((id, cycle))?;
+        last.execute((id, cycle))?;
+        each.execute((id, cycle))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
-use super::{MIGRATIONS, Result, Store};
+use super::{MIGRATIONS, Result, Store, outbox::is_overdue};
 use crate::{clock::parse_time, process::Identity};
 
 /// Parts that are listed at most.
@@ -38,8 +38,8 @@ pub struct UnsentPart {
     pub not_before: Option<DateTime<Utc>>,
     /// The last error.
     pub error: Option<String>,
-    /// Who is attempting.
-    pub sender: Option<Identity>,
+    /// Whether somebody sends it at this moment: its sender lives, and hasn't had it for longer than any send takes.
+    pub is_under_way: bool,
 }
 
 impl Store {
@@ -66,10 +66,10 @@ impl Store {
     }
 
     /// Parts of messages that weren't confirmed, oldest first.
-    pub fn unsent_parts(&self) -> Result<Vec<UnsentPart>> {
+    pub fn unsent_parts(&self, now: DateTime<Utc>) -> Result<Vec<UnsentPart>> {
         let mut statement = self.conn.prepare(
             "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0), COALESCE(p.attempts, 0),
-                    o.created_at, p.not_before, p.error, p.sender
+                    o.created_at, p.not_before, p.error, p.sender, p.changed_at
              FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
              WHERE o.sent_at IS NULL AND (p.state IS NULL OR p.state != 'sent')
              ORDER BY o.id, p.part LIMIT ?1",
@@ -78,6 +78,7 @@ impl Store {
             let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
                 Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
             };
+            let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
             Ok(UnsentPart {
                 outgoing_id: row.get(0)?,
                 chat_id: row.get(1)?,
@@ -87,7 +88,7 @@ impl Store {
                 created_at: time(5)?,
                 not_before: time(6)?,
                 error: row.get(7)?,
-                sender: row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str(&text).ok()),
+                is_under_way: sender.is_some_and(|sender| sender.is_alive()) && !is_overdue(time(9)?, now),
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

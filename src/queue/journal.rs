@@ -360,6 +360,18 @@ impl Store {
         Ok(self.conn.query_row(&sql, [id], CycleRow::read).optional()?)
     }
 
+    /// The given-up cycles that had taken up one of these messages, oldest first, however many took it up after them.
+    pub fn given_up_with(&self, messages: &[i64]) -> Result<Vec<CycleRow>> {
+        let sql = format!(
+            "SELECT {} FROM cycles WHERE state = 'abandoned' AND id IN (
+                 SELECT cycle_id FROM taken_up WHERE message_id IN (SELECT value FROM json_each(?1)))
+             ORDER BY started_at, id",
+            CycleRow::COLUMNS
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map([super::json(&messages)], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Takes a cycle up again; `counts` says whether this is one of its few tries.
     pub fn resume_cycle(&mut self, fence: Fence, id: &str, counts: bool) -> Result<()> {
         self.fenced(fence, |tx| {

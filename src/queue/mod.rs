@@ -51,6 +51,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("retention.sql"),
     include_str!("missed.sql"),
     include_str!("cut_off.sql"),
+    include_str!("taken_up.sql"),
 ];
 
 /// The database, opened for one process.

@@ -3,7 +3,7 @@
 //! A part goes planned → attempting → sent. An attempt that ended without an answer is `unknown`: it may have arrived.
 //! The next wake sends it once more, marked as a repeat; a second doubt leaves it `unknown` for good, for a person to see.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Fence, Result, Store, json};
@@ -12,6 +12,10 @@ use crate::{
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     process::Identity,
 };
+
+/// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
+/// that lives on and has not said by then what became of it could not write that down, and never will.
+pub(super) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
 
 /// A message to be delivered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -135,8 +139,9 @@ impl Store {
         self.fenced(fence, |tx| claim(tx, None, me, now))
     }
 
-    /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was taken for dead and reports late is heard only
-    /// if the part did arrive: whatever else it says is of an attempt that nobody waits for any more.
+    /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was given
+    /// up and reports late is heard only if the part did arrive: whatever else it says is of an attempt that nobody waits for
+    /// any more.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
         let (state, not_before, id, error) = match outcome {
             PartOutcome::Sent(id) => ("sent", None, Some(*id), None),
@@ -170,17 +175,16 @@ impl Store {
         })
     }
 
-    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt without a living owner is
+    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt that is no longer under way is
     /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
     pub fn recover_outbox(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
-        let orphans = self.orphaned_attempts()?;
+        let lost = self.lost_attempts(now)?;
         self.fenced(fence, |tx| {
-            for (id, part) in orphans {
+            for attempt in lost {
                 tx.execute(
-                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?3,
-                         error = 'the sender died while sending'
-                     WHERE outgoing_id = ?1 AND part = ?2 AND state = 'attempting'",
-                    (id, part, rfc3339(now)),
+                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5
+                     WHERE outgoing_id = ?1 AND part = ?2 AND attempts = ?3 AND state = 'attempting'",
+                    (attempt.outgoing_id, attempt.part, attempt.attempts, rfc3339(now), attempt.why),
                 )?;
             }
             let repeats = tx.execute(
@@ -193,13 +197,13 @@ impl Store {
     }
 
     /// Whether an earlier wake left a part in doubt that [`Store::recover_outbox`] would repeat.
-    pub fn has_doubtful(&self) -> Result<bool> {
+    pub fn has_doubtful(&self, now: DateTime<Utc>) -> Result<bool> {
         let is_unknown = self.conn.query_row(
             "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",
             [],
             |row| row.get::<_, bool>(0),
         )?;
-        Ok(is_unknown || !self.orphaned_attempts()?.is_empty())
+        Ok(is_unknown || !self.lost_attempts(now)?.is_empty())
     }
 
     /// Whether something may be sent now.
@@ -218,19 +222,24 @@ impl Store {
             .query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
     }
 
-    /// Parts that a process was sending when it died, as (message, part).
-    fn orphaned_attempts(&self) -> Result<Vec<(i64, i64)>> {
-        let mut statement = self
-            .conn
-            .prepare_cached("SELECT outgoing_id, part, sender FROM outgoing_parts WHERE state = 'attempting'")?;
-        let attempting = statement
-            .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get::<_, Option<String>>(2)?)))?
-            .collect::<rusqlite::Result<Vec<((i64, i64), Option<String>)>>>()?;
-        let is_orphaned = |sender: &Option<String>| {
-            let owner = sender.as_ref().and_then(|text| serde_json::from_str::<Identity>(text).ok());
-            owner.is_none_or(|owner| !owner.is_alive())
-        };
-        Ok(attempting.into_iter().filter(|(_, sender)| is_orphaned(sender)).map(|(part, _)| part).collect())
+    /// Attempts that nobody will report of, or only later than anybody waits.
+    fn lost_attempts(&self, now: DateTime<Utc>) -> Result<Vec<LostAttempt>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT outgoing_id, part, attempts, sender, changed_at FROM outgoing_parts WHERE state = 'attempting'",
+        )?;
+        let attempts = statement.query_map([], |row| {
+            let text = |index| row.get::<_, Option<String>>(index);
+            let sender = text(3)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
+            let is_sender_alive = sender.is_some_and(|sender| sender.is_alive());
+            let since = text(4)?.as_deref().and_then(parse_time);
+            let why = match (is_sender_alive, is_overdue(since, now)) {
+                (false, _) => "the sender died while sending",
+                (true, true) => "the sender never wrote down what became of it",
+                (true, false) => return Ok(None),
+            };
+            Ok(Some(LostAttempt { outgoing_id: row.get(0)?, part: row.get(1)?, attempts: row.get(2)?, why }))
+        })?;
+        Ok(attempts.filter_map(rusqlite::Result::transpose).collect::<rusqlite::Result<_>>()?)
     }
 
     /// When the next part that was told to wait may be tried.
@@ -318,6 +327,20 @@ impl Store {
             self.conn.prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
         Ok(statement.query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
+}
+
+/// An attempt that is no longer under way.
+struct LostAttempt {
+    outgoing_id: i64,
+    part: i64,
+    attempts: u32,
+    why: &'static str,
+}
+
+/// Whether an attempt that began `since` can't be under way any more, whoever lives. A beginning that is lost, or lies as far
+/// ahead because the clock was set back, is no reason to wait.
+pub(super) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
+    since.is_none_or(|since| now.signed_duration_since(since).abs() > LONGEST_ATTEMPT)
 }
 
 fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {

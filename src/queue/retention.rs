@@ -23,7 +23,7 @@ pub const FIRINGS_KEPT: u32 = 1_000;
 /// A cycle that has ended before `?1` and that nothing comes back to: a given-up one is asked what it had done when its
 /// message is tried again.
 const OLD_CYCLE: &str = "c.has_journal = 1 AND c.ended_at < ?1 AND c.state IN ('done', 'failed', 'abandoned')
-    AND NOT EXISTS (SELECT 1 FROM incoming_messages m WHERE m.cycle_id = c.id
+    AND NOT EXISTS (SELECT 1 FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id WHERE t.cycle_id = c.id
                     AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped')))";
 
 /// A message that was done with before `?1` for good.
@@ -126,6 +126,7 @@ fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32>
             .execute((&id, rows - n))?;
         n += count(entries);
         if n < rows {
+            tx.prepare_cached("DELETE FROM taken_up WHERE cycle_id = ?1")?.execute([&id])?;
             tx.prepare_cached("UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0 WHERE id = ?1")?
                 .execute([&id])?;
             n += 1;

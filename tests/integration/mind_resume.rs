@@ -266,6 +266,40 @@ fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
     env.check_sound();
 }
 
+/// Whatever takes a message up after the wake that was given up: one that hears nothing, one without a mind, one that is
+/// given up in its turn.
+#[test]
+fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
+    let (_telegram, claude, mut env) = minded();
+    env.receive(CHAT, "I forget to stretch and to drink");
+    let gone = || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5");
+    let reminder = |text: &str| Reply::tool("t1", "reminder_set", json!({"text": text, "when": "tomorrow at 9"}));
+    claude.expect(reminder("Stretch"));
+    claude.expect(gone());
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    env.at("2026-11-21T15:00:00Z");
+    claude.expect(gone());
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert_eq!(env.query::<String>("SELECT group_concat(state) FROM cycles"), "abandoned,failed");
+
+    env.set("MODEL", "offline").at("2026-11-22T05:00:00Z");
+    env.wake(&["--once"]).ok();
+    assert!(env.query::<Option<String>>("SELECT held_for FROM incoming_messages").is_some());
+
+    env.set("MODEL", "claude-opus-5-5").at("2026-11-22T06:00:00Z");
+    claude.expect(reminder("Drink"));
+    claude.expect(gone());
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    env.set("MODEL", "claude-sonnet-5-5").at("2026-11-22T07:00:00Z");
+    claude.expect(Reply::text("Both are set."));
+    assert_eq!(env.once()["answered"], 1);
+    let situation = opening(&last(&claude), "<situation");
+    let [stretch, drink] =
+        ["Stretch", "Drink"].map(|text| situation.find(&format!("not to be done again: Set the reminder “{text}”")));
+    assert!(stretch.is_some() && stretch < drink, "{situation}");
+    env.check_sound();
+}
+
 #[test]
 fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
     let (telegram, claude, env) = minded();

@@ -1,5 +1,5 @@
-//! `outbox`: messages that aren't delivered, and why. An attempt whose sender died is in doubt: it is planned once more, to
-//! be marked as a repeat, as the next wake would do.
+//! `outbox`: messages that aren't delivered, and why. An attempt whose sender died, or hasn't said for minutes
+//! what became of it, is in doubt: it is planned once more, to be marked as a repeat, as the next wake would do.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -23,7 +23,7 @@ enum Fate {
     Waits,
     /// Somebody sends it at this moment.
     UnderWay,
-    /// Its sender is dead, or an attempt ended in doubt and it may be sent once more.
+    /// Its sender is dead or silent, or an attempt ended in doubt and it may be sent once more.
     InDoubt,
     /// It was tried and has to wait, or nobody has tried it for long.
     Late,
@@ -36,19 +36,18 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     };
     let late = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    let parts = store.unsent_parts()?.into_iter().map(|part| {
-        let is_sending = part.sender.as_ref().is_some_and(crate::process::Identity::is_alive);
-        let fate = fate(&part, is_sending, late, scene.now);
+    let parts = store.unsent_parts(scene.now)?.into_iter().map(|part| {
+        let fate = fate(&part, late, scene.now);
         (part, fate)
     });
     Ok(judge(&parts.collect::<Vec<_>>(), scene.now))
 }
 
-fn fate(part: &UnsentPart, is_sending: bool, late: TimeDelta, now: DateTime<Utc>) -> Fate {
+fn fate(part: &UnsentPart, late: TimeDelta, now: DateTime<Utc>) -> Fate {
     let age = part.created_at.map_or(TimeDelta::zero(), |at| now.signed_duration_since(at));
     match part.state.as_str() {
         _ if part.chat_id == crate::config::CONSOLE_CHAT_ID => Fate::Waits,
-        "attempting" if is_sending => Fate::UnderWay,
+        "attempting" if part.is_under_way => Fate::UnderWay,
         "attempting" => Fate::InDoubt,
         "unknown" if !part.is_repeat => Fate::InDoubt,
         "failed" | "unknown" if age > TELL_FAILED_FOR => Fate::Waits,
@@ -68,7 +67,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
         findings.extend(match fate {
             Fate::Waits | Fate::UnderWay => None,
             Fate::InDoubt => Some(Finding::repairable(
-                format!("{to}{age} may or may not have arrived: its sender is gone{why}"),
+                format!("{to}{age} may or may not have arrived: its sender is gone or silent{why}"),
                 "it is sent once more, marked as a repeat",
             )),
             Fate::Late => {
@@ -103,8 +102,8 @@ pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
     };
     Ok(match store.recover_outbox(*fence, hands.scene.now)? {
         0 => Vec::new(),
-        1 => vec!["a message whose sender had died is sent once more, marked as a repeat".to_owned()],
-        n => vec![format!("{n} messages whose sender had died are sent once more, marked as repeats")],
+        1 => vec!["a message whose sender was gone or silent is sent once more, marked as a repeat".to_owned()],
+        n => vec![format!("{n} messages whose sender was gone or silent are sent once more, marked as repeats")],
     })
 }
 
@@ -127,12 +126,12 @@ mod tests {
             created_at: parse_time(created_at),
             not_before: None,
             error: Some("no network".to_owned()),
-            sender: None,
+            is_under_way: false,
         }
     }
 
-    fn fate_of(part: &UnsentPart, is_sending: bool) -> Fate {
-        fate(part, is_sending, TimeDelta::minutes(15), now())
+    fn fate_of(part: &UnsentPart) -> Fate {
+        fate(part, TimeDelta::minutes(15), now())
     }
 
     #[test]
@@ -140,16 +139,17 @@ mod tests {
         const FRESH: &str = "2026-11-21T11:59:00Z";
         const OLD: &str = "2026-11-21T11:00:00Z";
         const ANCIENT: &str = "2026-11-01T11:00:00Z";
-        assert_eq!(fate_of(&part("planned", false, FRESH), false), Fate::Waits);
-        assert_eq!(fate_of(&part("planned", false, OLD), false), Fate::Late);
-        assert_eq!(fate_of(&part("attempting", false, OLD), true), Fate::UnderWay);
-        assert_eq!(fate_of(&part("attempting", false, FRESH), false), Fate::InDoubt);
-        assert_eq!(fate_of(&part("unknown", false, FRESH), false), Fate::InDoubt);
-        assert_eq!(fate_of(&part("unknown", true, FRESH), false), Fate::Lost);
-        assert_eq!(fate_of(&part("failed", false, OLD), false), Fate::Lost);
-        assert_eq!(fate_of(&part("failed", false, ANCIENT), false), Fate::Waits);
+        assert_eq!(fate_of(&part("planned", false, FRESH)), Fate::Waits);
+        assert_eq!(fate_of(&part("planned", false, OLD)), Fate::Late);
+        let under_way = UnsentPart { is_under_way: true, ..part("attempting", false, OLD) };
+        assert_eq!(fate_of(&under_way), Fate::UnderWay);
+        assert_eq!(fate_of(&part("attempting", false, FRESH)), Fate::InDoubt);
+        assert_eq!(fate_of(&part("unknown", false, FRESH)), Fate::InDoubt);
+        assert_eq!(fate_of(&part("unknown", true, FRESH)), Fate::Lost);
+        assert_eq!(fate_of(&part("failed", false, OLD)), Fate::Lost);
+        assert_eq!(fate_of(&part("failed", false, ANCIENT)), Fate::Waits);
         let console = UnsentPart { chat_id: 0, ..part("planned", false, ANCIENT) };
-        assert_eq!(fate_of(&console, false), Fate::Waits);
+        assert_eq!(fate_of(&console), Fate::Waits);
     }
 
     #[test]

@@ -61,6 +61,7 @@ fn contents(world: &World) -> String {
         "cycles",
         "cycle_journal",
         "cycle_files",
+        "taken_up",
         "reminders",
         "reminder_firings",
         "ledger",

@@ -1,4 +1,5 @@
 use super::*;
+use crate::queue::outbox::LONGEST_ATTEMPT;
 
 /// A text of several parts.
 fn long() -> String {
@@ -76,7 +77,7 @@ fn an_attempt_of_a_dead_sender_is_repeated_once_and_marked() {
     let claimed = world.store.claim_part(None, &dead(), at(0)).unwrap().unwrap();
     assert!(!claimed.is_repeat);
     assert_eq!(claim(&mut world, 1), None, "nobody else may send it meanwhile");
-    assert!(world.store.has_doubtful().unwrap(), "there is something to settle");
+    assert!(world.store.has_doubtful(at(1)).unwrap(), "there is something to settle");
     assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 1);
     let repeat = world.store.claim_part(None, &dead(), at(2)).unwrap().unwrap();
     assert_eq!((repeat.outgoing_id, repeat.is_repeat, repeat.attempts), (id, true, 2));
@@ -99,6 +100,33 @@ fn a_living_senders_attempt_is_left_to_it() {
     assert_eq!(claim(&mut world, 1), None);
     world.store.settle_part(&claimed, &PartOutcome::Sent(5), at(2)).unwrap();
     assert_eq!(world.store.undelivered().unwrap(), []);
+}
+
+/// The bot lives on, but the disk was full when it wanted to write down what became of its send.
+#[test]
+fn a_living_sender_that_never_says_what_became_of_its_send_holds_no_chat_back_for_ever() {
+    let longest = LONGEST_ATTEMPT.num_seconds();
+    // The last is of a clock that was set back since.
+    for (seconds, is_lost) in [(longest, false), (longest + 1, true), (-longest, false), (-longest - 1, true)] {
+        let mut world = World::new();
+        world.plan(7, "did it arrive?");
+        world.plan(7, "after it");
+        let silent = claim(&mut world, 0).unwrap();
+        assert_eq!(claim(&mut world, seconds), None, "it is not simply overtaken");
+        let is_under_way = world.store.unsent_parts(at(seconds)).unwrap()[0].is_under_way;
+        assert_eq!(is_under_way, !is_lost, "after {seconds} s");
+        assert_eq!(world.store.has_doubtful(at(seconds)).unwrap(), is_lost, "after {seconds} s");
+        let repeats = world.store.recover_outbox(world.fence, at(seconds)).unwrap();
+        assert_eq!(repeats, usize::from(is_lost), "after {seconds} s");
+        if is_lost {
+            let repeat = claim(&mut world, seconds).unwrap();
+            assert!(repeat.is_repeat);
+            world.store.settle_part(&silent, &later(seconds), at(seconds)).unwrap();
+            assert_eq!(claim(&mut world, seconds), None, "a report that comes after all ends no other's attempt");
+            world.store.settle_part(&repeat, &PartOutcome::Sent(2), at(seconds)).unwrap();
+            assert_eq!(world.deliver_all(seconds), ["after it"]);
+        }
+    }
 }
 
 #[test]

@@ -406,6 +406,24 @@ impl Scene {
         Ok(())
     }
 
+    /// A bot that was at one send for longer than any takes has sent it or not, and says so late or never.
+    pub(super) fn silence_bot(&mut self, random: &mut Rng) -> Result<(), String> {
+        let parts = self.store.unsent_parts(self.now).map_err(text)?;
+        let is_late = |claimed: &mut Claimed| {
+            parts
+                .iter()
+                .any(|part| part.outgoing_id == claimed.outgoing_id && part.state == "attempting" && !part.is_under_way)
+        };
+        let Some(claimed) = self.bots.take_if(is_late) else { return Ok(()) };
+        self.outside.doubt(&claimed);
+        let has_arrived = random.bool();
+        if has_arrived {
+            self.outside.arrive(&claimed, true)?;
+        }
+        self.ghosts.push((claimed, has_arrived));
+        Ok(())
+    }
+
     fn late_report(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(ghost) = self.ghosts.pop() else { return Ok(()) };
         self.report_late(&ghost, random)

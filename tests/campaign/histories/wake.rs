@@ -102,7 +102,8 @@ impl Wake {
                         scene.store.note_cut_off(self.fence, &row.cycle.id).map_err(text)?;
                     }
                 }
-                if scene.store.has_doubtful().map_err(text)? {
+                scene.silence_bot(random)?;
+                if scene.store.has_doubtful(scene.now).map_err(text)? {
                     scene.store.recover_outbox(self.fence, scene.now).map_err(text)?;
                 }
                 At::Delivering

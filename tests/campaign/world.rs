@@ -2,7 +2,7 @@
 //! must hold in the end as in an undisturbed copy.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
@@ -478,7 +478,18 @@ impl World {
         }
         self.env.git(&["push", "-q", "origin", "HEAD"]);
         self.check_remote_moved_forward(&remote)?;
+        self.check_commits()?;
         self.check_secrets()
+    }
+
+    /// One wake, one commit.
+    fn check_commits(&self) -> Result<(), String> {
+        let ids = self.env.git(&["log", "--format=%(trailers:key=Wake-Id,valueonly,separator=%x20)"]);
+        let mut seen = BTreeSet::new();
+        match ids.lines().map(str::trim).find(|id| !id.is_empty() && !seen.insert(*id)) {
+            Some(id) => Err(format!("the wake {id} has committed twice")),
+            None => Ok(()),
+        }
     }
 
     /// By the remote's own log of where its branch was.

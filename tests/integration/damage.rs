@@ -122,6 +122,7 @@ fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commi
     assert!(env.git(&["log", "-1", "--format=%B"]).contains(&format!("Wake-Id: {cycle}")));
     assert_eq!(env.query::<i64>(told), 1);
     assert_eq!(env.once()["outcome"], "idle");
+    env.git(&["checkout", "-q", "--", SEMANTIC]);
     env.check_sound();
 }
 

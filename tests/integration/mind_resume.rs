@@ -161,6 +161,7 @@ fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     let repair = |check: &str, what: &str| {
         env.execute(&format!("INSERT INTO repairs (at, check_id, what) VALUES ('{NOW}', '{check}', '{what}')"));
     };
+    env.once();
     repair("repository", "removed a lock");
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello."));

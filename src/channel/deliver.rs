@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// No new part is begun after so long; one send is bounded by the channel itself.
-const BOUND: Duration = Duration::from_secs(30);
+pub const BOUND: Duration = Duration::from_secs(30);
 
 /// What a delivery did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use super::{
     observe::{self, HEAD_SEEN},
     plan_file::PlanFile,
     upkeep::merge_texts,
+    verify::Account,
     wake::{Ending, Wake},
 };
 use crate::{
@@ -23,7 +24,7 @@ impl Wake<'_> {
     /// Writes the entry, commits, and concludes.
     pub(super) async fn finish(&mut self, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
         let repairs = self.store.unnoted_repairs()?;
-        ending.account.notes.extend(repairs.iter().map(|(_, what)| format!("Repaired: {what}")));
+        ending.account.notes.extend(repairs.iter().map(|(_, what)| repaired(what)));
         self.note_damaged(repo, &mut ending);
         let staged = self.with_entry(repo, &ending)?;
         let message = self.commit_message(&ending)?;
@@ -35,6 +36,8 @@ impl Wake<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
+        // First: once the commit is there, a resumption only ends the cycle.
+        self.park_damaged(repo, &ending, &damaged)?;
         let redactor = self.context.redactor;
         let publish = Publish {
             changes: &writable,
@@ -61,7 +64,6 @@ impl Wake<'_> {
             ) => self.park(repo, &ending, &publish, &error)?,
             Err(error) => return Err(error.into()),
         };
-        self.park_damaged(repo, &ending, &Publish { changes: &damaged, ..publish })?;
         let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
         let end = CycleEnd {
             state: CycleState::Done,
@@ -82,20 +84,33 @@ impl Wake<'_> {
         repo: &Repo,
         state: &Cycle,
         cycle_id: &str,
-        commit: &str,
+        commit: repo::Oid,
         plan_file: &PlanFile,
     ) -> Result<(), WakeError> {
+        let repairs = self.repairs_told(&repo.message(commit)?)?;
+        let commit = &commit.to_string();
         let end = CycleEnd {
             state: CycleState::Done,
             commit_id: Some(commit),
             error: None,
             handled: &state.handles,
-            repairs: &[],
+            repairs: &repairs,
             failed_messages: &[],
         };
         self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
         self.see_commits(repo, state.head_shown.as_deref())?;
         self.close(repo, commit, plan_file).await
+    }
+
+    /// The repairs that a commit of ours tells of, by its message: what was repaired since is still to be told.
+    fn repairs_told(&self, message: &str) -> Result<Vec<i64>, WakeError> {
+        let is_told = |what: &str| {
+            let alone = Account { notes: vec![repaired(what)], ..Account::default() };
+            let alone = self.context.redactor.redact(&alone.commit_message());
+            alone.lines().last().is_some_and(|line| message.lines().any(|told| told == line))
+        };
+        let repairs = self.store.unnoted_repairs()?;
+        Ok(repairs.into_iter().filter(|(_, what)| is_told(what)).map(|(id, _)| id).collect())
     }
 
     async fn close(&mut self, repo: &Repo, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
@@ -202,13 +217,22 @@ impl Wake<'_> {
     }
 
     /// What was meant for files that can't be written goes onto a branch of its own. The person is told once a day and file.
-    fn park_damaged(&mut self, repo: &Repo, ending: &Ending, damaged: &Publish<'_>) -> Result<(), WakeError> {
-        if damaged.changes.is_empty() {
+    fn park_damaged(&mut self, repo: &Repo, ending: &Ending, damaged: &[repo::Change]) -> Result<(), WakeError> {
+        if damaged.is_empty() {
             return Ok(());
         }
-        let Parked { branch, .. } = repo.park(&format!("parked/{}", ending.cycle.id), damaged, Parking::ForAPerson)?;
-        let today = damaged.now.with_timezone(&self.context.config.timezone).date_naive();
-        for change in damaged.changes {
+        let (id, now, redactor) = (&ending.cycle.id, self.now(), self.context.redactor);
+        let publish = Publish {
+            changes: damaged,
+            // Without trailers: merged by the person, it mustn't be taken for the wake's commit.
+            message: &format!("What the wake {id} could not write\n"),
+            now,
+            merge: &merge_texts,
+            is_secret: &|text| redactor.contains_secret(text),
+        };
+        let Parked { branch, .. } = repo.park(&format!("unwritten/{id}"), &publish, Parking::ForAPerson)?;
+        let today = now.with_timezone(&self.context.config.timezone).date_naive();
+        for change in damaged {
             let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
             let why = why.unwrap_or_else(|| change.path.clone());
             let text = format!(
@@ -237,17 +261,17 @@ impl Wake<'_> {
             self.report.notes.push(format!("{path} was not kept on {}: it seems to hold a secret", parked.branch));
         }
         self.report.notes.push(format!("What this wake wrote is kept on the branch {}: {error}", parked.branch));
-        self.tell_parked(repo, &parked.branch, ending.cycle.chat_id, error)?;
+        self.tell_parked(repo, &parked.branch, ending.cycle.chat_id, &error.to_string())?;
         Ok(parked.commit.to_string())
     }
 
-    /// Tells the person that `branch` was parked: once for all that is parked until it can be brought in.
+    /// Tells the person that `branch` was parked, and why: once for all that is parked until it can be brought in.
     pub(super) fn tell_parked(
         &mut self,
         repo: &Repo,
         branch: &str,
         chat_id: Option<i64>,
-        error: &RepoError,
+        why: &str,
     ) -> Result<(), WakeError> {
         let waiting = repo.parked()?;
         let is_waiting = waiting.iter().any(|(waiting, _)| waiting == branch);
@@ -264,12 +288,17 @@ impl Wake<'_> {
             );
             (branch, next)
         };
-        let text = format!("I could not commit to my memory: {error}. {next}");
+        let text = format!("I could not commit to my memory: {why}. {next}");
         if self.alarm(key, text.clone())? {
             self.report.replies.push(Reply { chat_id: chat_id.unwrap_or(self.context.config.owner_chat_id), text });
         }
         Ok(())
     }
+}
+
+/// How the account tells of a repair.
+fn repaired(what: &str) -> String {
+    format!("Repaired: {what}")
 }
 
 /// Staged files as the repository takes them.

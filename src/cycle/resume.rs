@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     queue::{Change, CycleEnd, CycleRow, CycleState, Entry, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
-    repo::{Parked, Parking, Publish, Repo, RepoError},
+    repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
 };
 
 /// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
@@ -103,13 +103,12 @@ impl Wake<'_> {
             && let Some((_, commit)) = repo.parked()?.into_iter().find(|(parked, _)| *parked == branch)
         {
             // Cut off after its work was parked; perhaps before that was told.
-            let error = RepoError::NotOnBranch { condition: repo.condition()?, branch: repo.branch().to_owned() };
-            self.tell_parked(repo, &branch, row.cycle.chat_id, &error)?;
-            return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
+            self.tell_parked(repo, &branch, row.cycle.chat_id, &why_parked(repo)?)?;
+            return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
         }
         match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
             (Uptake::Conclude, Some(commit)) => {
-                return self.conclude(repo, &state, cycle_id, &commit.to_string(), &plan_file).await;
+                return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
             }
             (Uptake::GiveUp { why, counts }, _) => {
                 let giving_up = match counts {
@@ -304,6 +303,16 @@ impl Wake<'_> {
             ..NewOutgoing::default()
         })
     }
+}
+
+/// Why a cycle that was cut off had parked its work. Only HEAD can still be asked.
+fn why_parked(repo: &Repo) -> Result<String, RepoError> {
+    Ok(match repo.condition()? {
+        Condition::Normal | Condition::Unborn => {
+            "something was in the way, and I was cut off before I could say what".to_owned()
+        }
+        condition => RepoError::NotOnBranch { condition, branch: repo.branch().to_owned() }.to_string(),
+    })
 }
 
 fn begins_again(why: &str, when: &str, parked: Option<&str>) -> String {

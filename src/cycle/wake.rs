@@ -1,5 +1,7 @@
 //! A wake that holds the lock: settles what is open, then runs cycles until nothing is due.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use super::{
@@ -13,15 +15,21 @@ use super::{
     verify::Account,
 };
 use crate::{
+    channel::deliver,
     memory::templates::templates,
     process::Identity,
     queue::{Fence, NewCycle, StagedFile, Store},
-    repo::{Created, Repo, RepoError},
+    repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
 };
 
 /// Cycles that one wake runs at most; the rest is the next wake's.
 const MAX_CYCLES: u32 = 50;
+/// How long a wake may still take, once its time is up, to end what it has begun: a delivery with the send that is under way then;
+/// two pushes of two tries each with a fetch between them; housekeeping. So long, too, it shows that it lives.
+const ENDING_BOUND: Duration = Duration::from_secs(
+    2 * deliver::BOUND.as_secs() + 5 * REMOTE_TIMEOUT.as_secs() + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs(),
+);
 /// The holder of the wake lock.
 pub struct Wake<'a> {
     pub(super) context: Context<'a>,
@@ -81,7 +89,7 @@ impl<'a> Wake<'a> {
         }
         let (me, now) = (self.me.clone(), self.now());
         self.lock.describe(&me, now, None, None, None).map_err(WakeError::Lock)?;
-        self.lock.show_life(self.context.config.wake_timeout);
+        self.lock.show_life(self.context.config.wake_timeout + ENDING_BOUND);
         Ok(())
     }
 

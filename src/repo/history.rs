@@ -72,6 +72,11 @@ impl Repo {
         Ok(found.map(|commit| commit.id))
     }
 
+    /// A commit's whole message, trailers included.
+    pub fn message(&self, commit: Oid) -> Result<String, RepoError> {
+        Ok(String::from_utf8_lossy(self.git.find_commit(commit)?.message_bytes()).into_owned())
+    }
+
     /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least).
     pub fn show(&self, id: &str) -> Result<Option<Shown>, RepoError> {
         if id.len() < MIN_PREFIX {

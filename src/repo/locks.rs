@@ -69,7 +69,7 @@ impl Repo {
 
     /// Locks that a killed push left on our branch in a remote on this machine, old enough and with no git at work there. Nobody
     /// else would clear them away, and nothing could be pushed any more.
-    fn stale_remote_locks(&self) -> Vec<PathBuf> {
+    pub fn stale_remote_locks(&self) -> Vec<PathBuf> {
         let Some(remote) = self.remote_dir() else { return Vec::new() };
         let names = [self.branch_ref(), "HEAD".to_owned()];
         let locks = names.map(|name| remote.join(format!("{name}.lock"))).into_iter().filter(|lock| lock.exists());

@@ -22,6 +22,8 @@ pub const MAX_LOOSE: usize = 2_000;
 pub const MAX_PACKS: usize = 50;
 /// How long one git command of it may take; the next one tries again.
 pub const MAINTAIN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How many git commands it runs at most.
+pub const MAINTAIN_COMMANDS: u64 = 4;
 /// A temporary file that nobody has written to for so long has no writer any more.
 const LEFTOVER_AGE: Duration = Duration::from_secs(3_600);
 /// Of the 256 directories of loose objects so many are counted: ids are evenly spread.

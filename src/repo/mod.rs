@@ -37,7 +37,7 @@ pub use self::{
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
-    maintain::{MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
+    maintain::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     park::{BroughtIn, Parked, Parking},
     person::{LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{Change, Publish, Published},

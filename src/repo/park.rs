@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    Merge, Oid, Publish, Repo, RepoError,
+    Merge, Oid, Publish, Repo, RepoError, WAKE_EMAIL,
     advance::Stop,
     publish::joined,
     tree::{self, FILE, Item},
@@ -48,14 +48,46 @@ pub struct BroughtIn {
 }
 
 impl Repo {
-    /// Commits the changes on the branch `name`, on top of our branch's last commit; `name-2` and so on if it exists. Only what
-    /// differs from each change's base is taken: the work tree may show another branch. Works wherever HEAD is.
+    /// Commits the changes on the branch `name`, on top of our branch's last commit; `name-2` and so on if it exists with
+    /// something else on it: parked twice, the same is there once. Only what differs from each change's base is taken: the work
+    /// tree may show another branch. Works wherever HEAD is.
     pub fn park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
         self.retrying(|| self.try_park(name, publish, parking))
     }
 
     fn try_park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
         let parent = self.tip()?;
+        let (tree, left_out) = self.tree_to_park(parent, publish)?;
+        for count in 1..=MAX_PARKED {
+            let branch = if count == 1 { name.to_owned() } else { format!("{name}-{count}") };
+            let full = format!("refs/heads/{branch}");
+            let commit = match self.id_of(&full)? {
+                // By a run that was killed before it wrote that down.
+                Some(there) if self.is_parked_at(there, publish)? => there,
+                Some(_) => continue,
+                None => {
+                    let parents: Vec<Oid> = parent.into_iter().collect();
+                    let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
+                    self.sync_objects()?;
+                    commit
+                }
+            };
+            if parking == Parking::UntilHeadIsBack {
+                // Before the branch: a mark without one means nothing, and a branch without a mark would be forgotten.
+                self.set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
+            }
+            if self.id_of(&full)?.is_none() {
+                self.set_reference(&full, commit, false, "parked")?;
+            }
+            return Ok(Parked { branch, commit, left_out });
+        }
+        Err(RepoError::Configuration(format!(
+            "there are {MAX_PARKED} branches named {name}: delete those you don't need"
+        )))
+    }
+
+    /// The changes on top of `parent`, and the files that seem to hold a secret and aren't among them.
+    fn tree_to_park(&self, parent: Option<Oid>, publish: &Publish<'_>) -> Result<(Oid, Vec<String>), RepoError> {
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         for change in publish.changes {
             let path = change.path.as_str();
@@ -67,26 +99,14 @@ impl Repo {
             let item = text.map(|text| Ok::<_, git2::Error>(Item { id: self.git.blob(text.as_bytes())?, mode: FILE }));
             files.push((path, item.transpose()?));
         }
-        let tree = tree::with_files(&self.git, parent, files)?;
-        let parents: Vec<Oid> = parent.into_iter().collect();
-        let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
-        self.sync_objects()?;
-        for count in 1..=MAX_PARKED {
-            let branch = if count == 1 { name.to_owned() } else { format!("{name}-{count}") };
-            let full = format!("refs/heads/{branch}");
-            if self.id_of(&full)?.is_some() {
-                continue;
-            }
-            if parking == Parking::UntilHeadIsBack {
-                // Before the branch: a mark without one means nothing, and a branch without a mark would be forgotten.
-                self.set_reference(&format!("{MARKS}{branch}"), commit, true, "parked")?;
-            }
-            self.set_reference(&full, commit, false, "parked")?;
-            return Ok(Parked { branch, commit, left_out });
-        }
-        Err(RepoError::Configuration(format!(
-            "there are {MAX_PARKED} branches named {name}: delete those you don't need"
-        )))
+        Ok((tree::with_files(&self.git, parent, files)?, left_out))
+    }
+
+    /// Whether `commit` is one of ours that holds just these changes, on top of what was our branch's last commit then.
+    fn is_parked_at(&self, commit: Oid, publish: &Publish<'_>) -> Result<bool, RepoError> {
+        let commit = self.git.find_commit(commit)?;
+        let is_ours = commit.author().email().is_ok_and(|email| email == WAKE_EMAIL);
+        Ok(is_ours && self.tree_to_park(commit.parent_ids().next(), publish)?.0 == commit.tree_id())
     }
 
     /// The branches that wait for HEAD to be back, and their commits, the oldest first. One that a person has deleted, or gone on

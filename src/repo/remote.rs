@@ -125,7 +125,8 @@ impl Repo {
         Err(failure(&output))
     }
 
-    /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`].
+    /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`]. So does one whose
+    /// branch isn't where it was last seen: if it went back meanwhile, our commits on top would restore what was taken away.
     pub fn push(&self, timeout: Duration) -> Result<Pushed, RemoteError> {
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
@@ -136,13 +137,20 @@ impl Repo {
         let Some(tip) = self.tip()? else {
             return Ok(Pushed::UpToDate);
         };
-        if self.id_of(&self.tracking_ref())? == Some(tip) {
-            return Ok(Pushed::UpToDate);
+        let seen = self.id_of(&self.tracking_ref())?;
+        match seen {
+            Some(seen) if seen == tip => return Ok(Pushed::UpToDate),
+            // The lease below would let it be overwritten.
+            Some(seen) if !self.contains(tip, seen)? => return Err(RemoteError::Moved),
+            _ => {}
         }
         // By id, not by name: what is committed while it runs isn't claimed to be there.
         let refspec = format!("{tip}:{}", self.branch_ref());
-        let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", REMOTE];
-        let push = git(&self.root).args(push).args([refspec]).timeout(timeout);
+        // Ours has all of what was seen: with the remote's branch still there, or still none, nothing of it can be lost.
+        let seen = seen.map_or_else(String::new, |seen| seen.to_string());
+        let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
+        let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
+        let push = git(&self.root).args(push).args([lease.as_str(), REMOTE, &refspec]).timeout(timeout);
         let mut output = process::run(&push)?;
         if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) && self.release_remote() {
             output = process::run(&push)?;
@@ -263,7 +271,8 @@ fn push_failure(output: &Output) -> RemoteError {
         return failure(output);
     };
     let summary = line.rsplit('\t').next().unwrap_or_default();
-    // Two pushes at once: the later finds the reference locked or moved.
+    // `[rejected]` is also what a lease gives that is "stale info". Two pushes at once: the later finds the reference locked or
+    // moved.
     let moved = ["fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value"];
     if summary.starts_with("[rejected]") || moved.iter().any(|sign| summary.contains(sign)) {
         return RemoteError::Moved;

@@ -29,10 +29,12 @@ fn bytes(env: &TestEnv, path: &str) -> Vec<u8> {
 /// The fact reached the branch that the person was told of, and no other.
 #[track_caller]
 fn check_parked(env: &TestEnv, ran: &Ran, path: &str, needle: &str) {
-    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked"]);
+    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/unwritten"]);
     assert_eq!(branch.lines().count(), 1, "{branch}");
     assert!(ran.stdout.contains(&format!("is kept on the branch `{branch}`")), "{ran:#?}");
     assert!(env.git(&["show", &format!("{branch}:{path}")]).contains(needle));
+    // A kill right after the commit loses nothing: this was there before it.
+    assert_eq!(env.git(&["rev-parse", &format!("{branch}~1")]), env.git(&["rev-parse", "main~1"]));
     let message = env.git(&["log", "-1", "--format=%B", "main"]);
     assert!(message.contains(&format!("Not written: {path} won't be touched: ")), "{message}");
 }
@@ -92,6 +94,36 @@ fn check_bad_file(path: &str, bad: &Bad, why: &str) {
 fn bytes_that_are_no_text_are_left_as_they_are() {
     check_bad_file(SEMANTIC, &Bad::Bytes(b"\x00\xff\xfe## broken \x80\x81"), "it isn't text in UTF-8");
     check_bad_file(EPISODIC, &Bad::Bytes(b"# Log\n- caf\xe9\n"), "it isn't text in UTF-8");
+}
+
+/// Killed when that was kept and not yet committed: the next wake commits, and finds it kept.
+#[test]
+fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commit() {
+    let env = lived_in();
+    let sound = env.memory(SEMANTIC);
+    fs::write(env.brain().join(SEMANTIC), b"\x00\xff").unwrap();
+    let before = env.git(&["rev-parse", "HEAD"]);
+    let ran = say(&env, "remember that the wifi code is 1234");
+    check_parked(&env, &ran, SEMANTIC, "the wifi code is 1234");
+    let unwritten = env.git(&["for-each-ref", "refs/heads/unwritten"]);
+    let told = "SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'I could not write to my memory%'";
+    assert_eq!(env.query::<i64>(told), 1);
+
+    // As it was before the commit.
+    env.git(&["reset", "-q", "--keep", &before]);
+    let cycle = env.query::<String>("SELECT id FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1");
+    let ours = env.git(&["show", &format!("unwritten/{cycle}:{SEMANTIC}")]) + "\n";
+    env.execute(&format!(
+        "UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL WHERE id = '{cycle}'"
+    ));
+    env.execute(&format!("INSERT INTO cycle_files VALUES ('{cycle}', '{SEMANTIC}', '{sound}', '{ours}')"));
+    env.once();
+    assert_eq!(env.git(&["for-each-ref", "refs/heads/unwritten"]), unwritten);
+    assert!(env.git(&["log", "-1", "--format=%B"]).contains(&format!("Wake-Id: {cycle}")));
+    assert_eq!(env.query::<i64>(told), 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.git(&["checkout", "-q", "--", SEMANTIC]);
+    env.check_sound();
 }
 
 #[test]

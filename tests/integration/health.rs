@@ -448,6 +448,21 @@ fn lock_files_of_dead_git_programs_are_removed() {
 }
 
 #[test]
+fn the_locks_of_a_dead_push_in_a_remote_on_this_machine_are_removed_once_they_are_old() {
+    let env = healthy();
+    let remote = env.bare_remote("remote.git");
+    env.git(&["remote", "add", "origin", &remote.display().to_string()]);
+    env.git(&["push", "-q", "origin", "main"]);
+    env.git(&["fetch", "-q"]);
+    let lock = remote.join("refs/heads/main.lock");
+    let file = fs::File::create(&lock).unwrap();
+    assert_found(&env, "repository", "ok");
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000)).unwrap();
+    assert_repaired(&env, "repository");
+    assert!(!lock.exists());
+}
+
+#[test]
 fn a_commit_that_was_cut_off_is_cleared_up() {
     let env = healthy();
     let head = env.git(&["rev-parse", "HEAD"]);

@@ -158,14 +158,23 @@ fn a_reason_of_a_cut_off_wake_is_no_reason_again_once_that_has_ended() {
 #[test]
 fn a_wake_that_was_cut_off_after_its_commit_only_ends() {
     let (telegram, claude, env) = minded();
+    let repair = |check: &str, what: &str| {
+        env.execute(&format!("INSERT INTO repairs (at, check_id, what) VALUES ('{NOW}', '{check}', '{what}')"));
+    };
+    env.once();
+    repair("repository", "removed a lock");
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello."));
     end_well(start_wake(&env));
     // As it was between the commit and the end.
     env.execute("UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL");
     let before = commits(&env);
+    env.execute("UPDATE repairs SET cycle_id = NULL");
+    repair("something else", "mended it since");
     env.once();
     assert_eq!((commits(&env), sent(&telegram).len(), claude.requests().len()), (before, 1, 1));
+    let open = env.query::<String>("SELECT group_concat(what) FROM repairs WHERE cycle_id IS NULL");
+    assert_eq!(open, "mended it since", "the commit tells of the other one");
     assert_eq!(env.query::<String>("SELECT commit_id FROM cycles"), env.git(&["rev-parse", "HEAD"]));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();

@@ -23,6 +23,8 @@ struct Facts {
     condition: Condition,
     is_interrupted: bool,
     locks: Vec<String>,
+    /// Locks in a remote on this machine that are too old to be anybody's.
+    remote_locks: Vec<String>,
     /// What `git fsck` says against it; none if it took too long.
     damage: Option<Vec<String>>,
     left_alone: Vec<String>,
@@ -51,6 +53,7 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         condition: repo.condition()?,
         is_interrupted: repo.is_interrupted(),
         locks: locks.iter().map(name).collect(),
+        remote_locks: repo.stale_remote_locks().iter().map(name).collect(),
         damage: repo.fsck(FSCK_TIMEOUT)?,
         stock: repo.stock(),
         // Not worth more than a word: a database that can't be used has a check of its own.
@@ -84,6 +87,12 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
         findings.push(Finding::repairable(
             format!("lock files that no git program holds: {}", list(&facts.locks)),
             "they are removed, if they are older than a second",
+        ));
+    }
+    if !facts.remote_locks.is_empty() && !is_wake_running {
+        findings.push(Finding::repairable(
+            format!("nothing can be pushed for the locks of a dead push in the remote: {}", list(&facts.remote_locks)),
+            "they are removed: no git program is at work there, and they are old",
         ));
     }
     if facts.stock.loose > TOO_MANY * MAX_LOOSE || facts.stock.packs > TOO_MANY * MAX_PACKS {
@@ -144,6 +153,7 @@ mod tests {
             condition: Condition::Normal,
             is_interrupted: false,
             locks: Vec::new(),
+            remote_locks: Vec::new(),
             damage: Some(Vec::new()),
             left_alone: vec!["photo.jpg (isn't Markdown)".to_owned()],
             stock: Stock { loose: 2 * MAX_LOOSE, packs: 3 },
@@ -182,7 +192,7 @@ mod tests {
     #[test]
     fn a_running_wakes_locks_are_its_own() {
         let locks = vec![".git/index.lock".to_owned()];
-        let left = Facts { locks, is_interrupted: true, ..facts() };
+        let left = Facts { locks: locks.clone(), remote_locks: locks, is_interrupted: true, ..facts() };
         assert!(judge(&left, false).repair.is_some());
         assert_eq!(judge(&left, true).status, Status::Ok);
     }

@@ -129,12 +129,39 @@ fn parked_work_goes_to_its_own_branch_wherever_head_is() {
     world.git(&["checkout", "--quiet", "--detach"]);
     let base = world.read(ACTIVE);
     let changes = [change(ACTIVE, Some(&base), Some("parked\n"))];
-    let park = || repo.park("recovered/c1", &wake(&changes), Parking::ForAPerson).unwrap();
-    let (first, second) = (park(), park());
-    assert_eq!((first.branch.as_str(), second.branch.as_str()), ("recovered/c1", "recovered/c1-2"));
+    let park = |changes| repo.park("recovered/c1", &wake(changes), Parking::ForAPerson).unwrap();
+    let first = park(&changes);
+    let other = park(&[change(ACTIVE, Some(&base), Some("something else\n"))]);
+    assert_eq!((first.branch.as_str(), other.branch.as_str()), ("recovered/c1", "recovered/c1-2"));
     let commit = first.commit;
     assert_eq!(world.git(&["show", &format!("{commit}:{ACTIVE}")]), "parked\n");
     assert_eq!(world.status(), "");
+}
+
+/// By a run that was killed before it wrote down that it had parked; the branch has moved since.
+#[test]
+fn the_same_work_is_parked_once_until_a_person_goes_on_with_it() {
+    let world = World::new();
+    let repo = world.local();
+    let base = world.read(ACTIVE);
+    let changes = [change(ACTIVE, Some(&base), Some("parked\n"))];
+    let park = |parking| {
+        repo.park("parked/c1", &Publish { now: now() + chrono::TimeDelta::hours(1), ..wake(&changes) }, parking)
+            .unwrap()
+    };
+    let first = repo.park("parked/c1", &wake(&changes), Parking::ForAPerson).unwrap();
+    world.write("claude.md", "theirs\n");
+    world.git(&["commit", "--quiet", "-am", "theirs"]);
+    assert_eq!(park(Parking::ForAPerson), first);
+    assert_eq!(repo.parked().unwrap(), []);
+    assert_eq!(park(Parking::UntilHeadIsBack), first);
+    assert_eq!(repo.parked().unwrap(), [(first.branch.clone(), first.commit)]);
+
+    world.git(&["checkout", "--quiet", &first.branch]);
+    world.write(ACTIVE, "parked\nand gone on with\n");
+    world.git(&["commit", "--quiet", "-am", "theirs"]);
+    assert_eq!(park(Parking::ForAPerson).branch, "parked/c1-2");
+    world.assert_sound();
 }
 
 /// Another branch is checked out, or something is uncommitted: only what the wake itself changed is parked.

@@ -175,6 +175,46 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     world.assert_sound();
 }
 
+/// On top of the commit that it went back to, ours would be a fast-forward which restores what was taken away.
+#[test]
+fn a_remote_that_went_back_or_lost_its_branch_since_the_last_fetch_is_not_restored_by_a_push() {
+    for is_gone in [false, true] {
+        let world = World::new();
+        let repo = world.shared();
+        let first = repo.head().unwrap().unwrap().to_string();
+        let lost = publish_active(&world, &repo, "published\n");
+        repo.push(TIMEOUT).unwrap();
+        let back = ["update-ref", "refs/heads/main", &first];
+        world.git_in("remote.git", if is_gone { &["update-ref", "-d", "refs/heads/main"] } else { &back });
+        let there = world.git_in("remote.git", &["for-each-ref"]);
+        publish_active(&world, &repo, "newer\n");
+
+        assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+        let rescue_ref = format!("refs/reveille/rescue/{lost}");
+        assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
+        assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Rewound { rescue_ref }));
+        assert_eq!(world.git_in("remote.git", &["for-each-ref"]), there);
+        world.assert_sound();
+    }
+}
+
+/// The answer to the first push was lost: what is there is only ours, and the next one gets through after a fetch.
+#[test]
+fn a_push_that_arrived_unnoticed_holds_up_none() {
+    let world = World::new();
+    let repo = world.shared();
+    let seen = repo.head().unwrap().unwrap();
+    let first = publish_active(&world, &repo, "first\n");
+    repo.push(TIMEOUT).unwrap();
+    repo.saw_remote_at(seen).unwrap();
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(first));
+    repo.saw_remote_at(seen).unwrap();
+    let second = publish_active(&world, &repo, "second\n");
+    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+    assert_eq!(pull(&repo), Integrated::Ahead { commits: 1 });
+    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(second));
+}
+
 #[test]
 fn a_remote_with_a_replaced_history_is_refused_even_if_the_person_fetched_first() {
     let world = World::new();

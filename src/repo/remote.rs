@@ -115,7 +115,14 @@ impl Repo {
         }
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
-        let output = process::run(&git(&self.root).args(fetch).args([refspec]).timeout(timeout))?;
+        let fetch = git(&self.root).args(fetch).args([refspec]).timeout(timeout);
+        // A killed push or fetch leaves its lock on what was seen: waited for and cleared away, as a push may depend on this.
+        let output = self.retrying(|| match process::run(&fetch) {
+            Ok(output) if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) => {
+                Err(RepoError::Locked { path: self.git.commondir().join(format!("{}.lock", self.tracking_ref())) })
+            }
+            ran => Ok(ran),
+        })??;
         if output.status.success() {
             return Ok(());
         }

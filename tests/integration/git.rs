@@ -696,7 +696,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         std::thread::sleep(std::time::Duration::from_millis(random.u64(0..400)));
         wake.signal(rustix::process::Signal::KILL);
         wake.end();
-        env.once();
+        let next = env.once();
 
         let fact = format!("- box {round} is blue <!-- wake ");
         assert_eq!(env.memory(SEMANTIC).matches(&fact).count(), 1, "round {round}");
@@ -711,7 +711,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(env.git(&["status", "--short"]), "");
         let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
         assert_eq!(env.query::<i64>(open), 0);
-        assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
+        assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]), "{next:#}");
     }
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);
     env.check_sound();

@@ -120,6 +120,7 @@ pub(crate) fn run(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<Tri
         for variant in chosen {
             super::say(&format!("broken variant: {} …", variant.name));
             let verdict = workshop.judge(variant, seed).unwrap_or_else(Verdict::NotTried);
+            super::say(&format!("  {verdict}"));
             tried.push(Tried { name: variant.name, layer: variant.layer, verdict });
         }
     }

@@ -670,7 +670,8 @@ fn check_sent_once(telegram: &FakeTelegram, text: &str, round: i64) {
         .map(|sent| sent.visible.as_str())
         .filter(|sent| *sent == text || sent.starts_with(&format!("{text}\n")))
         .collect();
-    let is_right = all == [text] || all == [text, &marked] || all == [&marked];
+    // What a killed wake sent may be taken by the server after what the next one sent.
+    let is_right = all == [text] || all == [&marked] || all == [text, &marked] || all == [&marked, text];
     assert!(is_right, "round {round}: {all:#?}");
 }
 

@@ -200,7 +200,7 @@ impl Model {
         }
         cycle.state = CycleState::Running;
         cycle.tries += u32::from(counts);
-        if cycle.tries > MAX_TRIES { Err(format!("{id} was taken up {} times", cycle.tries)) } else { Ok(()) }
+        if cycle.tries >= MAX_TRIES { Err(format!("{id} was taken up {} times", cycle.tries)) } else { Ok(()) }
     }
 
     pub(super) fn pause(&mut self, id: &str) {

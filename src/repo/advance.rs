@@ -137,6 +137,11 @@ impl Repo {
             return Ok(());
         }
         if let Err(error) = self.require_branch().and_then(|()| self.move_branch(planned)) {
+            // It may come after the move, when that couldn't be synced: without its note, files that lag behind the branch would
+            // pass for a person's edit.
+            if self.tip()? == Some(planned.to.0) {
+                return Err(RepoError::Unfinished { commit: planned.to.0, source: Box::new(error) });
+            }
             self.remove_note()?;
             return Err(error);
         }

@@ -19,19 +19,21 @@ const ERRORS: [(Errno, u64); 3] = [
 /// The errors of one story.
 pub(crate) struct Errors {
     story: Story,
+    /// Trials in the suite's sample.
+    sample: u64,
     /// Calls of an undisturbed run, for each of [`ERRORS`].
     calls: [u64; 3],
 }
 
 impl Errors {
-    pub(crate) fn new(story: Story) -> Self {
+    pub(crate) fn new(story: Story, sample: u64) -> Self {
         let calls = ERRORS.map(|(error, classes)| {
             let (faults, code, said) = run(&story.open(), classes, Mode::Count);
             assert_eq!(code, Some(0), "the undisturbed run: {said}");
             assert!(faults.calls() > 20, "{error}: only {} calls were seen", faults.calls());
             faults.calls()
         });
-        Self { story, calls }
+        Self { story, sample, calls }
     }
 }
 
@@ -42,7 +44,7 @@ impl Layer for Errors {
 
     fn trials(&self, share: Share) -> u64 {
         match share {
-            Share::Sample => 40,
+            Share::Sample => self.sample,
             Share::Nightly => u64::MAX,
         }
     }

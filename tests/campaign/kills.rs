@@ -13,18 +13,20 @@ const TWICE_EVERY: u64 = 3;
 /// The kills of one story.
 pub(crate) struct Kills {
     story: Story,
+    /// Trials in the suite's sample.
+    sample: u64,
     /// Calls of an undisturbed run.
     calls: u64,
 }
 
 impl Kills {
-    pub(crate) fn new(story: Story) -> Self {
+    pub(crate) fn new(story: Story, sample: u64) -> Self {
         let world = story.open();
         let (faults, code, said) = run(&world, Mode::Count);
         assert_eq!(code, Some(0), "the undisturbed run: {said}");
         let calls = faults.calls();
         assert!(calls > 100, "only {calls} calls were seen: the library doesn't see the program");
-        Self { story, calls }
+        Self { story, sample, calls }
     }
 }
 
@@ -36,7 +38,7 @@ impl Layer for Kills {
 
     fn trials(&self, share: Share) -> u64 {
         match share {
-            Share::Sample => 60,
+            Share::Sample => self.sample,
             Share::Nightly => 3_000,
         }
     }

@@ -51,10 +51,10 @@ type Opened = fn() -> Box<dyn Layer>;
 /// Every layer, in the order of the table.
 const LAYERS: &[(&str, Opened)] = &[
     ("histories", histories::open),
-    ("kills", || Box::new(kills::Kills::new(Story::wake()))),
-    ("bot-kills", || Box::new(kills::Kills::new(Story::bot()))),
-    ("errors", || Box::new(errors::Errors::new(Story::wake()))),
-    ("bot-errors", || Box::new(errors::Errors::new(Story::bot()))),
+    ("kills", || Box::new(kills::Kills::new(Story::wake(), 60))),
+    ("bot-kills", || Box::new(kills::Kills::new(Story::bot(), 24))),
+    ("errors", || Box::new(errors::Errors::new(Story::wake(), 24))),
+    ("bot-errors", || Box::new(errors::Errors::new(Story::bot(), 12))),
     ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new([Story::wake(), Story::bot(), Story::chat()]))),
     ("chaos", || Box::new(chaos::Chaos::new())),

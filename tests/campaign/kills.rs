@@ -39,7 +39,7 @@ impl Layer for Kills {
     fn trials(&self, share: Share) -> u64 {
         match share {
             Share::Sample => self.sample,
-            Share::Nightly => 3_000,
+            Share::Nightly => u64::MAX,
         }
     }
 

@@ -77,6 +77,7 @@ fn stored(update: &RawUpdate, message: NewMessage, clean: impl Fn(&str) -> Strin
         forwarded_from: message.forwarded_from,
         raw: Some(clean(update.raw.get())),
         update_id: Some(update.update_id),
+        attachments: message.attachment.into_iter().collect(),
     }
 }
 

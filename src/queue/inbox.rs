@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
-use super::{NewOutgoing, Result, Store, outbox, upkeep};
+use super::{NewAttachment, NewOutgoing, Result, Store, attachments, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
@@ -36,6 +36,8 @@ pub struct NewIncoming {
     pub raw: Option<String>,
     /// The channel's key of the update: a second delivery is not stored again.
     pub update_id: Option<i64>,
+    /// Files that came with it.
+    pub attachments: Vec<NewAttachment>,
 }
 
 /// A message in the queue.
@@ -312,6 +314,9 @@ fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now:
             |row| row.get(0),
         )
         .optional()?;
+    if let Some(id) = id {
+        attachments::insert(tx, id, &message.attachments)?;
+    }
     Ok(id)
 }
 

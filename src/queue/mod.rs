@@ -3,6 +3,7 @@
 //! The bot writes the inbox; everything that a wake writes carries the fence of its [`Fence`], so that a holder that was
 //! replaced while it slept can't write any more. No transaction stays open across a network call.
 
+mod attachments;
 mod inbox;
 mod inspect;
 mod journal;
@@ -14,6 +15,7 @@ mod retention;
 mod shortage;
 mod upkeep;
 
+pub use attachments::NewAttachment;
 pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
@@ -52,6 +54,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("missed.sql"),
     include_str!("cut_off.sql"),
     include_str!("taken_up.sql"),
+    include_str!("attachments.sql"),
 ];
 
 /// The database, opened for one process.

@@ -10,11 +10,12 @@ use serde_json::Value;
 use teloxide_core::types::{Message, UpdateKind};
 
 use super::{
-    Me, RawUpdate,
+    Me, RawUpdate, attachment,
     command::{self, Command, Parsed},
     content::{self, Content},
     envelope::{ChatType, Envelope},
 };
+use crate::queue::NewAttachment;
 
 #[cfg(test)]
 mod tests;
@@ -81,6 +82,8 @@ pub struct NewMessage {
     pub forwarded_from: Option<String>,
     /// What the pictures of one album have in common.
     pub album: Option<String>,
+    /// The file that it carries.
+    pub attachment: Option<NewAttachment>,
     /// When it was sent.
     pub date: DateTime<Utc>,
     /// When it was last edited.
@@ -223,6 +226,7 @@ fn new_message(envelope: Envelope<'_>, chat_id: i64, sender_id: i64, kind: &'sta
         reply_to: envelope.reply_to(),
         forwarded_from: envelope.forwarded_from(),
         album: envelope.album(),
+        attachment: attachment::of_message(envelope.0),
         date: envelope.date(),
         edited_at: envelope.edited_at(),
     }

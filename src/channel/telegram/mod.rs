@@ -5,6 +5,7 @@
 //! and the outbox's delivery.
 
 mod api;
+mod attachment;
 mod command;
 mod content;
 mod envelope;

@@ -1,7 +1,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
-use crate::queue::Entry;
 
 fn mode(path: &std::path::Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -64,22 +63,23 @@ fn looking_makes_no_database() {
 /// A database from before `taken_up` knows from its journals who took a message up, as far as they can be read.
 #[test]
 fn an_older_database_learns_which_cycles_took_its_messages_up() {
-    let mut world = World::new();
-    let message = world.store.say(7, "remind me", at(0)).unwrap();
-    for id in ["first", "unreadable", "last"] {
-        world.begin(id);
-        let said = Entry::Said { raw: String::new(), messages: vec![message], handles: Vec::new(), head: None };
-        world.store.record(world.fence, id, &said, &[], at(1)).unwrap();
-        world.end(id, CycleState::Abandoned, &[]);
-    }
-    world.by_hand(
-        "UPDATE cycle_journal SET body = '{' WHERE cycle_id = 'unreadable';
-         DROP TABLE taken_up;
-         CREATE INDEX incoming_unfinished ON incoming_messages (cycle_id);
-         PRAGMA user_version = 4",
-    );
-    let store = Store::open(&world.path()).unwrap();
-    let ids: Vec<String> = store.given_up_with(&[message]).unwrap().into_iter().map(|row| row.cycle.id).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    let older = rusqlite::Connection::open(&path).unwrap();
+    older.execute_batch(&MIGRATIONS[..4].concat()).unwrap();
+    older
+        .execute_batch(
+            "INSERT INTO incoming_messages (id, chat_id, message_text, cycle_id) VALUES (1, 7, 'remind me', 'last');
+             INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence)
+                 SELECT value, 'abandoned', 'test', '[]', 'offline', '2026-11-21T08:00:00Z', 1
+                 FROM json_each('[\"first\", \"unreadable\", \"last\"]');
+             INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
+                 SELECT id, 1, started_at, 'said', iif(id = 'unreadable', '{', '{\"messages\": [1]}') FROM cycles;
+             PRAGMA user_version = 4",
+        )
+        .unwrap();
+    let store = Store::open(&path).unwrap();
+    let ids: Vec<String> = store.given_up_with(&[1]).unwrap().into_iter().map(|row| row.cycle.id).collect();
     assert_eq!(ids, ["first", "last"]);
 }
 

@@ -71,6 +71,7 @@ fn a_text_is_read_whole() {
             reply_to: None,
             forwarded_from: None,
             album: None,
+            attachment: None,
             date: DateTime::from_timestamp(1_795_000_000, 0).unwrap(),
             edited_at: None,
         }

@@ -7,7 +7,7 @@
 use std::{
     fs,
     os::unix::process::ExitStatusExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -132,10 +132,13 @@ impl Chaos {
             }
             Act::Stop(then) => {
                 let mut stopped = Running::start(world, Program::Wake);
+                if then == Stopped::IsReplaced {
+                    stopped.wait_until_it_holds(&lock_path(world));
+                }
                 self.wait(random);
                 stopped.signal(Signal::STOP);
                 if then == Stopped::IsReplaced {
-                    outlast_lease(world, stopped.child.id());
+                    outlast_lease(&lock_path(world), stopped.child.id());
                 }
                 Running::start(world, Program::Wake).end(false)?;
                 stopped.signal(if then == Stopped::Dies { Signal::KILL } else { Signal::CONT });
@@ -222,6 +225,14 @@ impl Running {
         }
     }
 
+    /// Waits until it is named as the holder of the lock, or has ended.
+    fn wait_until_it_holds(&mut self, path: &Path) {
+        let holds = |pid: u32| lock::read(path).is_some_and(|holder| holder.pid == pid);
+        while self.child.try_wait().unwrap().is_none() && !holds(self.child.id()) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// Waits for the end, which must be a good one unless it `was_killed`.
     fn end(mut self, was_killed: bool) -> Result<(), String> {
         let begun = Instant::now();
@@ -274,12 +285,15 @@ impl Drop for Bystander {
     }
 }
 
+fn lock_path(world: &World) -> PathBuf {
+    world.env.workspace().join(".wake-lock")
+}
+
 /// Lets the holder of this number seem to have shown no life since the machine was booted.
-fn outlast_lease(world: &World, pid: u32) {
-    let path = world.env.workspace().join(".wake-lock");
-    if let Some(holder) = lock::read(&path).filter(|holder| holder.pid == pid) {
+fn outlast_lease(path: &Path, pid: u32) {
+    if let Some(holder) = lock::read(path).filter(|holder| holder.pid == pid) {
         let silent = lock::Holder { alive_at_s: Some(0), ..holder };
-        fs::write(&path, serde_json::to_string(&silent).unwrap()).unwrap();
+        fs::write(path, serde_json::to_string(&silent).unwrap()).unwrap();
     }
 }
 

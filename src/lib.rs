@@ -29,3 +29,4 @@ pub mod redact;
 pub mod repo;
 pub mod schedule;
 pub mod tool;
+pub mod voice;

@@ -4,6 +4,7 @@
 
 pub mod bot;
 pub mod health;
+mod transcribe;
 pub mod wake;
 
 use std::{

@@ -12,6 +12,12 @@ use super::{
 
 /// The first bytes of a model file: "ggml", little-endian.
 const MODEL_MAGIC: [u8; 4] = *b"lmgg";
+/// The magic and eleven numbers of 32 bits; the second is how many tokens there are, the seventh how wide the decoder is.
+const HEADER_BYTES: usize = 48;
+const TOKENS_AT: usize = 4;
+const WIDTH_AT: usize = 28;
+/// The tokens' embeddings alone take so much room, even where weights are packed into four bits.
+const MOST_WEIGHTS_PER_BYTE: u64 = 2;
 /// More threads than this leave a machine no room for others, and gain little.
 const MAX_THREADS: usize = 4;
 /// What the encoder makes of a second of sound: that many positions.
@@ -135,26 +141,33 @@ impl Transcriber {
     }
 }
 
-/// The context for that many samples, in positions; 0 is the model's whole one.
-fn fitted_positions(samples: usize) -> usize {
+/// The encoder's context for that many samples, in positions of 20 ms; 0 is the model's whole one.
+pub fn fitted_positions(samples: usize) -> usize {
     let own = (samples as f64 / f64::from(RATE_HZ) * POSITIONS_PER_SECOND).ceil() as usize;
     let fitted = (own + MARGIN_POSITIONS).max(MIN_POSITIONS).next_multiple_of(STEP_POSITIONS);
     if fitted < MAX_POSITIONS { fitted } else { 0 }
 }
 
-/// What can be said of a model file before whisper.cpp reads it.
+/// What can be said of a model file before whisper.cpp reads it, which takes a file that ends early for an empty model.
 fn check_model(model: &Path) -> Result<(), VoiceError> {
     let missing = |why| VoiceError::ModelMissing { path: model.to_owned(), why };
-    let mut magic = [0; MODEL_MAGIC.len()];
+    let damaged = |why: &str| Err(VoiceError::ModelDamaged { path: model.to_owned(), why: why.to_owned() });
     let mut file = std::fs::File::open(model).map_err(missing)?;
-    if file.metadata().map_err(missing)?.is_dir() {
+    let metadata = file.metadata().map_err(missing)?;
+    if metadata.is_dir() {
         return Err(missing(std::io::Error::from(std::io::ErrorKind::IsADirectory)));
     }
-    if file.read_exact(&mut magic).is_err() || magic != MODEL_MAGIC {
-        return Err(VoiceError::ModelDamaged {
-            path: model.to_owned(),
-            why: "it doesn't begin as one of whisper.cpp's (ggml-*.bin)".to_owned(),
-        });
+    let mut header = [0; HEADER_BYTES];
+    if file.read_exact(&mut header).is_err() || !header.starts_with(&MODEL_MAGIC) {
+        return damaged("it doesn't begin as one of whisper.cpp's, which are called ggml-*.bin");
+    }
+    let number = |at: usize| {
+        let bytes = header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, |bytes| u64::from(u32::from_le_bytes(bytes)))
+    };
+    let (tokens, width) = (number(TOKENS_AT), number(WIDTH_AT));
+    if tokens == 0 || width == 0 || metadata.len() < tokens.saturating_mul(width) / MOST_WEIGHTS_PER_BYTE {
+        return damaged("it ends early");
     }
     Ok(())
 }

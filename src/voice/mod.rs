@@ -30,7 +30,7 @@ mod transcript;
 pub use decode::{Sound, decode};
 pub use error::VoiceError;
 #[cfg(feature = "voice")]
-pub use listen::Transcriber;
+pub use listen::{Transcriber, fitted_positions};
 #[cfg(not(feature = "voice"))]
 pub use not_built::Transcriber;
 pub use transcript::Transcript;

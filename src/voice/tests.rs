@@ -248,8 +248,12 @@ fn a_model_that_is_missing_or_none_is_the_set_ups_fault() {
     let directory = Transcriber::open(dir.path()).unwrap_err();
     assert!(matches!(directory, VoiceError::ModelMissing { .. }), "{directory}");
     let path = dir.path().join("model.bin");
-    // Nothing, a web page, and the first bytes of a model: all are told before or by whisper.cpp, none ends the process.
-    for bytes in [&b""[..], b"<!doctype html>", b"lmgg", b"lmgg\x98\xca\0\0\xdc\x05\0\0"] {
+    // Nothing, a web page, and the first bytes of a model.
+    let mut cut_off = b"lmgg".to_vec();
+    let header = [51_864_u32, 1500, 384, 6, 4, 448, 384, 6, 4, 80, 1];
+    cut_off.extend(header.iter().flat_map(|number| number.to_le_bytes()));
+    cut_off.resize(1_000_000, 0);
+    for bytes in [&b""[..], b"<!doctype html>", b"lmgg", &cut_off] {
         fs::write(&path, bytes).unwrap();
         let damaged = Transcriber::open(&path).unwrap_err();
         assert!(matches!(damaged, VoiceError::ModelDamaged { .. }), "{damaged}");

@@ -60,6 +60,20 @@ fn a_voice_note_of_human_speech_is_written_down() {
 }
 
 #[test]
+fn a_model_that_was_cut_off_is_named() {
+    let Some((mut env, sample)) = recording("jfk.ogg") else { return };
+    let (model, _) = speech::found("jfk.ogg").unwrap();
+    let bytes = fs::read(model).unwrap();
+    for end in [bytes.len() / 2, bytes.len() * 9 / 10] {
+        let cut = note(&env, "model.bin", &bytes[..end]);
+        env.set("WHISPER_MODEL", &cut);
+        let ran = env.bot(&["transcribe", &sample.display().to_string()]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{end}: {ran:#?}");
+        assert!(ran.stderr.contains("isn't a whole speech model"), "{end}: {ran:#?}");
+    }
+}
+
+#[test]
 fn a_note_that_is_cut_off_gives_what_could_be_read() {
     let Some((env, sample)) = recording("jfk.ogg") else { return };
     let bytes = fs::read(sample).unwrap();

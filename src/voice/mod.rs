@@ -22,7 +22,8 @@ mod opus;
 mod resample;
 #[cfg(feature = "voice")]
 mod sift;
-#[cfg(all(test, feature = "voice"))]
+#[cfg(test)]
+#[cfg(feature = "voice")]
 mod tests;
 mod transcript;
 

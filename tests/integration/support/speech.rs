@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 pub(crate) const JFK: &str =
     "And so my fellow Americans ask not what your country can do for you ask what you can do for your country";
 
+#[expect(clippy::disallowed_methods, reason = "what the machine has is no setting of the product")]
+fn path_in(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// The model and that recording; without them, says what isn't run.
 pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
     let not_run = |why: &str| eprintln!("NOT RUN: writing down {recording}: {why}");
@@ -13,13 +18,13 @@ pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
         not_run("this build has no speech");
         return None;
     }
-    let model = PathBuf::from(std::env::var_os("REVEILLE_TEST_MODEL").unwrap_or_default());
+    let model = path_in("REVEILLE_TEST_MODEL").unwrap_or_default();
     if !model.is_file() {
         not_run("REVEILLE_TEST_MODEL names no model (scripts/fetch-model tiny.en)");
         return None;
     }
-    let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples").into_os_string();
-    let sample = PathBuf::from(std::env::var_os("REVEILLE_TEST_SPEECH").unwrap_or(near)).join(recording);
+    let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
+    let sample = path_in("REVEILLE_TEST_SPEECH").unwrap_or(near).join(recording);
     if !sample.is_file() {
         not_run("REVEILLE_TEST_SPEECH names no directory that has it");
         return None;

@@ -4,6 +4,7 @@
 
 pub mod bot;
 pub mod health;
+mod pair;
 pub mod wake;
 
 use std::{

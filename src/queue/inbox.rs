@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
-use super::{NewAttachment, NewOutgoing, Result, Store, attachments, outbox, upkeep};
+use super::{NewAttachment, NewOutgoing, NewPaired, Result, Store, attachments, outbox, paired, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
@@ -99,6 +99,10 @@ pub struct Batch {
     pub answers: Vec<NewOutgoing>,
     /// Updates of people who aren't listed: only counted.
     pub strangers: u32,
+    /// Codes of strangers that pair nobody: only counted.
+    pub wrong_codes: u32,
+    /// Who sent a code that pairs; the batch ends there.
+    pub pairs: Option<NewPaired>,
 }
 
 /// A new version of a message.
@@ -123,6 +127,8 @@ pub struct Accepted {
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
+    /// Who has paired.
+    pub paired: Option<i64>,
 }
 
 impl Incoming {
@@ -170,6 +176,13 @@ impl Store {
             for answer in &batch.answers {
                 accepted.answers.extend(outbox::insert(tx, answer, now)?);
             }
+            paired::count_wrong(tx, batch.wrong_codes, now)?;
+            if let Some(who) = &batch.pairs
+                && let Some(said) = paired::pair(tx, batch.bot_id, who, now)?
+            {
+                accepted.paired = Some(who.user_id);
+                accepted.answers.extend(said);
+            }
             if batch.strangers > 0 {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
@@ -192,7 +205,8 @@ impl Store {
             .conn
             .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
             .optional()?;
-        Ok(offset)
+        // Polls that brought nothing so far have left a 0.
+        Ok(offset.filter(|offset| *offset != 0))
     }
 
     /// Queued messages, oldest first. Where there are more than one look takes in, those that are kept for another mind give

@@ -10,6 +10,8 @@ mod journal;
 mod lease;
 mod ledger;
 mod outbox;
+mod paired;
+mod poll;
 mod reminders;
 mod retention;
 mod shortage;
@@ -22,6 +24,8 @@ pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, Stage
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
+pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use upkeep::{Upkeep, wait_after};
@@ -55,6 +59,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("cut_off.sql"),
     include_str!("taken_up.sql"),
     include_str!("attachments.sql"),
+    include_str!("paired.sql"),
+    include_str!("turns.sql"),
 ];
 
 /// The database, opened for one process.

@@ -11,6 +11,8 @@ mod damage;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod door;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;

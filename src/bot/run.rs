@@ -1,6 +1,6 @@
 //! The loop: waits for what happens next, tells the deciding parts, carries out what they say.
 
-use std::{path::PathBuf, process::Child, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, process::Child, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::{
@@ -24,7 +24,7 @@ use crate::{
     channel::telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     cycle::{self, lock},
     process,
-    queue::{Accepted, Store, StoreError},
+    queue::{Accepted, NewOutgoing, Store, StoreError},
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -334,7 +334,14 @@ impl<'a> Bot<'a> {
             let text = status::answer(asked.command, &self.store, config, now)?;
             reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
         }
-        let accepted = self.store.accept(&reading.batch, now)?;
+        let mut accepted = self.store.accept(&reading.batch, now)?;
+        let chats: BTreeSet<i64> = reading.batch.messages.iter().map(|message| message.chat_id).collect();
+        for chat_id in chats {
+            match self.store.tell_flood(chat_id, now, |waiting| flood(chat_id, waiting)) {
+                Ok(notice) => accepted.answers.extend(notice),
+                Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
+            }
+        }
         self.offset = Some(reading.batch.next_offset);
         if let Some(user_id) = accepted.paired {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
@@ -411,6 +418,16 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
         tokio::time::sleep_until(asked + EMPTY_POLL_MIN).await;
     }
     Ok(Polled::Updates(updates))
+}
+
+/// What a chat is told when very many messages of it wait.
+fn flood(chat_id: i64, waiting: i64) -> NewOutgoing {
+    let text = format!(
+        "{waiting} messages of yours wait for an answer. None is lost: I take them up {} at a time, the oldest first, in turn \
+         with everybody else's.",
+        cycle::brief::MAX_MESSAGES
+    );
+    NewOutgoing { chat_id, text, kind: "notice".to_owned(), ..NewOutgoing::default() }
 }
 
 /// Who else fetches the messages, as far as Telegram tells: a webhook is named by its host, never by its whole address.

@@ -41,7 +41,7 @@ pub struct Observed<'a> {
     pub tz: Tz,
     /// The configured mind.
     pub mind: &'a Mind,
-    /// The queue, oldest first.
+    /// The queue: the chats in their turn, of each the oldest first.
     pub messages: &'a [Incoming],
     /// Cycles that didn't end.
     pub open_cycles: &'a [CycleRow],

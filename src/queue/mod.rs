@@ -4,6 +4,7 @@
 //! replaced while it slept can't write any more. No transaction stays open across a network call.
 
 mod attachments;
+mod flood;
 mod inbox;
 mod inspect;
 mod journal;
@@ -18,6 +19,7 @@ mod shortage;
 mod upkeep;
 
 pub use attachments::NewAttachment;
+pub use flood::MAX_WAITING_UNTOLD;
 pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};

@@ -240,7 +240,7 @@ fn a_captive_portal_ends_nothing_not_even_at_the_first_start() {
     for status in [404, 302, 401, 200, 511] {
         stage.telegram.fail_next("getMe", Fault::Foreign(status));
     }
-    let bot = stage.start();
+    let bot = stage.start_polling();
     stage.say("hello");
     eventually("it is stored", || stage.stored() == 1);
     stage.all_confirmed();
@@ -378,4 +378,29 @@ fn a_refused_connection_is_made_anew() {
     assert!(stage.telegram.connections() >= before + 2, "the old connection was used again after a conflict");
     stage.answer_all();
     stage.end(bot);
+}
+
+#[test]
+fn a_flood_is_stored_whole_and_told_politely_once() {
+    let stage = Stage::new();
+    let bot = stage.start_polling();
+    stage.env.execute(
+        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000)
+         INSERT INTO incoming_messages (chat_id, message_text) SELECT 4242, 'no ' || n FROM c",
+    );
+    stage.say("one more");
+    let sent = stage.telegram.wait_for_sent(1, PATIENCE);
+    assert_eq!(
+        (sent[0].chat_id, sent[0].visible.as_str()),
+        (
+            CHAT,
+            "1001 messages of yours wait for an answer. None is lost: I take them up 50 at a time, the oldest first, in turn \
+             with everybody else's."
+        )
+    );
+    stage.say("and another");
+    stage.all_confirmed();
+    stage.answer_all();
+    stage.end(bot);
+    assert_eq!((stage.stored(), stage.telegram.sent().len()), (1002, 1));
 }

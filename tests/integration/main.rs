@@ -7,6 +7,8 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod chats;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod disk;

@@ -37,6 +37,13 @@ fn confide(claude: &crate::support::claude::FakeClaude, env: &TestEnv) {
     env.once();
 }
 
+/// A person's edit is committed, and the owner's cycle takes note of it.
+fn commit_as_person(claude: &crate::support::claude::FakeClaude, env: &TestEnv) {
+    env.git(&["commit", "-q", "-a", "-m", "Mine"]);
+    claude.expect(Reply::text("Noted."));
+    env.once();
+}
+
 /// Bob asks, and a hostile mind tries everything there is to get at what the owner said. What it was told.
 fn pry(claude: &crate::support::claude::FakeClaude, env: &TestEnv) -> (String, Vec<(String, bool)>) {
     env.receive(BOB, "what is she up to?");
@@ -119,6 +126,7 @@ fn the_standing_orders_can_lift_it() {
     let orders = env.memory("claude.md");
     assert!(orders.contains("\nShare between chats: no\n"));
     env.write_memory("claude.md", &orders.replace("\nShare between chats: no\n", "\nShare between chats: yes\n"));
+    commit_as_person(&claude, &env);
     env.receive(BOB, "what is she up to?");
     claude.expect(Reply::text("A party."));
     env.once();
@@ -135,6 +143,7 @@ fn each_chat_keeps_what_is_its_own_and_a_persons_own_lines_are_everybodys() {
         "memory/agent-memory/semantic-memory.md",
         &format!("{facts}\n## Home\n- The wifi is called Otter\n"),
     );
+    commit_as_person(&claude, &env);
     env.receive(BOB, "remember that I like tea, and more");
     claude.expect(Reply::tools(vec![
         Block::tool("t1", "remember", json!({"fact": "Bob likes tea", "topic": "Birthday"})),

@@ -324,7 +324,7 @@ fn holds(files: &[(String, Vec<u8>)], what: &str) -> bool {
 #[test]
 fn no_fault_at_any_method_shows_the_token() {
     let mut stage = Stage::new();
-    stage.env.set("REVEILLE_LOG", "trace");
+    stage.env.set("REVEILLE_LOG", "debug");
     let echo = "Bad Request: /bot99:AAsecretSecretSecretSecret-Secret_xyz/ and AAsecretSecretSecretSecret-Secret_xyz";
     let faults: [fn(&'static str) -> Fault; 8] = [
         |_| Fault::CloseBefore,

@@ -32,7 +32,8 @@ impl Store {
             .optional()?
             .unwrap_or(false);
         let begins = !is_told && waiting > MAX_WAITING_UNTOLD;
-        if !begins && !(is_told && waiting <= FLOOD_OVER) {
+        let is_over = is_told && waiting <= FLOOD_OVER;
+        if !begins && !is_over {
             return Ok(None);
         }
         self.write(|tx| {

@@ -25,13 +25,13 @@ fn code_in(text: &str) -> Option<String> {
                 .enumerate()
                 .all(|(at, c)| if at == 4 { c == '-' } else { c.is_ascii_uppercase() || c.is_ascii_digit() })
     };
-    text.split_whitespace().filter(is_code).next_back().map(str::to_owned)
+    text.split_whitespace().rfind(is_code).map(str::to_owned)
 }
 
 /// Another code than this one.
 fn wrong(code: &str, n: usize) -> String {
     let last = if code.ends_with('7') { '8' } else { '7' };
-    format!("{}{n}{last}", &code[..7])
+    format!("{}{n}{last}", code.get(..7).unwrap())
 }
 
 /// A bot that nobody may talk to, and its log.

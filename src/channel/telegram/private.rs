@@ -26,7 +26,7 @@ pub fn private_text(update: &RawUpdate) -> Option<PrivateText> {
     let is_own = envelope.chat_type() == ChatType::Private
         && !envelope.is_in_the_name_of_a_chat()
         && envelope.forwarded_from().is_none()
-        && envelope.0["from"]["is_bot"] != Value::Bool(true);
+        && envelope.0.pointer("/from/is_bot") != Some(&Value::Bool(true));
     let text = envelope.text().filter(|_| is_own)?;
     Some(PrivateText { user_id, name: envelope.sender_name(), text: text.to_owned() })
 }

@@ -15,6 +15,7 @@ use super::{
     gap,
     nudge::{Command, Event, Look, Nudger},
     pairing,
+    receipt::{self, Receipt},
     room::{self, Room},
     status,
     trouble::{Trouble, Verdict},
@@ -24,7 +25,7 @@ use crate::{
     channel::telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     cycle::{self, lock},
     process,
-    queue::{Accepted, NewOutgoing, Store, StoreError},
+    queue::{Accepted, Batch, NewOutgoing, Store, StoreError},
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -63,8 +64,17 @@ pub(super) struct Bot<'a> {
     /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
     stopped: Vec<Child>,
     children: Signal,
-    answers: mpsc::Sender<Vec<i64>>,
-    is_running: watch::Sender<bool>,
+    told: Told,
+}
+
+/// Those who work beside the loop, and are told what it knows.
+pub(super) struct Told {
+    /// Who sends the answers to commands.
+    pub(super) answers: mpsc::Sender<Vec<i64>>,
+    /// Who shows that messages have arrived.
+    pub(super) receipts: mpsc::Sender<Receipt>,
+    /// Who shows that a wake runs.
+    pub(super) is_running: watch::Sender<bool>,
 }
 
 /// What Telegram is asked next.
@@ -98,13 +108,7 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(
-        outside: Outside<'a>,
-        store: Store,
-        wake: PathBuf,
-        answers: mpsc::Sender<Vec<i64>>,
-        is_running: watch::Sender<bool>,
-    ) -> Result<Self, BotError> {
+    pub(super) fn new(outside: Outside<'a>, store: Store, wake: PathBuf, told: Told) -> Result<Self, BotError> {
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
             is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),
@@ -124,8 +128,7 @@ impl<'a> Bot<'a> {
             child: None,
             stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
-            answers,
-            is_running,
+            told,
         })
     }
 
@@ -201,7 +204,7 @@ impl<'a> Bot<'a> {
         self.look_trouble.over();
         // One that stopped is no reason to wait: the wake that is started replaces it.
         let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
-        self.is_running.send_replace(is_held);
+        self.told.is_running.send_replace(is_held);
         Event::Looked(Look {
             due: waiting.due,
             next_in: waiting.next_at.map(|at| (at - now).to_std().unwrap_or_default()),
@@ -215,7 +218,7 @@ impl<'a> Bot<'a> {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "a wake was started");
                 self.child = Some(child);
-                self.is_running.send_replace(true);
+                self.told.is_running.send_replace(true);
                 Event::Tick
             }
             Err(error) => {
@@ -253,7 +256,7 @@ impl<'a> Bot<'a> {
             Err(error) => tracing::warn!(%error, "the wake can't be waited for"),
         }
         self.child = None;
-        self.is_running.send_replace(false);
+        self.told.is_running.send_replace(false);
         true
     }
 
@@ -335,11 +338,11 @@ impl<'a> Bot<'a> {
             reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
         }
         let mut accepted = self.store.accept(&reading.batch, now)?;
-        let chats: BTreeSet<i64> = reading.batch.messages.iter().map(|message| message.chat_id).collect();
-        for chat_id in chats {
-            match self.store.tell_flood(chat_id, now, |waiting| flood(chat_id, waiting)) {
-                Ok(notice) => accepted.answers.extend(notice),
-                Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
+        self.note_floods(&reading.batch, &mut accepted, now);
+        if !accepted.stored.is_empty() {
+            for receipt in receipt::of(&reading.batch.messages) {
+                // One that has no place is left out: it is a courtesy.
+                self.told.receipts.try_send(receipt).ok();
             }
         }
         self.offset = Some(reading.batch.next_offset);
@@ -348,6 +351,17 @@ impl<'a> Bot<'a> {
             self.door.look(config, &self.store)?;
         }
         Ok(accepted)
+    }
+
+    /// Tells chats of which very many messages wait.
+    fn note_floods(&mut self, batch: &Batch, accepted: &mut Accepted, now: DateTime<Utc>) {
+        let chats: BTreeSet<i64> = batch.messages.iter().map(|message| message.chat_id).collect();
+        for chat_id in chats {
+            match self.store.tell_flood(chat_id, now, |waiting| flood(chat_id, waiting)) {
+                Ok(notice) => accepted.answers.extend(notice),
+                Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
+            }
+        }
     }
 
     /// Writes down that a poll was completed, with a word to the owner after a stretch in which messages were lost. A poll that
@@ -376,7 +390,7 @@ impl<'a> Bot<'a> {
     }
 
     fn send(&self, answers: Vec<i64>) {
-        if !answers.is_empty() && self.answers.try_send(answers).is_err() {
+        if !answers.is_empty() && self.told.answers.try_send(answers).is_err() {
             tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }
     }

@@ -16,6 +16,7 @@ mod poll;
 mod reminders;
 mod retention;
 mod shortage;
+mod status_lines;
 mod upkeep;
 
 pub use attachments::NewAttachment;
@@ -30,6 +31,7 @@ pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
+pub use status_lines::StatusLine;
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -61,6 +63,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("cut_off.sql"),
     include_str!("taken_up.sql"),
     include_str!("attachments.sql"),
+    include_str!("status_lines.sql"),
     include_str!("paired.sql"),
     include_str!("turns.sql"),
 ];

@@ -1,11 +1,16 @@
 //! The bot: keeps the door to Telegram, and starts wakes. It has no mind and no memory of its own.
 //!
 //! [`run()`] gathers events in one small loop on one thread; what they mean is decided by pure parts: `batch` (what an update
-//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `status` (what commands answer).
+//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `pairing` (whose code
+//! lets them in), `status` (what commands answer).
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
 mod batch;
+mod door;
+mod gap;
 mod nudge;
+mod pair;
+pub mod pairing;
 mod progress;
 mod receipt;
 mod room;
@@ -20,6 +25,7 @@ use std::path::PathBuf;
 
 use tokio::sync::{mpsc, watch};
 
+pub use pair::{Pairing, pair};
 pub use send::{Sending, send};
 
 use crate::{
@@ -66,7 +72,7 @@ pub enum BotError {
         .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default()
     )]
     Taken(Option<Box<Holder>>),
-    /// The token isn't valid (any more): a person must set another.
+    /// The token never was valid, as far as is known here: a person must set another.
     #[error("{0}")]
     Unauthorized(TelegramError),
     /// The lock's file.
@@ -78,6 +84,9 @@ pub enum BotError {
     /// The database can't be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No pairing code can be made.
+    #[error("{0}")]
+    Code(String),
     /// The system doesn't tell of signals.
     #[error("signals can't be received: {0}")]
     Signals(std::io::Error),

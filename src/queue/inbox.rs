@@ -3,11 +3,13 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
-use super::{NewAttachment, NewOutgoing, Result, Store, attachments, outbox, upkeep};
+use super::{NewAttachment, NewOutgoing, NewPaired, Result, Store, attachments, outbox, paired, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
+/// Of one chat this many, so that a flood of one hides no other.
+const MAX_QUEUED_OF_CHAT: i64 = 100;
 /// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
 pub const MAX_ATTEMPTS: i64 = 3;
 
@@ -99,6 +101,10 @@ pub struct Batch {
     pub answers: Vec<NewOutgoing>,
     /// Updates of people who aren't listed: only counted.
     pub strangers: u32,
+    /// Codes of strangers that pair nobody: only counted.
+    pub wrong_codes: u32,
+    /// Who sent a code that pairs; the batch ends there.
+    pub pairs: Option<NewPaired>,
 }
 
 /// A new version of a message.
@@ -123,6 +129,8 @@ pub struct Accepted {
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
+    /// Who has paired.
+    pub paired: Option<i64>,
 }
 
 impl Incoming {
@@ -170,6 +178,13 @@ impl Store {
             for answer in &batch.answers {
                 accepted.answers.extend(outbox::insert(tx, answer, now)?);
             }
+            paired::count_wrong(tx, batch.wrong_codes, now)?;
+            if let Some(who) = &batch.pairs
+                && let Some(said) = paired::pair(tx, batch.bot_id, who, now)?
+            {
+                accepted.paired = Some(who.user_id);
+                accepted.answers.extend(said);
+            }
             if batch.strangers > 0 {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
@@ -192,21 +207,27 @@ impl Store {
             .conn
             .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
             .optional()?;
-        Ok(offset)
+        // Polls that brought nothing so far have left a 0.
+        Ok(offset.filter(|offset| *offset != 0))
     }
 
-    /// Queued messages, oldest first. Where there are more than one look takes in, those that are kept for another mind give
-    /// way: however many they are, they never hide what can be answered.
+    /// Queued messages: the chats take turns, the one that was taken up longest ago first; of each the oldest first. Where there are
+    /// more than one look takes in, each chat's first ones come in, and those that are kept for another mind give way: however
+    /// many they are, they never hide what can be answered.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE processed = 0
-             ORDER BY held_for IS NOT NULL, id LIMIT {MAX_QUEUED_READ}",
+            "SELECT {} FROM incoming_messages m WHERE id IN (
+                 SELECT id FROM (
+                     SELECT id, held_for IS NOT NULL AS is_held,
+                         row_number() OVER (PARTITION BY chat_id ORDER BY held_for IS NOT NULL, id) AS place
+                     FROM incoming_messages WHERE processed = 0
+                 ) WHERE place <= {MAX_QUEUED_OF_CHAT} ORDER BY is_held, place, id LIMIT {MAX_QUEUED_READ}
+             )
+             ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = m.chat_id), 0), id",
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut messages = statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
-        messages.sort_unstable_by_key(|message| message.id);
-        Ok(messages)
+        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?)
     }
 
     /// Messages that were given up after too many failed cycles, oldest first.

@@ -4,12 +4,15 @@
 //! replaced while it slept can't write any more. No transaction stays open across a network call.
 
 mod attachments;
+mod flood;
 mod inbox;
 mod inspect;
 mod journal;
 mod lease;
 mod ledger;
 mod outbox;
+mod paired;
+mod poll;
 mod reminders;
 mod retention;
 mod shortage;
@@ -17,12 +20,15 @@ mod status_lines;
 mod upkeep;
 
 pub use attachments::NewAttachment;
+pub use flood::MAX_WAITING_UNTOLD;
 pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
+pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use status_lines::StatusLine;
@@ -58,6 +64,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("taken_up.sql"),
     include_str!("attachments.sql"),
     include_str!("status_lines.sql"),
+    include_str!("paired.sql"),
+    include_str!("turns.sql"),
 ];
 
 /// The database, opened for one process.

@@ -7,9 +7,13 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod chats;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod disk;
+#[cfg(test)]
+mod door;
 #[cfg(test)]
 mod git;
 #[cfg(test)]

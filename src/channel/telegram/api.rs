@@ -4,7 +4,11 @@
 //! the library waits for seconds on a server error, where we bound each call; and no error may show the token, which is
 //! part of every address.
 
-use std::{fmt, sync::OnceLock, time::Duration};
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -31,7 +35,7 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Telegram {
     /// Made when first needed: most wakes have nothing to say, and pay for no TLS set-up.
-    client: OnceLock<reqwest::Client>,
+    client: Mutex<Option<reqwest::Client>>,
     /// Whether the server is this machine itself, which no proxy stands before.
     is_local: bool,
     /// The server's address without a slash at its end.
@@ -145,6 +149,19 @@ pub struct WebhookInfo {
     pub url: String,
 }
 
+impl WebhookInfo {
+    /// Where the webhook leads, without the path, which may hold a secret; `None` when there is none.
+    pub fn host(&self) -> Option<String> {
+        if self.url.is_empty() {
+            return None;
+        }
+        let url = reqwest::Url::parse(&self.url).ok();
+        Some(
+            url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| "an unreadable address".to_owned()),
+        )
+    }
+}
+
 impl Telegram {
     /// A client for the bot with this token at this server. Makes no call yet.
     pub fn new(base_url: &str, token: String) -> Result<Self, SetUpError> {
@@ -155,7 +172,7 @@ impl Telegram {
             return Err(SetUpError::Url);
         }
         Ok(Self {
-            client: OnceLock::new(),
+            client: Mutex::default(),
             is_local: is_this_machine(&url),
             base_url: base_url.trim_end_matches('/').to_owned(),
             token,
@@ -262,9 +279,22 @@ impl Telegram {
         self.call("getWebhookInfo", &serde_json::json!({}), self.call_timeout).await
     }
 
-    fn client(&self) -> Result<&reqwest::Client, TelegramError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
+    /// Takes the webhook away that keeps this bot's updates from being fetched. What waits there is kept, and fetched.
+    pub async fn delete_webhook(&self) -> Result<(), TelegramError> {
+        let request = serde_json::json!({ "drop_pending_updates": false });
+        self.call("deleteWebhook", &request, self.call_timeout).await.map(|_: bool| ())
+    }
+
+    /// Makes the next call over a new connection, with the network and the names in it as they are then. Calls that are under way
+    /// go on over theirs.
+    pub fn reconnect(&self) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn client(&self) -> Result<reqwest::Client, TelegramError> {
+        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = &*kept {
+            return Ok(client.clone());
         }
         let mut client = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -278,7 +308,7 @@ impl Telegram {
         let client = client.build().map_err(|error| TelegramError::NotSent {
             why: format!("the HTTP client couldn't be set up: {}", error.without_url()),
         })?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(kept.insert(client).clone())
     }
 
     /// One call within `bound`. The body of the answer counts too: half an answer is none.

@@ -11,11 +11,13 @@ mod content;
 mod envelope;
 mod error;
 mod incoming;
+mod private;
 
 pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
 pub use command::{Command, MenuCommand};
 pub use error::TelegramError;
 pub use incoming::{ALLOWED_UPDATES, Access, Incoming, NewMessage, Quoted, read_update};
+pub use private::{PrivateText, private_text};
 
 use super::{Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
 

@@ -26,6 +26,10 @@ pub(super) struct State {
     pub(super) calls: Vec<(String, Value)>,
     pub(super) faults: Vec<(String, Fault)>,
     pub(super) violations: Vec<String>,
+    /// Where the updates go instead; empty when they are fetched.
+    pub(super) webhook: String,
+    /// Whether the poll that waits ends now.
+    pub(super) is_poll_over: bool,
     /// Counts getUpdates calls: an older one that still waits is ended by a newer one.
     polls: u64,
     pub(super) streams: Vec<TcpStream>,
@@ -118,7 +122,17 @@ impl Shared {
             "getMe" => json!({"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot",
                 "can_join_groups": true, "can_read_all_group_messages": false, "supports_inline_queries": false,
                 "can_connect_to_business": false, "has_main_web_app": false}),
-            "getWebhookInfo" => json!({"url": "", "has_custom_certificate": false, "pending_update_count": 0}),
+            "getWebhookInfo" => {
+                json!({"url": state.webhook, "has_custom_certificate": false, "pending_update_count": 0})
+            }
+            "deleteWebhook" => {
+                state.webhook.clear();
+                json!(true)
+            }
+            "getUpdates" if !state.webhook.is_empty() => {
+                let description = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first";
+                return refusal(409, description, &Value::Null);
+            }
             "getUpdates" => return self.get_updates(state, request),
             "sendMessage" => match send_message(&mut state, request) {
                 Ok(message) => message,
@@ -162,7 +176,11 @@ impl Shared {
         let offset = request["offset"].as_i64().unwrap_or(0);
         state.updates.retain(|update| update["update_id"].as_i64().unwrap() >= offset);
         let until = Instant::now() + Duration::from_secs(request["timeout"].as_u64().unwrap_or(0));
-        while state.updates.is_empty() && state.polls == this && !state.stopping {
+        while state.updates.is_empty()
+            && state.polls == this
+            && !state.stopping
+            && !std::mem::take(&mut state.is_poll_over)
+        {
             let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
             };

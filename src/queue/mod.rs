@@ -6,6 +6,7 @@
 mod attachments;
 mod inbox;
 mod inspect;
+mod joined;
 mod journal;
 mod lease;
 mod ledger;
@@ -16,8 +17,9 @@ mod shortage;
 mod upkeep;
 
 pub use attachments::NewAttachment;
-pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
+pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
+pub use joined::PartOf;
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
@@ -55,6 +57,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("cut_off.sql"),
     include_str!("taken_up.sql"),
     include_str!("attachments.sql"),
+    include_str!("joined.sql"),
 ];
 
 /// The database, opened for one process.

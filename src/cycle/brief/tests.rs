@@ -212,6 +212,7 @@ proptest! {
             let expected: Vec<Shown> = sent
                 .iter()
                 .map(|message| Shown {
+                    is_correction: message.kind == "correction",
                     id: message.id,
                     at: message.received_at,
                     is_own_text: message.forwarded_from.is_none(),

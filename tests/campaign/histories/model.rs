@@ -52,27 +52,29 @@ pub(super) struct Model {
     updates: BTreeMap<i64, i64>,
     /// The row of each message of a channel.
     by_channel_id: BTreeMap<i64, i64>,
+    /// What each of them says now.
+    words: BTreeMap<i64, String>,
+    /// What was said before, of each row that corrects it.
+    corrects: BTreeMap<i64, String>,
 }
 
 impl Model {
     /// A batch that was stored; `stored` and `answers` are the rows that it made.
     pub(super) fn accept(&mut self, batch: &Batch, stored: &[i64], answers: &[i64]) -> Result<(), String> {
-        let is_new = |message: &&NewIncoming| message.update_id.is_none_or(|id| !self.updates.contains_key(&id));
-        let new: Vec<NewIncoming> = batch.messages.iter().filter(is_new).cloned().collect();
-        if new.len() != stored.len() {
-            return Err(format!("{} new messages made the rows {stored:?}", new.len()));
-        }
-        for (message, row) in new.iter().zip(stored) {
-            self.queue(*row, message)?;
+        let mut stored = stored.iter().copied();
+        let mut row_of = |what: &str| stored.next().ok_or_else(|| format!("{what} made no row"));
+        for message in &batch.messages {
+            if !self.is_known(message) {
+                self.queue(row_of(&message.text)?, message)?;
+            }
         }
         for edit in &batch.edits {
-            let row = self.by_channel_id.get(&edit.channel_message_id);
-            let Some(message) = row.and_then(|row| self.messages.get_mut(row)) else { continue };
-            let cycle = message.cycle_id.as_ref().and_then(|id| self.cycles.get(id));
-            if !message.is_processed && !cycle.is_some_and(|cycle| is_open(cycle.state)) {
-                message.text.clone_from(&edit.text);
-                message.held_for = None;
+            if !self.is_known(edit) {
+                self.edit(edit, || row_of(&edit.text))?;
             }
+        }
+        if let Some(row) = stored.next() {
+            return Err(format!("nothing new made the row {row}"));
         }
         let written = self.outgoing.len();
         batch.answers.iter().for_each(|answer| self.write(answer, answer.cycle_id.clone()));
@@ -84,6 +86,37 @@ impl Model {
         Ok(())
     }
 
+    fn is_known(&self, message: &NewIncoming) -> bool {
+        message.update_id.is_some_and(|id| self.updates.contains_key(&id))
+    }
+
+    /// An edit changes what nobody has taken up; after that it makes a row that says so.
+    fn edit(&mut self, edit: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
+        let Some(id) = edit.channel_message_id else { return Ok(()) };
+        let Some(before) = self.words.insert(id, edit.text.clone()) else {
+            return Err(format!("nobody said what {edit:?} changes"));
+        };
+        let corrected =
+            |before: &str| format!("[edited an earlier message, which said: “{before}”; it says now:]\n{}", edit.text);
+        let row = self.by_channel_id.get(&id).copied().unwrap_or_default();
+        let message = self.messages.get_mut(&row).ok_or("a message without a row")?;
+        let cycle = message.cycle_id.as_ref().and_then(|id| self.cycles.get(id));
+        if before == edit.text {
+            return Ok(());
+        }
+        if message.is_processed || cycle.is_some_and(|cycle| is_open(cycle.state)) {
+            let row = new_row()?;
+            self.queue(row, &NewIncoming { text: corrected(&before), ..edit.clone() })?;
+            self.words.insert(id, edit.text.clone());
+            self.corrects.insert(row, before);
+            return Ok(());
+        }
+        message.text = self.corrects.get(&row).map_or(edit.text.clone(), |before| corrected(before));
+        message.held_for = None;
+        self.updates.extend(edit.update_id.map(|id| (id, row)));
+        Ok(())
+    }
+
     /// A message that was stored.
     pub(super) fn queue(&mut self, row: i64, message: &NewIncoming) -> Result<(), String> {
         if self.messages.last_key_value().is_some_and(|(last, _)| *last >= row) {
@@ -91,6 +124,7 @@ impl Model {
         }
         self.updates.extend(message.update_id.map(|id| (id, row)));
         self.by_channel_id.extend(message.channel_message_id.map(|id| (id, row)));
+        self.words.extend(message.channel_message_id.map(|id| (id, message.text.clone())));
         let stored = Message { chat_id: message.chat_id, text: message.text.clone(), ..Message::default() };
         self.messages.insert(row, stored);
         Ok(())

@@ -219,12 +219,10 @@ impl Scene {
             && let Some(edited) =
                 random.choice(self.batches.iter().flat_map(|batch| &batch.messages).collect::<Vec<_>>())
         {
-            batch.edits.push(Edit {
-                chat_id: edited.chat_id,
-                channel_message_id: edited.channel_message_id.unwrap_or_default(),
-                text: format!("{}, edited {}", edited.text, batch.next_offset),
-                raw: None,
-            });
+            let text = format!("{}, edited {}", edited.text, batch.next_offset);
+            let edit = NewIncoming { text, update_id: Some(batch.next_offset), ..edited.clone() };
+            batch.next_offset += 1;
+            batch.edits.push(edit);
         }
         if random.u32(0..3) == 0 {
             let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
@@ -239,7 +237,7 @@ impl Scene {
     /// are keyed by then.
     fn accept_again(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(batch) = random.choice(&self.batches) else { return Ok(()) };
-        let batch = Batch { edits: Vec::new(), answers: Vec::new(), strangers: 0, ..batch.clone() };
+        let batch = Batch { answers: Vec::new(), strangers: 0, ..batch.clone() };
         self.store_batch(&batch)
     }
 

@@ -72,6 +72,7 @@ fn a_text_is_read_whole() {
             forwarded_from: None,
             album: None,
             attachment: None,
+            is_for_us: true,
             date: DateTime::from_timestamp(1_795_000_000, 0).unwrap(),
             edited_at: None,
         }
@@ -244,7 +245,10 @@ fn topics_and_quotes() {
     );
     let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": "one\ntwo"});
     let got = said(json!({"text": "why?", "reply_to_message": original, "quote": {"text": "two", "position": 4}}));
-    assert_eq!(got.reply_to, Some(Quoted { message_id: Some(2), sender_id: Some(BOT), text: "two".to_owned() }));
+    assert_eq!(
+        got.reply_to,
+        Some(Quoted { message_id: Some(2), sender_id: Some(BOT), text: "two".to_owned(), is_description: false })
+    );
     let got = said(json!({"text": "why?", "reply_to_message": original}));
     assert_eq!(got.reply_to.unwrap().text, "one\ntwo");
 }

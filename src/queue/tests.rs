@@ -1,6 +1,7 @@
 //! The store on real SQLite files. Histories with crashes between any two steps are in the campaign (`tests/campaign/histories.rs`).
 
 mod inbox;
+mod joined;
 mod journal;
 mod lease;
 mod outbox;

@@ -8,7 +8,7 @@ use reveille::{
     cycle::orient::Reason,
     process::Identity,
     queue::{
-        Batch, Change, Claimed, CycleEnd, CycleState, Edit, Entry, Fence, NewCycle, NewIncoming, PartOutcome, Store,
+        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, PartOutcome, Store,
         StoreError,
     },
 };

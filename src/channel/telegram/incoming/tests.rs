@@ -204,7 +204,7 @@ fn nothing_a_listed_person_sends_is_dropped() {
     assert_eq!(said(new_formatting).text, "hi", "a new kind of formatting doesn't cost the words");
     let untyped = json!({"audio": {"file_id": "F", "file_unique_id": "U", "duration": 2}, "caption": "listen"});
     let got = said(untyped);
-    assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio]\nlisten"), "which the library can't read");
+    assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio file, 2 s]\nlisten"), "without what is optional");
     let Incoming::Unsupported(got) = read("smell", &message(json!({}))) else { panic!("dropped") };
     assert_eq!((got.text.as_str(), got.sender_id), ("[unsupported update: smell]", ANA));
     let external = json!({"text": "and this?", "external_reply": {"origin": {"type": "user", "date": 1, "sender_user": person(8)}, "photo": []}});

@@ -7,6 +7,8 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod conversation;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod disk;
@@ -45,5 +47,7 @@ mod support;
 mod time;
 #[cfg(test)]
 mod units;
+#[cfg(test)]
+mod updates;
 #[cfg(test)]
 mod wake;

@@ -76,7 +76,8 @@ fn row(kind: &str, text: &str) -> (String, String) {
 #[test]
 fn an_album_is_one_message_with_every_caption_however_its_parts_come() {
     let mut world = World::new();
-    let first = Batch { bot_id: 1, next_offset: 3, messages: vec![picture(1, "the roof"), picture(2, "")], ..Batch::default() };
+    let first =
+        Batch { bot_id: 1, next_offset: 3, messages: vec![picture(1, "the roof"), picture(2, "")], ..Batch::default() };
     assert_eq!(world.store.accept(&first, at(0)).unwrap().stored, [1]);
     assert_eq!(world.hear(1, &picture(3, "the bill")), Accepted { edited: 1, ..Accepted::default() });
     assert_eq!(world.rows(), [row("album", "[photo]\nthe roof\n[photo]\n[photo]\nthe bill")]);
@@ -236,7 +237,8 @@ fn an_edit_that_changes_nothing_makes_no_row() {
     world.hear(0, &text);
     world.hear(0, &photo);
     // What was heard or seen in a file stands in the row, and not in the message.
-    world.by_hand("UPDATE incoming_messages SET message_text = '[photo, told more]' || char(10) || 'mine' WHERE id = 2");
+    world
+        .by_hand("UPDATE incoming_messages SET message_text = '[photo, told more]' || char(10) || 'mine' WHERE id = 2");
     for is_taken_up in [false, true] {
         assert_eq!(world.change(1, &edited(&text, 3, &text.text)), Accepted::default());
         assert_eq!(world.change(1, &edited(&photo, 4, &photo.text)), Accepted::default());

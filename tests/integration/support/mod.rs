@@ -11,3 +11,4 @@ pub(crate) mod telegram;
 mod telegram_server;
 mod telegram_spec;
 pub(crate) mod tls;
+pub(crate) mod updates;

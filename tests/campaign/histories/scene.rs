@@ -219,10 +219,10 @@ impl Scene {
             && let Some(edited) =
                 random.choice(self.batches.iter().flat_map(|batch| &batch.messages).collect::<Vec<_>>())
         {
-            let text = format!("{}, edited {}", edited.text, batch.next_offset);
-            let edit = NewIncoming { text, update_id: Some(batch.next_offset), ..edited.clone() };
-            batch.next_offset += 1;
-            batch.edits.push(edit);
+            let (edited, id) = (edited.clone(), self.draw());
+            batch.next_offset = restart + id + 1;
+            let text = format!("{}, edited {id}", edited.text);
+            batch.edits.push(NewIncoming { text, update_id: Some(restart + id), ..edited });
         }
         if random.u32(0..3) == 0 {
             let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));

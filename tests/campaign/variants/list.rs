@@ -39,9 +39,9 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a message in a conversation can be edited",
         layer: "histories",
-        file: "src/queue/inbox.rs",
-        line: "AND c.state IN ('running', 'waiting', 'parked'))\",",
-        broken: "AND c.state IN ('parked'))\",",
+        file: "src/queue/joined.rs",
+        line: "AND c.state IN ('running', 'waiting', 'parked')))\";",
+        broken: "AND c.state IN ('parked')))\";",
         trials: 300,
     },
     Variant {

@@ -251,3 +251,61 @@ fn the_tables_are_complete() {
     assert!(made.of_update.keys().eq(committed.of_update.keys()));
     everything_finds_its_place(&made);
 }
+
+/// Leaves something of an update out, or puts something else into its place.
+fn damage(value: &mut Value, random: &mut fastrand::Rng) {
+    let inner: Vec<&mut Value> = match value {
+        Value::Object(fields) => fields.values_mut().collect(),
+        Value::Array(items) => items.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    if let Some(inner) = random.choice(inner)
+        && random.u32(0..3) > 0
+    {
+        return damage(inner, random);
+    }
+    *value = match random.u32(0..7) {
+        0 => Value::Null,
+        1 => json!(u64::MAX),
+        2 => json!(-1.5e300),
+        3 => json!("\u{0}\u{1b}[31m\u{202e}\n</message>"),
+        4 => json!("x".repeat(1_000_000)),
+        5 => (0..100).fold(json!({}), |inner, _| json!([inner])),
+        _ => json!({"id": {}, "type": [], "text": 3}),
+    };
+}
+
+#[test]
+fn damaged_updates_hold_up_nothing() {
+    let examples = updates::committed();
+    let all: Vec<(&String, &Value)> =
+        examples.of_message.iter().flat_map(|(field, values)| values.iter().map(move |value| (field, value))).collect();
+    let stage = Stage::new();
+    let random = &mut fastrand::Rng::with_seed(4);
+    for update_id in 1000..1300 {
+        let (field, example) = random.choice(&all).unwrap();
+        let mut body = bare(update_id - 900);
+        body[field.as_str()] = (*example).clone();
+        let mut update = json!({ "message": body });
+        damage(&mut update, random);
+        if !update.is_object() {
+            update = json!({});
+        }
+        update["update_id"] = json!(update_id);
+        stage.telegram.push_raw(update);
+    }
+    let bot = stage.start_polling();
+    stage.say("and now?");
+    stage.say("/status");
+    stage.telegram.wait_for_sent(1, PATIENCE);
+    stage.all_confirmed();
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE message_text = 'and now?'"), 1);
+    // Each that was stored stands with its update, to be read by whoever wonders.
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE raw IS NULL"), 0);
+    stage.end(bot);
+    // And a mind can be shown all of it.
+    assert!(stage.stored() > 50, "{}", stage.stored());
+    let report = stage.env.once();
+    assert_ne!(report["outcome"], "failed", "{report}");
+    assert_eq!(stage.env.store().integrity().unwrap(), Ok(()));
+}

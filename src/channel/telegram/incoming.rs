@@ -17,6 +17,8 @@ use super::{
 use crate::queue::NewAttachment;
 
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod tests;
 
 /// The kinds of updates that are asked for with [`super::Telegram::get_updates`].

@@ -160,10 +160,8 @@ fn in_a_group_it_hears_what_is_said_to_it_alone() {
             "is_animated": false, "is_video": false, "emoji": "👍"}}),
         json!({"hologram": {"beams": 3}}),
     ];
-    let mut id = 1000;
-    for with in said.iter().chain(&others) {
+    for (id, with) in (1000..).zip(said.iter().chain(&others)) {
         stage.telegram.push_raw(in_group(id, with));
-        id += 1;
     }
     stage.all_confirmed();
     let heard: Vec<String> = said.iter().map(|with| with["text"].as_str().unwrap().to_owned()).collect();

@@ -282,7 +282,7 @@ fn damaged_updates_hold_up_nothing() {
         examples.of_message.iter().flat_map(|(field, values)| values.iter().map(move |value| (field, value))).collect();
     let stage = Stage::new();
     let random = &mut fastrand::Rng::with_seed(4);
-    for update_id in 1000..1300 {
+    for update_id in 1000..1120 {
         let (field, example) = random.choice(&all).unwrap();
         let mut body = bare(update_id - 900);
         body[field.as_str()] = (*example).clone();
@@ -304,7 +304,7 @@ fn damaged_updates_hold_up_nothing() {
     assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE raw IS NULL"), 0);
     stage.end(bot);
     // And a mind can be shown all of it.
-    assert!(stage.stored() > 50, "{}", stage.stored());
+    assert!(stage.stored() > 25, "{}", stage.stored());
     let report = stage.env.once();
     assert_ne!(report["outcome"], "failed", "{report}");
     assert_eq!(stage.env.store().integrity().unwrap(), Ok(()));

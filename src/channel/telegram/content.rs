@@ -206,7 +206,7 @@ fn checklist(it: &Value) -> String {
 
 /// Tasks of a checklist by their numbers, which stand in the message that is spoken of.
 fn checklist_change(it: &Value, field: &str, what: &str) -> String {
-    let tasks = list(&it["checklist_message"]["checklist"]["tasks"]);
+    let tasks = list(it.pointer("/checklist_message/checklist/tasks").unwrap_or(&Value::Null));
     let of_number = |id: &Value| tasks.iter().find(|task| task["id"] == *id).map(|task| name(task, "text"));
     let each = list(&it[field]).iter().take(LISTED_MAX).map(|id| of_number(id).unwrap_or_else(|| format!("task {id}")));
     format!("checklist, {what}: {}", each.collect::<Vec<_>>().join("; "))

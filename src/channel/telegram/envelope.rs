@@ -136,7 +136,7 @@ impl<'a> Envelope<'a> {
     /// The task of a checklist that is answered.
     fn checklist_task(self, original: Envelope<'a>) -> Option<&'a str> {
         let id = self.0["reply_to_checklist_task_id"].as_i64()?;
-        let tasks = list(&original.0["checklist"]["tasks"]);
+        let tasks = list(original.0.pointer("/checklist/tasks")?);
         tasks.iter().find(|task| task["id"] == id)?["text"].as_str()
     }
 
@@ -218,7 +218,7 @@ fn begins_with_name(text: &str, me: &Me) -> bool {
 fn is_of(entity: &Value, text: &str, me: &Me) -> bool {
     let place = |field: &str| entity[field].as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
     match entity["type"].as_str() {
-        Some("text_mention") => entity["user"]["id"].as_i64() == Some(me.id),
+        Some("text_mention") => entity.pointer("/user/id").and_then(Value::as_i64) == Some(me.id),
         Some("mention") => {
             let units = text.encode_utf16().skip(place("offset")).take(place("length"));
             let mention: String = char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect();

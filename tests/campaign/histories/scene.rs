@@ -8,7 +8,7 @@ use reveille::{
     cycle::orient::Reason,
     process::Identity,
     queue::{
-        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, PartOutcome, Store,
+        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, PartOf, PartOutcome, Store,
         StoreError,
     },
 };
@@ -28,6 +28,8 @@ pub(super) const OWNER: i64 = 7;
 const CHATS: [i64; 3] = [OWNER, OWNER, 8];
 const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
+/// Messages between the beginnings of two albums.
+const ALBUM_EVERY: i64 = 12;
 /// Steps after which an undisturbed wake should long have ended.
 const MAX_STEPS: u32 = 3_000;
 /// Undisturbed wakes at the end: one for each failure that a message may still have before it, and one more.
@@ -207,11 +209,14 @@ impl Scene {
         for _ in 0..random.u32(1..4) {
             let id = self.draw();
             batch.next_offset = restart + id + 1;
+            // Now and then a part of an album, of which a chat has one after the other.
+            let is_part = random.u32(0..3) == 0;
             batch.messages.push(NewIncoming {
                 chat_id: *random.choice(&CHATS).unwrap_or(&OWNER),
                 text: format!("message {id}"),
                 channel_message_id: Some(id),
                 update_id: Some(restart + id),
+                part_of: is_part.then(|| PartOf::Album(format!("album {}", id / ALBUM_EVERY))),
                 ..NewIncoming::default()
             });
         }

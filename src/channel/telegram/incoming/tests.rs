@@ -373,6 +373,18 @@ fn an_answer_brings_what_it_answers() {
 }
 
 #[test]
+fn other_peoples_words_and_names_are_bounded() {
+    let long = "é".repeat(9_000);
+    let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": long});
+    let origin = json!({"type": "hidden_user", "date": 1, "sender_user_name": long});
+    let got = said(json!({"text": "why?", "reply_to_message": original, "forward_origin": origin}));
+    let chars = |text: Option<String>| text.unwrap().chars().count();
+    assert_eq!((chars(got.reply_to.map(|quoted| quoted.text)), chars(got.forwarded_from)), (1_000, 128));
+    let sticker = json!({"sticker": {"emoji": long, "file_id": "F"}});
+    assert!(said(sticker).text.chars().count() < 300);
+}
+
+#[test]
 fn what_can_not_be_read_costs_itself_alone() {
     let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
     for damage in [deep.as_str(), "1e999", "\"\\ud83d\"", "123456789012345678901234567890"] {

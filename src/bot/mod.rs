@@ -6,6 +6,8 @@
 
 mod batch;
 mod nudge;
+mod progress;
+mod receipt;
 mod room;
 mod run;
 mod send;
@@ -35,7 +37,7 @@ use crate::{
     queue::{Store, StoreError},
     redact::Redactor,
 };
-use run::Bot;
+use run::{Bot, Told};
 
 /// Batches whose commands' answers may wait to be sent. Beyond it they stay in the outbox, for the next wake.
 const MAX_ANSWERS_WAITING: usize = 64;
@@ -105,19 +107,27 @@ pub async fn run(outside: Outside<'_>, mut stop: watch::Receiver<bool>, wake: Op
         return Ok(());
     };
     let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
+    let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
     let (is_running, running) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
-    let mut bot = Bot::new(outside, store, wake, answers, is_running)?;
+    let third = Store::open(&outside.config.db_path())?;
+    let mut bot = Bot::new(outside, store, wake, Told { answers, receipts, is_running })?;
     let lock_path = outside.config.lock_path();
 
     let work = async {
         let ended = bot.run(stop).await;
-        // Ends the other two.
+        // Ends the others.
         drop(bot);
         ended
     };
     let sender = send_answers(outside, outbox, to_send);
-    let (ended, ..) = tokio::join!(work, sender, typing::show(outside.telegram, &lock_path, running));
+    let (ended, ..) = tokio::join!(
+        work,
+        sender,
+        receipt::acknowledge(outside.telegram, to_acknowledge),
+        typing::show(outside.telegram, &lock_path, running.clone()),
+        progress::show(outside.telegram, third, &lock_path, running),
+    );
     ended
 }
 

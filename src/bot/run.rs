@@ -11,6 +11,7 @@ use tokio::{
 use super::{
     BotError, Outside, batch,
     nudge::{Command, Event, Look, Nudger},
+    receipt::{self, Receipt},
     room::{self, Room},
     status,
     trouble::{Trouble, Verdict},
@@ -51,8 +52,17 @@ pub(super) struct Bot<'a> {
     /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
     stopped: Vec<Child>,
     children: Signal,
-    answers: mpsc::Sender<Vec<i64>>,
-    is_running: watch::Sender<bool>,
+    told: Told,
+}
+
+/// Those who work beside the loop, and are told what it knows.
+pub(super) struct Told {
+    /// Who sends the answers to commands.
+    pub(super) answers: mpsc::Sender<Vec<i64>>,
+    /// Who shows that messages have arrived.
+    pub(super) receipts: mpsc::Sender<Receipt>,
+    /// Who shows that a wake runs.
+    pub(super) is_running: watch::Sender<bool>,
 }
 
 /// What Telegram is asked next.
@@ -82,13 +92,7 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(
-        outside: Outside<'a>,
-        store: Store,
-        wake: PathBuf,
-        answers: mpsc::Sender<Vec<i64>>,
-        is_running: watch::Sender<bool>,
-    ) -> Result<Self, BotError> {
+    pub(super) fn new(outside: Outside<'a>, store: Store, wake: PathBuf, told: Told) -> Result<Self, BotError> {
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
             room: Room::recall(&store)?,
@@ -105,8 +109,7 @@ impl<'a> Bot<'a> {
             child: None,
             stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
-            answers,
-            is_running,
+            told,
         })
     }
 
@@ -182,7 +185,7 @@ impl<'a> Bot<'a> {
         self.look_trouble.over();
         // One that stopped is no reason to wait: the wake that is started replaces it.
         let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
-        self.is_running.send_replace(is_held);
+        self.told.is_running.send_replace(is_held);
         Event::Looked(Look {
             due: waiting.due,
             next_in: waiting.next_at.map(|at| (at - now).to_std().unwrap_or_default()),
@@ -196,7 +199,7 @@ impl<'a> Bot<'a> {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "a wake was started");
                 self.child = Some(child);
-                self.is_running.send_replace(true);
+                self.told.is_running.send_replace(true);
                 Event::Tick
             }
             Err(error) => {
@@ -234,7 +237,7 @@ impl<'a> Bot<'a> {
             Err(error) => tracing::warn!(%error, "the wake can't be waited for"),
         }
         self.child = None;
-        self.is_running.send_replace(false);
+        self.told.is_running.send_replace(false);
         true
     }
 
@@ -301,12 +304,18 @@ impl<'a> Bot<'a> {
         let notices = reading.notices(config.owner_chat_id);
         reading.batch.answers.extend(notices);
         let accepted = self.store.accept(&reading.batch, now)?;
+        if !accepted.stored.is_empty() {
+            for receipt in receipt::of(&reading.batch.messages) {
+                // One that has no place is left out: it is a courtesy.
+                self.told.receipts.try_send(receipt).ok();
+            }
+        }
         self.offset = Some(reading.batch.next_offset);
         Ok(accepted)
     }
 
     fn send(&self, answers: Vec<i64>) {
-        if !answers.is_empty() && self.answers.try_send(answers).is_err() {
+        if !answers.is_empty() && self.told.answers.try_send(answers).is_err() {
             tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }
     }

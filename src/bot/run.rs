@@ -337,6 +337,8 @@ impl<'a> Bot<'a> {
             let text = status::answer(asked.command, &self.store, config, now)?;
             reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
         }
+        let notices = reading.notices(config.owner_chat_id);
+        reading.batch.answers.extend(notices);
         let mut accepted = self.store.accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
         if !accepted.stored.is_empty() {

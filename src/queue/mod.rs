@@ -7,6 +7,7 @@ mod attachments;
 mod flood;
 mod inbox;
 mod inspect;
+mod joined;
 mod journal;
 mod lease;
 mod ledger;
@@ -21,8 +22,9 @@ mod upkeep;
 
 pub use attachments::NewAttachment;
 pub use flood::MAX_WAITING_UNTOLD;
-pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
+pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
+pub use joined::PartOf;
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
@@ -66,6 +68,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("status_lines.sql"),
     include_str!("paired.sql"),
     include_str!("turns.sql"),
+    include_str!("joined.sql"),
 ];
 
 /// The database, opened for one process.

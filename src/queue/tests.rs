@@ -2,6 +2,7 @@
 
 mod door;
 mod inbox;
+mod joined;
 mod journal;
 mod lease;
 mod outbox;

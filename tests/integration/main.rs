@@ -9,6 +9,8 @@ mod channel_telegram;
 #[cfg(test)]
 mod chats;
 #[cfg(test)]
+mod conversation;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod disk;
@@ -51,6 +53,8 @@ mod support;
 mod time;
 #[cfg(test)]
 mod units;
+#[cfg(test)]
+mod updates;
 #[cfg(test)]
 mod voice;
 #[cfg(test)]

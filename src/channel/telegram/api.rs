@@ -30,6 +30,8 @@ const POLL_GRACE: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The longest answer that is read, in bytes: a full batch of the longest updates is far below.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What is said of a longer one.
+const ANSWER_TOO_LONG: &str = "an answer of more than 8 MiB";
 
 /// A bot's door to Telegram.
 #[derive(Debug)]
@@ -200,7 +202,8 @@ impl Telegram {
         self.call("getMe", &serde_json::json!({}), self.call_timeout).await
     }
 
-    /// Fetches up to `limit` (1 to 100) updates from `offset` on, waiting up to `timeout_s` seconds for the first. The
+    /// Fetches up to `limit` (1 to 100) updates from `offset` on, fewer where so many are too long for one answer, waiting up to
+    /// `timeout_s` seconds for the first. The
     /// call confirms every update below `offset`: Telegram then forgets them.
     pub async fn get_updates(
         &self,
@@ -217,9 +220,17 @@ impl Telegram {
             timeout: u32,
             allowed_updates: &'a [&'a str],
         }
-        let request = GetUpdates { offset, limit, timeout: timeout_s, allowed_updates };
         let bound = Duration::from_secs(timeout_s.into()) + self.poll_grace;
-        let batch: Vec<Box<RawValue>> = self.call("getUpdates", &request, bound).await?;
+        let mut request = GetUpdates { offset, limit, timeout: timeout_s, allowed_updates };
+        let batch: Vec<Box<RawValue>> = loop {
+            match self.call("getUpdates", &request, bound).await {
+                // Together they are too much; each by itself isn't.
+                Err(TelegramError::Ambiguous { why }) if why == ANSWER_TOO_LONG && request.limit > 1 => {
+                    request.limit = request.limit.div_ceil(4);
+                }
+                answer => break answer?,
+            }
+        };
         let unnumbered = || TelegramError::Ambiguous { why: "an update came without its number".to_owned() };
         batch.into_iter().map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered)).collect()
     }
@@ -334,7 +345,7 @@ async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramE
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(TelegramError::from_transport)? {
         if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(TelegramError::Ambiguous { why: format!("an answer of more than {ANSWER_BYTES_MAX} bytes") });
+            return Err(TelegramError::Ambiguous { why: ANSWER_TOO_LONG.to_owned() });
         }
         body.extend_from_slice(&chunk);
     }

@@ -16,7 +16,7 @@ mod private;
 pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
 pub use command::{Command, MenuCommand};
 pub use error::TelegramError;
-pub use incoming::{ALLOWED_UPDATES, Access, Incoming, NewMessage, Quoted, read_update};
+pub use incoming::{ALLOWED_UPDATES, Access, Incoming, Migration, NewMessage, Quoted, read_update};
 pub use private::{PrivateText, private_text};
 
 use super::{Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};

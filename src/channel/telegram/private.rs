@@ -27,6 +27,6 @@ pub fn private_text(update: &RawUpdate) -> Option<PrivateText> {
         && !envelope.is_in_the_name_of_a_chat()
         && envelope.forwarded_from().is_none()
         && envelope.0.pointer("/from/is_bot") != Some(&Value::Bool(true));
-    let text = envelope.text().filter(|_| is_own)?;
+    let text = envelope.0["text"].as_str().filter(|_| is_own)?;
     Some(PrivateText { user_id, name: envelope.sender_name(), text: text.to_owned() })
 }

@@ -39,9 +39,25 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a message in a conversation can be edited",
         layer: "histories",
-        file: "src/queue/inbox.rs",
-        line: "AND c.state IN ('running', 'waiting', 'parked'))\",",
-        broken: "AND c.state IN ('parked'))\",",
+        file: "src/queue/joined.rs",
+        line: "AND c.state IN ('running', 'waiting', 'parked')))\";",
+        broken: "AND c.state IN ('parked')))\";",
+        trials: 300,
+    },
+    Variant {
+        name: "a part that comes late changes what a mind has seen",
+        layer: "histories",
+        file: "src/queue/joined.rs",
+        line: "Some(row) if row.is_open && has_room",
+        broken: "Some(row) if has_room",
+        trials: 300,
+    },
+    Variant {
+        name: "an update that changed a message is taken in again",
+        layer: "histories",
+        file: "src/queue/joined.rs",
+        line: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = ?2)",
+        broken: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = -?2)",
         trials: 300,
     },
     Variant {

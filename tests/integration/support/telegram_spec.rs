@@ -6,15 +6,25 @@ use serde_json::{Value, json};
 /// The methods and types of the Bot API.
 pub(crate) struct Spec(Value);
 
+/// The machine-readable API, and the file that it was read from, if one is named.
+#[expect(clippy::disallowed_methods, reason = "the specification is an input of the test run, not of the program")]
+fn named() -> Option<(String, Value)> {
+    let path = std::env::var("TELEGRAM_API_SPEC").ok()?;
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("TELEGRAM_API_SPEC {path}: {error}"));
+    Some((path, serde_json::from_str(&text).unwrap()))
+}
+
+/// The types of the machine-readable API, if one is named.
+pub(crate) fn types() -> Option<Value> {
+    named().map(|(_, mut spec)| spec["types"].take())
+}
+
 impl Spec {
-    #[expect(clippy::disallowed_methods, reason = "the specification is an input of the test run, not of the program")]
     pub(crate) fn load() -> Self {
         static SAID: std::sync::Once = std::sync::Once::new();
-        if let Ok(path) = std::env::var("TELEGRAM_API_SPEC") {
-            let text =
-                std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("TELEGRAM_API_SPEC {path}: {error}"));
+        if let Some((path, spec)) = named() {
             SAID.call_once(|| eprintln!("requests are checked against {path}"));
-            return Self(serde_json::from_str(&text).unwrap());
+            return Self(spec);
         }
         SAID.call_once(|| eprintln!("requests are checked against the built-in table: TELEGRAM_API_SPEC isn't set"));
         Self(built_in())

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
-use super::{NewAttachment, NewOutgoing, Result, Store, attachments, outbox, upkeep};
+use super::{NewAttachment, NewOutgoing, Ordered, Result, Store, attachments, orders, outbox, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
@@ -97,6 +97,8 @@ pub struct Batch {
     pub edits: Vec<Edit>,
     /// The bot's own answers to commands.
     pub answers: Vec<NewOutgoing>,
+    /// Commands that change something, with their answers.
+    pub orders: Vec<Ordered>,
     /// Updates of people who aren't listed: only counted.
     pub strangers: u32,
 }
@@ -170,6 +172,9 @@ impl Store {
             for answer in &batch.answers {
                 accepted.answers.extend(outbox::insert(tx, answer, now)?);
             }
+            for ordered in &batch.orders {
+                accepted.answers.extend(orders::accept(tx, ordered, now)?);
+            }
             if batch.strangers > 0 {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
@@ -211,25 +216,26 @@ impl Store {
 
     /// Messages that were given up after too many failed cycles, oldest first.
     pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside("dead")
+    }
+
+    /// Messages whose answer was undone, oldest first.
+    pub fn undone_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside("undone")
+    }
+
+    fn put_aside(&self, outcome: &str) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = 'dead' ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = ?1 ORDER BY id LIMIT {MAX_QUEUED_READ}",
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([outcome], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Lets a queued or given-up message be tried afresh. Says whether there is such a one.
+    /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
     pub fn retry(&mut self, id: i64) -> Result<bool> {
-        self.write(|tx| {
-            let n = tx.execute(
-                "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0,
-                     held_for = NULL, not_before = NULL
-                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped'))",
-                [id],
-            )?;
-            Ok(n == 1)
-        })
+        self.write(|tx| retry(tx, id))
     }
 
     /// Takes a queued or given-up message out of the queue; its row stays. Says whether there is such a one.
@@ -262,7 +268,7 @@ impl Store {
                  FROM (SELECT * FROM incoming_messages WHERE chat_id = ?1 AND processed = 1 ORDER BY id DESC LIMIT ?2)
                  UNION ALL
                  SELECT created_at, NULL, message_text, id
-                 FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 ORDER BY id DESC LIMIT ?2)
+                 FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?2)
              ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
         )?;
         let mut exchanges = statement
@@ -318,6 +324,17 @@ fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now:
         attachments::insert(tx, id, &message.attachments)?;
     }
     Ok(id)
+}
+
+/// Puts a message back into the queue, as new.
+pub(super) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
+    let n = tx.execute(
+        "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
+             not_before = NULL
+         WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))",
+        [id],
+    )?;
+    Ok(n == 1)
 }
 
 /// Changes a message that is still queued. One that stands in a cycle's conversation stays as the mind has seen it. A

@@ -9,10 +9,13 @@ mod inspect;
 mod journal;
 mod lease;
 mod ledger;
+mod orders;
 mod outbox;
 mod reminders;
 mod retention;
 mod shortage;
+mod stop;
+mod undo;
 mod upkeep;
 
 pub use attachments::NewAttachment;
@@ -21,9 +24,12 @@ pub use inspect::{Schema, UnsentPart};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
+pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
+pub use stop::Stopped;
+pub use undo::{TakenBack, Undo};
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -55,6 +61,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("cut_off.sql"),
     include_str!("taken_up.sql"),
     include_str!("attachments.sql"),
+    include_str!("stop.sql"),
 ];
 
 /// The database, opened for one process.

@@ -11,7 +11,7 @@ use crate::{
 /// What a batch of updates says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// To be stored; its `answers` are still empty.
+    /// To be stored; its `commands` are still empty.
     pub(super) batch: Batch,
     /// Commands to be answered.
     pub(super) commands: Vec<Asked>,
@@ -21,8 +21,10 @@ pub(super) struct Reading {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) command: Command,
+    /// What was written after it.
+    pub(super) args: String,
+    pub(super) message: NewMessage,
     update_id: i64,
-    message: NewMessage,
 }
 
 impl Asked {
@@ -54,8 +56,9 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
                 reading.batch.messages.push(stored(update, message, clean));
             }
             Incoming::Edited(message) => reading.batch.edits.extend(edit(update, &message, clean)),
-            Incoming::Command { command, message, .. } => {
-                reading.commands.push(Asked { command, update_id: update.update_id, message });
+            Incoming::Command { command, message, args } => {
+                let (args, update_id) = (clean(&args), update.update_id);
+                reading.commands.push(Asked { command, args, message, update_id });
             }
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),

@@ -1,15 +1,16 @@
 //! The bot: keeps the door to Telegram, and starts wakes. It has no mind and no memory of its own.
 //!
 //! [`run()`] gathers events in one small loop on one thread; what they mean is decided by pure parts: `batch` (what an update
-//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `status` (what commands answer).
+//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `commands` (what each of them
+//! answers and orders).
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
 mod batch;
+mod commands;
 mod nudge;
 mod room;
 mod run;
 mod send;
-mod status;
 mod trouble;
 mod typing;
 mod wake;

@@ -9,10 +9,9 @@ use tokio::{
 };
 
 use super::{
-    BotError, Outside, batch,
+    BotError, Outside, batch, commands,
     nudge::{Command, Event, Look, Nudger},
     room::{self, Room},
-    status,
     trouble::{Trouble, Verdict},
     wake,
 };
@@ -20,7 +19,7 @@ use crate::{
     channel::telegram::{self, ALLOWED_UPDATES, Access, RawUpdate, Telegram, TelegramError},
     cycle::{self, lock},
     process,
-    queue::{Accepted, Store, StoreError},
+    queue::{Accepted, Order, Ordered, Store, StoreError},
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -274,7 +273,7 @@ impl<'a> Bot<'a> {
                     tracing::info!("messages are stored again");
                 }
                 self.send(accepted.answers);
-                Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0))
+                Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0 || accepted.has_orders))
             }
             Err(error) => {
                 // The offset stays where it is: Telegram gives the same batch again.
@@ -294,12 +293,19 @@ impl<'a> Bot<'a> {
             return Ok(Accepted::default());
         };
         let now = clock.now();
+        let mut desk = commands::Desk::open(&self.store, config, now)?;
         for asked in &reading.commands {
-            let text = status::answer(asked.command, &self.store, config, now)?;
-            reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
+            let commands::Reply { text, order } = desk.answer(asked)?;
+            let answer = asked.answer(telegram.bot_id(), redactor.redact(&text));
+            reading.batch.commands.push(Ordered { answer, order });
         }
         let accepted = self.store.accept(&reading.batch, now)?;
         self.offset = Some(reading.batch.next_offset);
+        if reading.batch.commands.iter().any(|ordered| ordered.order == Some(Order::Stop)) {
+            let lock_path = config.lock_path();
+            // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
+            std::thread::spawn(move || cycle::stop::end_children(&lock_path));
+        }
         Ok(accepted)
     }
 

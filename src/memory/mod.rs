@@ -17,6 +17,7 @@ pub mod skill;
 pub mod tasks;
 pub mod templates;
 mod text;
+pub mod undo;
 
 /// The standing orders, as a path in the repository (like all of these).
 pub const CLAUDE: &str = "claude.md";

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
-use super::{NewAttachment, NewOutgoing, Ordered, Result, Store, attachments, orders, outbox, upkeep};
+use super::{NewAttachment, Ordered, Result, Store, attachments, orders, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
@@ -95,10 +95,8 @@ pub struct Batch {
     pub messages: Vec<NewIncoming>,
     /// New versions of earlier messages, applied after `messages`.
     pub edits: Vec<Edit>,
-    /// The bot's own answers to commands.
-    pub answers: Vec<NewOutgoing>,
-    /// Commands that change something, with their answers.
-    pub orders: Vec<Ordered>,
+    /// Commands, with the bot's own answers and what they order, in the order in which they came.
+    pub commands: Vec<Ordered>,
     /// Updates of people who aren't listed: only counted.
     pub strangers: u32,
 }
@@ -125,6 +123,8 @@ pub struct Accepted {
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
+    /// Whether a command has ordered something: what is due may be another thing now.
+    pub has_orders: bool,
 }
 
 impl Incoming {
@@ -169,11 +169,10 @@ impl Store {
             for edit in &batch.edits {
                 accepted.edited += apply_edit(tx, batch.bot_id, edit)?;
             }
-            for answer in &batch.answers {
-                accepted.answers.extend(outbox::insert(tx, answer, now)?);
-            }
-            for ordered in &batch.orders {
-                accepted.answers.extend(orders::accept(tx, ordered, now)?);
+            for ordered in &batch.commands {
+                let answer = orders::accept(tx, ordered, now)?;
+                accepted.has_orders |= answer.is_some() && ordered.order.is_some();
+                accepted.answers.extend(answer);
             }
             if batch.strangers > 0 {
                 tx.execute(
@@ -238,12 +237,19 @@ impl Store {
         self.write(|tx| retry(tx, id))
     }
 
-    /// Takes a queued or given-up message out of the queue; its row stays. Says whether there is such a one.
+    /// The chat of a message that [`Store::retry`] would put back.
+    pub fn retryable(&self, id: i64) -> Result<Option<i64>> {
+        let sql = "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+                   WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))";
+        Ok(self.conn.query_row(sql, [id], |row| row.get(0)).optional()?)
+    }
+
+    /// Takes a queued, given-up or undone message out of the queue; its row stays. Says whether there is such a one.
     pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
             let n = tx.execute(
                 "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
-                 WHERE id = ?1 AND (processed = 0 OR outcome = 'dead')",
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone'))",
                 (id, rfc3339(now)),
             )?;
             Ok(n == 1)

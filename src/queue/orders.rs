@@ -29,13 +29,13 @@ pub enum Order {
     Wake,
 }
 
-/// An order, and what its chat is told.
+/// A command: what its chat is told, and what is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ordered {
     /// Its key tells a command that arrives twice.
     pub answer: NewOutgoing,
-    /// What is to be done.
-    pub order: Order,
+    /// None: it only asks.
+    pub order: Option<Order>,
 }
 
 impl Store {
@@ -49,8 +49,10 @@ impl Store {
 /// Plans the answer and carries the order out, unless that was done before. Gives the answer's row.
 pub(super) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<i64>> {
     let answer = outbox::insert(tx, &ordered.answer, now)?;
-    if answer.is_some() {
-        carry_out(tx, &ordered.order, &ordered.answer, now)?;
+    if answer.is_some()
+        && let Some(order) = &ordered.order
+    {
+        carry_out(tx, order, &ordered.answer, now)?;
     }
     Ok(answer)
 }

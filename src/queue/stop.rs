@@ -18,9 +18,10 @@ pub struct Stopped {
 impl Store {
     /// Whether all work is stopped. Cheap: a wake asks it before each step, and ten times a second while it waits.
     pub fn stopped(&self) -> Result<Option<Stopped>> {
-        let row = self.conn.prepare_cached("SELECT at, chat_id FROM stopped")?.query_row([], |row| {
-            Ok(Stopped { at: parse_time(&row.get::<_, String>(0)?), chat_id: row.get(1)? })
-        });
+        let row = self
+            .conn
+            .prepare_cached("SELECT at, chat_id FROM stopped")?
+            .query_row([], |row| Ok(Stopped { at: parse_time(&row.get::<_, String>(0)?), chat_id: row.get(1)? }));
         Ok(row.optional()?)
     }
 }

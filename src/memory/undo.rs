@@ -51,7 +51,8 @@ fn contested(after: &str, before: &str, now: &str, text: &str) -> Vec<String> {
         let is_rewritten =
             added.iter().any(|line| !now.contains(line)) && !minus(&minus(&now, &after), &before).is_empty();
         let is_not_back = taken_out.iter().any(|line| !text.contains(line));
-        if is_rewritten || is_not_back {
+        let is_left = added.iter().any(|line| text.contains(line));
+        if is_rewritten || is_not_back || is_left {
             titles.push(title.clone());
         }
     }
@@ -119,6 +120,6 @@ mod tests {
         let deleted = revert(Text, Some("b\n"), Some("a\n"), None);
         assert_eq!(deleted, Reverted { text: None, contested: vec![String::new()] });
         let made = revert(Text, Some("b\n"), None, Some("b\nmore\n"));
-        assert_eq!(made.text.as_deref(), Some("more\n"));
+        assert_eq!(made, Reverted { text: Some("more\n".to_owned()), contested: vec![] });
     }
 }

@@ -32,7 +32,7 @@ impl Cost {
     }
 
     pub(super) fn text(&self) -> String {
-        let total: f64 = self.month.iter().map(|(_, spent)| spent.cost_usd).sum();
+        let total: f64 = self.month.iter().fold(0.0, |sum, (_, spent)| sum + spent.cost_usd);
         let mut lines = vec![
             format!("**Today**: ${:.2} of ${:.2} (DAILY_BUDGET_USD)", self.today.cost_usd, self.budget_usd),
             format!("**{}**: ${total:.2}", self.month_name),
@@ -100,7 +100,7 @@ mod tests {
         let none = Cost { today: Spent::default(), month: Vec::new(), ..cost };
         insta::assert_snapshot!(none.text(), @r"
         **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
-        **November**: $-0.00
+        **November**: $0.00
         Nothing was asked of a mind that costs anything.
         ");
     }

@@ -176,11 +176,26 @@ impl Merger {
         if all_same(was, theirs) {
             return String::new();
         }
+        if !self.has_quotes && matches!(self.kind, DocKind::Facts | DocKind::Text) {
+            return self.without(was, person);
+        }
         if self.kind != DocKind::Log || person.date.is_none() {
             return person.text.to_owned();
         }
         let day = self.day(Meeting { base: was, person: theirs, ours: &[] });
         if day.is_empty() { day } else { day + &blank_end(person) }
+    }
+
+    /// A section without the units that it had before; nothing if only its heading would be left.
+    fn without(&self, was: &[&str], person: &Piece<'_>) -> String {
+        let was: Vec<&str> = was.iter().map(|unit| unit.trim_end()).filter(|unit| !unit.is_empty()).collect();
+        let (heading, rest) =
+            content(&person.units).split_at_checked(usize::from(person.name.0 > 0)).unwrap_or_default();
+        let left: Vec<&str> = rest.iter().filter(|unit| !was.contains(&unit.trim_end())).copied().collect();
+        if left.iter().all(|unit| is_blank(unit)) {
+            return String::new();
+        }
+        self.joined(heading) + &self.joined(&left) + &blank_end(person)
     }
 
     /// A section that the person deleted: it stays deleted, our changes to it are kept in a quote.

@@ -100,6 +100,18 @@ mod tests {
     }
 
     #[test]
+    fn of_a_section_that_the_wake_began_what_was_added_since_stays() {
+        let (before, after) = ("# Memory\n", "# Memory\n\n## Notes\n- x\n");
+        assert_eq!(
+            text(Facts, after, before, "# Memory\n\n## Notes\n- x\n- later\n"),
+            ("# Memory\n\n## Notes\n- later\n".to_owned(), vec![])
+        );
+        let begun = "# Tasks\n\n## Report\n- status: active\n";
+        let (now, told) = text(Tasks, begun, "# Tasks\n", "# Tasks\n\n## Report\n- status: done\n");
+        assert_eq!((now.as_str(), told), ("# Tasks\n\n## Report\n- status: done\n", vec!["Report".to_owned()]));
+    }
+
+    #[test]
     fn where_the_same_was_changed_again_that_stays_and_is_told() {
         let (before, after) = ("## A\n- status: active\n", "## A\n- status: done\n");
         let now = "## A\n- status: waiting\n";

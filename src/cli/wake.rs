@@ -16,6 +16,8 @@ use crate::{
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
+/// What starts the wake of `wake undo`.
+const UNDO: &str = "undo";
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
 ///
@@ -146,6 +148,9 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
             if say.is_some() && report.outcome == WakeOutcome::Idle {
                 report.notes.splice(0..0, why_it_waits(context, &store));
             }
+            if trigger == UNDO && report.outcome == WakeOutcome::Locked {
+                report.notes.push("It takes the other one back as soon as it is done with what it is at.".to_owned());
+            }
             show_report(context, &mut store, &report, arguments)
         }
         Err(error) => {
@@ -167,7 +172,7 @@ fn undo(config: &Config, arguments: &Arguments, id: Option<&str>) -> ExitCode {
         Choice::Refused(why) => Ok(Err(why)),
     });
     match asked {
-        Ok(Ok(())) => once(config, arguments, "undo", None),
+        Ok(Ok(())) => once(config, arguments, UNDO, None),
         Ok(Err(why)) => {
             complain(&format!("{why} `wake log` lists what was done."));
             ExitCode::from(super::EXIT_FAILED)

@@ -61,13 +61,14 @@ fn contested(after: &str, before: &str, now: &str, text: &str) -> Vec<String> {
 
 type Sections<'a> = BTreeMap<String, Vec<String>>;
 
-/// The lines that aren't blank, by the title that they stand under.
+/// The lines that aren't blank, by the heading that they stand under.
 fn sections(text: &str) -> Sections<'_> {
     let document = Document::split(text);
     let mut sections = Sections::new();
     for part in &document.parts {
-        let own =
-            lines(document.slice(&part.range)).map(|line| line.trim_end().to_owned()).filter(|line| !is_blank(line));
+        let own = lines(document.slice(&(part.body_start..part.range.end)))
+            .map(|line| line.trim_end().to_owned())
+            .filter(|line| !is_blank(line));
         sections.entry(part.title.clone()).or_default().extend(own);
     }
     sections

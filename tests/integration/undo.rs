@@ -96,7 +96,7 @@ fn where_the_same_was_edited_since_the_edit_stays_and_is_told() {
     );
     let text = env.memory(SEMANTIC);
     assert!(text.contains("dogs howl") && text.contains("cats purr") && !text.contains("Both of us"), "{text}");
-    let body = env.git(&["log", "-1", "--format=%b"]);
+    let body = env.git(&["log", "--grep", "Undid the wake", "--format=%b"]);
     assert!(body.contains("Not undone, changed since: "), "{body}");
     env.check_sound();
 }

@@ -130,7 +130,15 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
     telegram.push_text(CHAT, CHAT, "/undo");
     let said = telegram.wait_for_sent(3, Duration::from_secs(60));
     assert!(said[1].visible.starts_with("I take back the wake of today 15:00 ("), "{said:#?}");
-    insta::assert_snapshot!(said[2].visible, @"");
+    insta::assert_snapshot!(said[2].visible, @r"
+    Undone: the wake of today 15:00 (set the reminder “Stretch”, Sun 22 Nov 2026 at 09:00; ended the reminder “Water”; 2 more).
+
+    • My memory is without its changes, in 1 file; the log keeps that it happened.
+    • Cancelled: the reminder “Stretch”.
+    • Active again: the reminder “Water”.
+    • One message that wasn't sent yet won't be.
+    • What you had asked is put aside; /retry tries it afresh.
+    ");
     let state = |text: &str| env.query::<String>(&format!("SELECT state FROM reminders WHERE text = '{text}'"));
     assert_eq!((state("Stretch").as_str(), state("Water").as_str()), ("cancelled", "active"));
     assert!(!env.memory(ACTIVE).contains("Write a report"));

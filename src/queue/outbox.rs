@@ -101,8 +101,10 @@ pub struct Undelivered {
 }
 
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
-/// cycle has to wait leaves while it waits. While all is stopped only commands are answered; what was taken back never leaves.
+/// cycle has to wait leaves while it waits. While all is stopped only commands are answered; what was taken back never leaves, nor
+/// what is about to be.
 const DELIVERABLE: &str = "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
+    AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.done_at IS NULL)
     AND NOT EXISTS (
     SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
     AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind != 'notice'))";

@@ -30,6 +30,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let facts: String = (0..FACTS).map(|n| format!("- fact number {n} speaks of wifi\n")).collect();
     env.write_memory("memory/agent-memory/semantic-memory.md", &format!("# Semantic memory\n\n## Notes\n{facts}"));
     env.git(&["commit", "-qam", "Facts"]);
+    claude.expect(Reply::text("Noted."));
     env.wake(&["--once"]).ok();
     let bot = env.start(BOT, &["run"]);
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));

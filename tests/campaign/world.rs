@@ -250,7 +250,11 @@ impl Story {
     pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
         let mut outcome = world.outcome();
         if (outcome.undelivered == 0) != (allowed.refused == 0) {
-            return Err(format!("{} texts were refused, {} are undelivered", allowed.refused, outcome.undelivered));
+            let status = world.env.health(&["status"]).stdout;
+            return Err(format!(
+                "{} texts were refused, {} are undelivered\n{status}",
+                allowed.refused, outcome.undelivered
+            ));
         }
         outcome.undelivered = 0;
         if outcome != self.expected {

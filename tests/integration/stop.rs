@@ -146,9 +146,11 @@ fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {
     claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
     let wake = start_wake(&env);
     asked(&claude, 2);
+    let entries = journal(&env);
     let ran = env.wake(&["stop"]).ok();
     assert!(ran.stderr.contains("`wake resume`"), "{}", ran.stderr);
     let report = wake.end().ok().json();
+    assert_eq!(journal(&env), entries, "it didn't wait for the mind to give up");
     assert_eq!((report["outcome"].as_str(), report["error"].as_str()), (Some("parked"), None));
     assert!(env.wake(&["resume"]).ok().stderr.contains("Work goes on"));
     assert!(env.wake(&["resume"]).ok().stderr.contains("Nothing was stopped"));

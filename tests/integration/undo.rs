@@ -195,3 +195,23 @@ fn an_undo_that_is_killed_is_done_once() {
         }
     }
 }
+
+/// Cut off after the reminder was cancelled and before the commit: the next wake makes the commit, and still knows of both.
+#[test]
+fn what_was_taken_back_before_a_commit_that_failed_is_told_with_the_one_that_is_made() {
+    let env = lived_in();
+    let in_the_way = env.brain().join(".git/reveille/index");
+    std::fs::remove_file(&in_the_way).ok();
+    std::fs::create_dir_all(in_the_way.join("in-the-way")).unwrap();
+    let ran = env.wake(&["undo"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL AND done_at IS NULL"), 1);
+    assert!(env.memory(SEMANTIC).contains("dogs bark"));
+    std::fs::remove_dir_all(&in_the_way).unwrap();
+    let ran = env.wake(&["--once"]).ok();
+    assert!(ran.stdout.contains("Cancelled: the reminder “stretch”"), "{ran:#?}");
+    assert!(
+        env.memory(LOG).contains("Cancelled its reminder “stretch”") && !env.memory(SEMANTIC).contains("dogs bark")
+    );
+    env.check_sound();
+}

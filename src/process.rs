@@ -22,7 +22,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-pub use end::{EndError, end};
+pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
 pub use table::{holding_flock, runs_in};

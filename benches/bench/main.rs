@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod bot;
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod idle;
 #[cfg(test)]
 mod measure;
@@ -42,13 +44,14 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("idle", 40, idle::measure),
     ("message", 20, message::measure),
     ("bot", 1, bot::measure),
+    ("commands", 10, commands::measure),
     ("storing", 20, storing::measure),
     ("memory", 20, memory::measure),
     ("sizes", 1, sizes::measure),
     ("voice", 10, voice::measure),
 ];
 
-const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|storing|memory|sizes|voice]...\n";
+const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|storing|memory|sizes|voice]...\n";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

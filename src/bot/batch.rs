@@ -15,7 +15,7 @@ const EDITED_COMMAND: &str =
 /// What a batch of updates says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// To be stored; its `answers` are still empty.
+    /// To be stored; its `commands` are still empty.
     pub(super) batch: Batch,
     /// Commands to be answered.
     pub(super) commands: Vec<Asked>,
@@ -27,8 +27,10 @@ pub(super) struct Reading {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) command: Command,
+    /// What was written after it.
+    pub(super) args: String,
+    pub(super) message: NewMessage,
     update_id: i64,
-    message: NewMessage,
 }
 
 impl Asked {
@@ -60,8 +62,9 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
                 reading.batch.messages.push(stored(update, message, clean));
             }
             Incoming::Edited(message) => reading.take_edit(update, message, access, clean),
-            Incoming::Command { command, message, .. } => {
-                reading.commands.push(Asked { command, update_id: update.update_id, message });
+            Incoming::Command { command, message, args } => {
+                let (args, update_id) = (clean(&args), update.update_id);
+                reading.commands.push(Asked { command, args, message, update_id });
             }
             Incoming::Migrated(migration) => reading.migrations.push(migration),
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
@@ -91,7 +94,7 @@ impl Reading {
             message.forwarded_from.is_none() && Command::is_one_of_ours(&message.text, &access.me.username);
         if is_command {
             let about = message.telegram_message_id.unwrap_or_default();
-            self.batch.answers.push(NewOutgoing {
+            self.batch.notices.push(NewOutgoing {
                 chat_id: message.chat_id,
                 text: EDITED_COMMAND.to_owned(),
                 kind: "command".to_owned(),

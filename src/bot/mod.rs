@@ -2,10 +2,11 @@
 //!
 //! [`run()`] gathers events in one small loop on one thread; what they mean is decided by pure parts: `batch` (what an update
 //! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `pairing` (whose code
-//! lets them in), `status` (what commands answer).
+//! lets them in), `commands` (what each of them answers and orders).
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
 mod batch;
+mod commands;
 mod door;
 mod gap;
 mod nudge;
@@ -16,7 +17,6 @@ mod receipt;
 mod room;
 mod run;
 mod send;
-mod status;
 mod trouble;
 mod typing;
 mod wake;

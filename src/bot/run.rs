@@ -10,14 +10,13 @@ use tokio::{
 };
 
 use super::{
-    BotError, Outside, batch,
+    BotError, Outside, batch, commands,
     door::Door,
     gap,
     nudge::{Command, Event, Look, Nudger},
     pairing,
     receipt::{self, Receipt},
     room::{self, Room},
-    status,
     trouble::{Trouble, Verdict},
     wake,
 };
@@ -25,7 +24,7 @@ use crate::{
     channel::telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     cycle::{self, lock},
     process,
-    queue::{Accepted, Batch, NewOutgoing, Store, StoreError},
+    queue::{Accepted, Batch, NewOutgoing, Order, Ordered, Store, StoreError},
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -308,7 +307,7 @@ impl<'a> Bot<'a> {
                     tracing::info!("messages are stored again");
                 }
                 self.send(accepted.answers);
-                Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0))
+                Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0 || accepted.has_orders))
             }
             Err(error) => {
                 // The offset stays where it is: Telegram gives the same batch again.
@@ -333,12 +332,14 @@ impl<'a> Bot<'a> {
             return Ok(Accepted::default());
         };
         (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);
+        let mut desk = commands::Desk::open(&self.store, &self.door.config, now)?;
         for asked in &reading.commands {
-            let text = status::answer(asked.command, &self.store, config, now)?;
-            reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
+            let commands::Reply { text, order } = desk.answer(asked)?;
+            let answer = asked.answer(telegram.bot_id(), redactor.redact(&text));
+            reading.batch.commands.push(Ordered { answer, order });
         }
         let notices = reading.notices(config.owner_chat_id);
-        reading.batch.answers.extend(notices);
+        reading.batch.notices.extend(notices);
         let mut accepted = self.store.accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
         if !accepted.stored.is_empty() {
@@ -351,6 +352,11 @@ impl<'a> Bot<'a> {
         if let Some(user_id) = accepted.paired {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
             self.door.look(config, &self.store)?;
+        }
+        if reading.batch.commands.iter().any(|ordered| ordered.order == Some(Order::Stop)) {
+            let lock_path = config.lock_path();
+            // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
+            std::thread::spawn(move || cycle::stop::end_children(&lock_path));
         }
         Ok(accepted)
     }

@@ -9,14 +9,16 @@ use super::{complain, failed, print};
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Context, Report, WakeError, WakeOutcome},
+    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
     people,
-    queue::{Store, StoreError, wait_after},
+    queue::{Order, Store, StoreError, wait_after},
     repo::{Repo, RepoError},
 };
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
+/// What starts the wake of `wake undo`.
+const UNDO: &str = "undo";
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
 ///
@@ -34,7 +36,9 @@ Examples:
   wake --once --say 'remember that the wifi code is 1234'
   wake say 'remind me to stretch tomorrow at 9'
   wake log                           what the wakes did, newest first
-  wake show 20261121T0903            one of them in full"
+  wake show 20261121T0903            one of them in full
+  wake undo                          take back what the last one did
+  wake stop                          end all work, until wake resume"
 )]
 struct Arguments {
     /// Run once: do what is due, or find that nothing is, and end.
@@ -76,7 +80,17 @@ enum Command {
         #[arg(short = 'n', long, default_value_t = LOG_LINES)]
         lines: usize,
     },
-    /// Look at the messages that wait or were given up, and decide on one.
+    /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are put
+    /// aside until they are retried; the log keeps that it happened.
+    Undo {
+        /// The wake's id or its commit's, or the beginning of either; the last one that can be undone when left out.
+        id: Option<String>,
+    },
+    /// End all work now, as /stop does in the chat: no wake works, no reminder fires and nothing is sent until `wake resume`.
+    Stop,
+    /// Go on after `wake stop` or /stop.
+    Resume,
+    /// Look at the messages that wait, were given up or undone, and decide on one.
     Queue {
         #[command(subcommand)]
         action: QueueAction,
@@ -90,7 +104,7 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum QueueAction {
-    /// List what waits, what is kept for a mind that can answer it, and what was given up.
+    /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
     List,
     /// Try a message afresh at the next wake.
     Retry {
@@ -113,6 +127,9 @@ pub fn main() -> ExitCode {
     };
     match &arguments.command {
         Some(Command::Say { text }) => once(&config, &arguments, "say", Some(&text.join(" "))),
+        Some(Command::Undo { id }) => undo(&config, &arguments, id.as_deref()),
+        Some(Command::Stop) => stop(&config),
+        Some(Command::Resume) => resume(&config),
         Some(Command::Queue { action }) => queue(&config, action),
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
@@ -130,7 +147,10 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
     with_context(config, async |context| match look(context, &trigger, say).await {
         Ok((mut report, mut store)) => {
             if say.is_some() && report.outcome == WakeOutcome::Idle {
-                report.notes.extend(why_it_waits(context, &store));
+                report.notes.splice(0..0, why_it_waits(context, &store));
+            }
+            if trigger == UNDO && report.outcome == WakeOutcome::Locked {
+                report.notes.push("It takes the other one back as soon as it is done with what it is at.".to_owned());
             }
             show_report(context, &mut store, &report, arguments)
         }
@@ -146,6 +166,50 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
     })
 }
 
+/// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
+fn undo(config: &Config, arguments: &Arguments, id: Option<&str>) -> ExitCode {
+    let asked = cycle::open_store(config).and_then(|mut store| match cycle::undoable(&store, &[], id, &[])? {
+        Choice::Wake(row) => Ok(Ok(store.order(&Order::Undo { wake: row.cycle.id }, config.clock().now())?)),
+        Choice::Refused(why) => Ok(Err(why)),
+    });
+    match asked {
+        Ok(Ok(())) => once(config, arguments, UNDO, None),
+        Ok(Err(why)) => {
+            complain(&format!("{why} `wake log` lists what was done."));
+            ExitCode::from(super::EXIT_FAILED)
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn stop(config: &Config) -> ExitCode {
+    let ordered = cycle::open_store(config)
+        .and_then(|mut store| Ok((store.order(&Order::Stop, config.clock().now())?, store.stopped()?)));
+    match ordered {
+        Ok(((), stopped)) => {
+            cycle::stop::end_children(&config.lock_path());
+            complain(&stopped.map(|stopped| cycle::stop::notice(stopped, config.timezone)).unwrap_or_default());
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn resume(config: &Config) -> ExitCode {
+    let ordered = cycle::open_store(config)
+        .and_then(|mut store| Ok((store.stopped()?, store.order(&Order::Resume, config.clock().now())?)));
+    match ordered {
+        Ok((stopped, ())) => {
+            complain(match stopped {
+                Some(_) => "Work goes on: the next wake begins with what was interrupted.",
+                None => "Nothing was stopped.",
+            });
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
 /// The exit code of a wake that failed.
 fn exit_code(error: &WakeError) -> ExitCode {
     match error {
@@ -156,6 +220,9 @@ fn exit_code(error: &WakeError) -> ExitCode {
 
 /// What was just said is no reason to wake: the mind was asked before and its back-off hasn't ended, or its budget is spent.
 fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
+    if store.stopped().ok()?.is_some() {
+        return Some("Your message is kept, and answered when work goes on.".to_owned());
+    }
     let mind = cycle::mind_of(store, context).ok()?;
     if mind.is_available {
         return None;
@@ -355,7 +422,7 @@ fn queue(config: &Config, action: &QueueAction) -> ExitCode {
             ExitCode::SUCCESS
         }
         (Ok(false), _) => {
-            complain("There is no waiting or given-up message of that number. `wake queue list` shows them.");
+            complain("There is no waiting, given-up or undone message of that number. `wake queue list` shows them.");
             ExitCode::from(super::EXIT_FAILED)
         }
         (Err(error), _) => failed(&error),
@@ -374,7 +441,8 @@ fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreE
         let state = format!("given up after {} tries", message.attempts);
         (message, state)
     });
-    for (message, state) in waiting.chain(dead) {
+    let undone = store.undone_letters()?.into_iter().map(|message| (message, "undone".to_owned()));
+    for (message, state) in waiting.chain(dead).chain(undone) {
         let at =
             message.received_at.map(|at| at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M").to_string());
         let text: String = message.text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();

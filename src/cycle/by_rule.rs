@@ -40,6 +40,8 @@ impl Wake<'_> {
             handled: reasons.iter().filter_map(Reason::handled_key).collect(),
             plan_file,
             head_shown: observation.head.clone().filter(|_| sees_commits),
+            removed: Vec::new(),
+            undoes: None,
         };
         self.finish(repo, ending).await
     }
@@ -76,7 +78,9 @@ impl Wake<'_> {
                 Ok(vec![format!("Told chat {chat_id} that the day's budget is spent")])
             }
             // Reminders fire together, so that what was missed is told in one message.
-            Reason::Reminder { .. } | Reason::Messages { .. } | Reason::Resume { .. } => Ok(Vec::new()),
+            Reason::Reminder { .. } | Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => {
+                Ok(Vec::new())
+            }
         }
     }
 

@@ -63,6 +63,9 @@ pub(super) enum Interrupt {
     /// The process was asked to end.
     #[error("the wake was asked to stop")]
     Stopped,
+    /// A person has ordered all work to stop.
+    #[error("all work was stopped by /stop")]
+    Halted,
 }
 
 impl Interrupt {
@@ -87,8 +90,8 @@ impl Wake<'_> {
         let registry = registry(self.context.model.name());
         let limits = Limits { max_rounds: MAX_ROUNDS };
         loop {
-            if *self.context.stop.borrow() {
-                return Ok(Driven::Interrupted(Interrupt::Stopped));
+            if let Some(interrupt) = self.is_to_end()? {
+                return Ok(Driven::Interrupted(interrupt));
             }
             match live.state.next(limits) {
                 Step::Ask => {
@@ -170,6 +173,7 @@ impl Wake<'_> {
             biased;
             _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
             () = tokio::time::sleep_until(self.deadline) => Err(Interrupt::OutOfTime),
+            () = self.halted() => Err(Interrupt::Halted),
             turn = self.context.model.turn(&state.conversation) => Ok(turn),
         }
     }
@@ -180,6 +184,7 @@ impl Wake<'_> {
             biased;
             _ = stop.wait_for(|stop| *stop) => Some(Interrupt::Stopped),
             () = tokio::time::sleep_until(self.deadline) => Some(Interrupt::OutOfTime),
+            () = self.halted() => Some(Interrupt::Halted),
             () = tokio::time::sleep(time) => None,
         }
     }

@@ -29,7 +29,7 @@ impl Wake<'_> {
         let staged = self.with_entry(repo, &ending)?;
         let message = self.commit_message(&ending)?;
         let (mut writable, mut damaged) = (Vec::new(), Vec::new());
-        for change in changes(&staged) {
+        for change in changes(&staged).into_iter().chain(ending.removed.iter().cloned()) {
             match repo.check_writable(&change.path) {
                 Ok(()) => writable.push(change),
                 Err(error) if error.is_of_a_file() => damaged.push(change),
@@ -184,17 +184,17 @@ impl Wake<'_> {
         );
         let cost = format!("{:.4}", spent.cost_usd);
         let message = self.context.redactor.redact(&ending.account.commit_message());
-        Ok(repo::trailers(
-            &message,
-            &[
-                ("Wake-Id", &ending.cycle.id),
-                ("Trigger", self.trigger),
-                ("Messages", &if messages.is_empty() { "none".to_owned() } else { messages.join(",") }),
-                ("Model", &model),
-                ("Tokens", &tokens),
-                ("Cost-USD", &cost),
-            ],
-        ))
+        let messages = if messages.is_empty() { "none".to_owned() } else { messages.join(",") };
+        let mut trailers = vec![
+            ("Wake-Id", ending.cycle.id.as_str()),
+            ("Trigger", self.trigger),
+            ("Messages", &messages),
+            ("Model", &model),
+            ("Tokens", &tokens),
+            ("Cost-USD", &cost),
+        ];
+        trailers.extend(ending.undoes.as_deref().map(|wake| ("Undoes", wake)));
+        Ok(repo::trailers(&message, &trailers))
     }
 
     fn note_published(&mut self, published: &Published) {

@@ -17,7 +17,10 @@ mod prepare;
 mod remind;
 mod resume;
 mod retention;
+pub mod stop;
 mod takeover;
+mod undo;
+mod undoable;
 mod upkeep;
 pub mod verify;
 mod waiting;
@@ -29,6 +32,7 @@ use tokio::sync::watch;
 
 pub use observe::{day_begin, mind_again_at, mind_called, mind_of};
 pub use resume::{MAX_TRIES, Uptake, uptake};
+pub use undoable::{Choice, undoable};
 pub use waiting::{Waiting, waiting};
 
 use crate::{
@@ -161,7 +165,10 @@ pub async fn once(
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
         // What ended in doubt in this very wake is the next one's to repeat.
-        let settles_doubts = look == 0 && context.channel.is_some() && store.has_doubtful(context.clock.now())?;
+        let settles_doubts = look == 0
+            && context.channel.is_some()
+            && store.stopped()?.is_none()
+            && store.has_doubtful(context.clock.now())?;
         if *context.stop.borrow() || !settles_doubts && !observe::is_anything_due(store, context)? {
             break;
         }
@@ -193,6 +200,9 @@ pub async fn once(
         if !did_something || report.outcome == WakeOutcome::Failed {
             break;
         }
+    }
+    if let Some(stopped) = store.stopped()? {
+        report.notes.push(stop::notice(stopped, context.config.timezone));
     }
     Ok(report)
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     config::{Config, OFFLINE_MODEL},
     memory::{self, tasks::Task, tasks::TaskList},
-    queue::{CycleRow, Incoming, Reminder, Store, StoreError},
+    queue::{CycleRow, Incoming, Reminder, Store, StoreError, Undo},
     repo::{Condition, Oid, Repo},
     schedule::{self, due::is_set_back},
 };
@@ -49,6 +49,8 @@ pub(super) struct Observation {
     pub(super) tells_left: usize,
     /// The commit at which it was looked for them.
     pub(super) head: Option<String>,
+    pub(super) undos: Vec<Undo>,
+    pub(super) is_stopped: bool,
 }
 
 impl Observation {
@@ -69,6 +71,8 @@ impl Observation {
             person_commits: repo.map_or(Ok(Vec::new()), |repo| person_commits(store, repo))?,
             tells_left: tells_left(store, context)?,
             head: repo.map_or(Ok(None), head_of)?,
+            undos: store.open_undos()?,
+            is_stopped: store.stopped()?.is_some(),
         })
     }
 
@@ -97,6 +101,8 @@ impl Observation {
             tells_left: self.tells_left,
             quiet_hours: context.config.quiet_hours,
             person_commits: &self.person_commits,
+            undos: &self.undos,
+            is_stopped: self.is_stopped,
         })
     }
 }
@@ -106,6 +112,9 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     let now = context.clock.now();
     if context.channel.is_some() && store.has_deliverable(now)? {
         return Ok(true);
+    }
+    if store.stopped()?.is_some() {
+        return Ok(!Observation::look(store, None, context)?.due(context).is_empty());
     }
     let Some(repo) = open(&context.config.repo_dir())? else {
         return Ok(true);

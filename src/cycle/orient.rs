@@ -13,7 +13,7 @@ use crate::{
         decay::{self, Stage},
         tasks::Task,
     },
-    queue::{CycleRow, CycleState, Incoming, NewCycle, Reminder},
+    queue::{CycleRow, CycleState, Incoming, NewCycle, Reminder, Undo},
     schedule::{self, Missed, Slot, due::was_missed},
 };
 
@@ -57,11 +57,20 @@ pub struct Observed<'a> {
     pub quiet_hours: Option<QuietHours>,
     /// Commits of people since the last wake, newest first, as (id, what).
     pub person_commits: &'a [(String, String)],
+    /// Wakes that are to be undone, in the order in which that was asked for.
+    pub undos: &'a [Undo],
+    /// Whether all work is stopped.
+    pub is_stopped: bool,
 }
 
 /// A reason to wake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
+    /// A person asked for a wake to be undone.
+    Undo {
+        /// Which.
+        undo: Undo,
+    },
     /// A cycle was interrupted.
     Resume {
         /// The cycle.
@@ -150,6 +159,7 @@ impl Reason {
     /// In a few words, for trailers, the plan file and people.
     pub fn describe(&self) -> String {
         match self {
+            Self::Undo { undo } => format!("undo {}", undo.wake),
             Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
             Self::Messages { chat_id: 0, ids, .. } => format!("{} from the console", count(ids.len(), "message")),
             Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
@@ -175,9 +185,17 @@ pub fn count(n: usize, what: &str) -> String {
     }
 }
 
-/// All that is due, the most urgent first.
+/// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
+/// stopped: it is what a person does next who has stopped something that went wrong.
 pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
-    let mut reasons = resumptions(observed);
+    // A cycle by rule that was cut off has nothing left but its end: an undo with its commit made isn't begun again.
+    let (mut reasons, resumptions): (Vec<_>, Vec<_>) =
+        resumptions(observed).into_iter().partition(|reason| is_by_rule(reason, observed.open_cycles));
+    reasons.extend(observed.undos.iter().map(|undo| Reason::Undo { undo: undo.clone() }));
+    if observed.is_stopped {
+        return reasons;
+    }
+    reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
     if observed.mind.is_available {
         reasons.extend(messages(observed));
@@ -204,6 +222,8 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
 /// What a cycle takes up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
+    /// A wake is undone.
+    Undo(Undo),
     /// An interrupted cycle.
     Resume {
         /// The cycle.
@@ -220,14 +240,18 @@ pub enum Work {
     },
 }
 
-/// Chooses the next cycle's work among what is due: interrupted work first, then what needs no mind, then one chat.
+/// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no mind, then one chat.
 pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<Work> {
-    if let Some(Reason::Resume { cycle_id, has_crashed }) = reasons.first() {
-        return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
+    match reasons.first() {
+        Some(Reason::Resume { cycle_id, has_crashed }) => {
+            return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
+        }
+        Some(Reason::Undo { undo }) => return Some(Work::Undo(undo.clone())),
+        _ => {}
     }
     let is_mechanical = |reason: &Reason| match reason {
         Reason::Reminder { .. } | Reason::MissedTask { .. } | Reason::OverBudget { .. } => true,
-        Reason::Messages { .. } | Reason::Resume { .. } => false,
+        Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
         Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
     };
     let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.into_iter().partition(is_mechanical);
@@ -317,6 +341,11 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .filter(|cycle| cycle.state == CycleState::Running || observed.mind.is_available)
         .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })
         .collect()
+}
+
+fn is_by_rule(reason: &Reason, open_cycles: &[CycleRow]) -> bool {
+    let Reason::Resume { cycle_id, .. } = reason else { return false };
+    open_cycles.iter().any(|row| row.cycle.id == *cycle_id && row.cycle.model == "none")
 }
 
 /// What an interrupted cycle has in its conversation is answered by that cycle.

@@ -142,6 +142,10 @@ impl Wake<'_> {
         let now = self.now();
         let why = self.context.redactor.redact(&interrupt.to_string());
         tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
+        if interrupt == Interrupt::Halted {
+            self.report.outcome = WakeOutcome::Parked;
+            return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?);
+        }
         self.report.outcome = WakeOutcome::Failed;
         self.report.error = Some(why.clone());
         match &interrupt {
@@ -159,7 +163,7 @@ impl Wake<'_> {
                     return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;
                 }
             }
-            Interrupt::OverBudget => {}
+            Interrupt::OverBudget | Interrupt::Halted => {}
         }
         self.say_once_that_it_waits(live, &interrupt)?;
         if state.turns > 0 {

@@ -35,7 +35,7 @@ impl Wake<'_> {
             self.deliver().await?;
             has_worked = true;
         }
-        if is_waited_for {
+        if is_waited_for || self.is_stopped()? {
             return Ok(has_worked);
         }
         if observe::is_fetch_due(self.store, repo, self.context)? {
@@ -134,6 +134,9 @@ impl Wake<'_> {
     }
 
     fn fetch(&mut self, repo: &Repo, account: &mut Account, bound: Duration) -> Result<(), WakeError> {
+        if self.is_stopped()? {
+            return Ok(());
+        }
         self.has_fetched = true;
         let now = self.now();
         if let Err(error) = repo.fetch(bound) {
@@ -172,7 +175,7 @@ impl Wake<'_> {
 
     /// Sends our commits. A remote that moved is taken in first, once.
     pub(super) fn push(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        if !repo.has_remote() {
+        if !repo.has_remote() || self.is_stopped()? {
             return Ok(());
         }
         let mut pushed = repo.push(REMOTE_TIMEOUT);

@@ -28,6 +28,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let mind = observe::mind_called(config.effective_model(), store, config, now)?;
     let reminders = store.reminders()?;
     let messages = store.queued()?;
+    let is_stopped = store.stopped()?.is_some();
     let reasons = orient::due(&Observed {
         now,
         tz: config.timezone,
@@ -40,13 +41,20 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         tells_left: 0,
         quiet_hours: config.quiet_hours,
         person_commits: &[],
+        undos: &store.open_undos()?,
+        is_stopped,
     });
     let mut due: BTreeSet<String> = reasons.iter().flat_map(names).collect();
+    if config.telegram_token.is_some() {
+        due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
+    }
+    if is_stopped {
+        return Ok(Waiting { due, next_at: None });
+    }
     due.extend(
         reminders.iter().any(|reminder| reminder.is_set_back(now)).then(|| "a clock that was set back".to_owned()),
     );
     if config.telegram_token.is_some() {
-        due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }
     let times = [store.next_reminder_at()?, store.next_delivery()?];

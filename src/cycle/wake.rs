@@ -64,6 +64,10 @@ pub(super) struct Ending {
     pub(super) plan_file: PlanFile,
     /// The commit up to which people's commits were taken note of in it, if they were looked at.
     pub(super) head_shown: Option<String>,
+    /// Files that are to go.
+    pub(super) removed: Vec<crate::repo::Change>,
+    /// The wake that it takes back.
+    pub(super) undoes: Option<String>,
 }
 
 impl<'a> Wake<'a> {
@@ -121,8 +125,11 @@ impl<'a> Wake<'a> {
         }
         self.clear_plan_files()?;
         let is_waited_for = self.is_waited_for(&repo)?;
-        let has_brought_in = self.bring_in_parked(&repo)?;
-        self.rewind_reminders()?;
+        let mut has_brought_in = false;
+        if !self.is_stopped()? {
+            has_brought_in = self.bring_in_parked(&repo)?;
+            self.rewind_reminders()?;
+        }
         let mut has_worked = self.upkeep(&repo, is_waited_for).await? || has_brought_in;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
@@ -137,6 +144,7 @@ impl<'a> Wake<'a> {
             has_worked = true;
             match work {
                 Work::Resume { cycle_id, has_crashed } => self.resume(&repo, &cycle_id, has_crashed).await?,
+                Work::Undo(undo) => self.undo(&repo, &undo).await?,
                 Work::Mechanical(reasons) => self.by_rule(&repo, &observation, &reasons).await?,
                 Work::Think { reasons } => self.think(&repo, observation, &reasons).await?,
             }
@@ -145,13 +153,13 @@ impl<'a> Wake<'a> {
             }
         }
         // Last, when whoever waited has their answer.
-        if self.report.outcome != WakeOutcome::Failed {
+        if self.report.outcome != WakeOutcome::Failed && !self.is_stopped()? {
             has_worked |= self.forget_old().await?;
         }
         if has_worked && self.report.outcome == WakeOutcome::Idle {
             self.report.outcome = WakeOutcome::Worked;
         }
-        if self.report.outcome == WakeOutcome::Worked && !*self.context.stop.borrow() {
+        if self.report.outcome == WakeOutcome::Worked && self.is_to_end()?.is_none() {
             self.maintain(&repo)?;
         }
         Ok(has_worked)
@@ -287,6 +295,8 @@ impl<'a> Wake<'a> {
             handled: state.handles,
             plan_file,
             head_shown: state.head_shown,
+            removed: Vec::new(),
+            undoes: None,
         };
         self.finish(repo, ending).await
     }

@@ -12,7 +12,7 @@ use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::orient::is_answerable,
     disk::{self, Reserve},
-    queue::{CycleRow, Store, Undelivered},
+    queue::{CycleRow, Stopped, Store, Undelivered},
     redact::Redactor,
     repo::Repo,
 };
@@ -35,6 +35,8 @@ pub struct Overview {
     pub queue: Option<Queue>,
     /// Whether a wake is at work.
     pub lock: Lock,
+    /// That all work was stopped, and since when.
+    pub stopped: Option<Stopped>,
     /// The next reminder.
     pub next_reminder: Option<NextReminder>,
     /// Messages out that weren't confirmed, each with its state and reason.
@@ -169,6 +171,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
             since: holder.map(|holder| holder.started_at.clone()),
             cycle_id: holder.and_then(|holder| holder.cycle_id.clone()),
         },
+        stopped: None,
         next_reminder: None,
         undelivered: Vec::new(),
         heard_at: None,
@@ -208,6 +211,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     };
     overview.last_wake = store.last_cycle()?.map(last_wake);
     overview.queue = Some(queue(scene, store)?);
+    overview.stopped = store.stopped()?;
     let reminder = store.reminders()?.into_iter().next();
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
@@ -307,6 +311,13 @@ impl Overview {
     }
 
     fn lock_line(&self) -> String {
+        let line = self.holder_line();
+        let Some(stopped) = &self.stopped else { return line };
+        let since = stopped.at.map(|at| format!(" {}", ago(at, self.at))).unwrap_or_default();
+        format!("stopped{since} (wake resume goes on); {line}")
+    }
+
+    fn holder_line(&self) -> String {
         match (self.lock.is_held, self.lock.pid) {
             (false, _) => "asleep".to_owned(),
             (true, None) => "a wake is at work".to_owned(),
@@ -440,6 +451,7 @@ mod tests {
             last_wake: None,
             queue: None,
             lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
+            stopped: None,
             next_reminder: None,
             undelivered: Vec::new(),
             heard_at: None,

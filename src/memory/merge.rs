@@ -49,6 +49,15 @@ pub struct Conflict {
 
 /// Merges what a person (`theirs_person`) and a wake (`ours`) made of the same `base`.
 pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merged {
+    merged(kind, true, [base, theirs_person, ours])
+}
+
+/// The same where the other side isn't worth a quote: in a conflict the person's side stands alone.
+pub(super) fn persons_alone(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
+    merged(kind, false, [base, theirs_person, ours]).text
+}
+
+fn merged(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3]) -> Merged {
     if base == theirs_person || theirs_person == ours {
         return Merged { text: ours.to_owned(), conflicts: Vec::new() };
     }
@@ -57,7 +66,7 @@ pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merg
     }
     let ending = eol(theirs_person);
     let (base, ours) = (with_endings(base, ending), with_endings(ours, ending));
-    let mut merger = Merger { kind, eol: ending, conflicts: Vec::new() };
+    let mut merger = Merger { kind, eol: ending, has_quotes, conflicts: Vec::new() };
     let text = merger.documents(&Pieces::of(&base), &Pieces::of(theirs_person), &Pieces::of(&ours));
     Merged { text, conflicts: merger.conflicts }
 }
@@ -73,6 +82,8 @@ type Outcome<'a> = (String, Vec<&'a str>);
 struct Merger {
     kind: DocKind,
     eol: &'static str,
+    /// Whether what didn't prevail is quoted below what did.
+    has_quotes: bool,
     conflicts: Vec<Conflict>,
 }
 
@@ -150,8 +161,10 @@ impl Merger {
         let mut text = self.ended(text);
         if !quoted.is_empty() {
             let other: String = quoted.iter().map(|unit| self.ended((*unit).to_owned())).collect();
-            let quote = self.quote(BOTH_CHANGED, &other);
-            text = Document::split(&text).append(&quote);
+            if self.has_quotes {
+                let quote = self.quote(BOTH_CHANGED, &other);
+                text = Document::split(&text).append(&quote);
+            }
             self.conflicts.push(Conflict { section: person.title.to_owned(), other });
         }
         text + &blank_end(person)
@@ -163,11 +176,26 @@ impl Merger {
         if all_same(was, theirs) {
             return String::new();
         }
+        if !self.has_quotes && matches!(self.kind, DocKind::Facts | DocKind::Text) {
+            return self.without(was, person);
+        }
         if self.kind != DocKind::Log || person.date.is_none() {
             return person.text.to_owned();
         }
         let day = self.day(Meeting { base: was, person: theirs, ours: &[] });
         if day.is_empty() { day } else { day + &blank_end(person) }
+    }
+
+    /// A section without the units that it had before; nothing if only its heading would be left.
+    fn without(&self, was: &[&str], person: &Piece<'_>) -> String {
+        let was: Vec<&str> = was.iter().map(|unit| unit.trim_end()).filter(|unit| !unit.is_empty()).collect();
+        let (heading, rest) =
+            content(&person.units).split_at_checked(usize::from(person.name.0 > 0)).unwrap_or_default();
+        let left: Vec<&str> = rest.iter().filter(|unit| !was.contains(&unit.trim_end())).copied().collect();
+        if left.iter().all(|unit| is_blank(unit)) {
+            return String::new();
+        }
+        self.joined(heading) + &self.joined(&left) + &blank_end(person)
     }
 
     /// A section that the person deleted: it stays deleted, our changes to it are kept in a quote.
@@ -180,7 +208,7 @@ impl Merger {
             return self.day(Meeting { base: was, person: &[], ours: mine });
         }
         self.conflicts.push(Conflict { section: ours.title.to_owned(), other: ours.text.to_owned() });
-        self.quote(DELETED_HERE, &mine.concat())
+        if self.has_quotes { self.quote(DELETED_HERE, &mine.concat()) } else { String::new() }
     }
 
     fn quote(&self, note: &str, other: &str) -> String {

@@ -17,6 +17,7 @@ pub mod skill;
 pub mod tasks;
 pub mod templates;
 mod text;
+pub mod undo;
 pub mod view;
 
 /// The standing orders, as a path in the repository (like all of these).

@@ -70,6 +70,19 @@ pub fn end(who: &Identity, within: Duration) -> Result<(), EndError> {
     Err(EndError::Lingers { pid, after: within })
 }
 
+/// Kills all that descends from this very process, but not itself: it sees its children fail. Says how many were killed.
+pub fn end_children(who: &Identity) -> usize {
+    if who.pid == std::process::id() || !who.is_alive() {
+        return 0;
+    }
+    let children: Vec<Identity> =
+        descendants(who.pid, &table::parents()).into_iter().filter_map(Identity::of).collect();
+    let kill = |child: &&Identity| {
+        pid_of(child.pid).filter(|_| child.is_alive()).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+    };
+    children.iter().filter(kill).count()
+}
+
 /// All that descends from a stopped process, stopped as well. Not this process.
 fn stopped_descendants(root: u32) -> Vec<Identity> {
     let mut known: Vec<Identity> = Vec::new();

@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{
-    NewAttachment, NewOutgoing, NewPaired, PartOf, Result, Store, attachments,
+    NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, attachments,
     joined::{self, HOLD, Taken},
-    outbox, paired, upkeep,
+    orders, outbox, paired, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -112,8 +112,10 @@ pub struct Batch {
     pub messages: Vec<NewIncoming>,
     /// New versions of earlier messages, by their `channel_message_id`; taken in after `messages`.
     pub edits: Vec<NewIncoming>,
-    /// The bot's own answers to commands.
-    pub answers: Vec<NewOutgoing>,
+    /// Commands, with the bot's own answers and what they order, in the order in which they came.
+    pub commands: Vec<Ordered>,
+    /// What the bot has to say of its own accord.
+    pub notices: Vec<NewOutgoing>,
     /// Updates of people who aren't listed: only counted.
     pub strangers: u32,
     /// Codes of strangers that pair nobody: only counted.
@@ -131,6 +133,8 @@ pub struct Accepted {
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
+    /// Whether a command has ordered something: what is due may be another thing now.
+    pub has_orders: bool,
     /// Who has paired.
     pub paired: Option<i64>,
 }
@@ -187,8 +191,13 @@ impl Store {
             for edit in &batch.edits {
                 accepted.count(joined::edit(tx, batch.bot_id, edit, now)?);
             }
-            for answer in &batch.answers {
-                accepted.answers.extend(outbox::insert(tx, answer, now)?);
+            for ordered in &batch.commands {
+                let answer = orders::accept(tx, ordered, now)?;
+                accepted.has_orders |= answer.is_some() && ordered.order.is_some();
+                accepted.answers.extend(answer);
+            }
+            for notice in &batch.notices {
+                accepted.answers.extend(outbox::insert(tx, notice, now)?);
             }
             paired::count_wrong(tx, batch.wrong_codes, now)?;
             if let Some(who) = &batch.pairs
@@ -244,33 +253,41 @@ impl Store {
 
     /// Messages that were given up after too many failed cycles, oldest first.
     pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside("dead")
+    }
+
+    /// Messages whose answer was undone, oldest first.
+    pub fn undone_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside("undone")
+    }
+
+    fn put_aside(&self, outcome: &str) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = 'dead' ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = ?1 ORDER BY id LIMIT {MAX_QUEUED_READ}",
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([outcome], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Lets a queued or given-up message be tried afresh. Says whether there is such a one.
+    /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
     pub fn retry(&mut self, id: i64) -> Result<bool> {
-        self.write(|tx| {
-            let n = tx.execute(
-                "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0,
-                     held_for = NULL, not_before = NULL
-                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped'))",
-                [id],
-            )?;
-            Ok(n == 1)
-        })
+        self.write(|tx| retry(tx, id))
     }
 
-    /// Takes a queued or given-up message out of the queue; its row stays. Says whether there is such a one.
+    /// The chat of a message that [`Store::retry`] would put back.
+    pub fn retryable(&self, id: i64) -> Result<Option<i64>> {
+        let sql = "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+                   WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))";
+        Ok(self.conn.query_row(sql, [id], |row| row.get(0)).optional()?)
+    }
+
+    /// Takes a queued, given-up or undone message out of the queue; its row stays. Says whether there is such a one.
     pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
             let n = tx.execute(
                 "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
-                 WHERE id = ?1 AND (processed = 0 OR outcome = 'dead')",
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone'))",
                 (id, rfc3339(now)),
             )?;
             Ok(n == 1)
@@ -295,7 +312,7 @@ impl Store {
                  FROM (SELECT * FROM incoming_messages WHERE chat_id = ?1 AND processed = 1 ORDER BY id DESC LIMIT ?2)
                  UNION ALL
                  SELECT created_at, NULL, message_text, id
-                 FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 ORDER BY id DESC LIMIT ?2)
+                 FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?2)
              ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
         )?;
         let mut exchanges = statement
@@ -370,6 +387,17 @@ pub(super) fn insert(
         attachments::insert(tx, id, &message.attachments)?;
     }
     Ok(id)
+}
+
+/// Puts a message back into the queue, as new.
+pub(super) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
+    let n = tx.execute(
+        "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
+             not_before = NULL
+         WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))",
+        [id],
+    )?;
+    Ok(n == 1)
 }
 
 /// What a message of a chat says as we know it: a person's, or one of ours.

@@ -8,7 +8,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{Fence, NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, upkeep};
+use super::{Fence, NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, undo, upkeep};
 use crate::{
     clock::{parse_time, rfc3339},
     model::{Stop, Usage},
@@ -240,10 +240,10 @@ pub struct CycleRow {
 }
 
 impl CycleRow {
-    const COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, system, tools, state, tries, not_before, \
+    pub(super) const COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, system, tools, state, tries, not_before, \
                            started_at, ended_at, commit_id, error, was_cut_off";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
@@ -354,6 +354,16 @@ impl Store {
         Ok(self.conn.query_row(&sql, [], CycleRow::read).optional()?)
     }
 
+    /// The cycles that began last, newest first: those of one chat, or all.
+    pub fn last_cycles(&self, chat_id: Option<i64>, limit: usize) -> Result<Vec<CycleRow>> {
+        let sql = format!(
+            "SELECT {} FROM cycles WHERE ?1 IS NULL OR chat_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
+            CycleRow::COLUMNS
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map((chat_id, limit as i64), CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// One cycle by its id.
     pub fn cycle(&self, id: &str) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE id = ?1", CycleRow::COLUMNS);
@@ -426,6 +436,9 @@ impl Store {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
             inbox::fail(tx, end.failed_messages, id, now)?;
+            if end.state == CycleState::Done {
+                undo::conclude(tx, id, now)?;
+            }
             tx.execute("DELETE FROM cycle_files WHERE cycle_id = ?1", [id])?;
             Ok(())
         })
@@ -477,8 +490,8 @@ fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, now: DateTim
         }
         Change::Done { messages, outcome } => inbox::mark(tx, messages, outcome, cycle_id, now)?,
         Change::Hold { messages, mind } => inbox::hold(tx, messages, mind, cycle_id)?,
-        Change::AddReminder(reminder) => reminders::add(tx, reminder, cycle_id, now)?,
-        Change::EndReminder { id, state } => reminders::end(tx, *id, state)?,
+        Change::AddReminder(reminder) => reminders::add(tx, reminder, Some(cycle_id), now)?,
+        Change::EndReminder { id, state } => reminders::end(tx, *id, state, cycle_id)?,
         Change::Handled { key, value } => upkeep::set_handled(tx, key, value, now)?,
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What the minds cost: one row a request, discarded turns included.
 
 use chrono::{DateTime, Utc};
+use rusqlite::Row;
 
 use super::{Fence, Result, Store};
 use crate::{clock::rfc3339, model::Usage};
@@ -56,24 +57,35 @@ impl Store {
         self.spent("cycle_id = ?1", cycle_id)
     }
 
+    /// What each model was paid since a moment, the dearest first.
+    pub fn spent_by_model(&self, since: DateTime<Utc>) -> Result<Vec<(String, Spent)>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd), model
+             FROM ledger WHERE at >= ?1 GROUP BY model ORDER BY sum(cost_usd) DESC, model",
+        )?;
+        let rows = statement.query_map([rfc3339(since)], |row| Ok((row.get(5)?, read(row)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     fn spent(&self, condition: &str, value: &str) -> Result<Spent> {
         let sql = format!(
             "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
                     COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
         );
-        let spent = self.conn.query_row(&sql, [value], |row| {
-            Ok(Spent {
-                tokens: Usage {
-                    input: count(row.get(0)?),
-                    output: count(row.get(1)?),
-                    cache_read: count(row.get(2)?),
-                    cache_write: count(row.get(3)?),
-                },
-                cost_usd: row.get(4)?,
-            })
-        })?;
-        Ok(spent)
+        Ok(self.conn.query_row(&sql, [value], read)?)
     }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Spent> {
+    Ok(Spent {
+        tokens: Usage {
+            input: count(row.get(0)?),
+            output: count(row.get(1)?),
+            cache_read: count(row.get(2)?),
+            cache_write: count(row.get(3)?),
+        },
+        cost_usd: row.get(4)?,
+    })
 }
 
 /// SQLite's integers are signed.

@@ -11,6 +11,7 @@ mod joined;
 mod journal;
 mod lease;
 mod ledger;
+mod orders;
 mod outbox;
 mod paired;
 mod poll;
@@ -18,6 +19,8 @@ mod reminders;
 mod retention;
 mod shortage;
 mod status_lines;
+mod stop;
+mod undo;
 mod upkeep;
 
 pub use attachments::NewAttachment;
@@ -28,12 +31,15 @@ pub use joined::PartOf;
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
+pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use status_lines::StatusLine;
+pub use stop::Stopped;
+pub use undo::{TakenBack, Undo};
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -69,6 +75,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("paired.sql"),
     include_str!("turns.sql"),
     include_str!("joined.sql"),
+    include_str!("stop.sql"),
 ];
 
 /// The database, opened for one process.

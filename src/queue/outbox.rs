@@ -101,8 +101,11 @@ pub struct Undelivered {
 }
 
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
-/// cycle has to wait leaves while it waits.
-const DELIVERABLE: &str = "NOT EXISTS (
+/// cycle has to wait leaves while it waits. While all is stopped only commands are answered; what was taken back never leaves, nor
+/// what is about to be.
+const DELIVERABLE: &str = "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
+    AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.done_at IS NULL)
+    AND NOT EXISTS (
     SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
     AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind != 'notice'))";
 
@@ -110,7 +113,8 @@ const DELIVERABLE: &str = "NOT EXISTS (
 /// the next wake repeats. A bound `?2` (a choice of messages) lifts the order between messages, not that of their parts.
 const HELD_BACK: &str = "EXISTS (
     SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
-    WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL
+    WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND eo.taken_back_at IS NULL
+      AND (eo.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
       AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
       AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
 
@@ -266,7 +270,7 @@ impl Store {
             "SELECT o.id, o.chat_id, COALESCE(max(p.state), 'planned'), o.created_at, max(p.not_before), max(p.error),
                     COALESCE(max(p.attempts), 0)
              FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.state != 'sent'
-             WHERE o.sent_at IS NULL AND {condition} GROUP BY o.id ORDER BY o.id LIMIT 200",
+             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND {condition} GROUP BY o.id ORDER BY o.id LIMIT 200",
         ))?;
         let rows = statement.query_map(values, |row| {
             Ok(Undelivered {

@@ -252,8 +252,8 @@ fn read_slot(text: &str) -> Option<NaiveDateTime> {
     NaiveDateTime::parse_from_str(text, SLOT_FORMAT).ok()
 }
 
-/// Keeps a reminder within a cycle's transaction.
-pub(super) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: &str, now: DateTime<Utc>) -> Result<()> {
+/// Keeps a reminder within a transaction: a cycle's, or that of a command.
+pub(super) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&str>, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO reminders (chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
                                 cycle_id)
@@ -275,7 +275,10 @@ pub(super) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: &str, now
 }
 
 /// Ends a reminder within a cycle's transaction.
-pub(super) fn end(tx: &Transaction<'_>, id: i64, state: &str) -> Result<()> {
-    tx.execute("UPDATE reminders SET state = ?2 WHERE id = ?1 AND state = 'active'", (id, state))?;
+pub(super) fn end(tx: &Transaction<'_>, id: i64, state: &str, cycle: &str) -> Result<()> {
+    tx.execute(
+        "UPDATE reminders SET state = ?2, ended_by = ?3 WHERE id = ?1 AND state = 'active'",
+        (id, state, cycle),
+    )?;
     Ok(())
 }

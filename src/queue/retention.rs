@@ -24,7 +24,7 @@ pub const FIRINGS_KEPT: u32 = 1_000;
 /// message is tried again.
 const OLD_CYCLE: &str = "c.has_journal = 1 AND c.ended_at < ?1 AND c.state IN ('done', 'failed', 'abandoned')
     AND NOT EXISTS (SELECT 1 FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id WHERE t.cycle_id = c.id
-                    AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped')))";
+                    AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone')))";
 
 /// A message that was done with before `?1` for good.
 const OLD_RAW: &str = "processed = 1 AND raw IS NOT NULL AND processed_at < ?1 AND outcome IN ('answered', 'refused')";
@@ -81,7 +81,7 @@ impl Store {
     /// Whether a message that is queued, or that a person may put back into the queue, names this file.
     pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN ('dead', 'dropped'))
+            "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))
                  AND (instr(message_text, ?1) OR instr(COALESCE(raw, ''), ?1)))",
         )?;
         Ok(statement.query_row([name], |row| row.get(0))?)

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use git2::{DiffFormat, DiffStatsFormat, Sort};
 
-use super::{Oid, Repo, RepoError, WAKE_EMAIL};
+use super::{Change, Oid, Repo, RepoError, WAKE_EMAIL};
 
 /// How much of a diff is shown.
 const MAX_DIFF_BYTES: usize = 256 << 10;
@@ -75,6 +75,24 @@ impl Repo {
     /// A commit's whole message, trailers included.
     pub fn message(&self, commit: Oid) -> Result<String, RepoError> {
         Ok(String::from_utf8_lossy(self.git.find_commit(commit)?.message_bytes()).into_owned())
+    }
+
+    /// What would take back a commit's changes against its first parent: of each file what it left, and what was there before.
+    pub fn reversal(&self, commit: Oid) -> Result<Vec<Change>, RepoError> {
+        let found = self.git.find_commit(commit)?;
+        let parent = found.parent_ids().next();
+        let before = found.parents().next().map(|parent| parent.tree()).transpose()?;
+        let diff = self.git.diff_tree_to_tree(before.as_ref(), Some(&found.tree()?), None)?;
+        let mut changes = Vec::new();
+        for delta in diff.deltas() {
+            let Some(path) = delta.new_file().path().or(delta.old_file().path()).and_then(|path| path.to_str()) else {
+                continue;
+            };
+            let base = self.read_committed(Some(commit), path)?;
+            let content = self.read_committed(parent, path)?;
+            changes.push(Change { path: path.to_owned(), base, content });
+        }
+        Ok(changes)
     }
 
     /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least).

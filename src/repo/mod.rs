@@ -7,6 +7,7 @@
 //! One writer at a time: callers hold the wake lock.
 
 mod advance;
+mod committed;
 mod create;
 mod endings;
 mod history;
@@ -32,6 +33,7 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
 pub use self::{
     advance::Finished,
+    committed::{Committed, Listed},
     create::{CLONE_TIMEOUT, Created},
     history::{Commit, Shown, trailers},
     inspect::remote_urls,

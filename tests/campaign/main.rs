@@ -55,6 +55,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("mind-kills", || Box::new(kills::Kills::new(Story::talk(), 16))),
     ("first-kills", || Box::new(kills::Kills::new(Story::moved(), 12))),
     ("bot-kills", || Box::new(kills::Kills::new(Story::bot(), 24))),
+    ("undo-kills", || Box::new(kills::Kills::new(Story::undo(), 24))),
     ("errors", || Box::new(errors::Errors::new(Story::wake(), 24))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot(), 12))),
     ("network", || Box::new(network::Network::open())),

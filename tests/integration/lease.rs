@@ -126,7 +126,7 @@ fn who_is_not_surely_the_holder_is_left_alone() {
 }
 
 /// A transport that says that it began and then neither answers nor looks at anything.
-fn hanging_transport(env: &mut TestEnv) -> std::path::PathBuf {
+pub(crate) fn hanging_transport(env: &mut TestEnv) -> std::path::PathBuf {
     let (script, pid) = (env.path("hang"), env.path("hang.pid"));
     fs::write(
         &script,
@@ -138,7 +138,7 @@ fn hanging_transport(env: &mut TestEnv) -> std::path::PathBuf {
     pid
 }
 
-fn identity_in(pid: &Path) -> Identity {
+pub(crate) fn identity_in(pid: &Path) -> Identity {
     eventually("the transport has begun", || pid.exists());
     let identity = Identity::of(fs::read_to_string(pid).unwrap().trim().parse().unwrap()).unwrap();
     fs::remove_file(pid).unwrap();

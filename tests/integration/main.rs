@@ -47,10 +47,14 @@ mod settings;
 #[cfg(test)]
 mod simulated_disk;
 #[cfg(test)]
+mod stop;
+#[cfg(test)]
 #[expect(dead_code, reason = "the fault campaign needs more of it than the stories")]
 mod support;
 #[cfg(test)]
 mod time;
+#[cfg(test)]
+mod undo;
 #[cfg(test)]
 mod units;
 #[cfg(test)]

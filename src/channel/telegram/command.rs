@@ -9,8 +9,32 @@ pub enum Command {
     Start,
     /// `/status`: what the assistant is doing.
     Status,
+    /// `/tasks`: what is in hand and what waits.
+    Tasks,
+    /// `/memory [words]`: what files there are, or what they say.
+    Memory,
+    /// `/remind [what and when]`: sets a reminder, or lists them.
+    Remind,
+    /// `/cost`: what the mind costs.
+    Cost,
+    /// `/log [n]`: what the last wakes did.
+    Log,
+    /// `/undo [id]`: takes a wake back.
+    Undo,
+    /// `/retry [number]`: tries afresh what was put aside.
+    Retry,
+    /// `/stop`: all work ends, until `/resume`.
+    Stop,
+    /// `/resume`: work goes on.
+    Resume,
+    /// `/wake`: look now, whatever was to be waited for.
+    Wake,
+    /// `/whoami`: who is speaking, and what they may do.
+    Whoami,
     /// `/help`: what can be said to it.
     Help,
+    /// A slip of the pen, and the one of ours that was meant.
+    Mistyped(&'static str),
 }
 
 /// A command as Telegram offers it to people while they type.
@@ -22,16 +46,46 @@ pub struct MenuCommand {
     pub description: &'static str,
 }
 
+/// The shortest name that a slip is recognised of: a shorter word is as likely meant.
+const MIN_MISTYPED_CHARS: usize = 5;
+
 impl Command {
-    /// Every command.
-    pub const ALL: [Self; 3] = [Self::Start, Self::Status, Self::Help];
+    /// Every command, in the order of the menu.
+    pub const ALL: [Self; 14] = [
+        Self::Start,
+        Self::Status,
+        Self::Tasks,
+        Self::Memory,
+        Self::Remind,
+        Self::Cost,
+        Self::Log,
+        Self::Undo,
+        Self::Retry,
+        Self::Stop,
+        Self::Resume,
+        Self::Wake,
+        Self::Whoami,
+        Self::Help,
+    ];
 
     /// Its name without the slash.
     pub fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
             Self::Status => "status",
+            Self::Tasks => "tasks",
+            Self::Memory => "memory",
+            Self::Remind => "remind",
+            Self::Cost => "cost",
+            Self::Log => "log",
+            Self::Undo => "undo",
+            Self::Retry => "retry",
+            Self::Stop => "stop",
+            Self::Resume => "resume",
+            Self::Wake => "wake",
+            Self::Whoami => "whoami",
             Self::Help => "help",
+            Self::Mistyped(meant) => meant,
         }
     }
 
@@ -48,8 +102,19 @@ impl Command {
 
     fn description(self) -> Option<&'static str> {
         match self {
-            Self::Start => None,
+            Self::Start | Self::Mistyped(_) => None,
             Self::Status => Some("What I am doing, and what waits"),
+            Self::Tasks => Some("Your tasks: in hand, and waiting"),
+            Self::Memory => Some("What I remember; with words: what I know about them"),
+            Self::Remind => Some("Your reminders; with a text and a time: a new one"),
+            Self::Cost => Some("What thinking has cost, today and this month"),
+            Self::Log => Some("What I did last"),
+            Self::Undo => Some("Take back what I did last"),
+            Self::Retry => Some("Try again what was undone or given up"),
+            Self::Stop => Some("Stop all work until /resume"),
+            Self::Resume => Some("Go on after /stop"),
+            Self::Wake => Some("Look now whether anything is due"),
+            Self::Whoami => Some("Who you are to me, and what you may do"),
             Self::Help => Some("What you can say to me"),
         }
     }
@@ -77,6 +142,7 @@ pub(super) fn parse<'a>(text: &'a str, username: &str) -> Parsed<'a> {
         return Parsed::ForAnother;
     }
     let command = Command::ALL.into_iter().find(|command| command.name().eq_ignore_ascii_case(name));
+    let command = command.or_else(|| mistyped(name));
     command.map_or(Parsed::NotACommand, |command| Parsed::Ours(command, args.trim()))
 }
 
@@ -85,6 +151,25 @@ pub(super) fn is_addressed_to(text: &str, username: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     let addressee = word.strip_prefix('/').and_then(|word| word.split_once('@'));
     addressee.is_some_and(|(_, addressee)| addressee.eq_ignore_ascii_case(username))
+}
+
+/// The command that a word is one slip away from: a letter too many, too few, another one, or two the wrong way round.
+fn mistyped(name: &str) -> Option<Command> {
+    let name = name.to_lowercase();
+    let candidates = Command::ALL.into_iter().map(Command::name).filter(|ours| ours.len() >= MIN_MISTYPED_CHARS);
+    candidates.filter(|ours| is_one_slip(name.as_bytes(), ours.as_bytes())).map(Command::Mistyped).next()
+}
+
+fn is_one_slip(a: &[u8], b: &[u8]) -> bool {
+    let head = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (a.get(head..).unwrap_or_default(), b.get(head..).unwrap_or_default());
+    match (a, b) {
+        ([x, y, a @ ..], [v, w, b @ ..]) if (x, y) == (w, v) && a == b => true,
+        ([_, a @ ..], [_, b @ ..]) if a == b => true,
+        ([_, a @ ..], b) if a == b => true,
+        (a, [_, b @ ..]) => a == b,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -99,8 +184,24 @@ mod tests {
             Parsed::Ours(Command::Status, "now \n please")
         );
         assert_eq!(parse("/status@other_bot", "reveille_bot"), Parsed::ForAnother);
-        for text in ["status", " /status", "/statusquo", "/", "/etc/hosts is broken", ""] {
+        for text in
+            ["status", " /status", "/statusquo", "/", "/etc/hosts is broken", "", "/make tea", "/logs", "/stops"]
+        {
             assert_eq!(parse(text, "reveille_bot"), Parsed::NotACommand, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_recognised() {
+        for (text, meant) in [
+            ("/staus", "status"),
+            ("/satus", "status"),
+            ("/tatsks", "tasks"),
+            ("/task", "tasks"),
+            ("/memroy x", "memory"),
+            ("/Rsume", "resume"),
+        ] {
+            assert!(matches!(parse(text, "bot"), Parsed::Ours(Command::Mistyped(name), _) if name == meant), "{text}");
         }
     }
 

@@ -234,6 +234,8 @@ fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> Incoming {
         return Incoming::Message(message);
     }
     match command::parse(&message.text, &me.username) {
+        // In a group it may be meant for anybody.
+        Parsed::Ours(Command::Mistyped(_), _) if envelope.chat_type() == ChatType::Group => Incoming::Message(message),
         Parsed::Ours(command, args) => Incoming::Command { command, args: args.to_owned(), message },
         Parsed::ForAnother if envelope.chat_type() == ChatType::Group => Incoming::Ignored("a command for another bot"),
         Parsed::NotACommand if command::is_addressed_to(&message.text, &me.username) => {

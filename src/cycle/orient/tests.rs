@@ -60,6 +60,8 @@ impl Scene {
             handled: &self.handled,
             tells_left: self.tells_left,
             quiet_hours: self.quiet_hours,
+            undos: &[],
+            is_stopped: false,
             person_commits: &self.person_commits,
         })
     }

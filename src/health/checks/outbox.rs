@@ -35,7 +35,11 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    let late = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
+    // While all work is stopped, waiting is what was ordered.
+    let late = match store.stopped()? {
+        Some(_) => TimeDelta::MAX,
+        None => TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX),
+    };
     let parts = store.unsent_parts(scene.now)?.into_iter().map(|part| {
         let fate = fate(&part, late, scene.now);
         (part, fate)

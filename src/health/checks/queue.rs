@@ -26,7 +26,10 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     };
     let queued = store.queued()?;
     let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len());
-    let found = judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now);
+    let found = match store.stopped()? {
+        Some(_) => Finding::ok(format!("{} waiting; all work is stopped, wake resume goes on", queued.len() + beyond)),
+        None => judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now),
+    };
     let given_up = judge_given_up(&store.dead_letters()?);
     Ok(Finding::all([Some(found.clone()), given_up].into_iter().flatten().collect(), found))
 }

@@ -24,7 +24,8 @@ impl Merger {
         };
         let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
         let heading = if all_same(&was, &theirs) { mine } else { theirs };
-        let meet = if self.kind == DocKind::Facts { meet_facts } else { meet_lines };
+        // Without quotes something is taken back: of neighbouring lines the one goes and the other stays, as with facts.
+        let meet = if self.kind == DocKind::Facts || !self.has_quotes { meet_facts } else { meet_lines };
         let (text, quoted) = self.aligned(Meeting { base: &base, person: &person, ours: &ours }, meet);
         (self.joined(&heading) + &text, quoted)
     }

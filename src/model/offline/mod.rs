@@ -7,7 +7,7 @@
 pub mod grammar;
 mod phrase;
 
-pub(crate) use phrase::HELP;
+pub(crate) use phrase::{HELP, time};
 
 use std::collections::BTreeMap;
 

@@ -162,7 +162,7 @@ fn query(which: &Which) -> String {
 }
 
 /// A time as `reminder_set` takes it: an instant once, a rule in words.
-fn time(when: &When) -> String {
+pub(crate) fn time(when: &When) -> String {
     match when {
         When::At(slot) => slot.at.to_rfc3339(),
         When::Every(rule) => rule.to_string(),

@@ -70,9 +70,14 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
     world.store.accept(&batch(1, 10, &[]), at(0)).unwrap();
     world.by_hand("CREATE TRIGGER refuse BEFORE UPDATE ON poll_state BEGIN SELECT RAISE(ABORT, 'no'); END;");
     let answer = outgoing(7, "a command's answer");
-    let refused = world
-        .store
-        .accept(&Batch { answers: vec![answer], strangers: 3, ..batch(1, 20, &[update(7, 19, "lost?")]) }, at(1));
+    let refused = world.store.accept(
+        &Batch {
+            commands: vec![Ordered { answer, order: None }],
+            strangers: 3,
+            ..batch(1, 20, &[update(7, 19, "lost?")])
+        },
+        at(1),
+    );
     assert!(refused.is_err());
     assert_eq!(texts(&world.store), [""; 0]);
     assert_eq!(world.store.next_offset(1).unwrap(), Some(10));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille::queue::{
-    Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, PartOf, Round, StagedFile,
+    Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, Ordered, PartOf, Round, StagedFile,
 };
 
 /// Failed cycles after which a message is put aside, as promised to people.
@@ -83,7 +83,9 @@ impl Model {
             return Err(format!("nothing new made the row {row}"));
         }
         let written = self.outgoing.len();
-        batch.answers.iter().for_each(|answer| self.write(answer, answer.cycle_id.clone()));
+        for Ordered { answer, .. } in &batch.commands {
+            self.write(answer, answer.cycle_id.clone());
+        }
         if self.outgoing.len() - written != answers.len() {
             return Err(format!("{} answers made the rows {answers:?}", self.outgoing.len() - written));
         }

@@ -8,8 +8,8 @@ use reveille::{
     cycle::orient::Reason,
     process::Identity,
     queue::{
-        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, PartOf, PartOutcome, Store,
-        StoreError,
+        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, Ordered, PartOf,
+        PartOutcome, Store, StoreError,
     },
 };
 use rusqlite::Connection;
@@ -231,7 +231,8 @@ impl Scene {
         }
         if random.u32(0..3) == 0 {
             let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
-            batch.answers.push(mind::outgoing(OWNER, &text, "command"));
+            let answer = mind::outgoing(OWNER, &text, "command");
+            batch.commands.push(Ordered { answer, order: None });
         }
         self.store_batch(&batch)?;
         self.batches.push(batch);
@@ -242,7 +243,7 @@ impl Scene {
     /// are keyed by then.
     fn accept_again(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(batch) = random.choice(&self.batches) else { return Ok(()) };
-        let batch = Batch { answers: Vec::new(), strangers: 0, ..batch.clone() };
+        let batch = Batch { commands: Vec::new(), strangers: 0, ..batch.clone() };
         self.store_batch(&batch)
     }
 

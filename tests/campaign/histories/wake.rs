@@ -145,6 +145,8 @@ impl Wake {
         };
         let reminders = store.reminders().map_err(text)?;
         let reasons = orient::due(&Observed {
+            undos: &[],
+            is_stopped: false,
             now: scene.now,
             tz: Tz::UTC,
             mind: &mind,
@@ -158,7 +160,7 @@ impl Wake {
             person_commits: &[],
         });
         match orient::choose(reasons, &mind, OWNER) {
-            None => Ok(At::Releasing),
+            None | Some(Work::Undo(_)) => Ok(At::Releasing),
             Some(Work::Resume { cycle_id, has_crashed }) => self.resume(scene, cycle_id, has_crashed),
             Some(Work::Think { reasons }) => Ok(At::Opening(reasons)),
             Some(Work::Mechanical(reasons)) => {

@@ -317,6 +317,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 300,
     },
     Variant {
+        name: "an undo that is begun again forgets what it had taken back",
+        layer: "undo-kills",
+        file: "src/queue/undo.rs",
+        line: "serde_json::from_str(&kept).ok())",
+        broken: "serde_json::from_str(&kept).ok()).filter(|_| false)",
+        trials: 200,
+    },
+    Variant {
+        name: "an undo whose commit is made is begun again",
+        layer: "undo-kills",
+        file: "src/cycle/orient.rs",
+        line: "partition(|reason| is_by_rule(reason, observed.open_cycles))",
+        broken: "partition(|reason| is_by_rule(reason, &[]))",
+        trials: 200,
+    },
+    Variant {
         name: "a wake that was killed in a move leaves it so",
         layer: "bot-kills",
         file: "src/repo/advance.rs",

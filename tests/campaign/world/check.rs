@@ -62,7 +62,11 @@ impl Story {
     pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
         let mut outcome = world.outcome();
         if (outcome.undelivered == 0) != (allowed.refused == 0) {
-            return Err(format!("{} texts were refused, {} are undelivered", allowed.refused, outcome.undelivered));
+            let status = world.env.health(&["status"]).stdout;
+            return Err(format!(
+                "{} texts were refused, {} are undelivered\n{status}",
+                allowed.refused, outcome.undelivered
+            ));
         }
         outcome.undelivered = 0;
         if outcome != self.expected {
@@ -117,7 +121,7 @@ impl World {
             open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
             undelivered: self
                 .env
-                .query("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0"),
+                .query("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND taken_back_at IS NULL AND chat_id <> 0"),
         }
     }
 

@@ -134,7 +134,7 @@ fn commands_run_only_for_the_senders_own_new_words() {
     let forwarded =
         json!({"text": "/start", "forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Bo"}});
     assert_eq!(said(forwarded).forwarded_from.as_deref(), Some("Bo"));
-    assert_eq!(said(json!({"text": "/remind me"})).text, "/remind me");
+    assert_eq!(said(json!({"text": "/unheard me"})).text, "/unheard me");
     let elsewhere = json!({"text": "/status@other_bot", "chat": group(GROUP)});
     assert!(matches!(read("message", &message(elsewhere)), Incoming::Ignored(_)));
 }

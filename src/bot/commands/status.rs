@@ -1,14 +1,13 @@
-//! What `/status`, `/start` and `/help` say: gathered from the store without a mind and without the repository.
+//! `/status`: what the assistant is doing, and what waits.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
+use super::{super::batch::Asked, Desk};
 use crate::{
-    channel::telegram::Command,
-    config::{CONSOLE_CHAT_ID, Config, OFFLINE_MODEL},
+    config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
     cycle::{self, lock, orient::count},
-    model::offline,
-    queue::{CycleRow, CycleState, Result, Store},
+    queue::{CycleRow, CycleState, Result},
 };
 
 /// How it stands with the assistant.
@@ -16,6 +15,8 @@ use crate::{
 pub(super) struct Status {
     now: DateTime<Utc>,
     tz: Tz,
+    /// Since when all work is stopped, if it is.
+    stopped_since: Option<Option<DateTime<Utc>>>,
     /// Since when a wake runs, if one does; the time is what its lock file says.
     running_since: Option<Option<DateTime<Utc>>>,
     last: Option<LastWake>,
@@ -40,12 +41,14 @@ struct LastWake {
 
 impl Status {
     /// Looks.
-    pub(super) fn gather(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self> {
+    pub(super) fn gather(desk: &Desk<'_>, _: &Asked) -> Result<Self> {
+        let Desk { store, config, now, .. } = *desk;
         let mind = cycle::mind_called(config.effective_model(), store, config, now)?;
         let undelivered = store.undelivered()?;
         Ok(Self {
             now,
             tz: config.timezone,
+            stopped_since: desk.stopped.map(|stopped| stopped.at),
             running_since: lock::read(&config.lock_path())
                 .filter(|holder| holder.identity().is_alive())
                 .map(|holder| crate::clock::parse_time(&holder.started_at)),
@@ -62,9 +65,14 @@ impl Status {
 
     /// For a person, as Markdown.
     pub(super) fn text(&self) -> String {
-        [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.mind()]
-            .map(|line| format!("- {line}"))
-            .join("\n")
+        let lines = [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.mind()];
+        let lines: Vec<String> = self.stopped().into_iter().chain(lines).map(|line| format!("- {line}")).collect();
+        lines.join("\n")
+    }
+
+    fn stopped(&self) -> Option<String> {
+        let since = self.stopped_since?.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
+        Some(format!("**Stopped**{since}: nothing is done until /resume."))
     }
 
     fn running(&self) -> String {
@@ -131,12 +139,7 @@ impl Status {
     }
 
     fn local(&self, at: DateTime<Utc>) -> String {
-        let (at, now) = (at.with_timezone(&self.tz), self.now.with_timezone(&self.tz));
-        if at.date_naive() == now.date_naive() {
-            at.format("today %H:%M").to_string()
-        } else {
-            at.format("%a %Y-%m-%d %H:%M").to_string()
-        }
+        super::local(at, self.now, self.tz)
     }
 }
 
@@ -144,25 +147,6 @@ impl From<CycleRow> for LastWake {
     fn from(row: CycleRow) -> Self {
         Self { at: row.started_at, reasons: row.cycle.reasons, state: row.state, commit: row.commit_id }
     }
-}
-
-/// The answer to a command.
-pub(super) fn answer(command: Command, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<String> {
-    Ok(match command {
-        Command::Status => Status::gather(store, config, now)?.text(),
-        Command::Start => format!("Hello! I am your assistant.\n\n{}", help(config)),
-        Command::Help => help(config),
-    })
-}
-
-fn help(config: &Config) -> String {
-    let say = if config.effective_model() == OFFLINE_MODEL {
-        offline::HELP
-    } else {
-        "Write to me as to a person: ask, tell me what to remember, what to remind you of and when, what you are working on. \
-         I wake up for it, answer, and write down what I did."
-    };
-    format!("{say}\n\n/status says what I am doing and what waits, /help says this. Both work while I sleep.")
 }
 
 /// How long something has been waiting, roughly.
@@ -188,6 +172,7 @@ mod tests {
         Status {
             now: parse_time("2026-11-21T09:00:00Z").unwrap(),
             tz: "Europe/Berlin".parse().unwrap(),
+            stopped_since: None,
             running_since: None,
             last: None,
             queue: (0, None),
@@ -214,6 +199,7 @@ mod tests {
     #[test]
     fn a_busy_one() {
         let status = Status {
+            stopped_since: Some(at("2026-11-21T08:59:30Z")),
             running_since: Some(at("2026-11-21T08:59:00Z")),
             last: Some(LastWake {
                 at: at("2026-11-20T08:00:00Z"),
@@ -229,6 +215,7 @@ mod tests {
             ..quiet()
         };
         insta::assert_snapshot!(status.text(), @r"
+        - **Stopped** since today 09:59: nothing is done until /resume.
         - **Awake** since today 09:59.
         - Last wake: Fri 2026-11-20 09:00 for 2 messages in chat 4242, reminder 3 (done, commit 01234567).
         - 3 messages wait, the oldest for 45 min.

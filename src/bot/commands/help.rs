@@ -1,0 +1,26 @@
+//! `/help` and `/start`: what can be said. And what a slip of the pen was meant to be.
+
+use crate::{
+    channel::telegram::Command,
+    config::{Config, OFFLINE_MODEL},
+    model::offline,
+};
+
+pub(super) fn text(config: &Config) -> String {
+    let say = if config.effective_model() == OFFLINE_MODEL {
+        offline::HELP
+    } else {
+        "Write to me as to a person: ask, tell me what to remember, what to remind you of and when, what you are working on. \
+         I wake up for it, answer, and write down what I did."
+    };
+    let menu = Command::menu();
+    let lines: Vec<String> = menu.iter().map(|entry| format!("/{}: {}", entry.command, entry.description)).collect();
+    format!("{say}\n\nThese are answered at once, asleep or awake:\n{}", lines.join("\n"))
+}
+
+pub(super) fn did_you_mean(text: &str, meant: &str) -> String {
+    let said = super::brief(text.split_whitespace().next().unwrap_or_default(), 32);
+    format!(
+        "I don't know {said}. Did you mean /{meant}? /help lists what I know; without the slash I take it as a message."
+    )
+}

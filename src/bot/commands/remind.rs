@@ -1,0 +1,79 @@
+//! `/remind`: lists the reminders; with words, sets one. It is read by the offline grammar and set by the reminder tool, as if a
+//! cycle had done it, but no mind is asked.
+
+use serde_json::json;
+
+use super::{super::batch::Asked, Desk, Reply};
+use crate::{
+    model::offline::{
+        grammar::{self, Command, Parsed},
+        time,
+    },
+    queue::{Change, Order, Result},
+    tool::{Chat, Documents, Outcome, Registry, World},
+};
+
+/// How it is used.
+const USAGE: &str = "Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch";
+
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+    if asked.args.is_empty() || asked.args.eq_ignore_ascii_case("list") {
+        let list = call(desk, asked, "reminder_list", "{}")?;
+        let text = list.map_or_else(|refusal| refusal.0, |done| done.content);
+        return Ok(Reply::says(format!("{text}\n\n{USAGE}")));
+    }
+    let local = desk.now.with_timezone(&desk.config.timezone);
+    let said = strip_lead(&asked.args);
+    let input = match grammar::parse(&format!("remind me {said}"), local) {
+        Parsed::Commands(commands) => match commands.as_slice() {
+            [Command::Remind { what, when, missed }] => json!({"text": what, "when": time(when), "missed": missed}),
+            [Command::AskBack { question }] => return Ok(Reply::says(question.clone())),
+            _ => return Ok(Reply::says(format!("I read more than one thing in that, and set nothing. {USAGE}"))),
+        },
+        _ => return Ok(Reply::says(format!("I didn't understand that, and set nothing. {USAGE}"))),
+    };
+    Ok(match call(desk, asked, "reminder_set", &input.to_string())? {
+        Err(refusal) => Reply::says(refusal.0),
+        Ok(done) => {
+            let later = if desk.stopped.is_some() { " (all work is stopped: it is sent after /resume)" } else { "" };
+            let text = format!("{}{later}", done.content);
+            let order = done.changes.into_iter().find_map(|change| match change {
+                Change::AddReminder(reminder) => Some(Order::Remind(reminder)),
+                _ => None,
+            });
+            Reply { text, order }
+        }
+    })
+}
+
+/// "/remind me to …" is said as well.
+fn strip_lead(args: &str) -> &str {
+    match args.split_once(char::is_whitespace) {
+        Some((me, rest)) if me.eq_ignore_ascii_case("me") => rest.trim_start(),
+        _ => args,
+    }
+}
+
+/// Calls a tool of reminders in a world that has nothing else.
+fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outcome> {
+    let (config, message) = (desk.config, &asked.message);
+    let world = World {
+        wake_id: String::new(),
+        mind: String::new(),
+        autonomy: config.autonomy,
+        now: desk.now,
+        tz: config.timezone,
+        chat: Some(Chat { id: message.chat_id, thread_id: message.thread_id, reply_to: None }),
+        open_messages: Vec::new(),
+        replies: 0,
+        owner_chat_id: config.owner_chat_id,
+        told_keys: std::collections::BTreeSet::new(),
+        told_today: 0,
+        tell_per_day: config.tell_per_day,
+        quiet_hours: config.quiet_hours,
+        reminders: desk.store.reminders()?,
+        documents: Documents::new(&config.repo_dir(), Vec::new()),
+        skills: Vec::new(),
+    };
+    Ok(Registry::offline().call(tool, input, &world))
+}

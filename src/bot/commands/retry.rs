@@ -1,0 +1,34 @@
+//! `/retry [number]`: tries afresh what an undo has put aside, or what was given up.
+
+use super::{super::batch::Asked, Desk, Reply};
+use crate::{
+    cycle::orient::count,
+    queue::{Order, Result},
+};
+
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+    let chat_id = asked.message.chat_id;
+    if !asked.args.is_empty() {
+        let id = asked.args.trim_start_matches('#').parse().ok();
+        let chat = id.map(|id| desk.store.retryable(id)).transpose()?.flatten();
+        return Ok(match (id, chat) {
+            (Some(id), Some(chat)) if chat == chat_id || desk.is_owners(chat_id) => again(desk, vec![id]),
+            _ => Reply::says("No message of that number waits or was put aside here. /retry alone takes the last."),
+        });
+    }
+    let mut messages = desk.store.undone_messages(chat_id)?;
+    if messages.is_empty() {
+        let dead = desk.store.dead_letters()?;
+        messages = dead.iter().filter(|message| message.chat_id == chat_id).map(|message| message.id).collect();
+    }
+    Ok(match messages.as_slice() {
+        [] => Reply::says("There is nothing to try again: nothing was undone or given up here."),
+        _ => again(desk, messages),
+    })
+}
+
+fn again(desk: &Desk<'_>, messages: Vec<i64>) -> Reply {
+    let when = if desk.stopped.is_some() { "after /resume" } else { "now" };
+    let text = format!("I try {} afresh, {when}.", count(messages.len(), "message"));
+    Reply::orders(text, Order::Retry { messages })
+}

@@ -1,0 +1,296 @@
+//! Every command's text, from a store and a memory as they are.
+
+use super::*;
+use crate::{
+    bot::batch,
+    channel::telegram::{Access, Me, RawUpdate},
+    clock::parse_time,
+    config::Config,
+    memory::{self, templates::templates},
+    process::Identity,
+    queue::{Batch, Change, CycleEnd, CycleState, Entry, NewCycle, NewIncoming, NewOutgoing, Ordered},
+    redact::Redactor,
+    repo::{Publish, Repo},
+};
+
+const ANA: i64 = 4242;
+const BOB: i64 = 4343;
+
+/// A world of a temporary directory at three in the afternoon in Berlin.
+struct Scene {
+    config: Config,
+    store: Store,
+    _dir: tempfile::TempDir,
+}
+
+fn now() -> DateTime<Utc> {
+    parse_time("2026-11-21T14:00:00Z").unwrap()
+}
+
+impl Scene {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let sources = [
+            ("HOME", dir.path().display().to_string()),
+            ("WORKSPACE_DIR", dir.path().display().to_string()),
+            ("ALLOWED_CHAT_IDS", format!("{ANA},{BOB}")),
+        ];
+        let sources = sources.map(|(name, value)| (name.to_owned(), value)).into();
+        let config = Config::from_sources(&sources, None, Some("Europe/Berlin")).unwrap();
+        let store = Store::open(&config.db_path()).unwrap();
+        Self { config, store, _dir: dir }
+    }
+
+    /// What a chat's person is told, and what is ordered, without its being carried out.
+    fn reply(&self, chat_id: i64, text: &str) -> Reply {
+        let mut desk = Desk::open(&self.store, &self.config, now()).unwrap();
+        desk.answer(&asked(chat_id, 1, text)).unwrap()
+    }
+
+    fn says(&self, text: &str) -> String {
+        self.reply(ANA, text).text
+    }
+
+    /// The command as the bot carries it out, with its answer.
+    fn carry_out(&mut self, chat_id: i64, update_id: i64, text: &str) -> String {
+        let asked = asked(chat_id, update_id, text);
+        let Reply { text, order } = Desk::open(&self.store, &self.config, now()).unwrap().answer(&asked).unwrap();
+        let commands = vec![Ordered { answer: asked.answer(99, text.clone()), order }];
+        let batch = Batch { bot_id: 99, next_offset: update_id + 1, commands, ..Batch::default() };
+        self.store.accept(&batch, now()).unwrap();
+        text
+    }
+
+    /// A wake that answered one message of a chat, remembered something and set a reminder.
+    fn worked(&mut self, id: &str, chat_id: i64, commits: bool) -> i64 {
+        let message = NewIncoming { chat_id, text: "remember x".to_owned(), ..NewIncoming::default() };
+        let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message], ..Batch::default() };
+        let message = self.store.accept(&batch, now()).unwrap().stored[0];
+        let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
+        let cycle = NewCycle {
+            id: id.to_owned(),
+            trigger: "nudge".to_owned(),
+            reasons: vec![format!("1 message in chat {chat_id}")],
+            chat_id: Some(chat_id),
+            thread_id: None,
+            model: "m".to_owned(),
+            system: "[]".to_owned(),
+            tools: "[]".to_owned(),
+        };
+        self.store.begin_cycle(fence, &cycle, &[], now()).unwrap();
+        let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
+        let done = Change::Done { messages: vec![message], outcome: "answered" };
+        let reply =
+            NewOutgoing { chat_id, text: "Done.".to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() };
+        self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();
+        let commit = commits.then(|| self.commit(id));
+        let end = CycleEnd {
+            state: CycleState::Done,
+            commit_id: commit.as_deref().or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
+            error: None,
+            handled: &[],
+            repairs: &[],
+            failed_messages: &[],
+        };
+        self.store.end_cycle(fence, id, &end, now()).unwrap();
+        message
+    }
+
+    fn commit(&self, id: &str) -> String {
+        let (repo, _) = Repo::open_or_create(&self.config.repo_dir(), None, &templates(), now()).unwrap();
+        let publish = Publish {
+            changes: &[],
+            message: &format!("Wake: remembered “x”\n\nWake-Id: {id}\n"),
+            now: now(),
+            merge: &|_, _, person, _| person.to_owned(),
+            is_secret: &|_| false,
+        };
+        repo.publish(&publish).unwrap().commit.to_string()
+    }
+}
+
+fn asked(chat_id: i64, update_id: i64, text: &str) -> Asked {
+    let update = serde_json::json!({"update_id": update_id, "message": {"message_id": 7, "date": 1_795_000_000, "text": text,
+        "from": {"id": chat_id, "is_bot": false, "first_name": "Ana"},
+        "chat": {"id": chat_id, "type": "private", "first_name": "Ana"}}});
+    let update = RawUpdate::parse(serde_json::value::to_raw_value(&update).unwrap()).unwrap();
+    let access = Access {
+        allowed: [ANA, BOB].into(),
+        me: Me { id: 99, first_name: String::new(), username: "reveille_bot".to_owned() },
+    };
+    let mut reading = batch::read(99, &[update], &access, &Redactor::new([])).unwrap();
+    reading.commands.remove(0)
+}
+
+#[test]
+fn before_the_first_wake_each_has_an_answer() {
+    let scene = Scene::new();
+    let said: Vec<String> = Command::ALL
+        .into_iter()
+        .filter(|command| !matches!(command, Command::Start | Command::Help))
+        .map(|command| format!("/{}\n{}", command.name(), scene.says(&format!("/{}", command.name()))))
+        .collect();
+    insta::assert_snapshot!(said.join("\n\n"), @r"
+    /status
+    - **Asleep**.
+    - No wake yet.
+    - No message waits.
+    - Every reply was delivered.
+    - Mind: offline (no key), $0.00 of $5.00 used today.
+
+    /tasks
+    I have no memory yet: the first wake makes it.
+
+    /memory
+    I have no memory yet: the first wake makes it.
+
+    /remind
+    No reminders are set.
+
+    Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch
+
+    /cost
+    **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
+    **November**: $0.00
+    Nothing was asked of a mind that costs anything.
+
+    /log
+    No wake yet.
+
+    /undo
+    There is no wake left that could be undone. /log lists what I did.
+
+    /retry
+    There is nothing to try again: nothing was undone or given up here.
+
+    /stop
+    Stopped. Whatever I was doing ends now and is kept; I start nothing, remind of nothing and say nothing but answers to commands until /resume. /undo takes back what I did last.
+
+    /resume
+    Nothing is stopped: I work whenever something is due.
+
+    /wake
+    I look now. Nothing is due.
+
+    /whoami
+    You are Ana, id 4242. This is our private chat. It is the owner's: I speak here unasked, and you may use every command, on whatever I did for any chat.
+    ");
+}
+
+#[test]
+fn help_names_every_command() {
+    let help = Scene::new().says("/help");
+    for entry in Command::menu() {
+        assert!(help.contains(&format!("/{}: ", entry.command)), "{help}");
+    }
+    insta::assert_snapshot!(Scene::new().says("/memroy wifi"), @"I don't know /memroy. Did you mean /memory? /help lists what I know; without the slash I take it as a message.");
+}
+
+#[test]
+fn a_reminder_is_set_once_by_its_update() {
+    let mut scene = Scene::new();
+    insta::assert_snapshot!(scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9"), @"Reminder set: call Anna — Sun 22 Nov 2026 at 09:00");
+    scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9");
+    assert_eq!(scene.store.reminders().unwrap().len(), 1);
+    assert_eq!(scene.store.reminders().unwrap()[0].what.chat_id, ANA);
+    scene.carry_out(ANA, 2, "/remind me every weekday at 8 to stretch");
+    insta::assert_snapshot!(scene.says("/remind"), @r"
+    1. call Anna — Sun 22 Nov 2026 at 09:00
+    2. stretch — every weekday at 08:00, next Mon 23 Nov 2026 at 08:00
+
+    Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch
+    ");
+    // Another chat sees its own alone.
+    assert!(scene.reply(BOB, "/remind list").text.starts_with("No reminders are set."));
+    for unclear in
+        ["/remind call Anna", "/remind tomorrow at 9", "/remind what she said", "/remind yesterday at 9 to run"]
+    {
+        let Reply { text, order } = scene.reply(ANA, unclear);
+        assert!(order.is_none() && text.contains("set"), "{unclear}: {text}");
+    }
+}
+
+#[test]
+fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
+    let mut scene = Scene::new();
+    scene.carry_out(BOB, 1, "/stop");
+    let stopped = scene.store.stopped().unwrap().unwrap();
+    assert_eq!((stopped.at, stopped.chat_id), (Some(now()), BOB));
+    insta::assert_snapshot!(scene.says("/stop"), @"All work is stopped already since today 15:00. /resume goes on.");
+    assert!(scene.says("/status").starts_with("- **Stopped** since today 15:00"));
+    assert_eq!(scene.says("/wake"), "All work is stopped: /resume goes on.");
+    scene.carry_out(BOB, 2, "/resume");
+    assert_eq!(scene.store.stopped().unwrap(), None);
+    // The update of the stop comes again: it was carried out.
+    scene.carry_out(BOB, 1, "/stop");
+    assert_eq!(scene.store.stopped().unwrap(), None);
+
+    let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
+    desk.answer(&asked(ANA, 3, "/stop")).unwrap();
+    assert!(desk.answer(&asked(BOB, 4, "/resume")).unwrap().order.is_none(), "it is another chat's");
+    assert_eq!(desk.answer(&asked(ANA, 5, "/resume")).unwrap().order, Some(Order::Resume));
+    assert!(desk.answer(&asked(ANA, 6, "/resume")).unwrap().order.is_none());
+}
+
+#[test]
+fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
+    let mut scene = Scene::new();
+    scene.worked("20261121T120000Z-1", ANA, true);
+    let id = scene.store.last_cycle().unwrap().unwrap().commit_id.unwrap();
+    scene.worked("20261121T130000Z-1", ANA, false);
+    scene.worked("20261121T135000Z-1", BOB, false);
+    let wake = |reply: Reply| match reply.order {
+        Some(Order::Undo { wake }) => wake,
+        other => panic!("{other:?}: {}", reply.text),
+    };
+    assert_eq!(wake(scene.reply(BOB, "/undo")), "20261121T135000Z-1");
+    assert_eq!(wake(scene.reply(ANA, "/undo")), "20261121T130000Z-1");
+    insta::assert_snapshot!(scene.says("/undo 20261121T1200"), @"I take back the wake of today 15:00 (remembered “x”) as soon as nothing else runs, and say then what became of it.");
+    // The owner may take back anything by its id; others what was done for them.
+    assert_eq!(wake(scene.reply(ANA, "/undo 20261121T1350")), "20261121T135000Z-1");
+    assert!(scene.reply(BOB, "/undo 20261121T1300").order.is_none());
+    let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
+    let twice = [2, 3, 4].map(|id| desk.answer(&asked(ANA, id, "/undo")).unwrap().order);
+    assert_eq!(twice[1], Some(Order::Undo { wake: "20261121T120000Z-1".to_owned() }));
+    assert_eq!(twice[2], None);
+    scene.carry_out(ANA, 5, "/undo");
+    assert_eq!(wake(scene.reply(ANA, "/undo")), "20261121T120000Z-1");
+    insta::assert_snapshot!(scene.says("/undo 20261121T1300"), @"That wake is to be undone already: it is done as soon as no other one runs. /log lists what I did.");
+    let log = scene.says("/log").replace(&id.chars().take(8).collect::<String>(), "01234567");
+    insta::assert_snapshot!(log, @r"
+    - today 15:00: 1 message in chat 4343 (feedface)
+    - today 15:00: 1 message in chat 4242 (feedface), to be undone
+    - today 15:00: remembered “x” (01234567)
+
+    /undo with an id takes that one back; /log 20 shows more.
+    ");
+    assert_eq!(scene.reply(BOB, "/log").text.matches("- ").count(), 1);
+}
+
+#[test]
+fn retry_takes_what_was_given_up_here() {
+    let mut scene = Scene::new();
+    let id = scene.worked("20261121T120000Z-1", ANA, false);
+    assert!(scene.reply(ANA, &format!("/retry {id}")).order.is_none(), "it is answered");
+    let conn = rusqlite::Connection::open(scene.config.db_path()).unwrap();
+    conn.execute("UPDATE incoming_messages SET outcome = 'dead'", []).unwrap();
+    assert!(scene.reply(BOB, "/retry").order.is_none());
+    assert!(scene.reply(BOB, &format!("/retry {id}")).order.is_none());
+    assert_eq!(scene.carry_out(ANA, 1, "/retry"), "I try 1 message afresh, now.");
+    assert_eq!(scene.store.queued().unwrap().len(), 1);
+    // Answered again meanwhile, and the update comes once more.
+    conn.execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered'", []).unwrap();
+    scene.carry_out(ANA, 1, "/retry");
+    assert_eq!(scene.store.queued().unwrap().len(), 0);
+}
+
+#[test]
+fn the_memory_is_read_as_it_was_committed() {
+    let mut scene = Scene::new();
+    scene.worked("20261121T120000Z-1", ANA, true);
+    let path = scene.config.repo_dir().join(memory::SEMANTIC_MEMORY);
+    std::fs::write(path, "half-way").unwrap();
+    assert!(scene.says("/memory").contains("semantic-memory.md"));
+    assert_eq!(scene.says("/memory half-way"), "I know nothing about “half-way”.");
+    assert!(scene.says("/tasks").starts_with("No tasks."));
+}

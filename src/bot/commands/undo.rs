@@ -1,0 +1,31 @@
+//! `/undo [id]`: says which wake is taken back; a wake does it, as soon as none runs.
+
+use super::{super::batch::Asked, Desk, Reply};
+use crate::{
+    config::CONSOLE_CHAT_ID,
+    cycle::{Choice, undoable},
+    queue::{Order, Result},
+    repo::Committed,
+};
+
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+    let chat_id = asked.message.chat_id;
+    let id = asked.args.split_whitespace().next();
+    // By its id the owner may take back what was done for anybody; what was done last is what was done here.
+    let chats = match (desk.is_owners(chat_id), id) {
+        (true, Some(_)) => Vec::new(),
+        (true, None) => vec![chat_id, CONSOLE_CHAT_ID],
+        (false, _) => vec![chat_id],
+    };
+    let row = match undoable(desk.store, &chats, id, &desk.undoing)? {
+        Choice::Wake(row) => row,
+        Choice::Refused(why) => return Ok(Reply::says(format!("{why} /log lists what I did."))),
+    };
+    let at = row.started_at.map(|at| format!(" of {}", desk.local(at))).unwrap_or_default();
+    let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
+    let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
+    let did = subject.as_deref().and_then(|subject| subject.strip_prefix("Wake: "));
+    let did = did.map(|did| format!(" ({did})")).unwrap_or_default();
+    let text = format!("I take back the wake{at}{did} as soon as nothing else runs, and say then what became of it.");
+    Ok(Reply::orders(text, Order::Undo { wake: row.cycle.id }))
+}

@@ -1,0 +1,77 @@
+//! `/stop` and `/resume`, as a wake and whoever orders it see them.
+//!
+//! The order is a row in the database before anything else happens. A wake looks for it before each step, and several times
+//! a second while it waits for the mind: it drops the request and leaves its cycle as one that ended in order, to be gone on
+//! with after `/resume`. What it had committed stays committed and isn't sent; nobody is signalled, so that a `wake` that
+//! stays, stays. Its children it can't end while it waits for them: whoever gave the order does.
+
+use std::{path::Path, time::Duration};
+
+use chrono_tz::Tz;
+
+use super::{WakeError, drive::Interrupt, lock, wake::Wake};
+use crate::{
+    process,
+    queue::{Stopped, StoreError},
+};
+
+/// How often a wake that waits looks for the order.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The pause between two looks for children of a stopped wake.
+const CHILDREN_EVERY: Duration = Duration::from_millis(100);
+/// So long they are looked for: one that ends may be followed by another.
+const CHILDREN_FOR: Duration = Duration::from_millis(2_500);
+
+/// Says that all is stopped, and how to go on.
+pub fn notice(stopped: Stopped, tz: Tz) -> String {
+    let since = stopped.at.map(|at| format!(" since {}", at.with_timezone(&tz).format("%a %-d %b %Y, %H:%M")));
+    format!(
+        "All work is stopped by /stop{}. What comes is kept; `wake resume`, or /resume in the chat, goes on.",
+        since.unwrap_or_default()
+    )
+}
+
+/// After the order: ends what a wake that is at work has started, such as a slow fetch, until the wake is over. Blocks for
+/// some seconds at most.
+pub fn end_children(lock_path: &Path) {
+    let Some(holder) = lock::read(lock_path).map(|holder| holder.identity()) else { return };
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < CHILDREN_FOR && holder.is_alive() && is_holding(lock_path, &holder) {
+        match process::end_children(&holder) {
+            0 => {}
+            n => tracing::info!(n, "programs that a stopped wake had started were ended"),
+        }
+        std::thread::sleep(CHILDREN_EVERY);
+    }
+}
+
+/// A `wake` that stays goes on living after it has let go of the lock.
+fn is_holding(lock_path: &Path, who: &process::Identity) -> bool {
+    lock::read(lock_path).is_some_and(|holder| holder.identity() == *who)
+}
+
+impl Wake<'_> {
+    /// Whether this wake is to end now, and why.
+    pub(super) fn is_to_end(&self) -> Result<Option<Interrupt>, StoreError> {
+        if *self.context.stop.borrow() {
+            return Ok(Some(Interrupt::Stopped));
+        }
+        Ok(self.store.stopped()?.map(|_| Interrupt::Halted))
+    }
+
+    /// Ends when all work is ordered to stop.
+    pub(super) async fn halted(&self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            // What can't be read now is read again.
+            if matches!(self.store.stopped(), Ok(Some(_))) {
+                return;
+            }
+        }
+    }
+
+    /// Whether all work is stopped.
+    pub(super) fn is_stopped(&self) -> Result<bool, WakeError> {
+        Ok(self.store.stopped()?.is_some())
+    }
+}

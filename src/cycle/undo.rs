@@ -1,0 +1,252 @@
+//! Undoing a wake: by rule, first of all that is due, and even while all else is stopped.
+//!
+//! It is a cycle like any other that needs no mind: what the wake's commit changed in the memory is taken back file by file,
+//! later edits kept; reminders, unsent replies and messages are taken back in the database; one commit says so. A kill in
+//! between leaves an open wish, which the next wake carries out from the beginning: what was taken back by then is known.
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
+use super::{
+    Reply, WakeError,
+    orient::{Reason, count},
+    verify::Account,
+    wake::{Ending, Wake},
+};
+use crate::{
+    config::CONSOLE_CHAT_ID,
+    memory::{DocKind, undo::revert},
+    queue::{CycleRow, StagedFile, TakenBack, Undo},
+    repo::{self, Repo},
+};
+
+/// Names that are listed at most; the rest is counted.
+const MAX_NAMED: usize = 10;
+
+/// What becomes of the memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Restored {
+    /// Files that get another text.
+    staged: Vec<StagedFile>,
+    /// Files that go, because the wake had made them.
+    removed: Vec<repo::Change>,
+    /// Where a later edit stands, for people.
+    contested: Vec<String>,
+    /// Whether the wake's commit is in the memory at all.
+    has_commit: bool,
+}
+
+impl Wake<'_> {
+    /// Undoes a wake.
+    pub(super) async fn undo(&mut self, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
+        let reason = Reason::Undo { undo: undo.clone() };
+        let cycle = self.new_cycle(std::slice::from_ref(&reason), "none")?;
+        let plan_file = self.open_plan_file(&cycle)?;
+        let mut account = Account::default();
+        self.take_in_person_edits(repo, &mut account)?;
+        self.store.begin_cycle(self.fence, &cycle, &[], self.now())?;
+        let restored = restored(repo, &undo.wake)?;
+        let (now, tz, redactor) = (self.now(), self.context.config.timezone, self.context.redactor);
+        let row = self.store.cycle(&undo.wake)?;
+        let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
+        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, taken, undo.chat_id));
+        let taken = self.store.take_back(self.fence, undo, &cycle.id, words, now)?;
+        self.report.replies.push(Reply {
+            chat_id: undo.chat_id,
+            text: redactor.redact(&answer(&what, &restored, &taken, undo.chat_id)),
+        });
+        account.receipts.push(format!("Undid the wake {}", undo.wake));
+        account.receipts.extend(receipts(&restored, &taken));
+        account.notes.extend(restored.contested.iter().map(|what| format!("Not undone, changed since: {what}")));
+        let ending = Ending {
+            cycle,
+            messages: Vec::new(),
+            account,
+            staged: restored.staged,
+            removed: restored.removed,
+            handled: Vec::new(),
+            plan_file,
+            head_shown: None,
+            undoes: Some(undo.wake.clone()),
+        };
+        self.finish(repo, ending).await
+    }
+}
+
+/// What a wake's commit changed, taken back. The log is kept: what happened, happened.
+fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
+    let Some(commit) = repo.wake_commit(wake)? else {
+        return Ok(Restored::default());
+    };
+    let mut restored = Restored { has_commit: true, ..Restored::default() };
+    for change in repo.reversal(commit)? {
+        let kind = DocKind::of(&change.path);
+        if kind == DocKind::Log {
+            continue;
+        }
+        match repo.check_writable(&change.path) {
+            Ok(()) => {}
+            Err(error) if error.is_of_a_file() => {
+                restored.contested.push(error.to_string());
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let now = repo.read_work_tree(&change.path)?;
+        let reverted = revert(kind, change.base.as_deref(), change.content.as_deref(), now.as_deref());
+        restored.contested.extend(reverted.contested.iter().map(|section| match section.as_str() {
+            "" => change.path.clone(),
+            section => format!("{}, “{section}”", change.path),
+        }));
+        match reverted.text {
+            text if text == now => {}
+            Some(content) => restored.staged.push(StagedFile { path: change.path, base: now, content }),
+            None => restored.removed.push(repo::Change { path: change.path, base: now, content: None }),
+        }
+    }
+    Ok(restored)
+}
+
+/// Which wake it was, for people.
+fn described(repo: &Repo, row: Option<&CycleRow>, wake: &str, now: DateTime<Utc>, tz: Tz) -> Result<String, WakeError> {
+    let subject = match repo.wake_commit(wake)? {
+        Some(commit) => repo.message(commit)?.lines().next().unwrap_or_default().to_owned(),
+        None => String::new(),
+    };
+    let did = subject.strip_prefix("Wake: ").map(|did| format!(" ({did})")).unwrap_or_default();
+    let at = row.and_then(|row| row.started_at).map(|at| at.with_timezone(&tz));
+    let at = at.map(|at| match at.date_naive() == now.with_timezone(&tz).date_naive() {
+        true => at.format(" of today %H:%M").to_string(),
+        false => at.format(" of %a %-d %b %H:%M").to_string(),
+    });
+    Ok(format!("the wake{}{did}", at.unwrap_or_default()))
+}
+
+/// For the log and the commit.
+fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
+    let paths = restored.staged.iter().map(|file| &file.path).chain(restored.removed.iter().map(|change| &change.path));
+    let mut receipts: Vec<String> = paths.map(|path| format!("Took back its changes to {path}")).collect();
+    receipts.extend(taken.cancelled.iter().map(|text| format!("Cancelled its reminder “{text}”")));
+    receipts
+        .extend(taken.active_again.iter().map(|text| format!("Set the reminder “{text}” again, which it had ended")));
+    if taken.unsent > 0 {
+        receipts.push(format!("Took back {} of it, unsent", count(taken.unsent, "message")));
+    }
+    if !taken.messages.is_empty() {
+        receipts.push(format!("Put aside {} that it had answered", count(taken.messages.len(), "message")));
+    }
+    receipts
+}
+
+/// What the person who asked is told: what was done, what was not, and what to do next.
+fn answer(what: &str, restored: &Restored, taken: &TakenBack, chat_id: i64) -> String {
+    let mut lines = Vec::new();
+    let files = restored.staged.len() + restored.removed.len();
+    lines.push(match (restored.has_commit, files) {
+        (false, _) => "Its commit isn't in my memory, so there was nothing to take back there.".to_owned(),
+        (true, 0) => "My memory needed no change.".to_owned(),
+        (true, n) => {
+            format!("My memory is without its changes, in {}; the log keeps that it happened.", count(n, "file"))
+        }
+    });
+    if !restored.contested.is_empty() {
+        lines.push(format!("Left as it is, because it was changed since: {}.", named(&restored.contested, "")));
+    }
+    let quoted = |texts: &[String]| named(texts, "“");
+    if !taken.cancelled.is_empty() {
+        lines.push(format!("Cancelled: {} {}.", reminders(&taken.cancelled), quoted(&taken.cancelled)));
+    }
+    if !taken.active_again.is_empty() {
+        lines.push(format!("Active again: {} {}.", reminders(&taken.active_again), quoted(&taken.active_again)));
+    }
+    if !taken.over.is_empty() {
+        lines.push(format!("Already over: {} {}.", reminders(&taken.over), quoted(&taken.over)));
+    }
+    match taken.unsent {
+        0 => {}
+        1 => lines.push("One message that wasn't sent yet won't be.".to_owned()),
+        n => lines.push(format!("{n} messages that weren't sent yet won't be.")),
+    }
+    match taken.sent {
+        0 => {}
+        1 => lines.push("One message had been sent already and stays in the chat.".to_owned()),
+        n => lines.push(format!("{n} messages had been sent already and stay in the chat.")),
+    }
+    lines.extend(put_aside(&taken.messages, chat_id));
+    format!("Undone: {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
+}
+
+fn put_aside(messages: &[i64], chat_id: i64) -> Option<String> {
+    let (first, rest) = messages.split_first()?;
+    let (what, it) = if rest.is_empty() {
+        ("What you had asked is put aside".to_owned(), "it")
+    } else {
+        (format!("The {} messages it had answered are put aside", messages.len()), "them")
+    };
+    let how = match chat_id {
+        CONSOLE_CHAT_ID => format!(
+            "`wake queue retry {first}` tries {it} afresh",
+            it = if rest.is_empty() { "it" } else { "the first" }
+        ),
+        _ => format!("/retry tries {it} afresh"),
+    };
+    Some(format!("{what}; {how}."))
+}
+
+fn reminders(texts: &[String]) -> &'static str {
+    if texts.len() == 1 { "the reminder" } else { "the reminders" }
+}
+
+fn named(texts: &[String], quote: &str) -> String {
+    let end = if quote.is_empty() { "" } else { "”" };
+    let mut names: Vec<String> = texts.iter().take(MAX_NAMED).map(|text| format!("{quote}{text}{end}")).collect();
+    if texts.len() > MAX_NAMED {
+        names.push(format!("and {} more", texts.len() - MAX_NAMED));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_says_what_was_done_and_what_was_not() {
+        let restored = Restored {
+            staged: vec![StagedFile { path: "a.md".to_owned(), base: None, content: String::new() }],
+            contested: vec!["b.md, “Report”".to_owned()],
+            has_commit: true,
+            ..Restored::default()
+        };
+        let taken = TakenBack {
+            cancelled: vec!["Stretch".to_owned(), "Drink".to_owned()],
+            over: vec!["Call".to_owned()],
+            active_again: vec!["Water the plants".to_owned()],
+            unsent: 1,
+            sent: 2,
+            messages: vec![7],
+        };
+        insta::assert_snapshot!(answer("the wake of today 14:03 (remembered “x”)", &restored, &taken, 4242), @r"
+        Undone: the wake of today 14:03 (remembered “x”).
+        - My memory is without its changes, in 1 file; the log keeps that it happened.
+        - Left as it is, because it was changed since: b.md, “Report”.
+        - Cancelled: the reminders “Stretch”, “Drink”.
+        - Active again: the reminder “Water the plants”.
+        - Already over: the reminder “Call”.
+        - One message that wasn't sent yet won't be.
+        - 2 messages had been sent already and stay in the chat.
+        - What you had asked is put aside; /retry tries it afresh.
+        ");
+        insta::assert_snapshot!(answer("the wake", &Restored::default(), &TakenBack { messages: vec![7, 8], ..TakenBack::default() }, 0), @r"
+        Undone: the wake.
+        - Its commit isn't in my memory, so there was nothing to take back there.
+        - The 2 messages it had answered are put aside; `wake queue retry 7` tries the first afresh.
+        ");
+    }
+
+    #[test]
+    fn long_lists_are_counted() {
+        let many: Vec<String> = (0..12).map(|n| n.to_string()).collect();
+        assert_eq!(named(&many, ""), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more");
+    }
+}

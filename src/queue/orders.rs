@@ -1,0 +1,77 @@
+//! What a person orders by a command, without a mind. An order is carried out in the transaction that stores its answer,
+//! and the answer is keyed by its update: a command that arrives twice has happened once.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Transaction;
+
+use super::{NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, stop, undo};
+
+/// What is ordered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// No wake works, until [`Order::Resume`].
+    Stop,
+    /// Wakes work again.
+    Resume,
+    /// This wake is to be undone by the next one.
+    Undo {
+        /// Its cycle's id.
+        wake: String,
+    },
+    /// These messages are tried afresh.
+    Retry {
+        /// Rows of `incoming_messages`.
+        messages: Vec<i64>,
+    },
+    /// A reminder is set.
+    Remind(NewReminder),
+    /// What waits for the end of a back-off waits no longer.
+    Wake,
+}
+
+/// A command: what its chat is told, and what is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ordered {
+    /// Its key tells a command that arrives twice.
+    pub answer: NewOutgoing,
+    /// None: it only asks.
+    pub order: Option<Order>,
+}
+
+impl Store {
+    /// Carries out an order of this machine's person; nobody is told.
+    pub fn order(&mut self, order: &Order, now: DateTime<Utc>) -> Result<()> {
+        let here = NewOutgoing { chat_id: crate::config::CONSOLE_CHAT_ID, ..NewOutgoing::default() };
+        self.write(|tx| carry_out(tx, order, &here, now))
+    }
+}
+
+/// Plans the answer and carries the order out, unless that was done before. Gives the answer's row.
+pub(super) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<i64>> {
+    let answer = outbox::insert(tx, &ordered.answer, now)?;
+    if answer.is_some()
+        && let Some(order) = &ordered.order
+    {
+        carry_out(tx, order, &ordered.answer, now)?;
+    }
+    Ok(answer)
+}
+
+fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
+    match order {
+        Order::Stop => stop::stop(tx, answer.chat_id, now),
+        Order::Resume => stop::resume(tx),
+        Order::Undo { wake } => undo::ask(tx, wake, answer, now),
+        Order::Retry { messages } => messages.iter().try_for_each(|id| inbox::retry(tx, *id).map(drop)),
+        Order::Remind(reminder) => reminders::add(tx, reminder, None, now),
+        Order::Wake => end_back_offs(tx),
+    }
+}
+
+/// A rate limit of the channel isn't ours to shorten: deliveries keep theirs.
+fn end_back_offs(tx: &Transaction<'_>) -> Result<()> {
+    tx.execute("UPDATE upkeep SET not_before = NULL WHERE name IN ('model', 'fetch', 'push')", [])?;
+    tx.execute("UPDATE cycles SET not_before = NULL WHERE state = 'waiting'", [])?;
+    tx.execute("UPDATE incoming_messages SET not_before = NULL WHERE processed = 0", [])?;
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Commands while a wake is held in the middle of a request, and `/stop`: what ends, what stays silent, what goes on as it was.
+
+use super::{
+    lease::{hanging_transport, identity_in},
+    mind::{asked, commits, minded, sent, start_wake},
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, Running, TestEnv, eventually},
+        http::Gate,
+        telegram::FakeTelegram,
+    },
+};
+use rustix::process::Signal;
+use serde_json::json;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A bot whose wakes are real, polling.
+fn start_bot(env: &TestEnv, telegram: &FakeTelegram) -> Running {
+    let polls = telegram.calls("getUpdates").len();
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
+    telegram.wait_for_calls("getUpdates", polls + 1, PATIENCE);
+    bot
+}
+
+/// One reminder and one fact.
+fn two_calls() -> Reply {
+    Reply::tools(vec![
+        Block::tool("t1", "reminder_set", json!({"text": "Stretch", "when": "tomorrow at 9"})),
+        Block::tool("t2", "remember", json!({"fact": "Cats purr"})),
+    ])
+}
+
+/// The mind was asked twice and is silent.
+fn hold_in_second_request(env: &TestEnv, telegram: &FakeTelegram, claude: &FakeClaude) {
+    claude.expect(two_calls());
+    claude.expect(Reply::text("Both are done, I think.").stalled_after(4, &Gate::default()));
+    telegram.push_text(CHAT, CHAT, "remind me to stretch, and cats purr");
+    asked(claude, 2);
+    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "running");
+}
+
+/// The bot's answer to what is said now.
+#[track_caller]
+fn command(telegram: &FakeTelegram, text: &str) -> String {
+    let n = telegram.sent().len();
+    telegram.push_text(CHAT, CHAT, text);
+    telegram.wait_for_sent(n + 1, PATIENCE).remove(n).visible
+}
+
+fn journal(env: &TestEnv) -> i64 {
+    env.query("SELECT count(*) FROM cycle_journal")
+}
+
+#[test]
+fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
+    let (telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    let bot = start_bot(&env, &telegram);
+    hold_in_second_request(&env, &telegram, &claude);
+    for (text, part) in [
+        ("/status", "Awake"),
+        ("/tasks", "No tasks"),
+        ("/memory", "semantic-memory.md"),
+        ("/memory cats", "I know nothing about “cats”."),
+        ("/remind", "1. Stretch"),
+        ("/remind drink in 2 hours", "Reminder set: drink"),
+        ("/cost", "Today"),
+        ("/log", "under way"),
+        ("/undo", "There is no wake left that could be undone"),
+        ("/retry", "nothing to try again"),
+        ("/wake", "I am awake"),
+        ("/whoami", "id 4242"),
+        ("/resume", "Nothing is stopped"),
+        ("/help", "/memory"),
+        ("/memroy", "Did you mean /memory?"),
+    ] {
+        let answer = command(&telegram, text);
+        assert!(answer.contains(part), "{text}: {answer}");
+    }
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1, "commands are no messages");
+    assert_eq!(claude.requests().len(), 2);
+    command(&telegram, "/stop");
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+}
+
+#[test]
+fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
+    let (telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    let before = commits(&env);
+    let bot = start_bot(&env, &telegram);
+    hold_in_second_request(&env, &telegram, &claude);
+    let entries = journal(&env);
+    assert!(command(&telegram, "/stop").starts_with("Stopped."));
+    eventually("the wake lets go", || env.query::<String>("SELECT state FROM cycles") == "waiting");
+    eventually("the lock is free", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    assert_eq!(journal(&env), entries, "nothing was done after the order");
+    assert_eq!((commits(&env), env.query::<i64>("SELECT tries FROM cycles")), (before, 0));
+
+    // Another bot, a reminder that is due, a message, a wake from cron: nothing is done.
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+    env.execute(
+        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+         VALUES (4242, 'Tea', 'Europe/Berlin', '2026-11-21T14:59:00', '2026-11-21T13:59:00Z', '2026-11-21T12:00:00Z')",
+    );
+    let bot = start_bot(&env, &telegram);
+    telegram.push_text(CHAT, CHAT, "and dogs bark");
+    eventually("it is kept", || env.queued().len() == 2);
+    let told = telegram.sent().len();
+    let ran = env.wake(&["--once", "--json"]).ok();
+    assert_eq!(ran.json()["outcome"], "idle");
+    assert!(ran.stderr.contains("stopped by /stop since Sat 21 Nov 2026, 15:00"), "{}", ran.stderr);
+    assert!(env.health(&["status"]).ok().stdout.contains("stopped"));
+    let ran = env.wake(&["--once", "--say", "hello"]).ok();
+    assert!(ran.stderr.contains("Your message is kept, and answered when work goes on."), "{}", ran.stderr);
+    assert_eq!((journal(&env), claude.requests().len()), (entries, 2));
+    assert!(command(&telegram, "/status").contains("Stopped since today 15:00"));
+    assert_eq!(telegram.sent().len(), told + 1, "nothing else was said");
+    env.execute("UPDATE incoming_messages SET processed = 1, outcome = 'dropped' WHERE chat_id = 0");
+
+    claude.expect(Reply::text("Both are done."));
+    claude.expect(Reply::text("They do."));
+    assert!(command(&telegram, "/resume").starts_with("I go on"));
+    eventually("all is answered", || sent(&telegram).iter().any(|text| text == "They do."));
+    let requests = claude.requests();
+    assert_eq!(requests[2].raw, requests[1].raw, "the conversation goes on as it was");
+    eventually("the reminder is sent", || sent(&telegram).iter().any(|text| text.contains("Tea")));
+    assert_eq!(sent(&telegram).iter().filter(|text| *text == "Both are done.").count(), 1);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE text = 'Stretch'"), 1);
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.check_sound();
+}
+
+/// Nobody signals it: it looks for itself.
+#[test]
+fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "remind me to stretch, and cats purr");
+    claude.expect(two_calls());
+    claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
+    let wake = start_wake(&env);
+    asked(&claude, 2);
+    let entries = journal(&env);
+    let ran = env.wake(&["stop"]).ok();
+    assert!(ran.stderr.contains("`wake resume`"), "{}", ran.stderr);
+    let report = wake.end().ok().json();
+    assert_eq!(journal(&env), entries, "it didn't wait for the mind to give up");
+    assert_eq!((report["outcome"].as_str(), report["error"].as_str()), (Some("parked"), None));
+    assert!(env.wake(&["resume"]).ok().stderr.contains("Work goes on"));
+    assert!(env.wake(&["resume"]).ok().stderr.contains("Nothing was stopped"));
+    claude.expect(Reply::text("Both are done."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw);
+    assert_eq!(sent(&telegram), ["Both are done."]);
+    env.check_sound();
+}
+
+#[test]
+fn what_was_committed_but_not_sent_waits_for_the_word_to_go_on() {
+    let (telegram, _claude, mut env) = minded();
+    env.unset("ANTHROPIC_API_KEY");
+    env.receive(CHAT, "remember that cats purr");
+    // Between the commit and the delivery.
+    env.wake(&["--once"]).ok();
+    env.execute("UPDATE outgoing_parts SET state = 'planned'; UPDATE outgoing_messages SET sent_at = NULL;");
+    let told = telegram.sent().len();
+    env.wake(&["stop"]).ok();
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(telegram.sent().len(), told);
+    assert!(!env.health(&["check"]).stdout.contains("isn't delivered"));
+    env.wake(&["resume"]).ok();
+    env.once();
+    assert_eq!(telegram.sent().len(), told + 1);
+}
+
+#[test]
+fn programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_out() {
+    let mut env = TestEnv::new();
+    let pid = hanging_transport(&mut env);
+    env.once();
+    env.git(&["remote", "add", "origin", "ssh://git@remote.invalid/memory.git"]);
+    let wake = start_wake(&env);
+    let transport = identity_in(&pid);
+    env.wake(&["stop"]).ok();
+    assert!(!transport.is_alive());
+    assert!(wake.end().ok().stderr.contains("/stop"));
+    assert!(!pid.exists(), "nothing else was started");
+}

@@ -1,0 +1,217 @@
+//! `/undo` and `wake undo`: what a wake did is taken back once, whatever was edited since and wherever it is killed.
+
+use super::{
+    mind::{minded, sent},
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, Ran, TestEnv, eventually},
+        telegram::{FakeTelegram, Fault},
+    },
+};
+use rustix::process::Signal;
+use serde_json::json;
+use std::time::Duration;
+
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+const ACTIVE: &str = "memory/project-memory/active.md";
+const LOG: &str = "memory/agent-memory/episodic-memory.md";
+
+/// An offline world in which something was remembered, then a reminder set and something else remembered.
+fn lived_in() -> TestEnv {
+    let env = TestEnv::new();
+    say(&env, "remember that cats purr");
+    say(&env, "remember that dogs bark. Remind me tomorrow at 9 to stretch");
+    env
+}
+
+fn say(env: &TestEnv, text: &str) -> Ran {
+    env.wake(&["say", text]).ok()
+}
+
+fn head(env: &TestEnv) -> String {
+    env.git(&["rev-parse", "HEAD"])
+}
+
+fn reminders(env: &TestEnv) -> i64 {
+    env.query("SELECT count(*) FROM reminders WHERE state = 'active'")
+}
+
+#[test]
+fn the_last_wake_is_taken_back_in_one_commit_that_says_so() {
+    let env = lived_in();
+    let (undone, before) = (env.trailer("Wake-Id"), env.git(&["show", &format!("HEAD^:{SEMANTIC}")]));
+    assert_eq!(reminders(&env), 1);
+    let ran = env.wake(&["undo"]).ok();
+    assert!(
+        ran.stdout.starts_with("Undone: the wake of today 15:00 (") && ran.stdout.contains("“stretch”"),
+        "{ran:#?}"
+    );
+    assert!(ran.stdout.contains("stays in the chat") && ran.stdout.contains("wake queue retry 2"), "{ran:#?}");
+    assert_eq!(env.memory(SEMANTIC).trim_end(), before.trim_end());
+    assert_eq!(env.trailer("Undoes"), undone);
+    assert_eq!(env.git(&["rev-list", "--count", "HEAD"]), "4");
+    assert_eq!(reminders(&env), 0);
+    let log = env.memory(LOG);
+    assert!(log.contains("dogs bark") && log.contains(&format!("Undid the wake {undone}")), "{log}");
+    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 2"), "undone");
+    assert!(env.wake(&["queue", "list"]).ok().stdout.contains("undone"), "it is listed");
+    assert_eq!(env.once()["outcome"], "idle", "it is put aside");
+
+    // Once more is the wake before, then there is none; a given one isn't undone twice.
+    assert!(env.wake(&["undo"]).ok().stdout.contains("cats purr"));
+    assert!(!env.memory(SEMANTIC).contains("purr"));
+    let ran = env.wake(&["undo"]);
+    assert!(ran.code == 1 && ran.stderr.contains("no wake left"), "{ran:#?}");
+    let ran = env.wake(&["undo", &undone]);
+    assert!(ran.code == 1 && ran.stderr.contains("undone already"), "{ran:#?}");
+
+    env.wake(&["queue", "retry", "2"]).ok();
+    env.once();
+    assert!(env.memory(SEMANTIC).contains("dogs bark"));
+    assert_eq!(reminders(&env), 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_given_wake_is_taken_back_and_what_came_later_stays() {
+    let env = lived_in();
+    let id = env.git(&["log", "--format=%h", "--grep", "cats purr"]);
+    let text = env.memory(SEMANTIC);
+    env.write_memory(SEMANTIC, &format!("{text}\n## Person\n- mine\n"));
+    env.wake(&["undo", &id]).ok();
+    let text = env.memory(SEMANTIC);
+    assert!(!text.contains("purr") && text.contains("dogs bark") && text.contains("## Person\n- mine\n"), "{text}");
+    assert_eq!(reminders(&env), 1, "that is another wake's");
+    env.check_sound();
+}
+
+#[test]
+fn where_the_same_was_edited_since_the_edit_stays_and_is_told() {
+    let env = lived_in();
+    env.write_memory(SEMANTIC, &env.memory(SEMANTIC).replace("dogs bark", "dogs howl"));
+    let ran = env.wake(&["undo"]).ok();
+    assert!(
+        ran.stdout.contains("Left as it is, because it was changed since: memory/agent-memory/semantic"),
+        "{ran:#?}"
+    );
+    let text = env.memory(SEMANTIC);
+    assert!(text.contains("dogs howl") && text.contains("cats purr") && !text.contains("Both of us"), "{text}");
+    let body = env.git(&["log", "--grep", "Undid the wake", "--format=%b"]);
+    assert!(body.contains("Not undone, changed since: "), "{body}");
+    env.check_sound();
+}
+
+/// A wake that set a reminder, ended another one, began a task and answered in two messages, of which none was sent.
+fn with_unsent_replies() -> (FakeTelegram, FakeClaude, TestEnv) {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "remind me of the water");
+    claude.expect(Reply::tool("t0", "reminder_set", json!({"text": "Water", "when": "tomorrow at 8"})));
+    claude.expect(Reply::text("Set."));
+    env.once();
+    env.receive(CHAT, "and of stretching instead, and I write a report");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "reminder_set", json!({"text": "Stretch", "when": "tomorrow at 9"})),
+        Block::tool("t2", "reminder_done", json!({"reminder": "Water"})),
+        Block::tool("t3", "task_add", json!({"title": "Write a report"})),
+    ]));
+    claude.expect(Reply::text("All done."));
+    telegram.fail_next("sendMessage", Fault::Status(429, Some(3_600)));
+    env.once();
+    assert_eq!(sent(&telegram), ["Set."]);
+    (telegram, claude, env)
+}
+
+#[test]
+fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry() {
+    let (telegram, claude, env) = with_unsent_replies();
+    // The messages so far came from another update stream than the fake's.
+    env.execute("DELETE FROM poll_state");
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
+    telegram.push_text(CHAT, CHAT, "/undo");
+    let said = telegram.wait_for_sent(3, Duration::from_secs(60));
+    assert!(said[1].visible.starts_with("I take back the wake of today 15:00 ("), "{said:#?}");
+    insta::assert_snapshot!(said[2].visible, @r"
+    Undone: the wake of today 15:00 (set the reminder “Stretch”, Sun 22 Nov 2026 at 09:00; ended the reminder “Water”; 2 more).
+
+    • My memory is without its changes, in 1 file; the log keeps that it happened.
+    • Cancelled: the reminder “Stretch”.
+    • Active again: the reminder “Water”.
+    • One message that wasn't sent yet won't be.
+    • What you had asked is put aside; /retry tries it afresh.
+    ");
+    let state = |text: &str| env.query::<String>(&format!("SELECT state FROM reminders WHERE text = '{text}'"));
+    assert_eq!((state("Stretch").as_str(), state("Water").as_str()), ("cancelled", "active"));
+    assert!(!env.memory(ACTIVE).contains("Write a report"));
+    telegram.push_text(CHAT, CHAT, "/undo");
+    let said = telegram.wait_for_sent(5, Duration::from_secs(60));
+    assert!(said[4].visible.contains("One message had been sent already"), "{said:#?}");
+
+    claude.expect(Reply::text("Again."));
+    telegram.push_text(CHAT, CHAT, "/retry");
+    eventually("it is answered anew", || sent(&telegram).iter().any(|text| text == "Again."));
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE outcome = 'undone'"), 1);
+    assert!(!sent(&telegram).contains(&"All done.".to_owned()));
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.check_sound();
+}
+
+#[test]
+fn it_is_done_while_all_else_is_stopped() {
+    let env = lived_in();
+    env.wake(&["stop"]).ok();
+    env.wake(&["--once", "--say", "hello"]).ok();
+    let ran = env.wake(&["undo"]).ok();
+    assert!(ran.stdout.starts_with("Undone: "), "{ran:#?}");
+    assert!(!env.memory(SEMANTIC).contains("dogs bark"));
+    assert_eq!(env.queued().len(), 1, "only that was done");
+}
+
+/// Whatever is written at each of its steps, the next wake makes one undo of it.
+#[test]
+fn an_undo_that_is_killed_is_done_once() {
+    for table in ["cycles", "undos", "reminders", "incoming_messages", "outgoing_messages"] {
+        for when in ["INSERT", "UPDATE", "DELETE"] {
+            let env = lived_in();
+            let commits = env.git(&["rev-list", "--count", "HEAD"]);
+            env.execute(&format!("INSERT INTO undos (wake, asked_at, chat_id) SELECT id, '2026-11-21T14:00:00Z', 0 FROM cycles ORDER BY rowid DESC LIMIT 1;
+                CREATE TRIGGER cut BEFORE {when} ON {table} BEGIN SELECT RAISE(ABORT, 'as ordered'); END"));
+            env.wake(&["--once"]);
+            env.execute("DROP TRIGGER cut");
+            let ran = env.wake(&["--once"]).ok();
+            let shown: i64 = env.query("SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'Undone: %'");
+            assert_eq!(shown, 1, "{table} {when}: {ran:#?}");
+            let text: String =
+                env.query("SELECT message_text FROM outgoing_messages WHERE message_text LIKE 'Undone: %'");
+            assert!(text.contains("Cancelled: the reminder “stretch”"), "{table} {when}: {text}");
+            assert_eq!(env.query::<i64>("SELECT count(*) FROM undos WHERE done_at IS NULL"), 0);
+            let after = env.git(&["rev-list", "--count", "HEAD"]);
+            assert_eq!(after.parse::<i64>().unwrap(), commits.parse::<i64>().unwrap() + 1, "{table} {when}");
+            assert!(!env.memory(SEMANTIC).contains("dogs bark"));
+            assert_eq!(reminders(&env), 0);
+            env.check_sound();
+            assert_eq!(head(&env), env.git(&["rev-parse", "main"]));
+        }
+    }
+}
+
+/// Cut off after the reminder was cancelled and before the commit: the next wake makes the commit, and still knows of both.
+#[test]
+fn what_was_taken_back_before_a_commit_that_failed_is_told_with_the_one_that_is_made() {
+    let env = lived_in();
+    let in_the_way = env.brain().join(".git/reveille/index");
+    std::fs::remove_file(&in_the_way).ok();
+    std::fs::create_dir_all(in_the_way.join("in-the-way")).unwrap();
+    let ran = env.wake(&["undo"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL AND done_at IS NULL"), 1);
+    assert!(env.memory(SEMANTIC).contains("dogs bark"));
+    std::fs::remove_dir_all(&in_the_way).unwrap();
+    let ran = env.wake(&["--once"]).ok();
+    assert!(ran.stdout.contains("Cancelled: the reminder “stretch”"), "{ran:#?}");
+    assert!(
+        env.memory(LOG).contains("Cancelled its reminder “stretch”") && !env.memory(SEMANTIC).contains("dogs bark")
+    );
+    env.check_sound();
+}

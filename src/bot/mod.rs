@@ -5,6 +5,7 @@
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
 mod batch;
+pub mod media;
 mod nudge;
 mod room;
 mod run;
@@ -96,28 +97,36 @@ impl BotError {
 }
 
 /// Runs until `stop` becomes `true`. `wake` is the program to start when something is due; by default the one beside this
-/// one.
+/// one. `ear`: a program that listens in place of the speech model.
 ///
 /// # Errors
 /// What retrying doesn't mend. Everything else is retried for ever, and told once.
-pub async fn run(outside: Outside<'_>, mut stop: watch::Receiver<bool>, wake: Option<PathBuf>) -> Result<(), BotError> {
+pub async fn run(
+    outside: Outside<'_>,
+    mut stop: watch::Receiver<bool>,
+    wake: Option<PathBuf>,
+    ear: Option<PathBuf>,
+) -> Result<(), BotError> {
     let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
         return Ok(());
     };
     let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
     let (is_running, running) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
-    let mut bot = Bot::new(outside, store, wake, answers, is_running)?;
+    let files = Store::open(&outside.config.db_path())?;
+    let bells = media::Bells::default();
+    let mut bot = Bot::new(outside, store, wake, answers, is_running, &bells)?;
     let lock_path = outside.config.lock_path();
 
     let work = async {
         let ended = bot.run(stop).await;
-        // Ends the other two.
+        // Ends the others.
         drop(bot);
         ended
     };
     let sender = send_answers(outside, outbox, to_send);
-    let (ended, ..) = tokio::join!(work, sender, typing::show(outside.telegram, &lock_path, running));
+    let files = media::tend(outside, files, &bells, ear, running.clone());
+    let (ended, ..) = tokio::join!(work, sender, files, typing::show(outside.telegram, &lock_path, running));
     ended
 }
 

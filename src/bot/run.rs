@@ -10,6 +10,7 @@ use tokio::{
 
 use super::{
     BotError, Outside, batch,
+    media::Bells,
     nudge::{Command, Event, Look, Nudger},
     room::{self, Room},
     status,
@@ -53,6 +54,8 @@ pub(super) struct Bot<'a> {
     children: Signal,
     answers: mpsc::Sender<Vec<i64>>,
     is_running: watch::Sender<bool>,
+    /// To and from whoever looks after the files of messages.
+    bells: &'a Bells,
 }
 
 /// What Telegram is asked next.
@@ -78,6 +81,7 @@ enum Happened {
     Stop,
     Child,
     Polled(Result<Polled, TelegramError>),
+    FileSettled,
     Tick,
 }
 
@@ -88,6 +92,7 @@ impl<'a> Bot<'a> {
         wake: PathBuf,
         answers: mpsc::Sender<Vec<i64>>,
         is_running: watch::Sender<bool>,
+        bells: &'a Bells,
     ) -> Result<Self, BotError> {
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
@@ -107,6 +112,7 @@ impl<'a> Bot<'a> {
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
             answers,
             is_running,
+            bells,
         })
     }
 
@@ -122,6 +128,7 @@ impl<'a> Bot<'a> {
                 _ = stop.wait_for(|stop| *stop), if !is_stopping => Happened::Stop,
                 _ = self.children.recv() => Happened::Child,
                 polled = &mut poll, if !is_stopping => Happened::Polled(polled),
+                () = self.bells.settled.notified() => Happened::FileSettled,
                 () = tokio::time::sleep_until(tick_at) => Happened::Tick,
             };
             let event = match happened {
@@ -132,6 +139,7 @@ impl<'a> Bot<'a> {
                 }
                 Happened::Tick => Some(if self.lets_go() { Event::Ended } else { Event::Tick }),
                 Happened::Child => self.reap().then_some(Event::Ended),
+                Happened::FileSettled => Some(Event::Stored),
                 Happened::Polled(polled) => {
                     let (wait, has_stored) = self.take_in(polled)?;
                     poll.set(ask(telegram, self.next_ask(), wait));
@@ -274,6 +282,7 @@ impl<'a> Bot<'a> {
                     tracing::info!("messages are stored again");
                 }
                 self.send(accepted.answers);
+                self.bells.arrived.notify_one();
                 Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0))
             }
             Err(error) => {

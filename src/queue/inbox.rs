@@ -71,6 +71,9 @@ pub struct Incoming {
     pub not_before: Option<DateTime<Utc>>,
     /// The cycle that took it up last.
     pub cycle_id: Option<String>,
+    /// Whether one of its files is on its way: being fetched, or listened to.
+    #[serde(default)]
+    pub awaits_files: bool,
 }
 
 /// One side of a past exchange, for the mind's view of a chat.
@@ -126,8 +129,14 @@ pub struct Accepted {
 }
 
 impl Incoming {
-    const COLUMNS: &str = "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id, \
-                           quoted, forwarded_from, attempts, held_for, not_before, cycle_id";
+    /// What is read of a row of `incoming_messages`, which must not have another name in the statement.
+    fn columns() -> String {
+        format!(
+            "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
+             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}",
+            attachments::AWAITS_FILES
+        )
+    }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -145,6 +154,7 @@ impl Incoming {
             held_for: row.get(11)?,
             not_before: row.get::<_, Option<String>>(12)?.as_deref().and_then(parse_time),
             cycle_id: row.get(13)?,
+            awaits_files: row.get(14)?,
         })
     }
 }
@@ -201,7 +211,7 @@ impl Store {
         let sql = format!(
             "SELECT {} FROM incoming_messages WHERE processed = 0
              ORDER BY held_for IS NOT NULL, id LIMIT {MAX_QUEUED_READ}",
-            Incoming::COLUMNS
+            Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut messages = statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -213,7 +223,7 @@ impl Store {
     pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
         let sql = format!(
             "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = 'dead' ORDER BY id LIMIT {MAX_QUEUED_READ}",
-            Incoming::COLUMNS
+            Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
@@ -328,10 +338,14 @@ fn apply_edit(tx: &Transaction<'_>, bot_id: i64, edit: &Edit) -> Result<usize> {
             "UPDATE incoming_messages SET message_text = ?4, raw = COALESCE(?5, raw), held_for = NULL
              WHERE bot_id = ?1 AND chat_id = ?2 AND channel_message_id = ?3 AND processed = 0
                AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = incoming_messages.cycle_id
-                               AND c.state IN ('running', 'waiting', 'parked'))",
+                               AND c.state IN ('running', 'waiting', 'parked'))
+             RETURNING id",
         )?
-        .execute((bot_id, edit.chat_id, edit.channel_message_id, &edit.text, &edit.raw))?;
-    Ok(changed)
+        .query_map((bot_id, edit.chat_id, edit.channel_message_id, &edit.text, &edit.raw), |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    // The new text knows nothing of what was heard or couldn't be fetched.
+    changed.iter().try_for_each(|id| attachments::retell(tx, *id))?;
+    Ok(changed.len())
 }
 
 /// Writes down which cycle has taken messages up.

@@ -15,7 +15,7 @@ mod retention;
 mod shortage;
 mod upkeep;
 
-pub use attachments::NewAttachment;
+pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
 pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};

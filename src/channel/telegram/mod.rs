@@ -10,11 +10,13 @@ mod command;
 mod content;
 mod envelope;
 mod error;
+mod file;
 mod incoming;
 
 pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
 pub use command::{Command, MenuCommand};
 pub use error::TelegramError;
+pub use file::{FetchError, RemoteFile};
 pub use incoming::{ALLOWED_UPDATES, Access, Incoming, NewMessage, Quoted, read_update};
 
 use super::{Channel, Form, Outgoing, SendError, SendFuture, Sent, TypingFuture};

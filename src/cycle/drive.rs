@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use super::{
-    Reply, WakeError, brief,
+    Reply, WakeError,
+    attached::Allowance,
+    brief,
     machine::{self, Cycle, Limits, Request, Step},
     observe::{self, day_begin},
     orient,
@@ -284,7 +286,10 @@ impl Wake<'_> {
         if let Some(chat) = &mut live.world.chat {
             chat.reply_to = last_channel_id(&queued, &ids).or(chat.reply_to);
         }
-        let raw = self.context.redactor.redact(&brief::joined(&new, now, live.world.tz));
+        live.world.attachments = self.attachments(&live.cycle)?;
+        let files = self.files_of(&new, Allowance::left_by(&live.state.conversation.messages))?;
+        let raw = self.context.redactor.redact(&brief::joined(&new, &files, now, live.world.tz));
+        let raw = brief::with_images(raw, &files);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None };
         self.record(live, &said, &[])?;
         Ok(true)

@@ -1,7 +1,11 @@
 //! `health status`: one screen for a person who asks how it is going. Gathered as a value, then rendered.
 
+mod files;
+
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+
+pub use files::OpenFile;
 
 use super::{
     finding::Trouble,
@@ -33,6 +37,8 @@ pub struct Overview {
     pub last_wake: Option<LastWake>,
     /// Messages in.
     pub queue: Option<Queue>,
+    /// Files of queued messages that are on their way or were given up.
+    pub files: Vec<OpenFile>,
     /// Whether a wake is at work.
     pub lock: Lock,
     /// The next reminder.
@@ -161,6 +167,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         workspace: config.workspace_dir.display().to_string(),
         last_wake: None,
         queue: None,
+        files: Vec::new(),
         lock: Lock {
             is_held: scene.lock.is_held,
             pid: holder.map(|holder| holder.pid),
@@ -205,6 +212,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     };
     overview.last_wake = store.last_cycle()?.map(last_wake);
     overview.queue = Some(queue(scene, store)?);
+    overview.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
     let reminder = store.reminders()?.into_iter().next();
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
@@ -283,6 +291,12 @@ impl Overview {
             ("cost", format!("{:.2} of {:.2} USD today", self.spent_today_usd, self.daily_budget_usd)),
         ];
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
+        for file in self.files.iter().take(MAX_SHOWN) {
+            text.push_str(&format!("{:<10} {}\n", "file", files::line(file, self.at)));
+        }
+        if let Some(more @ 1..) = self.files.len().checked_sub(MAX_SHOWN) {
+            text.push_str(&format!("{:<10} and {more} more\n", "file"));
+        }
         for problem in &self.problems {
             text.push_str(&format!("{:<10} {problem}\n", "problem"));
         }
@@ -430,6 +444,7 @@ mod tests {
             workspace: "/home/me/.local/share/reveille".to_owned(),
             last_wake: None,
             queue: None,
+            files: Vec::new(),
             lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
             next_reminder: None,
             undelivered: Vec::new(),
@@ -481,6 +496,16 @@ mod tests {
                 at: at("2026-11-21T14:00:00Z").unwrap(),
                 text: "call   mum".to_owned(),
             }),
+            files: vec![OpenFile {
+                id: 5,
+                message_id: 9,
+                kind: "video_note".to_owned(),
+                state: crate::queue::FileState::Wanted,
+                attempts: 2,
+                not_before: at("2026-11-21T12:01:00Z"),
+                error: Some("Telegram can't be reached".to_owned()),
+                path: None,
+            }],
             undelivered: vec![Undelivered {
                 id: 3,
                 chat_id: 7,
@@ -521,6 +546,7 @@ mod tests {
         disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min
         cost       1.50 of 5.00 USD today
+        file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
         ");
     }
 }

@@ -16,6 +16,8 @@ use tokio::sync::{Notify, watch};
 
 pub use ear::{Ear, EarError, Unheard, by_program, engine, work};
 
+pub(crate) use landing::PART;
+
 use super::Outside;
 use crate::queue::Store;
 

@@ -39,6 +39,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         person_commits: &[],
         exchanges,
         messages,
+        files: &[],
         documents,
     }
 }

@@ -7,6 +7,7 @@ mod clock;
 mod cycles;
 mod database;
 mod disk;
+mod files;
 pub(super) mod lock;
 mod memory;
 mod outbox;
@@ -52,7 +53,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 15] = [
+pub(super) const CHECKS: [Check; 16] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -60,6 +61,7 @@ pub(super) const CHECKS: [Check; 15] = [
     Check::new("plans", plans::check).repaired_by(plans::repair),
     Check::new("cycles", cycles::check),
     Check::new("queue", queue::check),
+    Check::new("files", files::check).repaired_by(files::repair),
     Check::new("outbox", outbox::check).repaired_by(outbox::repair),
     Check::new("repository", repository::check).repaired_by(repository::repair),
     Check::new("remote", remote::check),
@@ -71,8 +73,8 @@ pub(super) const CHECKS: [Check; 15] = [
 ];
 
 /// The names of all checks, in their order; `configuration` stands alone when the settings can't be read.
-pub const IDS: [&str; 15] = {
-    let mut ids = [""; 15];
+pub const IDS: [&str; 16] = {
+    let mut ids = [""; 16];
     let mut i = 0;
     while i < ids.len() {
         #[expect(clippy::indexing_slicing, reason = "within bounds: both have the same length")]

@@ -12,7 +12,7 @@ fn names(registry: &Registry) -> Vec<String> {
 fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     insta::assert_snapshot!(
         names(&Registry::standard()).join(" "),
-        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill"
+        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill read_attachment"
     );
     let offline = names(&Registry::offline());
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);

@@ -8,6 +8,7 @@ pub(crate) mod env;
 pub(crate) mod git_http;
 pub(crate) mod http;
 pub(crate) mod telegram;
+mod telegram_files;
 mod telegram_server;
 mod telegram_spec;
 pub(crate) mod tls;

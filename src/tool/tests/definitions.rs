@@ -118,7 +118,16 @@ fn risk_and_effect_are_declared_for_the_policy() {
     assert_eq!(of(Effect::Once), [] as [&str; 0]);
     assert_eq!(
         of(Effect::Read),
-        ["task_list", "reminder_list", "memory_read", "memory_search", "read_skill", "quote", "recall"]
+        [
+            "task_list",
+            "reminder_list",
+            "memory_read",
+            "memory_search",
+            "read_skill",
+            "read_attachment",
+            "quote",
+            "recall"
+        ]
     );
     let risky: Vec<_> = registry.tools.iter().filter(|tool| tool.risk > Risk::Safe).map(|tool| tool.name).collect();
     assert_eq!(risky, ["tell"]);

@@ -92,9 +92,26 @@ pub fn opening(brief: &Brief<'_>) -> String {
 
 /// A user message for messages that came during the cycle, raw JSON.
 pub fn joined(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> String {
+    user_blocks(&news(new, files, now, tz))
+}
+
+/// The results of calls, a raw user message, with messages that came meanwhile behind them. Where that can't be read it stays as it
+/// is: `None`.
+pub fn results_and_joined(
+    results: &str,
+    new: &[&Incoming],
+    files: &[File],
+    now: DateTime<Utc>,
+    tz: Tz,
+) -> Option<String> {
+    let mut message: serde_json::Value = serde_json::from_str(results).ok()?;
+    message.get_mut("content")?.as_array_mut()?.extend(news(new, files, now, tz).iter().map(|text| text_block(text)));
+    Some(message.to_string())
+}
+
+fn news(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> [String; 2] {
     let clock = now.with_timezone(&tz).format("%H:%M");
-    let blocks = [format!("It is {clock} now. More has come in while you worked."), messages(new, files, now, tz)];
-    user_blocks(&blocks)
+    [format!("It is {clock} now. More has come in while you worked."), messages(new, files, now, tz)]
 }
 
 /// A message as it stands in a conversation.
@@ -224,8 +241,12 @@ fn messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) 
 }
 
 fn user_blocks(blocks: &[String]) -> String {
-    let blocks: Vec<_> = blocks.iter().map(|text| serde_json::json!({"type": "text", "text": text})).collect();
+    let blocks: Vec<_> = blocks.iter().map(|text| text_block(text)).collect();
     serde_json::json!({"role": "user", "content": blocks}).to_string()
+}
+
+fn text_block(text: &str) -> serde_json::Value {
+    serde_json::json!({"type": "text", "text": text})
 }
 
 fn escape(text: &str) -> String {

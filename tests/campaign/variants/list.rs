@@ -122,7 +122,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/mod.rs",
         line: r#""synchronous", "FULL""#,
         broken: r#""synchronous", "OFF""#,
-        trials: 200,
+        trials: 400,
     },
     Variant {
         name: "a batch is confirmed before it is synced",
@@ -130,7 +130,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/inbox.rs",
         line: "self.write(|tx| {\n            let mut accepted",
         broken: "self.write_relaxed(|tx| {\n            let mut accepted",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "a part is sent before its claim is synced",
@@ -138,7 +138,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "self.fenced(fence, |tx| claim(",
         broken: "self.fenced_relaxed(fence, |tx| claim(",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "objects and references aren't synced",
@@ -146,7 +146,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/mod.rs",
         line: "fsyncObjectFiles = true",
         broken: "fsyncObjectFiles = false",
-        trials: 200,
+        trials: 400,
     },
     Variant {
         name: "the git command doesn't sync",
@@ -154,7 +154,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/remote.rs",
         line: "core.fsync=all",
         broken: "core.fsync=none",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "new directories of objects aren't synced",
@@ -162,7 +162,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "self.sync_objects()?;",
         broken: "",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "the note of a move is renamed before it is synced",
@@ -170,7 +170,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "fs::File::open(&temporary)?.sync_all()?;",
         broken: "",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "the index is renamed before it is synced",
@@ -178,7 +178,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/index_lock.rs",
         line: "lock.sync_all()?;",
         broken: "",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "a person's file is replaced before its bytes are synced",
@@ -186,7 +186,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/worktree.rs",
         line: "        file.sync_all()\n",
         broken: "        Ok(())\n",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "an answer that got lost is taken for a message not sent",
@@ -283,6 +283,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         line: "if claimed.is_repeat {",
         broken: "if claimed.is_repeat && claimed.part > 0 {",
         trials: 1_200,
+    },
+    Variant {
+        name: "a conversation goes on without its last entry",
+        layer: "mind-kills",
+        file: "src/cycle/resume.rs",
+        line: "row.cycle.tools.clone(), &journal);",
+        broken: "row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));",
+        trials: 300,
+    },
+    Variant {
+        name: "a new repository is made in its place",
+        layer: "first-kills",
+        file: "src/repo/create.rs",
+        line: "let making = beside(dir)?;",
+        broken: "beside(dir)?;\n        let making = dir.to_owned();",
+        trials: 300,
     },
     Variant {
         name: "a wake that was killed in a move leaves it so",

@@ -10,16 +10,16 @@ pub mod words;
 pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
 /// What was heard in a recording, as a machine understood it.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Transcript {
     /// The words; empty when nobody spoke.
     pub text: String,
     /// The language by its two-letter code, if it was found out.
     pub language: Option<String>,
     /// How sure the machine is, from 0 to 1.
-    pub confidence: f32,
+    pub confidence: f64,
     /// How long the recording is.
-    pub seconds: f32,
+    pub seconds: f64,
 }
 
 /// Whether a file of this kind (as the Bot API names the field) is somebody speaking, most likely.

@@ -114,7 +114,7 @@ mod tests {
             text: text.to_owned(),
             language: Some("en".to_owned()),
             confidence: 0.934,
-            seconds: 12.0,
+            ..Transcript::default()
         })
     }
 

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A picture of 320 by 240 pixels, as far as anybody looks.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02\0\0\0and so on";
 /// What the script hears.
-const HEARD: &str = r#"echo '{"text":"buy milk please","language":"en","confidence":0.93,"seconds":12.0}'"#;
+const HEARD: &str = r#"echo '{"text":"buy milk please","language":"en","confidence":0.93,"seconds":12.0,"no_speech":0.01,"dropped":[],"is_damaged":false}'"#;
 const HEARD_TEXT: &str = "[voice note, 12 s, machine transcript, en, 93 % sure]\nbuy milk please";
 
 fn photo(stage: &Stage, bytes: &[u8], caption: &str) -> i64 {

@@ -12,7 +12,7 @@ fn file(kind: &str) -> NewAttachment {
 }
 
 fn words(text: &str) -> Transcript {
-    Transcript { text: text.to_owned(), language: Some("en".to_owned()), confidence: 0.9, seconds: 3.0 }
+    Transcript { text: text.to_owned(), language: Some("en".to_owned()), confidence: 0.9, ..Transcript::default() }
 }
 
 impl World {

@@ -79,7 +79,7 @@ pub struct Config {
     pub disk_reserve: Reserve,
     /// For how long what is only looked back at is kept; `None`: for ever (`KEEP_DAYS`).
     pub keep: Option<Duration>,
-    /// The file of the speech model (`WHISPER_MODEL`). Nothing reads it yet.
+    /// The file of the speech model (`WHISPER_MODEL`).
     pub whisper_model: Option<PathBuf>,
     /// When nobody is spoken to unasked; `None` if there is no such time (`QUIET_HOURS`).
     pub quiet_hours: Option<QuietHours>,

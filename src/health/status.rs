@@ -85,6 +85,8 @@ pub struct Queue {
     pub waiting: usize,
     /// That wait for another mind, or for its return.
     pub held: usize,
+    /// That wait for a file of theirs to be fetched or listened to.
+    pub awaiting_files: usize,
     /// That too many wakes failed on: a person decides on them.
     pub given_up: usize,
     /// When the oldest of all that wait came.
@@ -246,8 +248,9 @@ fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
     let (all, oldest_at) = store.queue_depth()?;
     let answerable = queued.iter().filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
     let waiting = answerable.count();
-    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting);
-    Ok(Queue { waiting, held, given_up: store.dead_letters()?.len(), oldest_at })
+    let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
+    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting + awaiting_files);
+    Ok(Queue { waiting, held, awaiting_files, given_up: store.dead_letters()?.len(), oldest_at })
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {
@@ -336,6 +339,9 @@ impl Overview {
         };
         if queue.held > 0 {
             line.push_str(&format!(", {} kept until a mind can answer", queue.held));
+        }
+        if queue.awaiting_files > 0 {
+            line.push_str(&format!(", {} waiting for files", queue.awaiting_files));
         }
         if queue.given_up > 0 {
             line.push_str(&format!(", {} given up (wake queue list)", queue.given_up));
@@ -485,7 +491,13 @@ mod tests {
                 commit: None,
                 error: None,
             }),
-            queue: Some(Queue { waiting: 2, held: 1, given_up: 0, oldest_at: at("2026-11-21T11:54:00Z") }),
+            queue: Some(Queue {
+                waiting: 2,
+                held: 1,
+                awaiting_files: 1,
+                given_up: 0,
+                oldest_at: at("2026-11-21T11:54:00Z"),
+            }),
             lock: Lock {
                 is_held: true,
                 pid: Some(812),
@@ -539,7 +551,7 @@ mod tests {
         workspace  /home/me/.local/share/reveille
         last wake  5 min ago, running (2 messages in chat 7)
         now        a wake is at work (pid 812, 20261121T115500Z-812)
-        queue      2 waiting, 1 kept until a mind can answer, the oldest came 6 min ago
+        queue      2 waiting, 1 kept until a mind can answer, 1 waiting for files, the oldest came 6 min ago
         reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
         outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
         memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered

@@ -7,6 +7,8 @@
 mod batch;
 pub mod media;
 mod nudge;
+mod progress;
+mod receipt;
 mod room;
 mod run;
 mod send;
@@ -15,7 +17,7 @@ mod trouble;
 mod typing;
 mod wake;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, rc::Rc};
 
 use tokio::sync::{mpsc, watch};
 
@@ -36,7 +38,7 @@ use crate::{
     queue::{Store, StoreError},
     redact::Redactor,
 };
-use run::Bot;
+use run::{Bot, Told};
 
 /// Batches whose commands' answers may wait to be sent. Beyond it they stay in the outbox, for the next wake.
 const MAX_ANSWERS_WAITING: usize = 64;
@@ -111,11 +113,14 @@ pub async fn run(
         return Ok(());
     };
     let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
+    let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
     let (is_running, running) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
-    let files = Store::open(&outside.config.db_path())?;
-    let bells = media::Bells::default();
-    let mut bot = Bot::new(outside, store, wake, answers, is_running, &bells)?;
+    let third = Store::open(&outside.config.db_path())?;
+    let fourth = Store::open(&outside.config.db_path())?;
+    let bells = Rc::new(media::Bells::default());
+    let told = Told { answers, receipts, is_running, bells: Rc::clone(&bells) };
+    let mut bot = Bot::new(outside, store, wake, told)?;
     let lock_path = outside.config.lock_path();
 
     let work = async {
@@ -125,8 +130,14 @@ pub async fn run(
         ended
     };
     let sender = send_answers(outside, outbox, to_send);
-    let files = media::tend(outside, files, &bells, ear, running.clone());
-    let (ended, ..) = tokio::join!(work, sender, files, typing::show(outside.telegram, &lock_path, running));
+    let (ended, ..) = tokio::join!(
+        work,
+        sender,
+        media::tend(outside, fourth, &bells, ear, running.clone()),
+        receipt::acknowledge(outside.telegram, to_acknowledge),
+        typing::show(outside.telegram, &lock_path, running.clone()),
+        progress::show(outside.telegram, third, &lock_path, running),
+    );
     ended
 }
 

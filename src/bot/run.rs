@@ -1,6 +1,6 @@
 //! The loop: waits for what happens next, tells the deciding parts, carries out what they say.
 
-use std::{path::PathBuf, process::Child, time::Duration};
+use std::{path::PathBuf, process::Child, rc::Rc, time::Duration};
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -12,6 +12,7 @@ use super::{
     BotError, Outside, batch,
     media::Bells,
     nudge::{Command, Event, Look, Nudger},
+    receipt::{self, Receipt},
     room::{self, Room},
     status,
     trouble::{Trouble, Verdict},
@@ -52,10 +53,19 @@ pub(super) struct Bot<'a> {
     /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
     stopped: Vec<Child>,
     children: Signal,
-    answers: mpsc::Sender<Vec<i64>>,
-    is_running: watch::Sender<bool>,
-    /// To and from whoever looks after the files of messages.
-    bells: &'a Bells,
+    told: Told,
+}
+
+/// Those who work beside the loop, and are told what it knows.
+pub(super) struct Told {
+    /// Who sends the answers to commands.
+    pub(super) answers: mpsc::Sender<Vec<i64>>,
+    /// Who shows that messages have arrived.
+    pub(super) receipts: mpsc::Sender<Receipt>,
+    /// Who shows that a wake runs.
+    pub(super) is_running: watch::Sender<bool>,
+    /// Who looks after the files of messages, and tells of those that have come to rest.
+    pub(super) bells: Rc<Bells>,
 }
 
 /// What Telegram is asked next.
@@ -86,14 +96,7 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(
-        outside: Outside<'a>,
-        store: Store,
-        wake: PathBuf,
-        answers: mpsc::Sender<Vec<i64>>,
-        is_running: watch::Sender<bool>,
-        bells: &'a Bells,
-    ) -> Result<Self, BotError> {
+    pub(super) fn new(outside: Outside<'a>, store: Store, wake: PathBuf, told: Told) -> Result<Self, BotError> {
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
             room: Room::recall(&store)?,
@@ -110,9 +113,7 @@ impl<'a> Bot<'a> {
             child: None,
             stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
-            answers,
-            is_running,
-            bells,
+            told,
         })
     }
 
@@ -128,7 +129,7 @@ impl<'a> Bot<'a> {
                 _ = stop.wait_for(|stop| *stop), if !is_stopping => Happened::Stop,
                 _ = self.children.recv() => Happened::Child,
                 polled = &mut poll, if !is_stopping => Happened::Polled(polled),
-                () = self.bells.settled.notified() => Happened::FileSettled,
+                () = self.told.bells.settled.notified() => Happened::FileSettled,
                 () = tokio::time::sleep_until(tick_at) => Happened::Tick,
             };
             let event = match happened {
@@ -190,7 +191,7 @@ impl<'a> Bot<'a> {
         self.look_trouble.over();
         // One that stopped is no reason to wait: the wake that is started replaces it.
         let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
-        self.is_running.send_replace(is_held);
+        self.told.is_running.send_replace(is_held);
         Event::Looked(Look {
             due: waiting.due,
             next_in: waiting.next_at.map(|at| (at - now).to_std().unwrap_or_default()),
@@ -204,7 +205,7 @@ impl<'a> Bot<'a> {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "a wake was started");
                 self.child = Some(child);
-                self.is_running.send_replace(true);
+                self.told.is_running.send_replace(true);
                 Event::Tick
             }
             Err(error) => {
@@ -242,7 +243,7 @@ impl<'a> Bot<'a> {
             Err(error) => tracing::warn!(%error, "the wake can't be waited for"),
         }
         self.child = None;
-        self.is_running.send_replace(false);
+        self.told.is_running.send_replace(false);
         true
     }
 
@@ -282,7 +283,7 @@ impl<'a> Bot<'a> {
                     tracing::info!("messages are stored again");
                 }
                 self.send(accepted.answers);
-                self.bells.arrived.notify_one();
+                self.told.bells.arrived.notify_one();
                 Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0))
             }
             Err(error) => {
@@ -308,12 +309,18 @@ impl<'a> Bot<'a> {
             reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
         }
         let accepted = self.store.accept(&reading.batch, now)?;
+        if !accepted.stored.is_empty() {
+            for receipt in receipt::of(&reading.batch.messages) {
+                // One that has no place is left out: it is a courtesy.
+                self.told.receipts.try_send(receipt).ok();
+            }
+        }
         self.offset = Some(reading.batch.next_offset);
         Ok(accepted)
     }
 
     fn send(&self, answers: Vec<i64>) {
-        if !answers.is_empty() && self.answers.try_send(answers).is_err() {
+        if !answers.is_empty() && self.told.answers.try_send(answers).is_err() {
             tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }
     }

@@ -13,6 +13,7 @@ mod outbox;
 mod reminders;
 mod retention;
 mod shortage;
+mod status_lines;
 mod upkeep;
 
 pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
@@ -24,6 +25,7 @@ pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
+pub use status_lines::StatusLine;
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -55,6 +57,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("cut_off.sql"),
     include_str!("taken_up.sql"),
     include_str!("attachments.sql"),
+    include_str!("status_lines.sql"),
 ];
 
 /// The database, opened for one process.

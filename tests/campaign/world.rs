@@ -32,6 +32,8 @@ pub(crate) use story::Story;
 
 /// A bot under a fault that lets it do nothing is asked to end after so long.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// No wake takes longer, on a machine that has other work, too.
+const LONGEST_WAKE: Duration = Duration::from_secs(60);
 /// How often is looked whether it is done.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The stories' time, in minutes after 14:00.
@@ -144,7 +146,7 @@ impl World {
 
     /// Runs wakes, a minute apart, and says how long the first one took.
     fn run_until_idle(&mut self) -> Result<Duration, String> {
-        let mut first = None;
+        let (mut first, mut last) = (None, Value::Null);
         for _ in 0..MAX_RUNS {
             let begun = Instant::now();
             let ran = self.env.wake(&["--once", "--no-console", "--json"]);
@@ -152,12 +154,32 @@ impl World {
             if ran.code != 0 {
                 return Err(format!("the next wake failed: {ran:#?}"));
             }
-            if ran.json()["outcome"] == "idle" {
-                return Ok(*first);
+            let report = ran.json();
+            match report["outcome"].as_str() {
+                Some("idle") => return Ok(*first),
+                // A bot that was ended leaves its wake to go on by itself.
+                Some("locked") => self.wait_for_the_lock(begun)?,
+                _ => {}
             }
+            last = report;
             self.pass(1);
         }
-        Err(format!("something is due after {MAX_RUNS} wakes"))
+        Err(format!("something is due after {MAX_RUNS} wakes, the last of which did {last:#}"))
+    }
+
+    /// Waits until nobody holds the wakes' lock.
+    fn wait_for_the_lock(&self, begun: Instant) -> Result<(), String> {
+        let lock = File::options()
+            .write(true)
+            .open(self.env.workspace().join(".wake-lock"))
+            .map_err(|error| error.to_string())?;
+        while fs2::FileExt::try_lock_exclusive(&lock).is_err() {
+            if begun.elapsed() > LONGEST_WAKE {
+                return Err(format!("a wake has held the lock for {LONGEST_WAKE:?}"));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
     }
 
     /// Looks at what the harm left: a dry run of `health check` touches nothing and names all that a real one then repairs.

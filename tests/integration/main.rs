@@ -35,6 +35,8 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod progress;
+#[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod settings;

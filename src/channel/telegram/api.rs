@@ -230,6 +230,27 @@ impl Telegram {
         self.call("sendChatAction", &request, self.call_timeout).await.map(|_: bool| ())
     }
 
+    /// Puts a reaction, an emoji of Telegram's list, on a message, in place of ours that may be there.
+    pub async fn set_reaction(&self, chat_id: i64, message_id: i64, emoji: &str) -> Result<(), TelegramError> {
+        let reaction = serde_json::json!([{ "type": "emoji", "emoji": emoji }]);
+        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id, "reaction": reaction });
+        self.call("setMessageReaction", &request, self.call_timeout).await.map(|_: bool| ())
+    }
+
+    /// Puts another text in place of one of our own messages.
+    pub async fn edit_message_text(&self, chat_id: i64, message_id: i64, text: &str) -> Result<(), TelegramError> {
+        let request = serde_json::json!({
+            "chat_id": chat_id, "message_id": message_id, "text": text, "link_preview_options": { "is_disabled": true },
+        });
+        self.call("editMessageText", &request, self.call_timeout).await.map(|_: serde::de::IgnoredAny| ())
+    }
+
+    /// Takes a message away.
+    pub async fn delete_message(&self, chat_id: i64, message_id: i64) -> Result<(), TelegramError> {
+        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id });
+        self.call("deleteMessage", &request, self.call_timeout).await.map(|_: bool| ())
+    }
+
     /// Registers the commands that Telegram offers while people type.
     pub async fn set_my_commands(&self, commands: &[MenuCommand]) -> Result<(), TelegramError> {
         let request = serde_json::json!({ "commands": commands });

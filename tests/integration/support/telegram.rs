@@ -134,6 +134,11 @@ impl FakeTelegram {
         self.shared.lock().sent.clone()
     }
 
+    /// What stands in the chats as people see it now: changed and taken-away messages count as they are.
+    pub(crate) fn standing(&self) -> Vec<String> {
+        self.shared.lock().standing.iter().map(|(_, text)| text.clone()).collect()
+    }
+
     pub(crate) fn actions(&self) -> Vec<(i64, Option<i64>, String)> {
         self.shared.lock().actions.clone()
     }

@@ -22,6 +22,8 @@ pub(super) struct State {
     pub(super) files: Files,
     pub(super) next_update_id: i64,
     pub(super) sent: Vec<SentMessage>,
+    /// Our messages that nobody has taken away: chat and id, and what they say now.
+    pub(super) standing: Vec<((i64, i64), String)>,
     pub(super) actions: Vec<(i64, Option<i64>, String)>,
     pub(super) calls: Vec<(String, Value)>,
     pub(super) faults: Vec<(String, Fault)>,
@@ -134,6 +136,24 @@ impl Shared {
                 Ok(file) => file,
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
+            "editMessageText" => match edit_message(&mut state, request) {
+                Ok(()) => json!({"message_id": request["message_id"], "date": 1_795_000_001,
+                    "chat": {"id": request["chat_id"], "type": "private", "first_name": "Ana"}}),
+                Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
+            },
+            "deleteMessage" => match standing(&state, request) {
+                Some(at) => {
+                    state.standing.remove(at);
+                    json!(true)
+                }
+                None => return refusal(400, "Bad Request: message to delete not found", &Value::Null),
+            },
+            "setMessageReaction" => {
+                if request["reaction"] != json!([{"type": "emoji", "emoji": "👀"}]) {
+                    return refusal(400, "Bad Request: REACTION_INVALID", &Value::Null);
+                }
+                json!(true)
+            }
             "sendChatAction" => {
                 let thread_id = request["message_thread_id"].as_i64();
                 let action = request["action"].as_str().unwrap().to_owned();
@@ -196,9 +216,29 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
         preview: request["link_preview_options"]["is_disabled"] != true,
     };
     state.sent.push(message.clone());
+    state.standing.push(((message.chat_id, message.message_id), visible.clone()));
     Ok(json!({"message_id": message.message_id, "date": 1_795_000_001, "text": visible,
         "chat": {"id": message.chat_id, "type": "private", "first_name": "Ana"},
         "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}))
+}
+
+/// The place of the message that a request names.
+fn standing(state: &State, request: &Value) -> Option<usize> {
+    let named = (request["chat_id"].as_i64()?, request["message_id"].as_i64()?);
+    state.standing.iter().position(|(message, _)| *message == named)
+}
+
+fn edit_message(state: &mut State, request: &Value) -> Result<(), String> {
+    let text = request["text"].as_str().unwrap();
+    let at = standing(state, request).ok_or("message to edit not found")?;
+    match state.standing.get_mut(at) {
+        Some((_, said)) if said == text => Err("message is not modified".to_owned()),
+        Some((_, said)) => {
+            text.clone_into(said);
+            Ok(())
+        }
+        None => Err("message to edit not found".to_owned()),
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer, as the others are")]

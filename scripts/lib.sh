@@ -61,6 +61,20 @@ wait until it is done, then run this again."
     fi
 }
 
+# What whisper.cpp and libopus, the feature `voice`, are built with.
+ensure_cmake() {
+    if ! have c++ && [ "$(uname -s)" != Darwin ]; then
+        apt_install "a C++ compiler (speech recognition is built from source)" build-essential
+    fi
+    have cmake && return 0
+    if [ "$(uname -s)" = Darwin ] && have brew; then
+        say "Installing cmake with Homebrew, for: speech recognition is built from source."
+        brew install --quiet cmake >&2 || fail "Homebrew could not install cmake; what it said is above."
+    else
+        apt_install "cmake (speech recognition is built from source)" cmake
+    fi
+}
+
 ensure_git() {
     have git || apt_install "git (it fetches and pushes the memory)" git ca-certificates
 }

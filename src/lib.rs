@@ -13,7 +13,7 @@
 //!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
-//! [`disk`] says what is too little room.
+//! [`disk`] says what is too little room. [`voice`] makes text of recordings.
 
 pub mod bot;
 pub mod channel;
@@ -32,3 +32,4 @@ pub mod redact;
 pub mod repo;
 pub mod schedule;
 pub mod tool;
+pub mod voice;

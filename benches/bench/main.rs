@@ -27,6 +27,8 @@ mod storing;
 mod support;
 #[cfg(test)]
 mod table;
+#[cfg(test)]
+mod voice;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -43,9 +45,10 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("storing", 20, storing::measure),
     ("memory", 20, memory::measure),
     ("sizes", 1, sizes::measure),
+    ("voice", 10, voice::measure),
 ];
 
-const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|storing|memory|sizes]...\n";
+const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|storing|memory|sizes|voice]...\n";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -4,7 +4,10 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, failed, print};
+use super::{
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, failed, print,
+    transcribe::{TranscribeArguments, transcribe},
+};
 use crate::{
     bot::{self, BotError, Outside, Sending},
     channel::{Channel, telegram::Telegram},
@@ -33,7 +36,8 @@ Exit codes: 0 asked to end, or the message is delivered or safely queued · 1 it
 Examples:
   bot                                        run
   bot send --chat 123456789 'backup done'    send a message to an allowed chat
-  df -h | bot send --chat 123456789 -        the text from standard input"
+  df -h | bot send --chat 123456789 -        the text from standard input
+  bot transcribe note.ogg                    what is said in a recording"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -74,6 +78,8 @@ enum Command {
         #[arg(required = true)]
         text: Vec<String>,
     },
+    /// Print what is said in recordings, by the speech model that WHISPER_MODEL names.
+    Transcribe(TranscribeArguments),
 }
 
 /// Runs the binary.
@@ -88,6 +94,7 @@ pub fn main() -> ExitCode {
         Some(Command::Run(arguments)) => run(&config, arguments),
         Some(Command::Listen { with }) => listen(&config, with),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
+        Some(Command::Transcribe(arguments)) => transcribe(&config, &arguments),
     }
 }
 

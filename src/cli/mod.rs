@@ -4,6 +4,7 @@
 
 pub mod bot;
 pub mod health;
+mod transcribe;
 pub mod wake;
 
 use std::{
@@ -13,6 +14,11 @@ use std::{
 };
 
 use tokio::sync::watch;
+use tracing_subscriber::{
+    filter::{LevelFilter, Targets},
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
 
 use crate::{
     channel::telegram::Telegram,
@@ -63,11 +69,15 @@ fn config_failure(error: &ConfigError) -> ExitCode {
 
 fn start_log(config: &Config) {
     let is_plain = config.no_color || !std::io::stderr().is_terminal();
+    // whisper.cpp tells its whole life at the level of information.
+    let library_level = if config.log_level < LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::DEBUG };
     tracing_subscriber::fmt()
         .with_max_level(config.log_level)
         .with_writer(std::io::stderr)
         .with_ansi(!is_plain)
         .with_target(false)
+        .finish()
+        .with(Targets::new().with_default(LevelFilter::TRACE).with_target("whisper_rs", library_level))
         .init();
 }
 

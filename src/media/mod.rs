@@ -6,21 +6,10 @@
 pub mod content;
 pub mod words;
 
+pub use crate::voice::Transcript;
+
 /// The largest file that Telegram lets a bot fetch, in bytes.
 pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
-
-/// What was heard in a recording, as a machine understood it.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Transcript {
-    /// The words; empty when nobody spoke.
-    pub text: String,
-    /// The language by its two-letter code, if it was found out.
-    pub language: Option<String>,
-    /// How sure the machine is, from 0 to 1.
-    pub confidence: f64,
-    /// How long the recording is.
-    pub seconds: f64,
-}
 
 /// Whether a file of this kind (as the Bot API names the field) is somebody speaking, most likely.
 pub fn is_sound(kind: &str) -> bool {

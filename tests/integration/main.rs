@@ -50,4 +50,6 @@ mod time;
 #[cfg(test)]
 mod units;
 #[cfg(test)]
+mod voice;
+#[cfg(test)]
 mod wake;

@@ -12,6 +12,7 @@ use crate::{
     process::{self, Identity, Spec},
     queue::{Attachment, Store, StoreError, wait_after},
     redact::Redactor,
+    voice::{Transcriber, VoiceError},
 };
 
 /// A recording that can't be made out is tried so often.
@@ -54,9 +55,21 @@ pub type Ear = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
 /// # Errors
 /// Always [`Unheard::SetUp`].
 pub fn engine(model: Option<&Path>) -> Result<Ear, Unheard> {
-    match model {
-        None => Err(Unheard::SetUp("WHISPER_MODEL isn't set".to_owned())),
-        Some(_) => Err(Unheard::SetUp("this build has no speech".to_owned())),
+    let model = model.ok_or_else(|| Unheard::SetUp("WHISPER_MODEL isn't set".to_owned()))?;
+    let transcriber = Transcriber::open(model)?;
+    Ok(Box::new(move |recording| Ok(transcriber.transcribe(recording)?)))
+}
+
+impl From<VoiceError> for Unheard {
+    fn from(error: VoiceError) -> Self {
+        let why = error.to_string();
+        if error.is_of_the_setup() {
+            Self::SetUp(why)
+        } else if error.is_worth_a_retry() {
+            Self::Later(why)
+        } else {
+            Self::Never(why)
+        }
     }
 }
 

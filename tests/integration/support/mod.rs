@@ -7,6 +7,7 @@ pub(crate) mod disk;
 pub(crate) mod env;
 pub(crate) mod git_http;
 pub(crate) mod http;
+pub(crate) mod speech;
 pub(crate) mod telegram;
 mod telegram_files;
 mod telegram_server;

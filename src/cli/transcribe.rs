@@ -1,0 +1,105 @@
+//! `bot transcribe`: recordings as text, as the bot's own child process and by hand.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use serde::Serialize;
+
+use super::{EXIT_CONFIG, EXIT_FAILED, complain, print};
+use crate::{
+    config::Config,
+    voice::{Transcriber, Transcript, VoiceError},
+};
+
+/// Arguments of `bot transcribe`.
+#[derive(Debug, clap::Args)]
+pub(super) struct TranscribeArguments {
+    /// The recordings: OGG (Opus, Vorbis, FLAC), MP4 and M4A (AAC), MP3, FLAC, WAV; up to 20 MB and an hour each.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// One JSON document: for each file its transcript, with language, confidence and what was dropped, or its error.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of one file.
+#[derive(Debug, Serialize)]
+struct Outcome<'a> {
+    file: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transcript: Option<Transcript>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// Whether it may succeed another time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_worth_a_retry: bool,
+}
+
+pub(super) fn transcribe(config: &Config, arguments: &TranscribeArguments) -> ExitCode {
+    let transcriber = match open(config) {
+        Ok(transcriber) => transcriber,
+        Err(why) => {
+            complain(&format!("{why}\nNothing was written down."));
+            return ExitCode::from(EXIT_CONFIG);
+        }
+    };
+    let mut outcomes = Vec::new();
+    for file in &arguments.files {
+        let outcome = transcriber.transcribe(file);
+        if !arguments.json {
+            show(file, &outcome);
+        }
+        outcomes.push(Outcome::new(file, outcome));
+    }
+    if arguments.json {
+        match serde_json::to_string_pretty(&outcomes) {
+            Ok(text) => print(&format!("{text}\n")),
+            Err(error) => return super::failed(&error),
+        }
+    }
+    let is_all_well = outcomes.iter().all(|outcome| outcome.error.is_none());
+    if is_all_well { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) }
+}
+
+fn open(config: &Config) -> Result<Transcriber, String> {
+    if !crate::voice::IS_BUILT {
+        return Err(VoiceError::NotBuilt.to_string());
+    }
+    let model = config.whisper_model.as_ref().ok_or(
+        "WHISPER_MODEL isn't set: it names the file of a speech model. `scripts/fetch-model base` gets one and prints its path.",
+    )?;
+    Transcriber::open(model).map_err(|error| error.to_string())
+}
+
+/// The text alone on stdout, a line a file; what a person should know of it on stderr.
+fn show(file: &Path, outcome: &Result<Transcript, VoiceError>) {
+    let name = file.display();
+    match outcome {
+        Ok(transcript) => {
+            print(&format!("{}\n", transcript.text));
+            if transcript.is_damaged {
+                complain(&format!("{name}: the file is damaged or cut off; this is what could be read"));
+            }
+            if transcript.is_empty() {
+                complain(&format!("{name}: nobody speaks in it"));
+            }
+        }
+        Err(error) => complain(&format!("{name}: {error}")),
+    }
+}
+
+impl<'a> Outcome<'a> {
+    fn new(file: &'a Path, outcome: Result<Transcript, VoiceError>) -> Self {
+        match outcome {
+            Ok(transcript) => Self { file, transcript: Some(transcript), error: None, is_worth_a_retry: false },
+            Err(error) => Self {
+                file,
+                transcript: None,
+                is_worth_a_retry: error.is_worth_a_retry(),
+                error: Some(error.to_string()),
+            },
+        }
+    }
+}

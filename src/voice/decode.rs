@@ -1,0 +1,198 @@
+//! A file as sound: containers by symphonia, Opus by libopus, everything at 16 kHz mono.
+//!
+//! What is damaged is skipped, what is cut off ends there, and both are told. Nothing is believed but the bytes: neither a
+//! file's name nor what its sender says of it.
+
+use std::{fs::File, path::Path};
+
+use symphonia::core::{
+    codecs::{
+        CodecParameters,
+        audio::{AudioCodecParameters, AudioDecoder, AudioDecoderOptions, well_known::CODEC_ID_OPUS},
+    },
+    errors::Error,
+    formats::{FormatOptions, FormatReader, TrackType, probe::Hint},
+    io::MediaSourceStream,
+    meta::MetadataOptions,
+    packet::Packet,
+};
+
+use super::{MAX_FILE_BYTES, MAX_SECONDS, RATE_HZ, VoiceError, opus::OpusStream, resample::Resampler};
+
+/// The most channels that are mixed into one.
+const MAX_CHANNELS: usize = 8;
+
+/// Decoded sound.
+#[derive(Debug, Clone, Default)]
+pub struct Sound {
+    /// 16 kHz mono, from -1 to 1.
+    pub samples: Vec<f32>,
+    /// Whether parts of the file were damaged or missing.
+    pub is_damaged: bool,
+}
+
+impl Sound {
+    /// Its length.
+    pub fn seconds(&self) -> f64 {
+        self.samples.len() as f64 / f64::from(RATE_HZ)
+    }
+}
+
+/// Reads the first audio track of a file: OGG (Opus, Vorbis, FLAC), MP4 (AAC, ALAC), MP3, FLAC, WAV, AAC.
+pub fn decode(path: &Path) -> Result<Sound, VoiceError> {
+    decode_at_most(path, MAX_SECONDS)
+}
+
+pub(super) fn decode_at_most(path: &Path, max_seconds: u64) -> Result<Sound, VoiceError> {
+    let mut reader = open(path)?;
+    let mut decoding = Decoding::default();
+    decoding.choose_track(reader.as_ref())?;
+    let max_samples = max_seconds * u64::from(RATE_HZ);
+    loop {
+        match reader.next_packet() {
+            Ok(Some(packet)) => decoding.take(&packet)?,
+            Ok(None) => break,
+            // One stream ended and another begins, as in OGG files that were put together.
+            Err(Error::ResetRequired) => decoding.choose_track(reader.as_ref())?,
+            Err(error) => {
+                decoding.fault(&error);
+                break;
+            }
+        }
+        if decoding.out.len() as u64 > max_samples {
+            return Err(VoiceError::longer_than_the_bound());
+        }
+    }
+    decoding.finish()
+}
+
+fn open(path: &Path) -> Result<Box<dyn FormatReader>, VoiceError> {
+    let unreadable = |error: std::io::Error| VoiceError::Failed(format!("{} can't be read: {error}", path.display()));
+    let file = File::open(path).map_err(unreadable)?;
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    if bytes == 0 {
+        return Err(VoiceError::Undecodable("the file is empty".to_owned()));
+    }
+    if bytes > MAX_FILE_BYTES {
+        return Err(VoiceError::TooLong(format!("files of up to {} MB are read", MAX_FILE_BYTES / 1024 / 1024)));
+    }
+    let stream = MediaSourceStream::new(Box::new(file), Default::default());
+    symphonia::default::get_probe()
+        .probe(&Hint::new(), stream, FormatOptions::default(), MetadataOptions::default())
+        .map_err(|error| VoiceError::Undecodable(format!("the format isn't known ({error})")))
+}
+
+/// What turns one track's packets into samples.
+enum TrackDecoder {
+    Opus(Box<OpusStream>),
+    Other(Box<dyn AudioDecoder>),
+}
+
+#[derive(Default)]
+struct Decoding {
+    track: Option<(u32, TrackDecoder)>,
+    /// With the rate that it is for.
+    resampler: Option<(u32, Resampler)>,
+    /// Room for one packet, used again.
+    interleaved: Vec<f32>,
+    mono: Vec<f32>,
+    out: Vec<f32>,
+    /// The first thing that was wrong.
+    fault: Option<String>,
+}
+
+impl Decoding {
+    fn choose_track(&mut self, reader: &dyn FormatReader) -> Result<(), VoiceError> {
+        let track = reader.default_track(TrackType::Audio);
+        let Some((track, CodecParameters::Audio(params))) = track.and_then(|it| Some((it, it.codec_params.as_ref()?)))
+        else {
+            return Err(VoiceError::Undecodable("there is no audio track".to_owned()));
+        };
+        self.flush();
+        self.track = Some((track.id, TrackDecoder::new(params)?));
+        Ok(())
+    }
+
+    fn take(&mut self, packet: &Packet) -> Result<(), VoiceError> {
+        let Some((id, decoder)) = &mut self.track else { return Ok(()) };
+        if packet.track_id != *id {
+            return Ok(());
+        }
+        let decoded = match decoder {
+            TrackDecoder::Opus(stream) => {
+                if !stream.decode(packet, &mut self.out) {
+                    self.fault.get_or_insert_with(|| "a damaged Opus packet".to_owned());
+                }
+                return Ok(());
+            }
+            TrackDecoder::Other(decoder) => decoder.decode(packet),
+        };
+        let buffer = match decoded {
+            Ok(buffer) => buffer,
+            Err(error) => {
+                self.fault(&error);
+                return Ok(());
+            }
+        };
+        let (rate_hz, channels) = (buffer.spec().rate(), buffer.spec().channels().count());
+        if channels == 0 || channels > MAX_CHANNELS {
+            return Err(VoiceError::Undecodable(format!("{channels} channels")));
+        }
+        buffer.copy_to_vec_interleaved(&mut self.interleaved);
+        self.mono.clear();
+        let mixed = self.interleaved.chunks_exact(channels).map(|frame| frame.iter().sum::<f32>() / channels as f32);
+        // Damaged floats would spoil every sample that the filter reaches.
+        self.mono.extend(mixed.map(|sample| if sample.is_finite() { sample.clamp(-1.0, 1.0) } else { 0.0 }));
+        self.resample(rate_hz)
+    }
+
+    fn resample(&mut self, rate_hz: u32) -> Result<(), VoiceError> {
+        if rate_hz == RATE_HZ {
+            self.flush();
+            self.out.append(&mut self.mono);
+            return Ok(());
+        }
+        if self.resampler.as_ref().is_none_or(|(rate, _)| *rate != rate_hz) {
+            self.flush();
+            let resampler = Resampler::new(rate_hz);
+            let resampler = resampler.ok_or_else(|| VoiceError::Undecodable(format!("a rate of {rate_hz} Hz")))?;
+            self.resampler = Some((rate_hz, resampler));
+        }
+        if let Some((_, resampler)) = &mut self.resampler {
+            resampler.push(&self.mono, &mut self.out);
+        }
+        Ok(())
+    }
+
+    /// Ends what was decoded so far; what comes next may have another rate.
+    fn flush(&mut self) {
+        if let Some((_, mut resampler)) = self.resampler.take() {
+            resampler.finish(&mut self.out);
+        }
+    }
+
+    fn fault(&mut self, error: &Error) {
+        self.fault.get_or_insert_with(|| error.to_string());
+    }
+
+    fn finish(mut self) -> Result<Sound, VoiceError> {
+        self.flush();
+        match self.fault {
+            Some(why) if self.out.is_empty() => Err(VoiceError::Undecodable(why)),
+            None if self.out.is_empty() => Err(VoiceError::Undecodable("the track is empty".to_owned())),
+            fault => Ok(Sound { samples: self.out, is_damaged: fault.is_some() }),
+        }
+    }
+}
+
+impl TrackDecoder {
+    fn new(params: &AudioCodecParameters) -> Result<Self, VoiceError> {
+        if params.codec == CODEC_ID_OPUS {
+            return Ok(Self::Opus(Box::new(OpusStream::new(params)?)));
+        }
+        symphonia::default::get_codecs()
+            .make_audio_decoder(params, &AudioDecoderOptions::default())
+            .map(Self::Other)
+            .map_err(|error| VoiceError::Undecodable(format!("its codec isn't known ({error})")))
+    }
+}

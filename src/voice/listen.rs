@@ -1,0 +1,221 @@
+//! whisper.cpp, as short messages want it: the model is told how much sound there is, since it otherwise computes thirty seconds
+//! whatever it is given.
+
+use std::{io::Read as _, path::Path, thread};
+
+use whisper_rs::{FullParams, SamplingStrategy, WhisperContext, WhisperContextParameters, WhisperError, WhisperState};
+
+use super::{
+    RATE_HZ, Sound, Transcript, VoiceError, activity, decode,
+    sift::{self, Heard},
+};
+
+/// The first bytes of a model file: "ggml", little-endian.
+const MODEL_MAGIC: [u8; 4] = *b"lmgg";
+/// The magic and eleven numbers of 32 bits; the second is how many tokens there are, the seventh how wide the decoder is.
+const HEADER_BYTES: usize = 48;
+const TOKENS_AT: usize = 4;
+const WIDTH_AT: usize = 28;
+/// The tokens' embeddings alone take so much room, even where weights are packed into four bits.
+const MOST_WEIGHTS_PER_BYTE: u64 = 2;
+/// More threads than this leave a machine no room for others, and gain little.
+const MAX_THREADS: usize = 4;
+/// What the encoder makes of a second of sound: that many positions.
+const POSITIONS_PER_SECOND: f64 = 50.0;
+/// The model's whole context, in positions: thirty seconds.
+const MAX_POSITIONS: usize = 1500;
+/// How much context a recording gets beyond its own length, in positions.
+const MARGIN_POSITIONS: usize = 64;
+/// The least context, in positions. With less, the model doesn't see that a short recording is over, and says it twice: with 64
+/// more than their length, a third of the words of clips of 2 to 5 s were wrong (tiny.en); with these nine seconds 1.3 % in
+/// clips of 2 to 11 s, where the whole context has 2.3 %.
+const MIN_POSITIONS: usize = 448;
+/// Contexts are rounded up to multiples of this, in positions: matrices of even sizes are computed faster.
+const STEP_POSITIONS: usize = 32;
+/// Shorter recordings are lengthened with silence to this, in samples: whisper.cpp refuses less than 100 ms.
+const MIN_SAMPLES: usize = RATE_HZ as usize;
+/// The shortest span that whisper.cpp takes without computing anything, in milliseconds.
+const NOTHING_MS: i32 = 100;
+/// How far a segment's times may be off, in samples: half a second.
+const SLACK_SAMPLES: usize = RATE_HZ as usize / 2;
+
+/// A speech model in memory: some hundred megabytes, given back when it is dropped.
+#[derive(Debug)]
+pub struct Transcriber {
+    context: WhisperContext,
+    threads: usize,
+    is_context_fitted: bool,
+}
+
+impl Transcriber {
+    /// Loads the model, a file in whisper.cpp's format.
+    pub fn open(model: &Path) -> Result<Self, VoiceError> {
+        check_model(model)?;
+        // Otherwise whisper.cpp writes to stderr.
+        whisper_rs::install_logging_hooks();
+        let damaged = |error: WhisperError| VoiceError::ModelDamaged { path: model.to_owned(), why: error.to_string() };
+        let context = WhisperContext::new_with_params(model, WhisperContextParameters::default()).map_err(damaged)?;
+        let threads = thread::available_parallelism().map_or(1, |n| n.get().min(MAX_THREADS));
+        Ok(Self { context, threads, is_context_fitted: true })
+    }
+
+    /// The same with that many threads; by default as many as the machine has, but four at the most.
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads: threads.max(1), ..self }
+    }
+
+    /// The same computing thirty seconds whatever the recording's length, as whisper.cpp does by default: to compare with.
+    pub fn with_whole_context(self) -> Self {
+        Self { is_context_fitted: false, ..self }
+    }
+
+    /// Writes down a recording. One in which nobody speaks gives a transcript without text.
+    pub fn transcribe(&self, recording: &Path) -> Result<Transcript, VoiceError> {
+        self.transcribe_sound(&decode(recording)?)
+    }
+
+    /// The same of sound that is decoded already.
+    pub fn transcribe_sound(&self, sound: &Sound) -> Result<Transcript, VoiceError> {
+        let of_no_speech = Transcript {
+            seconds: round(sound.seconds()),
+            no_speech: 1.0,
+            is_damaged: sound.is_damaged,
+            ..Transcript::default()
+        };
+        if !activity::may_be_speech(&sound.samples) {
+            return Ok(of_no_speech);
+        }
+        let (heard, language) = self.listen(&sound.samples).map_err(failed)?;
+        let sifted = sift::sift(heard);
+        Ok(Transcript {
+            language: (!sifted.text.is_empty()).then_some(language).flatten(),
+            text: sifted.text,
+            confidence: round(sifted.confidence),
+            no_speech: round(sifted.no_speech),
+            dropped: sifted.dropped,
+            ..of_no_speech
+        })
+    }
+
+    /// What the model says, unsifted, and in which language.
+    pub(super) fn listen(&self, samples: &[f32]) -> Result<(Vec<Heard>, Option<String>), WhisperError> {
+        let mut padded = Vec::new();
+        let samples = if samples.len() < MIN_SAMPLES {
+            padded.extend_from_slice(samples);
+            padded.resize(MIN_SAMPLES, 0.0);
+            &padded
+        } else {
+            samples
+        };
+        let positions = if self.is_context_fitted { fitted_positions(samples.len()) } else { 0 };
+        let mut state = self.context.create_state()?;
+        let language = if self.context.is_multilingual() {
+            // Detecting a language runs the encoder with the context of the run before: this one only sets it.
+            let mut params = self.params(positions);
+            params.set_duration_ms(NOTHING_MS);
+            state.full(params, samples)?;
+            "auto"
+        } else {
+            "en"
+        };
+        let mut params = self.params(positions);
+        params.set_language(Some(language));
+        state.full(params, samples)?;
+        let spoken = whisper_rs::get_lang_str(state.full_lang_id_from_state());
+        let language = if language == "auto" { spoken } else { Some(language) };
+        Ok((segments(&state, samples), language.map(str::to_owned)))
+    }
+
+    fn params(&self, positions: usize) -> FullParams<'static, 'static> {
+        // Whoever speaks into a telephone is waiting: the likeliest word each time. Only a part that comes out badly is done again,
+        // with chance.
+        let mut params = FullParams::new(SamplingStrategy::Greedy { best_of: 1 });
+        params.set_n_threads(i32::try_from(self.threads).unwrap_or(1));
+        params.set_audio_ctx(i32::try_from(positions).unwrap_or(0));
+        params.set_suppress_nst(true);
+        params.set_print_progress(false);
+        params.set_print_realtime(false);
+        params.set_print_special(false);
+        params.set_print_timestamps(false);
+        params
+    }
+}
+
+/// The encoder's context for that many samples, in positions of 20 ms; 0 is the model's whole one.
+pub fn fitted_positions(samples: usize) -> usize {
+    let own = (samples as f64 / f64::from(RATE_HZ) * POSITIONS_PER_SECOND).ceil() as usize;
+    let fitted = (own + MARGIN_POSITIONS).max(MIN_POSITIONS).next_multiple_of(STEP_POSITIONS);
+    if fitted < MAX_POSITIONS { fitted } else { 0 }
+}
+
+/// What can be said of a model file before whisper.cpp reads it, which takes a file that ends early for an empty model.
+fn check_model(model: &Path) -> Result<(), VoiceError> {
+    let missing = |why| VoiceError::ModelMissing { path: model.to_owned(), why };
+    let damaged = |why: &str| Err(VoiceError::ModelDamaged { path: model.to_owned(), why: why.to_owned() });
+    let mut file = std::fs::File::open(model).map_err(missing)?;
+    let metadata = file.metadata().map_err(missing)?;
+    if metadata.is_dir() {
+        return Err(missing(std::io::Error::from(std::io::ErrorKind::IsADirectory)));
+    }
+    let mut header = [0; HEADER_BYTES];
+    if file.read_exact(&mut header).is_err() || !header.starts_with(&MODEL_MAGIC) {
+        return damaged("it doesn't begin as one of whisper.cpp's, which are called ggml-*.bin");
+    }
+    let number = |at: usize| {
+        let bytes = header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, |bytes| u64::from(u32::from_le_bytes(bytes)))
+    };
+    let (tokens, width) = (number(TOKENS_AT), number(WIDTH_AT));
+    if tokens == 0 || width == 0 || metadata.len() < tokens.saturating_mul(width) / MOST_WEIGHTS_PER_BYTE {
+        return damaged("it ends early");
+    }
+    Ok(())
+}
+
+fn segments(state: &WhisperState, samples: &[f32]) -> Vec<Heard> {
+    // Tokens from the end of text on are times and other marks, not words.
+    let at = |centiseconds: i64| usize::try_from(centiseconds).unwrap_or(0) * RATE_HZ as usize / 100;
+    let one = |segment: whisper_rs::WhisperSegment<'_>| {
+        let tokens = (0..segment.n_tokens()).filter_map(|n| segment.get_token(n));
+        let is_word =
+            |token: &whisper_rs::WhisperToken<'_, '_>| !token.to_bytes().is_ok_and(|it| it.starts_with(b"[_"));
+        let start = at(segment.start_timestamp()).saturating_sub(SLACK_SAMPLES);
+        let end = (at(segment.end_timestamp()) + SLACK_SAMPLES).min(samples.len());
+        Heard {
+            text: segment.to_str_lossy().map(|text| text.trim().to_owned()).unwrap_or_default(),
+            no_speech: f64::from(segment.no_speech_probability()),
+            probabilities: tokens.filter(is_word).map(|token| f64::from(token.token_probability())).collect(),
+            is_silent: samples.get(start..end).is_some_and(|span| !activity::may_be_speech(span)),
+        }
+    };
+    state.as_iter().map(one).collect()
+}
+
+fn failed(error: WhisperError) -> VoiceError {
+    VoiceError::Failed(error.to_string())
+}
+
+/// To thousandths: what is beyond isn't known.
+fn round(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_context_holds_the_recording_and_more() {
+        let seconds = |n: usize| n * RATE_HZ as usize;
+        assert_eq!(fitted_positions(seconds(1)), MIN_POSITIONS);
+        assert_eq!(fitted_positions(seconds(11)), 640);
+        assert_eq!(fitted_positions(seconds(28)), 1472);
+        for too_long in [29, 30, 31, 3600] {
+            assert_eq!(fitted_positions(seconds(too_long)), 0, "the whole one");
+        }
+        for samples in (0..seconds(28)).step_by(777) {
+            let positions = fitted_positions(samples);
+            assert!(positions * RATE_HZ as usize >= samples * 50 && positions < MAX_POSITIONS, "{samples}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Any rate to 16 kHz: a polyphase filter of windowed sincs, fed piece by piece.
+//!
+//! Speech recognition needs no studio quality, but what lies above 8 kHz must not fold back into what it hears: the filter
+//! ends just below, and takes it down by more than 60 dB.
+
+use super::RATE_HZ;
+
+/// The rates that are taken, in Hz. The table of the oddest of them has 26 MB.
+pub(super) const RATES_HZ: std::ops::RangeInclusive<u32> = 4_000..=192_000;
+
+/// How many zeros of the sinc each side of the filter has.
+const ZEROS: f64 = 16.0;
+/// Where the filter begins to fall, as a part of what the lower of both rates can carry.
+const ROLL_OFF: f64 = 0.94;
+
+/// Between two rates that stand to each other as `up` to `down`, in lowest terms.
+pub(super) struct Resampler {
+    up: usize,
+    down: usize,
+    /// One filter for each place that an output sample can have between two input samples.
+    filters: Vec<Vec<f32>>,
+    /// Input that is still needed.
+    pending: Vec<f32>,
+    /// Where the next output sample's filter begins, in `pending`, in parts of 1/`up` sample.
+    at: usize,
+    taken: u64,
+    given: u64,
+}
+
+impl Resampler {
+    /// From a rate in [`RATES_HZ`]; none for another.
+    pub(super) fn new(from_hz: u32) -> Option<Self> {
+        if !RATES_HZ.contains(&from_hz) {
+            return None;
+        }
+        let common = gcd(from_hz, RATE_HZ);
+        let (up, down) = ((RATE_HZ / common) as usize, (from_hz / common) as usize);
+        let cutoff = (up as f64 / down as f64).min(1.0) * ROLL_OFF;
+        let half = (ZEROS / cutoff).ceil() as usize;
+        let filters = (0..up).map(|phase| filter(phase as f64 / up as f64, half, cutoff)).collect();
+        // The first output sample lies on the first input sample: half a filter of silence comes before it.
+        Some(Self { up, down, filters, pending: vec![0.0; half - 1], at: 0, taken: 0, given: 0 })
+    }
+
+    /// Takes more input and adds what comes of it to `out`.
+    pub(super) fn push(&mut self, input: &[f32], out: &mut Vec<f32>) {
+        self.taken += input.len() as u64;
+        self.pending.extend_from_slice(input);
+        self.run(u64::MAX, out);
+    }
+
+    /// Adds the last samples, so that the output is as long as the input was.
+    pub(super) fn finish(&mut self, out: &mut Vec<f32>) {
+        let whole = (self.taken * self.up as u64).div_ceil(self.down as u64);
+        let width = self.filters.first().map_or(0, Vec::len);
+        self.pending.extend(std::iter::repeat_n(0.0, width));
+        self.run(whole, out);
+    }
+
+    fn run(&mut self, most: u64, out: &mut Vec<f32>) {
+        while self.given < most {
+            let (base, phase) = (self.at / self.up, self.at % self.up);
+            let Some(filter) = self.filters.get(phase) else { break };
+            let Some(window) = self.pending.get(base..base + filter.len()) else { break };
+            out.push(window.iter().zip(filter).map(|(sample, weight)| sample * weight).sum());
+            self.at += self.down;
+            self.given += 1;
+        }
+        let used = (self.at / self.up).min(self.pending.len());
+        self.pending.drain(..used);
+        self.at -= used * self.up;
+    }
+}
+
+/// The weights of `2 * half` samples around a place that lies `offset` of a sample after the one at `half - 1`.
+fn filter(offset: f64, half: usize, cutoff: f64) -> Vec<f32> {
+    let weight = |n: usize| {
+        let x = n as f64 - (half as f64 - 1.0) - offset;
+        let place = x / half as f64;
+        if place.abs() >= 1.0 { 0.0 } else { sinc(x * cutoff) * blackman(place) }
+    };
+    let weights: Vec<f64> = (0..2 * half).map(weight).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| (weight / sum) as f32).collect()
+}
+
+fn sinc(x: f64) -> f64 {
+    let x = x * std::f64::consts::PI;
+    if x.abs() < 1e-9 { 1.0 } else { x.sin() / x }
+}
+
+/// Blackman's window over -1 to 1.
+fn blackman(x: f64) -> f64 {
+    let angle = x * std::f64::consts::PI;
+    0.42 + 0.5 * angle.cos() + 0.08 * (2.0 * angle).cos()
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tone(hz: f64, rate_hz: u32, seconds: f64) -> Vec<f32> {
+        let count = (seconds * f64::from(rate_hz)) as usize;
+        (0..count).map(|n| (std::f64::consts::TAU * hz * n as f64 / f64::from(rate_hz)).sin() as f32).collect()
+    }
+
+    fn resample(input: &[f32], from_hz: u32, piece: usize) -> Vec<f32> {
+        let (mut resampler, mut out) = (Resampler::new(from_hz).unwrap(), Vec::new());
+        input.chunks(piece).for_each(|piece| resampler.push(piece, &mut out));
+        resampler.finish(&mut out);
+        out
+    }
+
+    fn rms(samples: &[f32]) -> f32 {
+        (samples.iter().map(|x| x * x).sum::<f32>() / samples.len() as f32).sqrt()
+    }
+
+    #[test]
+    fn a_tone_keeps_its_pitch_phase_loudness_and_length() {
+        for rate in [8_000, 11_025, 16_000, 22_050, 44_100, 48_000, 96_000] {
+            let out = resample(&tone(440.0, rate, 0.5), rate, 1024);
+            assert!(out.len().abs_diff(8_000) <= 1, "{rate} Hz: {}", out.len());
+            let ideal = tone(440.0, RATE_HZ, 0.5);
+            let middle = 200..7_800;
+            let errors: Vec<f32> = middle.map(|n| out[n] - ideal[n]).collect();
+            assert!(rms(&errors) < 2e-3, "{rate} Hz: {}", rms(&errors));
+        }
+    }
+
+    #[test]
+    fn what_speech_models_cannot_hear_does_not_fold_back() {
+        for rate in [44_100, 48_000] {
+            let out = resample(&tone(9_500.0, rate, 0.5), rate, 1024);
+            let loudness = rms(&out[200..7_800]);
+            assert!(loudness < 1e-3, "{rate} Hz: {loudness}");
+        }
+    }
+
+    #[test]
+    fn pieces_of_any_size_give_the_same() {
+        let input = tone(1_234.0, 44_100, 0.2);
+        let whole = resample(&input, 44_100, input.len());
+        for piece in [1, 7, 441, 4_096] {
+            assert_eq!(resample(&input, 44_100, piece), whole, "{piece}");
+        }
+    }
+
+    #[test]
+    fn odd_rates_and_little_input_do_no_harm() {
+        assert!(Resampler::new(0).is_none() && Resampler::new(3_999).is_none() && Resampler::new(192_001).is_none());
+        assert_eq!(resample(&[], 48_000, 1), Vec::<f32>::new());
+        assert_eq!(resample(&[1.0], 48_000, 1).len(), 1);
+        assert_eq!(resample(&[0.5; 47], 15_999, 1).len(), 48);
+    }
+}

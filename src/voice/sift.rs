@@ -1,0 +1,232 @@
+//! What was said, out of what the model wrote: Whisper fills silence, music and noise with phrases of its training.
+//!
+//! Values in, values out. What is dropped is kept beside the text, so that nobody has to trust these rules.
+
+/// A part of the recording as the model wrote it down.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Heard {
+    pub(super) text: String,
+    /// The model's probability that nobody speaks here, 0 to 1.
+    pub(super) no_speech: f64,
+    /// Of each token of the text, 0 to 1.
+    pub(super) probabilities: Vec<f64>,
+    /// Whether there is too little sound for a voice in this part.
+    pub(super) is_silent: bool,
+}
+
+/// What is left of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Sifted {
+    pub(super) text: String,
+    /// Of the text's tokens: their geometric mean, 0 to 1.
+    pub(super) confidence: f64,
+    /// The lowest of all parts, 0 to 1.
+    pub(super) no_speech: f64,
+    pub(super) dropped: Vec<String>,
+}
+
+/// Above this the model itself says that nobody speaks; OpenAI's own threshold.
+const NO_SPEECH: f64 = 0.6;
+/// And below this it isn't sure of its words: a mean log-probability of -0.7. Speech that it understands has 0.6 and more.
+const UNSURE: f64 = 0.5;
+/// A phrase of its training needs only this much of a doubt to be dropped.
+const PHANTOM_NO_SPEECH: f64 = 0.25;
+const PHANTOM_UNSURE: f64 = 0.65;
+/// More often in a row, nobody says the same: the model is caught in a loop.
+const MOST_REPEATS: usize = 5;
+/// The longest phrase that is looked for in a loop, in words.
+const MAX_PHRASE_WORDS: usize = 12;
+
+/// What it writes over silence, noise and the end of a recording: the thanks and credits of the films that it learned from.
+const PHANTOMS: &[&str] = &[
+    "bye",
+    "bye bye",
+    "gracias",
+    "merci",
+    "please subscribe",
+    "see you next time",
+    "so",
+    "thank you",
+    "thank you for watching",
+    "thank you so much",
+    "thank you very much",
+    "thanks for watching",
+    "vielen dank",
+    "vielen dank fürs zuschauen",
+    "you",
+    "ご視聴ありがとうございました",
+    "продолжение следует",
+    "спасибо",
+];
+/// Credits: nobody says them to an assistant, however sure the model is.
+const CREDITS: &[&str] =
+    &["amara.org", "subtitles by", "untertitel", "untertitelung des zdf", "sous-titres", "subtítulos por", "субтитры"];
+
+/// Drops what nobody said.
+pub(super) fn sift(heard: Vec<Heard>) -> Sifted {
+    let no_speech = heard.iter().map(|part| part.no_speech).fold(1.0, f64::min);
+    let mut sifted = Sifted { no_speech, ..Sifted::default() };
+    let mut kept: Vec<Heard> = Vec::new();
+    for part in heard {
+        if part.text.is_empty() {
+            continue;
+        }
+        if is_phantom(&part) {
+            sifted.dropped.push(part.text);
+        } else {
+            kept.push(part);
+        }
+    }
+    let probabilities: Vec<f64> = kept.iter().flat_map(|part| part.probabilities.iter().copied()).collect();
+    sifted.confidence = geometric_mean(&probabilities);
+    let (text, looped) = without_loops(&kept.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(" "));
+    sifted.text = text;
+    sifted.dropped.extend(looped);
+    sifted
+}
+
+fn is_phantom(part: &Heard) -> bool {
+    let confidence = geometric_mean(&part.probabilities);
+    let key = key(&part.text);
+    let lower = part.text.to_lowercase();
+    let is_in_doubt = part.no_speech > PHANTOM_NO_SPEECH || confidence < PHANTOM_UNSURE;
+    part.is_silent
+        || key.is_empty()
+        || is_annotation(&part.text)
+        || (part.no_speech > NO_SPEECH && confidence < UNSURE)
+        || (is_in_doubt && PHANTOMS.contains(&key.as_str()))
+        || CREDITS.iter().any(|credit| lower.starts_with(credit) || (*credit == "amara.org" && lower.contains(credit)))
+}
+
+/// `[Music]`, `(wind blowing)`, `*sighs*`: told about the sound, not said.
+fn is_annotation(text: &str) -> bool {
+    let text = text.trim();
+    [('[', ']'), ('(', ')'), ('*', '*'), ('♪', '♪')].iter().any(|(open, close)| {
+        text.len() > 1
+            && text
+                .strip_prefix(*open)
+                .and_then(|rest| rest.strip_suffix(*close))
+                .is_some_and(|inner| !inner.contains([*open, *close]))
+    })
+}
+
+/// The text with every loop cut to one round, and what was cut.
+fn without_loops(text: &str) -> (String, Vec<String>) {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let keys: Vec<String> = words.iter().map(|word| key(word)).collect();
+    let (mut kept, mut cut, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < words.len() {
+        let (length, rounds) = (1..=MAX_PHRASE_WORDS)
+            .map(|length| (length, rounds_at(&keys, at, length)))
+            .find(|(_, rounds)| *rounds > MOST_REPEATS)
+            .unwrap_or((1, 1));
+        let (first, end) = (at + length, at + length * rounds);
+        kept.extend_from_slice(words.get(at..first).unwrap_or_default());
+        if rounds > 1 {
+            cut.push(words.get(first..end).unwrap_or_default().join(" "));
+        }
+        at = end;
+    }
+    (kept.join(" "), cut)
+}
+
+/// How often the phrase of that many words comes from there on, one after the other.
+fn rounds_at(keys: &[String], at: usize, length: usize) -> usize {
+    let Some(phrase) = keys.get(at..at + length) else { return 0 };
+    keys.get(at..).unwrap_or_default().chunks_exact(length).take_while(|round| *round == phrase).count()
+}
+
+/// Letters and digits in lower case, words apart by one blank: what two phrases have in common.
+fn key(text: &str) -> String {
+    let letters =
+        |word: &str| word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    let words = text.split_whitespace().map(letters).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn geometric_mean(probabilities: &[f64]) -> f64 {
+    if probabilities.is_empty() {
+        return 0.0;
+    }
+    let logs: f64 = probabilities.iter().map(|p| p.max(1e-9).ln()).sum();
+    (logs / probabilities.len() as f64).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With one token a word, all of the same probability.
+    fn heard(text: &str, no_speech: f64, confidence: f64) -> Heard {
+        let probabilities = vec![confidence; text.split_whitespace().count()];
+        Heard { text: text.to_owned(), no_speech, probabilities, is_silent: false }
+    }
+
+    fn text_of(part: Heard) -> String {
+        sift(vec![part]).text
+    }
+
+    /// As tiny.en wrote them down, with its own figures.
+    #[test]
+    fn speech_is_kept_even_if_it_was_hard_to_hear() {
+        for (text, no_speech, confidence) in [
+            ("And so my fellow Americans ask not what your country can do for you", 0.057, 0.846),
+            ("ask what you can do for your country.", 0.057, 0.918),
+            ("And so my fellow American...", 0.063, 0.463),
+            ("Please remind me tomorrow to watch on the plants.", 0.021, 0.456),
+            ("Yes.", 0.349, 0.519),
+            ("And so...", 0.243, 0.526),
+        ] {
+            let sifted = sift(vec![heard(text, no_speech, confidence)]);
+            assert_eq!((sifted.text.as_str(), sifted.dropped.len()), (text, 0));
+            assert!((sifted.confidence - confidence).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn phrases_of_its_training_need_a_doubt_to_be_dropped() {
+        assert_eq!(text_of(heard("Thank you.", 0.41, 0.9)), "");
+        assert_eq!(text_of(heard("Thank you.", 0.02, 0.5)), "");
+        assert_eq!(text_of(heard("Thank you.", 0.02, 0.9)), "Thank you.");
+        assert_eq!(text_of(heard("you", 0.7, 0.9)), "");
+        assert_eq!(text_of(heard("Thank you for the plants.", 0.41, 0.9)), "Thank you for the plants.");
+        assert_eq!(text_of(heard("Untertitel der Amara.org-Community", 0.01, 0.99)), "");
+    }
+
+    #[test]
+    fn what_the_model_itself_doubts_is_dropped_and_kept_beside_the_text() {
+        let sifted = sift(vec![heard("Hello there.", 0.01, 0.9), heard("I'm going to do", 0.7, 0.3)]);
+        assert_eq!(sifted.text, "Hello there.");
+        assert_eq!(sifted.dropped, ["I'm going to do"]);
+        assert!((sifted.no_speech - 0.01).abs() < 1e-9);
+        assert!((sifted.confidence - 0.9).abs() < 1e-6, "of what is kept");
+    }
+
+    #[test]
+    fn words_over_silence_and_annotations_are_dropped() {
+        let silent = Heard { is_silent: true, ..heard("I think so.", 0.01, 0.95) };
+        assert_eq!(text_of(silent), "");
+        for text in ["[BLANK_AUDIO]", "(wind blowing)", "*sighs*", "♪ ♪", "...", "♪"] {
+            assert_eq!(text_of(heard(text, 0.01, 0.95)), "", "{text}");
+        }
+        assert_eq!(text_of(heard("(a) and (b)", 0.01, 0.95)), "(a) and (b)");
+    }
+
+    #[test]
+    fn loops_are_cut_to_one_round_and_people_may_repeat_themselves() {
+        let sifted = sift(vec![heard(&"and the ".repeat(40), 0.1, 0.9)]);
+        assert_eq!(sifted.text, "and the");
+        assert_eq!(sifted.dropped, ["and the ".repeat(39).trim()]);
+        let parts = vec![heard("I'm sorry.", 0.1, 0.9); 9];
+        assert_eq!(sift(parts).text, "I'm sorry.");
+        let five = ["I'm sorry."; MOST_REPEATS].join(" ");
+        assert_eq!(text_of(heard(&five, 0.1, 0.9)), five);
+        assert_eq!(text_of(heard("no, no, no, no! Stop.", 0.1, 0.9)), "no, no, no, no! Stop.");
+    }
+
+    #[test]
+    fn nothing_heard_is_no_text_and_no_confidence() {
+        assert_eq!(sift(Vec::new()), Sifted { no_speech: 1.0, ..Sifted::default() });
+        assert_eq!(sift(vec![heard("", 0.2, 0.9)]), Sifted { no_speech: 0.2, ..Sifted::default() });
+    }
+}

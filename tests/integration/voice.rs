@@ -1,0 +1,124 @@
+//! Speech: real recordings through the real program. They need a model (`REVEILLE_TEST_MODEL`, which `scripts/test` fetches) and
+//! recordings whose words are known (`REVEILLE_TEST_SPEECH`, a directory); without them they say that they weren't run.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::Value;
+
+use super::support::{env::TestEnv, speech};
+
+fn note(env: &TestEnv, name: &str, bytes: &[u8]) -> String {
+    let path = env.path(name);
+    fs::write(&path, bytes).unwrap();
+    path.display().to_string()
+}
+
+fn recording(name: &str) -> Option<(TestEnv, PathBuf)> {
+    let (model, sample) = speech::found(name)?;
+    let mut env = TestEnv::new();
+    env.set("WHISPER_MODEL", &model.display().to_string());
+    Some((env, sample))
+}
+
+#[test]
+fn without_a_model_it_says_what_to_do() {
+    let mut env = TestEnv::new();
+    let file = note(&env, "note.ogg", b"OggS");
+    let ran = env.bot(&["transcribe", &file]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
+    if !reveille::voice::IS_BUILT {
+        assert!(ran.stderr.contains("this build has no speech"), "{ran:#?}");
+        return;
+    }
+    assert!(ran.stderr.contains("scripts/fetch-model"), "{ran:#?}");
+    env.set("WHISPER_MODEL", "/nonexistent/ggml-base.bin");
+    let ran = env.bot(&["transcribe", &file]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
+    assert!(ran.stderr.contains("/nonexistent/ggml-base.bin"), "{ran:#?}");
+    env.set("WHISPER_MODEL", &file);
+    let ran = env.bot(&["transcribe", &file]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{ran:#?}");
+    assert!(ran.stderr.contains("isn't a whole speech model"), "{ran:#?}");
+}
+
+#[test]
+fn a_voice_note_of_human_speech_is_written_down() {
+    for name in ["jfk.ogg", "jfk.wav"] {
+        let Some((env, sample)) = recording(name) else { return };
+        let ran = env.bot(&["transcribe", "--json", &sample.display().to_string()]).ok();
+        assert!(!ran.stderr.contains("whisper") && !ran.stderr.contains("ggml"), "the library is silent: {ran:#?}");
+        let transcript = ran.json()[0]["transcript"].clone();
+        let text = transcript["text"].as_str().unwrap();
+        let rate = speech::word_error_rate(speech::JFK, text);
+        eprintln!("{name}: word error rate {:.1} %: {text}", rate * 100.0);
+        assert!(rate <= 0.05, "{rate}: {text}");
+        assert_eq!(transcript["language"], "en");
+        assert!(transcript["confidence"].as_f64().unwrap() > 0.6, "{transcript}");
+        assert!((transcript["seconds"].as_f64().unwrap() - 11.0).abs() < 0.1, "{transcript}");
+        assert_eq!((&transcript["is_damaged"], &transcript["dropped"]), (&Value::Bool(false), &Value::Array(vec![])));
+    }
+}
+
+#[test]
+fn a_model_that_was_cut_off_is_named() {
+    let Some((mut env, sample)) = recording("jfk.ogg") else { return };
+    let (model, _) = speech::found("jfk.ogg").unwrap();
+    let bytes = fs::read(model).unwrap();
+    for end in [bytes.len() / 2, bytes.len() * 9 / 10] {
+        let cut = note(&env, "model.bin", &bytes[..end]);
+        env.set("WHISPER_MODEL", &cut);
+        let ran = env.bot(&["transcribe", &sample.display().to_string()]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{end}: {ran:#?}");
+        assert!(ran.stderr.contains("isn't a whole speech model"), "{end}: {ran:#?}");
+    }
+}
+
+#[test]
+fn a_note_that_is_cut_off_gives_what_could_be_read() {
+    let Some((env, sample)) = recording("jfk.ogg") else { return };
+    let bytes = fs::read(sample).unwrap();
+    let file = note(&env, "cut.ogg", &bytes[..bytes.len() / 2]);
+    let ran = env.bot(&["transcribe", &file]).ok();
+    let said: Vec<_> = speech::words(&ran.stdout);
+    assert!(said.len() > 4 && said.iter().all(|word| speech::words(speech::JFK).contains(word)), "{ran:#?}");
+    assert!(ran.stderr.contains("damaged or cut off"), "{ran:#?}");
+}
+
+#[test]
+fn silence_noise_and_files_without_sound_are_told_apart() {
+    let Some((env, _)) = recording("jfk.ogg") else { return };
+    let mut random = white_noise();
+    let noise: Vec<u8> = (0..32_000).flat_map(|_| random().to_le_bytes()).collect();
+    let (silence, hiss) = (note(&env, "silence.wav", &wav(&vec![0; 64_000])), note(&env, "hiss.wav", &wav(&noise)));
+    let broken = note(&env, "broken.ogg", b"this is no recording");
+    let ran = env.bot(&["transcribe", "--json", &silence, &hiss, &broken]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    let outcomes = ran.json();
+    for n in 0..2 {
+        assert_eq!(outcomes[n]["transcript"]["text"], "", "{outcomes:#}");
+        assert_eq!(outcomes[n]["transcript"]["language"], Value::Null);
+    }
+    assert!(outcomes[2]["error"].as_str().unwrap().contains("no sound in it"), "{outcomes:#}");
+    assert_eq!(outcomes[2]["is_worth_a_retry"], Value::Null, "{outcomes:#}");
+}
+
+/// 16-bit noise, the same each time.
+fn white_noise() -> impl FnMut() -> i16 {
+    let mut state = 0x2545_f491_u32;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 16) as i16 / 8
+    }
+}
+
+/// 16 kHz mono.
+fn wav(data: &[u8]) -> Vec<u8> {
+    let mut file = b"RIFF".to_vec();
+    file.extend((36 + data.len() as u32).to_le_bytes());
+    file.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0\x10\0data");
+    file.extend((data.len() as u32).to_le_bytes());
+    file.extend(data);
+    file
+}

@@ -53,7 +53,7 @@ pub type Ear = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
 /// The speech model that the settings name.
 ///
 /// # Errors
-/// Always [`Unheard::SetUp`].
+/// [`Unheard::SetUp`] where there is none, or none that can be read.
 pub fn engine(model: Option<&Path>) -> Result<Ear, Unheard> {
     let model = model.ok_or_else(|| Unheard::SetUp("WHISPER_MODEL isn't set".to_owned()))?;
     let transcriber = Transcriber::open(model)?;

@@ -97,8 +97,6 @@ pub struct Attachment {
     pub channel_message_id: Option<i64>,
     /// When it came.
     pub received_at: Option<DateTime<Utc>>,
-    /// Whether it still waits for an answer.
-    pub is_queued: bool,
 }
 
 /// Kinds that are listened to, as SQL has them; `media::is_sound` is the same for the rest of the program.
@@ -112,7 +110,7 @@ impl Attachment {
     const SELECT: &str =
         "SELECT a.id, a.kind, a.file_id, a.unique_id, a.name, a.mime, a.bytes, a.seconds, a.width, a.height,
             a.state, a.path, a.attempts, a.not_before, a.error, a.transcript,
-            m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at, m.processed = 0
+            m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at
         FROM attachments a JOIN incoming_messages m ON m.id = a.message_id";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -141,7 +139,6 @@ impl Attachment {
             thread_id: row.get(18)?,
             channel_message_id: row.get(19)?,
             received_at: time(20)?,
-            is_queued: row.get(21)?,
         })
     }
 

@@ -11,6 +11,7 @@ use crate::support::{
     bot::{Stage, keeps_the_secret},
     claude::{Block, ClaudeRequest, FakeClaude, Reply},
     env::{CHAT, eventually},
+    speech,
     telegram::Fault,
 };
 
@@ -389,4 +390,20 @@ fn health_finds_files_that_are_missing_and_half_fetched_ones() {
     assert!(stage.files().is_empty());
     let status = stage.env.health(&["status"]).ok().stdout;
     assert!(status.contains("1 (photo of message 1) to be fetched"), "{status}");
+}
+
+#[test]
+fn a_note_that_somebody_spoke_is_written_down_by_a_real_model() {
+    let Some((model, sample)) = speech::found("jfk.ogg") else { return };
+    let mut stage = Stage::new();
+    stage.env.set("WHISPER_MODEL", &model.display().to_string());
+    let bot = stage.start_polling();
+    voice(&stage, "voice-1", &fs::read(&sample).unwrap());
+    stage.comes_to("ready");
+    stage.end(bot);
+    let text = stage.text();
+    let (description, heard) = text.split_once('\n').unwrap();
+    assert!(description.starts_with("[voice note, 12 s, machine transcript, en, "), "{text}");
+    let rate = speech::word_error_rate(speech::JFK, heard);
+    assert!(rate <= 0.1, "{rate:.2} of the words are wrong: {heard}");
 }

@@ -150,7 +150,6 @@ mod tests {
             thread_id: None,
             channel_message_id: None,
             received_at: Some(now() - TimeDelta::minutes(minutes)),
-            is_queued: true,
         }
     }
 

@@ -26,7 +26,6 @@ fn file(id: i64, path: &str) -> Attachment {
         thread_id: None,
         channel_message_id: None,
         received_at: None,
-        is_queued: true,
     }
 }
 

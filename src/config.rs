@@ -183,9 +183,19 @@ impl Config {
         self.workspace_dir.join("logs")
     }
 
-    /// Where voice messages wait to be understood.
+    /// Where voice messages are kept.
     pub fn voice_dir(&self) -> PathBuf {
         self.workspace_dir.join("voice")
+    }
+
+    /// Where other files that came with messages are kept.
+    pub fn files_dir(&self) -> PathBuf {
+        self.workspace_dir.join("files")
+    }
+
+    /// Locked while recordings are listened to: one at a time, it takes memory.
+    pub fn voice_lock_path(&self) -> PathBuf {
+        self.workspace_dir.join(".voice-lock")
     }
 
     /// What Reveille may do, written by a person alone.

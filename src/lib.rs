@@ -9,6 +9,8 @@
 //! 4. which read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`];
 //! 5. [`repo`] makes one git commit of it and pushes; [`channel`] delivers the answer.
 //!
+//! Files that come with messages: [`media`] says what they are; the bot fetches them and has speech written down.
+//!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
@@ -21,6 +23,7 @@ pub mod config;
 pub mod cycle;
 pub mod disk;
 pub mod health;
+pub mod media;
 pub mod memory;
 pub mod model;
 pub mod people;

@@ -7,6 +7,7 @@
 mod end;
 mod identity;
 mod leash;
+mod leashed;
 mod table;
 
 use std::{
@@ -25,6 +26,7 @@ use rustix::process::{Pid, Signal};
 pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
+pub use leashed::Leashed;
 pub use table::{holding_flock, runs_in};
 
 /// How long a child may run when its [`Spec`] says nothing else.

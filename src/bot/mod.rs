@@ -9,6 +9,7 @@ mod batch;
 mod commands;
 mod door;
 mod gap;
+pub mod media;
 mod nudge;
 mod pair;
 pub mod pairing;
@@ -21,7 +22,7 @@ mod trouble;
 mod typing;
 mod wake;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, rc::Rc};
 
 use tokio::sync::{mpsc, watch};
 
@@ -107,11 +108,16 @@ impl BotError {
 }
 
 /// Runs until `stop` becomes `true`. `wake` is the program to start when something is due; by default the one beside this
-/// one.
+/// one. `ear`: a program that listens in place of the speech model.
 ///
 /// # Errors
 /// What retrying doesn't mend. Everything else is retried for ever, and told once.
-pub async fn run(outside: Outside<'_>, mut stop: watch::Receiver<bool>, wake: Option<PathBuf>) -> Result<(), BotError> {
+pub async fn run(
+    outside: Outside<'_>,
+    mut stop: watch::Receiver<bool>,
+    wake: Option<PathBuf>,
+    ear: Option<PathBuf>,
+) -> Result<(), BotError> {
     let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
         return Ok(());
     };
@@ -120,7 +126,10 @@ pub async fn run(outside: Outside<'_>, mut stop: watch::Receiver<bool>, wake: Op
     let (is_running, running) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
     let third = Store::open(&outside.config.db_path())?;
-    let mut bot = Bot::new(outside, store, wake, Told { answers, receipts, is_running })?;
+    let fourth = Store::open(&outside.config.db_path())?;
+    let bells = Rc::new(media::Bells::default());
+    let told = Told { answers, receipts, is_running, bells: Rc::clone(&bells) };
+    let mut bot = Bot::new(outside, store, wake, told)?;
     let lock_path = outside.config.lock_path();
 
     let work = async {
@@ -133,6 +142,7 @@ pub async fn run(outside: Outside<'_>, mut stop: watch::Receiver<bool>, wake: Op
     let (ended, ..) = tokio::join!(
         work,
         sender,
+        media::tend(outside, fourth, &bells, ear, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
         typing::show(outside.telegram, &lock_path, running.clone()),
         progress::show(outside.telegram, third, &lock_path, running),

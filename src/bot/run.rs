@@ -1,6 +1,6 @@
 //! The loop: waits for what happens next, tells the deciding parts, carries out what they say.
 
-use std::{collections::BTreeSet, path::PathBuf, process::Child, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, process::Child, rc::Rc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::{
@@ -13,6 +13,7 @@ use super::{
     BotError, Outside, batch, commands,
     door::Door,
     gap,
+    media::Bells,
     nudge::{Command, Event, Look, Nudger},
     pairing,
     receipt::{self, Receipt},
@@ -74,6 +75,8 @@ pub(super) struct Told {
     pub(super) receipts: mpsc::Sender<Receipt>,
     /// Who shows that a wake runs.
     pub(super) is_running: watch::Sender<bool>,
+    /// Who looks after the files of messages, and tells of those that have come to rest.
+    pub(super) bells: Rc<Bells>,
 }
 
 /// What Telegram is asked next.
@@ -103,6 +106,7 @@ enum Happened {
     Stop,
     Child,
     Polled(Result<Polled, TelegramError>),
+    FileSettled,
     Tick,
 }
 
@@ -143,6 +147,7 @@ impl<'a> Bot<'a> {
                 _ = stop.wait_for(|stop| *stop), if !is_stopping => Happened::Stop,
                 _ = self.children.recv() => Happened::Child,
                 polled = &mut poll, if !is_stopping => Happened::Polled(polled),
+                () = self.told.bells.settled.notified() => Happened::FileSettled,
                 () = tokio::time::sleep_until(tick_at) => Happened::Tick,
             };
             let event = match happened {
@@ -153,6 +158,7 @@ impl<'a> Bot<'a> {
                 }
                 Happened::Tick => Some(if self.lets_go() { Event::Ended } else { Event::Tick }),
                 Happened::Child => self.reap().then_some(Event::Ended),
+                Happened::FileSettled => Some(Event::Stored),
                 Happened::Polled(polled) => {
                     let (wait, has_stored) = self.take_in(polled)?;
                     poll.set(ask(telegram, self.next_ask(), wait));
@@ -307,6 +313,7 @@ impl<'a> Bot<'a> {
                     tracing::info!("messages are stored again");
                 }
                 self.send(accepted.answers);
+                self.told.bells.arrived.notify_one();
                 Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0 || accepted.has_orders))
             }
             Err(error) => {

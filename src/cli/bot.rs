@@ -55,12 +55,22 @@ struct RunArguments {
     /// The program to start when something is due.
     #[arg(long, value_name = "PATH", hide = true)]
     wake: Option<PathBuf>,
+    /// The program that listens to recordings in place of the speech model.
+    #[arg(long, value_name = "PATH", hide = true)]
+    ear: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run until SIGTERM; the same as no command.
     Run(RunArguments),
+    /// What the bot starts for recordings: writes down those that are due, and ends.
+    #[command(hide = true)]
+    Listen {
+        /// A program to listen with: it is given a path and prints a transcript as JSON.
+        #[arg(long, value_name = "PATH")]
+        with: Option<PathBuf>,
+    },
     /// Send a message (Markdown) to an allowed chat; works while a bot and a wake run.
     ///
     /// It enters the outbox first and is then sent at once. What can't be sent now is sent by a later wake.
@@ -109,6 +119,7 @@ pub fn main() -> ExitCode {
     match arguments.command {
         None => run(&config, arguments.run),
         Some(Command::Run(arguments)) => run(&config, arguments),
+        Some(Command::Listen { with }) => listen(&config, with),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
         Some(Command::Transcribe(arguments)) => transcribe(&config, &arguments),
         Some(Command::Pair { list: true }) => pair::list(&config),
@@ -128,7 +139,7 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
     let outside = Outside { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
-        bot::run(outside, stop, arguments.wake).await
+        bot::run(outside, stop, arguments.wake, arguments.ear).await
     });
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -142,6 +153,18 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
                 _ => EXIT_FAILED,
             })
         }
+    }
+}
+
+fn listen(config: &Config, with: Option<PathBuf>) -> ExitCode {
+    let open = || match with {
+        Some(program) => Ok(bot::media::by_program(program)),
+        None => bot::media::engine(config.whisper_model.as_deref()),
+    };
+    let redactor = super::redactor(config);
+    match bot::media::work(config, config.clock().as_ref(), &redactor, open) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&redactor.redact(&error.to_string())),
     }
 }
 

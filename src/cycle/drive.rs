@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    Reply, WakeError, brief,
+    Reply, WakeError,
+    attached::Allowance,
+    brief::{self, File},
     machine::{self, Cycle, Limits, Request, Step},
     observe::{self, day_begin},
     orient,
@@ -282,13 +284,14 @@ impl Wake<'_> {
 
     /// Puts messages that have come for this chat meanwhile into the conversation.
     fn join(&mut self, live: &mut Live) -> Result<bool, WakeError> {
-        self.say_with_news(live, |new, now, tz| Some(brief::joined(new, now, tz)))
+        self.say_with_news(live, |new, files, now, tz| Some(brief::joined(new, files, now, tz)))
     }
 
     /// Tells the mind what its calls have come to, and what its person has said meanwhile: it needn't finish first what may be
     /// wanted no more. The offline mind takes no time, and deals with messages one lot after the other.
     fn tell(&mut self, live: &mut Live, results: String) -> Result<(), WakeError> {
-        let with_news = |new: &[&Incoming], now, tz| brief::results_and_joined(&results, new, now, tz);
+        let with_news =
+            |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);
         if self.context.model.name() != OFFLINE_MODEL && self.say_with_news(live, with_news)? {
             return Ok(());
         }
@@ -299,21 +302,25 @@ impl Wake<'_> {
     fn say_with_news(
         &mut self,
         live: &mut Live,
-        say: impl Fn(&[&Incoming], DateTime<Utc>, Tz) -> Option<String>,
+        say: impl Fn(&[&Incoming], &[File], DateTime<Utc>, Tz) -> Option<String>,
     ) -> Result<bool, WakeError> {
         let mind = observe::mind_of(self.store, self.context)?;
         let (queued, open_cycles) = (self.store.queued()?, self.store.open_cycles()?);
         let now = self.now();
         let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open_cycles, &mind, now);
-        let raw = if new.is_empty() { None } else { say(&new, now, live.world.tz) };
-        let Some(raw) = raw else {
+        if new.is_empty() {
+            return Ok(false);
+        }
+        let files = self.files_of(&new, Allowance::left_by(&live.state.conversation.messages))?;
+        let Some(raw) = say(&new, &files, now, live.world.tz) else {
             return Ok(false);
         };
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         if let Some(chat) = &mut live.world.chat {
             chat.reply_to = last_channel_id(&queued, &ids).or(chat.reply_to);
         }
-        let raw = self.context.redactor.redact(&raw);
+        live.world.attachments = self.attachments(&live.cycle)?;
+        let raw = brief::with_images(self.context.redactor.redact(&raw), &files);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None };
         self.record(live, &said, &[])?;
         Ok(true)

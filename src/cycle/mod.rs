@@ -4,10 +4,12 @@
 //! stands in pure modules: [`orient`] (what is due), [`machine`] (what a conversation needs next), [`brief`] (what the mind
 //! is told), [`verify`] (what is written of it).
 
+mod attached;
 pub mod brief;
 mod by_rule;
 mod drive;
 mod finish;
+pub mod gate;
 pub mod lock;
 pub mod machine;
 mod observe;

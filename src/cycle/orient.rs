@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, NaiveDateTime, Utc};
 use chrono_tz::Tz;
 
-use super::brief::MAX_MESSAGES;
+use super::{brief::MAX_MESSAGES, gate::waiting_for_files};
 use crate::{
     clock::is_over,
     config::QuietHours,
@@ -271,9 +271,11 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
 }
 
-/// Whether the configured mind can be given this message now.
+/// Whether the configured mind can be given this message now, as far as the message itself tells.
 pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
-    message.held_for.as_deref() != Some(&mind.name) && message.not_before.is_none_or(|at| is_over(at, now))
+    !message.awaits_files
+        && message.held_for.as_deref() != Some(&mind.name)
+        && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
 /// Messages that have come for the chat of `cycle` while it runs, oldest first: not those it `knows`, nor those that stand in
@@ -292,10 +294,12 @@ pub fn joining<'a>(
     if knows.len() >= MAX_MESSAGES && queued.iter().any(is_another_chats) {
         return Vec::new();
     }
+    let waiting = waiting_for_files(queued, now);
     let is_new = |message: &&Incoming| {
         (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
             && !knows.contains(&message.id)
             && !is_taken(message, open_cycles)
+            && !waiting.contains(&message.id)
             && is_answerable(message, mind, now)
     };
     queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
@@ -355,8 +359,12 @@ fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
 
 fn messages(observed: &Observed<'_>) -> Vec<Reason> {
     let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
+    let waiting = waiting_for_files(observed.messages, observed.now);
     for message in observed.messages {
-        if !is_answerable(message, observed.mind, observed.now) || is_taken(message, observed.open_cycles) {
+        if waiting.contains(&message.id)
+            || !is_answerable(message, observed.mind, observed.now)
+            || is_taken(message, observed.open_cycles)
+        {
             continue;
         }
         match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    WakeError, brief,
+    WakeError,
+    attached::Allowance,
+    brief,
     drive::registry,
     machine::Cycle,
     observe::{Observation, day_begin},
@@ -18,7 +20,7 @@ use crate::{
     },
     queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
-    tool::{Chat, Documents, World},
+    tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, World},
 };
 
 /// Tools whose effect outlives a cycle that is given up.
@@ -67,7 +69,14 @@ impl Wake<'_> {
             reminders: self.store.reminders()?,
             documents,
             skills,
+            attachments: self.attachments(cycle)?,
         })
+    }
+
+    /// The files that the asking chat has sent.
+    pub(super) fn attachments(&self, cycle: &NewCycle) -> Result<Attachments, StoreError> {
+        let files = cycle.chat_id.map(|chat| self.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
+        Ok(Attachments { dir: self.context.config.workspace_dir.clone(), files: files.unwrap_or_default() })
     }
 
     /// The cycle's fixed parts and its first message.
@@ -92,6 +101,7 @@ impl Wake<'_> {
         };
         let messages: Vec<&Incoming> =
             observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
+        let files = self.files_of(&messages, Allowance::left_by(&[]))?;
         let done_already = self.done_already(&ids)?;
         let raw = brief::opening(&brief::Brief {
             wake_id: &cycle.id,
@@ -102,10 +112,11 @@ impl Wake<'_> {
             person_commits,
             exchanges: &exchanges,
             messages: &messages,
+            files: &files,
             documents: &world.documents,
         });
         Ok(Entry::Said {
-            raw: redactor.redact(&raw),
+            raw: brief::with_images(redactor.redact(&raw), &files),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),

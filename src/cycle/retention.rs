@@ -102,6 +102,12 @@ impl Wake<'_> {
         }
         let chores = files::chores(self.context.config, self.store, before, now)?;
         let n_files = chores.len();
+        // First: a file that nothing names any more is removed another day, a row that names none would mislead.
+        let removed: Vec<String> =
+            chores.iter().filter_map(|chore| chore.removes(&self.context.config.workspace_dir)).collect();
+        if !removed.is_empty() {
+            self.store.forget_files(self.fence, &removed)?;
+        }
         for chore in chores {
             if let Err(error) = chore.run() {
                 tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());

@@ -1,7 +1,11 @@
 //! `health status`: one screen for a person who asks how it is going. Gathered as a value, then rendered.
 
+mod files;
+
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+
+pub use files::OpenFile;
 
 use super::{
     finding::Trouble,
@@ -33,6 +37,8 @@ pub struct Overview {
     pub last_wake: Option<LastWake>,
     /// Messages in.
     pub queue: Option<Queue>,
+    /// Files of queued messages that are on their way or were given up.
+    pub files: Vec<OpenFile>,
     /// Whether a wake is at work.
     pub lock: Lock,
     /// That all work was stopped, and since when.
@@ -83,6 +89,8 @@ pub struct Queue {
     pub waiting: usize,
     /// That wait for another mind, or for its return.
     pub held: usize,
+    /// That wait for a file of theirs to be fetched or listened to.
+    pub awaiting_files: usize,
     /// That too many wakes failed on: a person decides on them.
     pub given_up: usize,
     /// When the oldest of all that wait came.
@@ -165,6 +173,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         workspace: config.workspace_dir.display().to_string(),
         last_wake: None,
         queue: None,
+        files: Vec::new(),
         lock: Lock {
             is_held: scene.lock.is_held,
             pid: holder.map(|holder| holder.pid),
@@ -212,6 +221,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.last_wake = store.last_cycle()?.map(last_wake);
     overview.queue = Some(queue(scene, store)?);
     overview.stopped = store.stopped()?;
+    overview.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
     let reminder = store.reminders()?.into_iter().next();
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
@@ -246,8 +256,9 @@ fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
     let (all, oldest_at) = store.queue_depth()?;
     let answerable = queued.iter().filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
     let waiting = answerable.count();
-    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting);
-    Ok(Queue { waiting, held, given_up: store.dead_letters()?.len(), oldest_at })
+    let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
+    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting + awaiting_files);
+    Ok(Queue { waiting, held, awaiting_files, given_up: store.dead_letters()?.len(), oldest_at })
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {
@@ -292,6 +303,12 @@ impl Overview {
             ("cost", format!("{:.2} of {:.2} USD today", self.spent_today_usd, self.daily_budget_usd)),
         ];
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
+        for file in self.files.iter().take(MAX_SHOWN) {
+            text.push_str(&format!("{:<10} {}\n", "file", files::line(file, self.at)));
+        }
+        if let Some(more @ 1..) = self.files.len().checked_sub(MAX_SHOWN) {
+            text.push_str(&format!("{:<10} and {more} more\n", "file"));
+        }
         for problem in &self.problems {
             text.push_str(&format!("{:<10} {problem}\n", "problem"));
         }
@@ -338,6 +355,9 @@ impl Overview {
         };
         if queue.held > 0 {
             line.push_str(&format!(", {} kept until a mind can answer", queue.held));
+        }
+        if queue.awaiting_files > 0 {
+            line.push_str(&format!(", {} waiting for files", queue.awaiting_files));
         }
         if queue.given_up > 0 {
             line.push_str(&format!(", {} given up (wake queue list)", queue.given_up));
@@ -450,6 +470,7 @@ mod tests {
             workspace: "/home/me/.local/share/reveille".to_owned(),
             last_wake: None,
             queue: None,
+            files: Vec::new(),
             lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
             stopped: None,
             next_reminder: None,
@@ -493,7 +514,13 @@ mod tests {
                 commit: None,
                 error: None,
             }),
-            queue: Some(Queue { waiting: 2, held: 1, given_up: 0, oldest_at: at("2026-11-21T11:54:00Z") }),
+            queue: Some(Queue {
+                waiting: 2,
+                held: 1,
+                awaiting_files: 1,
+                given_up: 0,
+                oldest_at: at("2026-11-21T11:54:00Z"),
+            }),
             lock: Lock {
                 is_held: true,
                 pid: Some(812),
@@ -504,6 +531,16 @@ mod tests {
                 at: at("2026-11-21T14:00:00Z").unwrap(),
                 text: "call   mum".to_owned(),
             }),
+            files: vec![OpenFile {
+                id: 5,
+                message_id: 9,
+                kind: "video_note".to_owned(),
+                state: crate::queue::FileState::Wanted,
+                attempts: 2,
+                not_before: at("2026-11-21T12:01:00Z"),
+                error: Some("Telegram can't be reached".to_owned()),
+                path: None,
+            }],
             undelivered: vec![Undelivered {
                 id: 3,
                 chat_id: 7,
@@ -538,7 +575,7 @@ mod tests {
         workspace  /home/me/.local/share/reveille
         last wake  5 min ago, running (2 messages in chat 7)
         now        a wake is at work (pid 812, 20261121T115500Z-812)
-        queue      2 waiting, 1 kept until a mind can answer, the oldest came 6 min ago
+        queue      2 waiting, 1 kept until a mind can answer, 1 waiting for files, the oldest came 6 min ago
         reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
         outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
         telegram   last heard 3 min ago
@@ -546,6 +583,7 @@ mod tests {
         disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min
         cost       1.50 of 5.00 USD today
+        file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
         ");
     }
 }

@@ -88,6 +88,9 @@ pub struct Incoming {
     pub not_before: Option<DateTime<Utc>>,
     /// The cycle that took it up last.
     pub cycle_id: Option<String>,
+    /// Whether one of its files is on its way: being fetched, or listened to.
+    #[serde(default)]
+    pub awaits_files: bool,
 }
 
 /// One side of a past exchange, for the mind's view of a chat.
@@ -150,8 +153,14 @@ impl Accepted {
 }
 
 impl Incoming {
-    const COLUMNS: &str = "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id, \
-                           quoted, forwarded_from, attempts, held_for, not_before, cycle_id";
+    /// What is read of a row of `incoming_messages`, which must not have another name in the statement.
+    fn columns() -> String {
+        format!(
+            "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
+             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}",
+            attachments::AWAITS_FILES
+        )
+    }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -169,6 +178,7 @@ impl Incoming {
             held_for: row.get(11)?,
             not_before: row.get::<_, Option<String>>(12)?.as_deref().and_then(parse_time),
             cycle_id: row.get(13)?,
+            awaits_files: row.get(14)?,
         })
     }
 }
@@ -237,15 +247,15 @@ impl Store {
     /// many they are, they never hide what can be answered.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages m WHERE id IN (
+            "SELECT {} FROM incoming_messages WHERE id IN (
                  SELECT id FROM (
                      SELECT id, held_for IS NOT NULL AS is_held,
                          row_number() OVER (PARTITION BY chat_id ORDER BY held_for IS NOT NULL, id) AS place
                      FROM incoming_messages WHERE processed = 0
                  ) WHERE place <= {MAX_QUEUED_OF_CHAT} ORDER BY is_held, place, id LIMIT {MAX_QUEUED_READ}
              )
-             ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = m.chat_id), 0), id",
-            Incoming::COLUMNS
+             ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = incoming_messages.chat_id), 0), id",
+            Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?)
@@ -264,7 +274,7 @@ impl Store {
     fn put_aside(&self, outcome: &str) -> Result<Vec<Incoming>> {
         let sql = format!(
             "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = ?1 ORDER BY id LIMIT {MAX_QUEUED_READ}",
-            Incoming::COLUMNS
+            Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([outcome], Incoming::read)?.collect::<rusqlite::Result<_>>()?)

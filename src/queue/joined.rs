@@ -314,7 +314,8 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
         _ => in_one(&parts, is_album),
     };
     tx.prepare_cached("UPDATE incoming_messages SET message_text = ?2 WHERE id = ?1")?.execute((row, text))?;
-    Ok(())
+    // These are the words as they came: they know nothing of what was heard or couldn't be fetched.
+    attachments::retell(tx, row)
 }
 
 fn belongs_to(is_album: bool) -> &'static str {

@@ -23,7 +23,7 @@ mod stop;
 mod undo;
 mod upkeep;
 
-pub use attachments::NewAttachment;
+pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
 pub use flood::MAX_WAITING_UNTOLD;
 pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};

@@ -82,7 +82,10 @@ impl Store {
     pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
         let mut statement = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))
-                 AND (instr(message_text, ?1) OR instr(COALESCE(raw, ''), ?1)))",
+                 AND (instr(message_text, ?1) OR instr(COALESCE(raw, ''), ?1)))
+             OR EXISTS (SELECT 1 FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
+                 WHERE a.path IN ('voice/' || ?1, 'files/' || ?1)
+                 AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone')))",
         )?;
         Ok(statement.query_row([name], |row| row.get(0))?)
     }

@@ -1,5 +1,6 @@
 //! The store on real SQLite files. Histories with crashes between any two steps are in the campaign (`tests/campaign/histories.rs`).
 
+mod attachments;
 mod door;
 mod inbox;
 mod joined;

@@ -4,6 +4,7 @@
 //! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
 //! changes in one transaction, so a call has either happened once or not at all.
 
+mod attachment;
 mod keep;
 mod note;
 mod plan;
@@ -16,6 +17,7 @@ mod task;
 mod tell;
 mod world;
 
+pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
 pub(crate) use reply::answer;
@@ -155,6 +157,7 @@ impl Registry {
         tools.extend(task::tools());
         tools.extend(reminder::tools());
         tools.extend(read::tools());
+        tools.push(attachment::tool());
         Self { tools }
     }
 

@@ -1,6 +1,7 @@
 //! Every tool: a good call, each bad argument, its limits. Tools are values in and values out, so a test looks at what a call
 //! would change.
 
+mod attachments;
 mod definitions;
 mod memory;
 mod reminders;
@@ -44,6 +45,7 @@ impl Scene {
             reminders: Vec::new(),
             documents: Documents::new(dir.path(), Vec::new()),
             skills: Vec::new(),
+            attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },
         };
         Self { world, dir }
     }

@@ -10,6 +10,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
+use super::Attachments;
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
@@ -68,6 +69,8 @@ pub struct World {
     pub documents: Documents,
     /// Skills that can be read.
     pub skills: Vec<Skill>,
+    /// Files that the asking chat has sent.
+    pub attachments: Attachments,
 }
 
 impl World {

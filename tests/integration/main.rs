@@ -23,6 +23,8 @@ mod health;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod mind;
 #[cfg(test)]
 mod mind_due;

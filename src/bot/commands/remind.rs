@@ -10,7 +10,7 @@ use crate::{
         time,
     },
     queue::{Change, Order, Result},
-    tool::{Chat, Documents, Outcome, Registry, World},
+    tool::{Attachments, Chat, Documents, Outcome, Registry, World},
 };
 
 /// How it is used.
@@ -74,6 +74,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         reminders: desk.store.reminders()?,
         documents: Documents::new(&config.repo_dir(), Vec::new()),
         skills: Vec::new(),
+        attachments: Attachments::default(),
     };
     Ok(Registry::offline().call(tool, input, &world))
 }

@@ -41,10 +41,10 @@ pub struct Telegram {
     /// Whether the server is this machine itself, which no proxy stands before.
     is_local: bool,
     /// The server's address without a slash at its end.
-    base_url: String,
-    token: Token,
+    pub(super) base_url: String,
+    pub(super) token: Token,
     bot_id: i64,
-    call_timeout: Duration,
+    pub(super) call_timeout: Duration,
     poll_grace: Duration,
 }
 
@@ -60,7 +60,7 @@ pub enum SetUpError {
 }
 
 /// The bot's token, which `Debug` doesn't show.
-struct Token(String);
+pub(super) struct Token(pub(super) String);
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,7 +77,7 @@ impl Token {
     }
 
     /// `text` with the token and its secret half blotted out, should a server have echoed them.
-    fn scrub(&self, text: &str) -> String {
+    pub(super) fn scrub(&self, text: &str) -> String {
         let secret = self.0.split_once(':').map_or("", |(_, secret)| secret);
         let text = text.replace(&self.0, "***");
         if secret.len() < 8 { text } else { text.replace(secret, "***") }
@@ -302,7 +302,7 @@ impl Telegram {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn client(&self) -> Result<reqwest::Client, TelegramError> {
+    pub(super) fn client(&self) -> Result<reqwest::Client, TelegramError> {
         let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*kept {
             return Ok(client.clone());
@@ -323,7 +323,7 @@ impl Telegram {
     }
 
     /// One call within `bound`. The body of the answer counts too: half an answer is none.
-    async fn call<R: DeserializeOwned>(
+    pub(super) async fn call<R: DeserializeOwned>(
         &self,
         method: &str,
         request: &impl Serialize,
@@ -341,7 +341,7 @@ impl Telegram {
 }
 
 /// Reads an answer's body, up to [`ANSWER_BYTES_MAX`]. Failing here is always ambiguous: the call was answered.
-async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramError> {
+pub(super) async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(TelegramError::from_transport)? {
         if body.len() + chunk.len() > ANSWER_BYTES_MAX {
@@ -353,7 +353,7 @@ async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramE
 }
 
 /// Sorts an answer into its result or an error.
-fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Result<R, TelegramError> {
+pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Result<R, TelegramError> {
     #[derive(Deserialize)]
     struct Answer<'a> {
         ok: bool,

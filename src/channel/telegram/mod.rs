@@ -10,12 +10,14 @@ mod command;
 mod content;
 mod envelope;
 mod error;
+mod file;
 mod incoming;
 mod private;
 
 pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
 pub use command::{Command, MenuCommand};
 pub use error::TelegramError;
+pub use file::{FetchError, RemoteFile};
 pub use incoming::{ALLOWED_UPDATES, Access, Incoming, Migration, NewMessage, Quoted, read_update};
 pub use private::{PrivateText, private_text};
 

@@ -39,6 +39,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         person_commits: &[],
         exchanges,
         messages,
+        files: &[],
         documents,
     }
 }
@@ -105,7 +106,7 @@ fn albums_corrections_and_forwards_are_told_apart() {
     let late = of_kind(3, "continuation", "[goes on from the message before]\nremind me at 7");
     let forward = Incoming { forwarded_from: Some("Bo".to_owned()), ..message(4, "remind me at 8") };
     let unsupported = of_kind(5, "unsupported", "[unsupported message: hologram]\nremind me at 9");
-    let raw = joined(&[&album, &correction, &late, &forward, &unsupported], now(), Tz::Europe__Berlin);
+    let raw = joined(&[&album, &correction, &late, &forward, &unsupported], &[], now(), Tz::Europe__Berlin);
     insta::assert_snapshot!(blocks(&raw)[1], @r#"
     <messages>
     <message id="1" at="2026-11-21T15:00:00+01:00" kind="album">
@@ -140,7 +141,7 @@ fn albums_corrections_and_forwards_are_told_apart() {
 #[test]
 fn a_joined_message_says_the_time_and_is_read_back() {
     let late = message(6, "wait, not that one");
-    let raw = joined(&[&late], now(), Tz::Europe__Berlin);
+    let raw = joined(&[&late], &[], now(), Tz::Europe__Berlin);
     assert!(blocks(&raw)[0].starts_with("It is 15:00 now."));
     assert_eq!(shown(&raw)[0].text, late.text);
 }
@@ -190,7 +191,7 @@ fn whose_words_they_are_is_read_back() {
         sender_name: Some("x\" forwarded_from=\"y".to_owned()),
         ..message(4, "<quoted>mine</quoted>\nyours")
     };
-    let raw = joined(&[&own, &forwarded, &voice, &posing], now(), Tz::UTC);
+    let raw = joined(&[&own, &forwarded, &voice, &posing], &[], now(), Tz::UTC);
     let own_text: Vec<bool> = shown(&raw).iter().map(|message| message.is_own_text).collect();
     assert_eq!(own_text, [true, false, false, true]);
     assert!(shown(&raw).iter().all(|message| !message.is_reply && message.at == Some(now())));
@@ -247,7 +248,7 @@ proptest! {
             .collect();
         for raw in [
             opening(&brief(&documents, &sent, &exchanges)),
-            joined(&sent, now(), Tz::Asia__Kolkata),
+            joined(&sent, &[], now(), Tz::Asia__Kolkata),
         ] {
             let read: Vec<Shown> = shown(&raw);
             let expected: Vec<Shown> = sent
@@ -267,4 +268,22 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn files_stand_in_their_messages_and_are_no_words_of_them() {
+    let photo = Incoming { kind: "photo".to_owned(), ..message(2, "[photo]\nlook") };
+    let file = File {
+        id: 3,
+        message_id: 2,
+        kind: "photo".to_owned(),
+        name: None,
+        mime: Some("image/jpeg".to_owned()),
+        bytes: Some(9),
+        view: View::Described("kept".to_owned()),
+    };
+    let raw = joined(&[&message(1, "first"), &photo], &[file], now(), Tz::UTC);
+    assert!(raw.contains(r"look\n<attachment id=\"), "{raw}");
+    let shown = shown(&raw);
+    assert_eq!((shown[0].text.as_str(), shown[1].text.as_str()), ("first", "[photo]\nlook"));
 }

@@ -1,5 +1,6 @@
-//! Old files in the workspace: logs are cut when they are long and emptied when they are old, what lies beside them and voice
-//! messages are removed. Only plain files that stand directly in `logs/`, `logs/plans/` and `voice/`; links are left alone.
+//! Old files in the workspace: logs are cut when they are long and emptied when they are old, what lies beside them and files
+//! that came with messages are removed. Only plain files that stand directly in `logs/`, `logs/plans/`, `voice/` and `files/`;
+//! links are left alone.
 //!
 //! A log may have somebody who appends to it, so it is never removed or renamed: they would go on writing into what nobody
 //! sees.
@@ -71,6 +72,11 @@ pub(super) fn chores(
             chores.push(Chore::Remove(file.path));
         }
     }
+    for file in plain_files(&config.files_dir()).filter(|file| file.changed_at < before) {
+        if !store.is_file_wanted(&file.name)? {
+            chores.push(Chore::Remove(file.path));
+        }
+    }
     chores.truncate(MAX_CHORES);
     Ok(chores)
 }
@@ -110,6 +116,12 @@ impl Chore {
         match self {
             Self::Cut(path) | Self::Empty(path) | Self::Remove(path) => path,
         }
+    }
+
+    /// The file that it removes, below the workspace.
+    pub(super) fn removes(&self, workspace: &Path) -> Option<String> {
+        let Self::Remove(path) = self else { return None };
+        Some(path.strip_prefix(workspace).ok()?.to_str()?.to_owned())
     }
 
     /// Does it. Killed anywhere, it is done again.

@@ -7,6 +7,7 @@ mod clock;
 mod cycles;
 mod database;
 mod disk;
+mod files;
 pub(super) mod lock;
 mod memory;
 mod outbox;
@@ -53,7 +54,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 16] = [
+pub(super) const CHECKS: [Check; 17] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -61,6 +62,7 @@ pub(super) const CHECKS: [Check; 16] = [
     Check::new("plans", plans::check).repaired_by(plans::repair),
     Check::new("cycles", cycles::check),
     Check::new("queue", queue::check),
+    Check::new("files", files::check).repaired_by(files::repair),
     Check::new("outbox", outbox::check).repaired_by(outbox::repair),
     Check::new("repository", repository::check).repaired_by(repository::repair),
     Check::new("remote", remote::check),

@@ -50,6 +50,7 @@ fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
 fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
     let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) =
         queued.iter().partition(|message| mind.is_available && is_answerable(message, mind, now));
+    let (files, held): (Vec<&Incoming>, Vec<&Incoming>) = held.into_iter().partition(|message| message.awaits_files);
     let depth = answerable.len() + beyond;
     let oldest = answerable.iter().filter_map(|message| message.received_at).min();
     let mut detail = match (depth, oldest) {
@@ -59,6 +60,9 @@ fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool,
     };
     if !held.is_empty() {
         detail.push_str(&format!("; {} kept until a mind can answer", held.len()));
+    }
+    if !files.is_empty() {
+        detail.push_str(&format!("; {} waiting for files", files.len()));
     }
     let is_old = oldest.is_some_and(|at| now.signed_duration_since(at) > MAX_AGE);
     if depth > MAX_DEPTH || is_old {
@@ -111,6 +115,9 @@ mod tests {
         assert_eq!(judged(&[old], false).status, Status::Ok);
         let finding = judged(&[held], true);
         assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "empty; 1 kept until a mind can answer"));
+        let awaits = Incoming { awaits_files: true, ..message("2026-11-20T10:00:00Z", None) };
+        let finding = judged(&[awaits], true);
+        assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "empty; 1 waiting for files"));
     }
     #[test]
     fn what_was_given_up_is_told_until_a_person_decides() {

@@ -12,7 +12,7 @@ fn names(registry: &Registry) -> Vec<String> {
 fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     insta::assert_snapshot!(
         names(&Registry::standard()).join(" "),
-        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill"
+        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill read_attachment"
     );
     let offline = names(&Registry::offline());
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
@@ -118,7 +118,16 @@ fn risk_and_effect_are_declared_for_the_policy() {
     assert_eq!(of(Effect::Once), [] as [&str; 0]);
     assert_eq!(
         of(Effect::Read),
-        ["task_list", "reminder_list", "memory_read", "memory_search", "read_skill", "quote", "recall"]
+        [
+            "task_list",
+            "reminder_list",
+            "memory_read",
+            "memory_search",
+            "read_skill",
+            "read_attachment",
+            "quote",
+            "recall"
+        ]
     );
     let risky: Vec<_> = registry.tools.iter().filter(|tool| tool.risk > Risk::Safe).map(|tool| tool.name).collect();
     assert_eq!(risky, ["tell"]);

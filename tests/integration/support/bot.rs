@@ -44,6 +44,15 @@ impl Stage {
         self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", &wake])
     }
 
+    /// Starts a bot whose wakes are fake, and who listens with this shell script: it is given a recording's path as `$1` and
+    /// prints a transcript.
+    pub(crate) fn start_listening(&self, script: &str) -> Running {
+        let (wake, ear) = (self.wake().display().to_string(), self.env.path("ear").display().to_string());
+        std::fs::write(&ear, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&ear, std::fs::Permissions::from_mode(0o700)).unwrap();
+        self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", &wake, "--ear", &ear])
+    }
+
     /// Starts a bot whose wake is this file of its world, and whose stderr goes into the file that is returned.
     pub(crate) fn start_logged(&self, wake: &str) -> (Running, PathBuf) {
         let (wake, log) = (self.env.path(wake).display().to_string(), self.env.path("bot.log"));

@@ -9,6 +9,7 @@ pub(crate) mod git_http;
 pub(crate) mod http;
 pub(crate) mod speech;
 pub(crate) mod telegram;
+mod telegram_files;
 mod telegram_server;
 mod telegram_spec;
 pub(crate) mod tls;

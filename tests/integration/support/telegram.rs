@@ -28,9 +28,9 @@ pub(crate) enum Fault {
     RefuseFormatting,
     /// The connection is closed and nothing was done.
     CloseBefore,
-    /// The call is done, the connection closed without an answer.
+    /// The call is done, the connection closed without an answer; in the middle of a download's bytes.
     CloseAfterTaking,
-    /// No answer, and nothing done, until the server goes.
+    /// No answer, and nothing done, until the server goes; of a download half of its bytes.
     Stall,
     /// The call is done, the answer is no JSON.
     Malformed,
@@ -94,6 +94,22 @@ impl FakeTelegram {
             "chat": {"id": chat_id, "type": kind, "first_name": "Ana", "title": "Home"},
             "date": 1_795_000_000, "text": text}}));
         update_id
+    }
+
+    /// Queues a private message from a person with these fields beside the usual ones. Gives the update's id.
+    pub(crate) fn push_message(&self, from_id: i64, fields: &Value) -> i64 {
+        let update_id = self.shared.lock().next_update_id;
+        let mut message = json!({"message_id": update_id - 900, "date": 1_795_000_000,
+            "from": {"id": from_id, "is_bot": false, "first_name": "Ana", "language_code": "en"},
+            "chat": {"id": from_id, "type": "private", "first_name": "Ana"}});
+        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.push_raw(json!({"update_id": update_id, "message": message}));
+        update_id
+    }
+
+    /// Has a file under this handle from now on.
+    pub(crate) fn keep_file(&self, file_id: &str, bytes: &[u8]) {
+        self.shared.lock().files.insert(file_id.to_owned(), bytes.to_owned());
     }
 
     /// Queues an update as it is; the next one's number follows its own.

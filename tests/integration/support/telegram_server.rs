@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 
 use super::{
     telegram::{Fault, SentMessage, TOKEN},
+    telegram_files::{self, Files},
     telegram_spec::{Spec, visible_text},
 };
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) updates: VecDeque<Value>,
+    pub(super) files: Files,
     pub(super) next_update_id: i64,
     pub(super) sent: Vec<SentMessage>,
     /// Our messages that nobody has taken away: chat and id, and what they say now.
@@ -43,7 +45,7 @@ pub(super) struct Shared {
 }
 
 /// The answer to a call, or none if the connection is to be closed.
-type Answer = Option<(u16, Value)>;
+pub(super) type Answer = Option<(u16, Value)>;
 
 impl Shared {
     pub(super) fn new() -> Self {
@@ -58,7 +60,13 @@ impl Shared {
     /// Answers the requests of one connection.
     pub(super) fn serve(&self, stream: &TcpStream) {
         let mut reader = BufReader::new(stream);
-        while let Some((path, content_type, body)) = read_request(&mut reader) {
+        while let Some((verb, path, content_type, body)) = read_request(&mut reader) {
+            if let Some(path) = path.strip_prefix("/file/") {
+                if self.download(&verb, path, stream) {
+                    continue;
+                }
+                break;
+            }
             let Some((status, answer)) = self.answer(&path, &content_type, &body) else {
                 break;
             };
@@ -136,6 +144,10 @@ impl Shared {
             "getUpdates" => return self.get_updates(state, request),
             "sendMessage" => match send_message(&mut state, request) {
                 Ok(message) => message,
+                Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
+            },
+            "getFile" => match telegram_files::get_file(&state, request) {
+                Ok(file) => file,
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
             "editMessageText" => match edit_message(&mut state, request) {
@@ -248,7 +260,7 @@ fn edit_message(state: &mut State, request: &Value) -> Result<(), String> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer, as the others are")]
-fn refusal(code: u16, description: &str, parameters: &Value) -> Answer {
+pub(super) fn refusal(code: u16, description: &str, parameters: &Value) -> Answer {
     let mut answer = json!({"ok": false, "error_code": code, "description": description});
     if parameters.as_object().is_some_and(|fields| fields.values().any(|value| !value.is_null())) {
         answer["parameters"] = parameters.clone();
@@ -256,11 +268,12 @@ fn refusal(code: u16, description: &str, parameters: &Value) -> Answer {
     Some((code, answer))
 }
 
-/// Reads one request: its path, content type and body. None at the connection's end.
-fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String, Vec<u8>)> {
+/// Reads one request: its verb, path, content type and body. None at the connection's end.
+fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String, String, Vec<u8>)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-    let path = line.split(' ').nth(1)?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (verb, path) = (words.next()?, words.next()?);
     let (mut content_type, mut length) = (String::new(), 0);
     loop {
         let mut header = String::new();
@@ -276,5 +289,5 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(String, String, V
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some((path, content_type, body))
+    Some((verb, path, content_type, body))
 }

@@ -86,6 +86,7 @@ fn built_in() -> Value {
         "methods": {
             "getMe": {}, "getWebhookInfo": {},
             "deleteWebhook": {"fields": [field("drop_pending_updates", "Boolean", false)]},
+            "getFile": {"fields": [field("file_id", "String", true)]},
             "getUpdates": {"fields": [field("offset", "Integer", false), field("limit", "Integer", false),
                 field("timeout", "Integer", false), field("allowed_updates", "Array of String", false)]},
             "sendMessage": {"fields": [field("chat_id", "Integer", true), field("message_thread_id", "Integer", false),

@@ -121,3 +121,24 @@ fn links_and_directories_are_left_alone() {
     symlink(&elsewhere, place.config.logs_dir()).unwrap();
     assert_eq!(place.chores(), []);
 }
+
+#[test]
+fn files_of_messages_go_when_they_are_old_and_nobody_waits_for_them() {
+    let mut place = Place::new();
+    fs::create_dir(place.config.files_dir()).unwrap();
+    let (old, named) = (place.file("files/1.txt", 10, 31), place.file("files/2.txt", 10, 31));
+    place.file("files/3.txt", 10, 29);
+    let message = crate::queue::NewIncoming {
+        chat_id: 7,
+        text: "[file]".to_owned(),
+        update_id: Some(1),
+        attachments: vec![crate::queue::NewAttachment { kind: "document".to_owned(), ..Default::default() }],
+        ..Default::default()
+    };
+    let batch = crate::queue::Batch { bot_id: 99, next_offset: 2, messages: vec![message], ..Default::default() };
+    place.store.accept(&batch, now()).unwrap();
+    let file = place.store.next_wanted(now()).unwrap().unwrap();
+    place.store.file_kept(file.id, "files/2.txt", 10, now()).unwrap();
+    assert_eq!(place.chores(), [Chore::Remove(old)]);
+    assert_eq!(Chore::Remove(named).removes(&place.config.workspace_dir).as_deref(), Some("files/2.txt"));
+}

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{super::http::Request, API_KEY, ClaudeRequest};
@@ -190,11 +191,36 @@ fn block_faults(place: &str, block: &Value, is_user: bool) -> Vec<String> {
             None => vec![format!("{place}.text: missing")],
         },
         (Some("tool_result"), true) => result_faults(place, block),
-        (Some("image" | "document" | "search_result"), true) => Vec::new(),
+        (Some("image"), true) => image_faults(place, &block["source"]),
+        (Some("document" | "search_result"), true) => Vec::new(),
         (Some(other), true) => vec![format!("{place}: a user message can't hold {other}")],
         // What the assistant said is held against what was sent to it.
         (Some(_), false) => Vec::new(),
     }
+}
+
+/// Of the ways to give a picture this program uses one: its bytes, which must be of the type that is said.
+fn image_faults(place: &str, source: &Value) -> Vec<String> {
+    const MAX_ENCODED_BYTES: usize = 5 * 1024 * 1024;
+    if source["type"] != "base64" {
+        return vec![format!("{place}.source: not base64")];
+    }
+    let data = source["data"].as_str().unwrap_or_default();
+    if data.len() > MAX_ENCODED_BYTES {
+        return vec![format!("{place}.source: image exceeds 5 MB maximum")];
+    }
+    let Ok(bytes) = STANDARD.decode(data) else {
+        return vec![format!("{place}.source.data: invalid base64")];
+    };
+    let begins: &[u8] = match source["media_type"].as_str() {
+        Some("image/jpeg") => b"\xff\xd8\xff",
+        Some("image/png") => b"\x89PNG\r\n\x1a\n",
+        Some("image/gif") => b"GIF8",
+        Some("image/webp") => b"RIFF",
+        _ => return vec![format!("{place}.source.media_type: not one that is taken")],
+    };
+    let fits = bytes.starts_with(begins);
+    (!fits).then(|| format!("{place}.source: could not process image")).into_iter().collect()
 }
 
 fn result_faults(place: &str, block: &Value) -> Vec<String> {

@@ -287,6 +287,23 @@ fn a_cut_call_may_come_back_with_any_arguments_or_not_at_all() {
 }
 
 #[test]
+fn a_picture_must_be_what_it_is_said_to_be() {
+    let image = |mime: &str, data: &str| {
+        let source = json!({"type": "base64", "media_type": mime, "data": data});
+        violations(&body(json!([user(json!([{"type": "text", "text": "see"}, {"type": "image", "source": source}]))])))
+    };
+    assert_eq!(image("image/gif", "R0lGODlh"), Vec::<String>::new());
+    for (mime, data) in
+        [("image/png", "R0lGODlh"), ("image/bmp", "R0lGODlh"), ("image/gif", "R0lGODl"), ("image/gif", "")]
+    {
+        assert_eq!(image(mime, data).len(), 1, "{mime} {data}");
+    }
+    assert_eq!(image("image/gif", &"R0lGODlh".repeat(700_000)).len(), 1);
+    let by_url = json!([{"type": "image", "source": {"type": "url", "url": "https://example.org/a.gif"}}]);
+    assert_eq!(violations(&body(json!([user(by_url)]))).len(), 1);
+}
+
+#[test]
 fn the_unexpected_and_the_left_over_fail_the_test() {
     let fake = FakeClaude::start();
     assert!(post(&fake, &body(json!([user(text("hi"))]))).starts_with("HTTP/1.1 500"));

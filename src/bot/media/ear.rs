@@ -1,0 +1,180 @@
+//! The child that listens: works through the recordings that are due and ends, which gives back the memory that a speech model
+//! takes. One at a time, by a flock; what it writes nobody else does.
+
+use std::path::{Path, PathBuf};
+
+use super::words;
+use crate::{
+    clock::Clock,
+    config::Config,
+    cycle::lock::{LockError, WakeLock},
+    media::Transcript,
+    process::{self, Identity, Spec},
+    queue::{Attachment, Store, StoreError, wait_after},
+    redact::Redactor,
+    voice::{Transcriber, VoiceError},
+};
+
+/// A recording that can't be made out is tried so often.
+const MAX_TRIES: u32 = 3;
+/// Recordings that one child works through at most: each is decided upon or put off, so that there is an end.
+const MAX_RECORDINGS: usize = 500;
+/// How long a program in place of the speech model may take for one recording.
+const PROGRAM_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10 * 60);
+
+/// Why a recording wasn't understood, by what should be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unheard {
+    /// Try again.
+    #[error("{0}")]
+    Later(String),
+    /// The recording itself is at fault.
+    #[error("{0}")]
+    Never(String),
+    /// A person has to mend the set-up; the recording isn't at fault.
+    #[error("{0}")]
+    SetUp(String),
+}
+
+/// Why the child ended early. What it had done by then is kept.
+#[derive(Debug, thiserror::Error)]
+pub enum EarError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The flock's file.
+    #[error(transparent)]
+    Lock(LockError),
+}
+
+/// What turns a recording, by its path, into words.
+pub type Ear = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
+
+/// The speech model that the settings name.
+///
+/// # Errors
+/// [`Unheard::SetUp`] where there is none, or none that can be read.
+pub fn engine(model: Option<&Path>) -> Result<Ear, Unheard> {
+    let model = model.ok_or_else(|| Unheard::SetUp("WHISPER_MODEL isn't set".to_owned()))?;
+    let transcriber = Transcriber::open(model)?;
+    Ok(Box::new(move |recording| Ok(transcriber.transcribe(recording)?)))
+}
+
+impl From<VoiceError> for Unheard {
+    fn from(error: VoiceError) -> Self {
+        let why = error.to_string();
+        if error.is_of_the_setup() {
+            Self::SetUp(why)
+        } else if error.is_worth_a_retry() {
+            Self::Later(why)
+        } else {
+            Self::Never(why)
+        }
+    }
+}
+
+/// A program in place of the speech model: it is given the path, and prints a [`Transcript`] as JSON.
+pub fn by_program(program: PathBuf) -> Ear {
+    Box::new(move |recording| {
+        let spec = Spec::new(&program).args([recording]).timeout(PROGRAM_TIMEOUT);
+        let output = process::run(&spec).map_err(|error| Unheard::Later(error.to_string()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Unheard::Later(if said.is_empty() { process::describe(output.status) } else { said }));
+        }
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| Unheard::Never(format!("it printed no transcript: {error}")))
+    })
+}
+
+/// Works through all that is due. `open` is asked when there is something to listen to. Another one at work is no error.
+///
+/// # Errors
+/// The store's, or the lock file's.
+pub fn work(
+    config: &Config,
+    clock: &dyn Clock,
+    redactor: &Redactor,
+    open: impl FnOnce() -> Result<Ear, Unheard>,
+) -> Result<(), EarError> {
+    let _one_at_a_time = match WakeLock::try_acquire(&config.voice_lock_path(), &Identity::current(), clock.now()) {
+        Err(LockError::Held(_)) => return Ok(()),
+        lock => lock.map_err(EarError::Lock)?,
+    };
+    let mut store = Store::open(&config.db_path())?;
+    if store.next_unheard(clock.now())?.is_none() {
+        return Ok(());
+    }
+    let mut ear = match open() {
+        Ok(ear) => {
+            store.can_listen(clock.now())?;
+            Ok(ear)
+        }
+        Err(why) => Err(why),
+    };
+    for _ in 0..MAX_RECORDINGS {
+        let Some(file) = store.next_unheard(clock.now())? else { break };
+        let heard = match &mut ear {
+            Ok(ear) => listen(config, clock, &mut store, ear, &file)?,
+            Err(why) => Some(Err(why.clone())),
+        };
+        if let Some(heard) = heard {
+            settle(config, clock, redactor, &mut store, &file, heard)?;
+        }
+    }
+    Ok(())
+}
+
+/// Listens to one recording. None when it has been tried too often, and is given up.
+fn listen(
+    config: &Config,
+    clock: &dyn Clock,
+    store: &mut Store,
+    ear: &mut Ear,
+    file: &Attachment,
+) -> Result<Option<Result<Transcript, Unheard>>, StoreError> {
+    let now = clock.now();
+    if file.attempts >= MAX_TRIES {
+        // Every try has ended with the end of its listener.
+        let why = file.error.as_deref().unwrap_or("it can't be listened to");
+        store.file_unhearable(file, why, &words::unheard(file, why, config.timezone), now)?;
+        return Ok(None);
+    }
+    store.listening(file.id, now + wait_after(file.attempts + 1), now)?;
+    let Some(path) = file.path.as_ref().map(|path| config.workspace_dir.join(path)) else {
+        return Ok(Some(Err(Unheard::Never("it isn't where it was kept".to_owned()))));
+    };
+    Ok(Some(ear(&path)))
+}
+
+/// Writes down what listening came to.
+fn settle(
+    config: &Config,
+    clock: &dyn Clock,
+    redactor: &Redactor,
+    store: &mut Store,
+    file: &Attachment,
+    heard: Result<Transcript, Unheard>,
+) -> Result<(), StoreError> {
+    let now = clock.now();
+    match heard {
+        Ok(transcript) => {
+            let transcript = Transcript { text: redactor.redact(&transcript.text), ..transcript };
+            tracing::info!(file = file.id, "a recording was written down");
+            store.file_heard(file, &transcript, now)
+        }
+        Err(Unheard::SetUp(why)) => {
+            tracing::warn!(file = file.id, why, "a recording can't be listened to");
+            store.cannot_listen(file, Some(&why), &words::no_model(file, Some(&why)), now)
+        }
+        Err(Unheard::Later(why)) if file.attempts + 1 < MAX_TRIES => {
+            tracing::warn!(file = file.id, why, "a recording could not be made out; it is tried again");
+            store.file_unheard(file.id, &redactor.redact(&why), now)
+        }
+        Err(Unheard::Later(why) | Unheard::Never(why)) => {
+            let why = redactor.redact(&why);
+            tracing::warn!(file = file.id, why, "a recording could not be made out");
+            store.file_unhearable(file, &why, &words::unheard(file, &why, config.timezone), now)
+        }
+    }
+}

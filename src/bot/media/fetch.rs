@@ -1,0 +1,198 @@
+//! Brings the files of messages here, one after the other. Waits are columns, so that a restart keeps them: a rate limit holds
+//! for every file, in full. What a failure means is decided by [`verdict`].
+
+use chrono::TimeDelta;
+
+use super::{
+    Desk, LOOK_EVERY,
+    landing::{self, Landing},
+    words,
+};
+use crate::{
+    channel::telegram::{FetchError, TelegramError},
+    disk,
+    media::{self, MAX_FILE_BYTES},
+    queue::{Attachment, StoreError, wait_after},
+};
+
+/// A file that Telegram hands out in a way that can't be used is tried so often: about a day.
+const MAX_TRIES: u32 = 30;
+/// A file that Telegram calls unavailable for now, or gone, in one and the same sentence, is tried so often.
+const MAX_TRIES_UNAVAILABLE: u32 = 3;
+
+/// What follows from a failure.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Try again after at least this long; `all`: no file before.
+    Later { at_least: TimeDelta, all: bool },
+    /// It will not be had.
+    Never,
+}
+
+/// What follows from the `tries`th failure. Where we are at fault, or the way, or our token, it is tried for ever.
+fn verdict(error: &FetchError, tries: u32) -> Verdict {
+    let later = Verdict::Later { at_least: TimeDelta::zero(), all: false };
+    let few = |most: u32| {
+        if tries < most { Verdict::Later { at_least: TimeDelta::zero(), all: false } } else { Verdict::Never }
+    };
+    match error {
+        FetchError::Write(_) => later,
+        FetchError::TooLarge => Verdict::Never,
+        FetchError::Telegram(error) => match error {
+            TelegramError::RetryAfter(wait) => {
+                Verdict::Later { at_least: TimeDelta::from_std(*wait).unwrap_or(TimeDelta::MAX), all: true }
+            }
+            TelegramError::NotSent { .. } | TelegramError::Conflict(_) | TelegramError::Unauthorized(_) => later,
+            TelegramError::Ambiguous { .. } => few(MAX_TRIES),
+            TelegramError::Rejected { description, .. } if description.contains("temporarily unavailable") => {
+                few(MAX_TRIES_UNAVAILABLE)
+            }
+            TelegramError::Rejected { .. }
+            | TelegramError::ChatGone(_)
+            | TelegramError::MigratedTo(_)
+            | TelegramError::BadFormatting(_) => Verdict::Never,
+        },
+    }
+}
+
+pub(super) async fn run(desk: Desk<'_>) {
+    let config = desk.outside.config;
+    for folder in [config.voice_dir(), config.files_dir()] {
+        match landing::sweep(&folder) {
+            Ok(0) => {}
+            Ok(n) => tracing::info!(n, "removed files that were left half fetched; they are fetched anew"),
+            Err(error) => tracing::warn!(%error, "what was left half fetched in {} stays there", folder.display()),
+        }
+    }
+    let mut is_short = false;
+    let mut has_complained = false;
+    loop {
+        let wait = match step(desk, &mut is_short).await {
+            Ok(true) => continue,
+            Ok(false) => {
+                has_complained = false;
+                if is_short { LOOK_EVERY } else { desk.wait() }
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut has_complained, true) {
+                    tracing::warn!(%error, "files can't be looked after now; it is tried again until they can");
+                }
+                LOOK_EVERY
+            }
+        };
+        tokio::select! {
+            () = desk.bells.arrived.notified() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Tries the next file that is due. Says whether there was one.
+async fn step(desk: Desk<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
+    let config = desk.outside.config;
+    let Some(file) = desk.store.borrow().next_wanted(desk.outside.clock.now())? else {
+        *is_short = false;
+        return Ok(false);
+    };
+    let bytes = file.file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+    let is_room = disk::free_bytes(&config.workspace_dir)
+        .map_or(true, |free| !config.disk_reserve.is_broken_into(free.saturating_sub(bytes.min(MAX_FILE_BYTES))));
+    if !is_room {
+        if !std::mem::replace(is_short, true) {
+            tracing::warn!("no room on the disk for the files of messages; they are fetched as soon as there is");
+        }
+        return Ok(false);
+    }
+    *is_short = false;
+    match fetch(desk, &file).await {
+        Ok((path, bytes)) => {
+            desk.store.borrow_mut().file_kept(file.id, &path, bytes, desk.outside.clock.now())?;
+            tracing::info!(file = file.id, bytes, "a file was fetched");
+            desk.bells.kept.notify_one();
+            desk.bells.settled.notify_one();
+        }
+        Err(error) => fell_through(desk, &file, &error)?,
+    }
+    Ok(true)
+}
+
+/// Fetches a file whole. Gives its path below the workspace and its length.
+async fn fetch(desk: Desk<'_>, file: &Attachment) -> Result<(String, u64), FetchError> {
+    if file.file.bytes.is_some_and(|bytes| u64::try_from(bytes).is_ok_and(|bytes| bytes > MAX_FILE_BYTES)) {
+        return Err(FetchError::TooLarge);
+    }
+    let telegram = desk.outside.telegram;
+    let remote = telegram.get_file(&file.file.file_id).await?;
+    let path = media::place(file.id, &file.file.kind, file.file.mime.as_deref());
+    let mut landing = Landing::begin(&desk.outside.config.workspace_dir.join(&path))?;
+    let bytes = telegram.download(&remote, |piece| landing.write(piece)).await?;
+    landing.keep()?;
+    Ok((path, bytes))
+}
+
+/// Writes down what follows from a failure.
+fn fell_through(desk: Desk<'_>, file: &Attachment, error: &FetchError) -> Result<(), StoreError> {
+    let now = desk.outside.clock.now();
+    let tries = file.attempts.saturating_add(1);
+    let why = desk.outside.redactor.redact(&error.to_string());
+    tracing::warn!(file = file.id, tries, why, "a file could not be fetched");
+    let mut store = desk.store.borrow_mut();
+    match verdict(error, tries) {
+        Verdict::Later { at_least, all } => {
+            let not_before = now.checked_add_signed(wait_after(tries).max(at_least)).unwrap_or(now + wait_after(tries));
+            store.file_late(file.id, &why, not_before, all, now)
+        }
+        Verdict::Never => {
+            let notice = words::unfetched(file, &why, desk.outside.config.timezone);
+            store.file_failed(file, &why, &notice, now)?;
+            desk.bells.settled.notify_one();
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn said(error: TelegramError, tries: u32) -> Verdict {
+        verdict(&FetchError::Telegram(error), tries)
+    }
+
+    fn rejected(description: &str) -> TelegramError {
+        TelegramError::Rejected { code: 400, description: description.to_owned() }
+    }
+
+    #[test]
+    fn what_can_come_back_is_tried_for_ever_and_what_is_gone_never() {
+        let later = || Verdict::Later { at_least: TimeDelta::zero(), all: false };
+        for error in [
+            TelegramError::NotSent { why: String::new() },
+            TelegramError::Unauthorized(String::new()),
+            TelegramError::Conflict(String::new()),
+        ] {
+            assert_eq!(said(error, 10_000), later());
+        }
+        assert_eq!(verdict(&FetchError::Write(std::io::Error::from(std::io::ErrorKind::StorageFull)), 10_000), later());
+        assert_eq!(verdict(&FetchError::TooLarge, 1), Verdict::Never);
+        assert_eq!(said(rejected("Bad Request: invalid file_id"), 1), Verdict::Never);
+    }
+
+    #[test]
+    fn what_may_be_gone_is_tried_a_few_times() {
+        let unavailable = || rejected("Bad Request: wrong file_id or the file is temporarily unavailable");
+        let cut = || TelegramError::Ambiguous { why: String::new() };
+        assert!(matches!(said(unavailable(), 2), Verdict::Later { .. }));
+        assert_eq!(said(unavailable(), 3), Verdict::Never);
+        assert!(matches!(said(cut(), MAX_TRIES - 1), Verdict::Later { .. }));
+        assert_eq!(said(cut(), MAX_TRIES), Verdict::Never);
+    }
+
+    #[test]
+    fn a_rate_limit_holds_in_full_and_for_every_file() {
+        let wait = TelegramError::RetryAfter(Duration::from_secs(4_000));
+        assert_eq!(said(wait, 1), Verdict::Later { at_least: TimeDelta::seconds(4_000), all: true });
+    }
+}

@@ -1,0 +1,73 @@
+//! What becomes of the files that come with messages, beside the polling and never in its way: `fetch` brings them here,
+//! `listen` has speech among them written down by a child process (`ear`), so that the bot stays small.
+//!
+//! Both go from what the store says: killed anywhere, the next bot goes on where this one was. They and the child are the only
+//! ones that write the steps of a file.
+
+mod ear;
+mod fetch;
+mod landing;
+mod listen;
+mod words;
+
+use std::{cell::RefCell, path::PathBuf, time::Duration};
+
+use tokio::sync::{Notify, watch};
+
+pub use ear::{Ear, EarError, Unheard, by_program, engine, work};
+
+pub(crate) use landing::PART;
+
+use super::Outside;
+use crate::queue::Store;
+
+/// How often it is looked for files without another reason.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
+/// The shortest wait until a time that the store names.
+const LOOK_GAP: Duration = Duration::from_millis(50);
+
+/// Who wakes whom.
+#[derive(Debug, Default)]
+pub(super) struct Bells {
+    /// Messages were stored: there may be files to fetch.
+    pub(super) arrived: Notify,
+    /// A file was fetched: there may be something to listen to.
+    kept: Notify,
+    /// A file has come to rest: its message may be given to a mind.
+    pub(super) settled: Notify,
+}
+
+/// What both work with. The store is borrowed between two waits only.
+#[derive(Clone, Copy)]
+struct Desk<'a> {
+    outside: Outside<'a>,
+    store: &'a RefCell<Store>,
+    bells: &'a Bells,
+}
+
+impl Desk<'_> {
+    /// How long to wait for what the store says is due later.
+    fn wait(&self) -> Duration {
+        let now = self.outside.clock.now();
+        let next_at = self.store.borrow().next_file_step_at(now).ok().flatten();
+        let next_in = next_at.and_then(|at| (at - now).to_std().ok());
+        next_in.unwrap_or(LOOK_EVERY).clamp(LOOK_GAP, LOOK_EVERY)
+    }
+}
+
+/// Works until the other end of `running` is gone. `ear`: a program that listens in place of this one.
+pub(super) async fn tend(
+    outside: Outside<'_>,
+    store: Store,
+    bells: &Bells,
+    ear: Option<PathBuf>,
+    mut running: watch::Receiver<bool>,
+) {
+    let store = RefCell::new(store);
+    let desk = Desk { outside, store: &store, bells };
+    let work = async { tokio::join!(fetch::run(desk), listen::run(desk, ear)) };
+    tokio::select! {
+        _ = running.wait_for(|_| false) => {}
+        _ = work => {}
+    }
+}

@@ -1,0 +1,63 @@
+//! What people are told of a file that didn't become what they sent it for. Each says what happened, what is kept, what to do.
+
+use chrono_tz::Tz;
+
+use crate::{
+    media::words::name,
+    queue::{Attachment, NewOutgoing},
+};
+
+/// A file couldn't be fetched and won't be.
+pub(super) fn unfetched(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
+    let what = called(file, tz);
+    notice(
+        file,
+        format!(
+            "I couldn't get {what} ({why}). Your message is kept; send the file once more, smaller if it is large, if I shall look at it."
+        ),
+    )
+}
+
+/// A recording couldn't be understood and won't be.
+pub(super) fn unheard(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
+    let what = called(file, tz);
+    let place = file.path.as_deref().unwrap_or("an unknown place");
+    notice(
+        file,
+        format!("I couldn't make out {what} ({why}). It is kept at {place}; send it once more, or write what it says."),
+    )
+}
+
+/// There is nothing to listen with. `why` says what is wrong with what was set.
+pub(super) fn no_model(file: &Attachment, why: Option<&str>) -> NewOutgoing {
+    let text = match why {
+        None => {
+            "I keep your voice notes, but I can't understand them yet: there is no speech model. On the machine I run on, \
+             `scripts/fetch-model base` gets one; put its path into `.env` as `WHISPER_MODEL` and start the bot anew. Notes \
+             that still wait then are listened to."
+                .to_owned()
+        }
+        Some(why) => format!(
+            "I keep your voice notes, but I can't understand them now: {why}. Once that is mended and the bot started anew, \
+             notes that still wait are listened to."
+        ),
+    };
+    notice(file, text)
+}
+
+/// `your voice note from 14:03`.
+fn called(file: &Attachment, tz: Tz) -> String {
+    let at = file.received_at.map(|at| format!(" from {}", at.with_timezone(&tz).format("%H:%M"))).unwrap_or_default();
+    format!("your {}{at}", name(&file.file.kind))
+}
+
+fn notice(file: &Attachment, text: String) -> NewOutgoing {
+    NewOutgoing {
+        chat_id: file.chat_id,
+        text,
+        kind: "notice".to_owned(),
+        thread_id: file.thread_id,
+        reply_to: file.channel_message_id,
+        ..NewOutgoing::default()
+    }
+}

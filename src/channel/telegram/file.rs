@@ -1,0 +1,171 @@
+//! Fetching a file: where it is (`getFile`), then its bytes, in pieces and within a bound. What came is whole or an error:
+//! a connection that ends early, or a length that isn't the one that was announced, is never taken for the end.
+
+use std::{fmt, io, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Telegram, api, error::TelegramError};
+use crate::media::MAX_FILE_BYTES;
+
+/// How long a server may send nothing in the middle of a file.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// How long a file may take in all.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// Where a file is, for about an hour.
+#[derive(Clone, Deserialize)]
+pub struct RemoteFile {
+    /// Its length in bytes, if Telegram says.
+    #[serde(default)]
+    pub file_size: Option<u64>,
+    /// Missing for what is too large.
+    #[serde(default)]
+    file_path: Option<String>,
+}
+
+impl fmt::Debug for RemoteFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteFile").field("file_size", &self.file_size).finish_non_exhaustive()
+    }
+}
+
+/// Why a file wasn't fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// Telegram's side, or the way to it.
+    #[error(transparent)]
+    Telegram(#[from] TelegramError),
+    /// It is larger than a bot may fetch.
+    #[error("it is larger than the {} MB that Telegram lets a bot fetch", MAX_FILE_BYTES >> 20)]
+    TooLarge,
+    /// Our side: it couldn't be written.
+    #[error("it can't be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+impl Telegram {
+    /// Asks where a file is.
+    pub async fn get_file(&self, file_id: &str) -> Result<RemoteFile, FetchError> {
+        #[derive(Serialize)]
+        struct GetFile<'a> {
+            file_id: &'a str,
+        }
+        let answer = self.call("getFile", &GetFile { file_id }, self.call_timeout).await;
+        let file: RemoteFile = answer.map_err(|error| match error {
+            TelegramError::Rejected { description, .. } if description.contains("file is too big") => {
+                FetchError::TooLarge
+            }
+            error => FetchError::Telegram(error),
+        })?;
+        if file.file_size.is_some_and(|bytes| bytes > MAX_FILE_BYTES) { Err(FetchError::TooLarge) } else { Ok(file) }
+    }
+
+    /// Fetches a file's bytes and gives them to `write`, piece by piece. Says how many they were. What `write` was given
+    /// before an error is no file.
+    pub async fn download(
+        &self,
+        file: &RemoteFile,
+        write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<u64, FetchError> {
+        let fetched = tokio::time::timeout(DOWNLOAD_TIMEOUT, self.stream(file, write)).await;
+        let fetched = fetched
+            .unwrap_or_else(|_| Err(broken(format!("the file took longer than {} s", DOWNLOAD_TIMEOUT.as_secs()))));
+        fetched.map_err(|error| match error {
+            FetchError::Telegram(error) => FetchError::Telegram(error.map_text(|text| self.token.scrub(text))),
+            error => error,
+        })
+    }
+
+    async fn stream(
+        &self,
+        file: &RemoteFile,
+        mut write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<u64, FetchError> {
+        let path = file.file_path.as_deref().filter(|path| is_plain(path)).ok_or(TelegramError::Rejected {
+            code: 200,
+            description: "Telegram doesn't say where the file is".to_owned(),
+        })?;
+        let url = format!("{}/file/bot{}/{path}", self.base_url, self.token.0);
+        let request = self.client()?.get(url).send();
+        let response = tokio::time::timeout(SILENCE_MAX, request).await.map_err(|_| silent())?;
+        let mut response = response.map_err(TelegramError::from_transport)?;
+        let status = response.status().as_u16();
+        if status != 200 {
+            let body = api::read_body(response).await?;
+            return Err(refused(status, &body).into());
+        }
+        let announced = response.content_length().or(file.file_size);
+        let mut bytes = 0;
+        while let Some(piece) = tokio::time::timeout(SILENCE_MAX, response.chunk())
+            .await
+            .map_err(|_| silent())?
+            .map_err(TelegramError::from_transport)?
+        {
+            bytes += piece.len() as u64;
+            if bytes > MAX_FILE_BYTES {
+                return Err(FetchError::TooLarge);
+            }
+            write(&piece)?;
+        }
+        match (announced, file.file_size) {
+            (Some(announced), _) if announced != bytes => {
+                Err(broken(format!("{bytes} bytes came of a file of {announced}")))
+            }
+            (_, Some(size)) if size != bytes => Err(broken(format!("{bytes} bytes came of a file of {size}"))),
+            _ => Ok(bytes),
+        }
+    }
+}
+
+/// An answer that isn't the file. The address was given a moment ago: that nothing is there is no fault of the token, which
+/// the Bot API says in the same words.
+fn refused(status: u16, body: &[u8]) -> TelegramError {
+    match api::read_answer::<serde::de::IgnoredAny>(status, body) {
+        Err(TelegramError::Unauthorized(why)) if status == 404 => {
+            TelegramError::Ambiguous { why: format!("the file isn't where it was a moment ago ({why})") }
+        }
+        Err(error) => error,
+        Ok(_) => TelegramError::from_foreign_answer(status),
+    }
+}
+
+fn broken(why: String) -> FetchError {
+    FetchError::Telegram(TelegramError::Ambiguous { why })
+}
+
+fn silent() -> FetchError {
+    broken(format!("nothing came for {} s", SILENCE_MAX.as_secs()))
+}
+
+/// Whether a path leads to nowhere but below the address that it is put behind.
+fn is_plain(path: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | ' ' | '%');
+    !path.is_empty() && path.chars().all(plain) && path.split('/').all(|segment| !segment.contains(".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_below_its_address_or_nowhere() {
+        for path in ["voice/file_7.oga", "documents/file_1", "photos/a b.jpg"] {
+            assert!(is_plain(path), "{path}");
+        }
+        for path in ["", "../../bot1:x/getMe", "a/../b", "a?b", "a#b", "a\nb", "a@b"] {
+            assert!(!is_plain(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_there_says_nothing_of_the_token() {
+        let not_found = br#"{"ok":false,"error_code":404,"description":"Not Found"}"#;
+        assert!(matches!(refused(404, not_found), TelegramError::Ambiguous { .. }));
+        let unauthorized = br#"{"ok":false,"error_code":401,"description":"Unauthorized"}"#;
+        assert!(matches!(refused(401, unauthorized), TelegramError::Unauthorized(_)));
+        let wait = br#"{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":7}}"#;
+        assert_eq!(refused(429, wait), TelegramError::RetryAfter(Duration::from_secs(7)));
+        assert!(matches!(refused(502, b"<html>"), TelegramError::Ambiguous { .. }));
+    }
+}

@@ -1,0 +1,74 @@
+//! Which messages wait for files: one whose file is on its way isn't given to a mind, and what came after it in the same chat
+//! and topic waits behind it, so that order is kept. Not for ever: after [`WAIT_BEHIND`] what waits behind goes on, and the
+//! message itself is answered when its files have come to rest. Pure.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{clock::is_over, queue::Incoming};
+
+/// How long other messages wait behind one whose files are on their way, counted from when that one came.
+pub const WAIT_BEHIND: TimeDelta = TimeDelta::minutes(10);
+
+/// The messages among `queued` (oldest first) that aren't to be given to a mind now.
+pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i64> {
+    let mut held_up = BTreeSet::new();
+    let mut waiting = BTreeSet::new();
+    for message in queued {
+        let chat = (message.chat_id, message.thread_id);
+        if message.awaits_files {
+            waiting.insert(message.id);
+            // Where it isn't known since when it waits, nobody waits behind it.
+            if message.received_at.is_some_and(|at| !is_over(at + WAIT_BEHIND, now)) {
+                held_up.insert(chat);
+            }
+        } else if held_up.contains(&chat) {
+            waiting.insert(message.id);
+        }
+    }
+    waiting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::parse_time;
+
+    fn message(id: i64, chat_id: i64, minute: i64, awaits_files: bool) -> Incoming {
+        Incoming { id, chat_id, received_at: Some(at(minute)), awaits_files, ..Incoming::default() }
+    }
+
+    fn at(minute: i64) -> DateTime<Utc> {
+        parse_time("2026-11-21T14:00:00Z").unwrap() + TimeDelta::minutes(minute)
+    }
+
+    fn waiting(queued: &[Incoming], minute: i64) -> Vec<i64> {
+        waiting_for_files(queued, at(minute)).into_iter().collect()
+    }
+
+    #[test]
+    fn later_messages_of_the_same_chat_and_topic_wait_behind() {
+        let topic = Incoming { thread_id: Some(7), ..message(5, 1, 2, false) };
+        let queued =
+            [message(1, 1, 0, false), message(2, 1, 1, true), message(3, 2, 2, false), message(4, 1, 2, false), topic];
+        assert_eq!(waiting(&queued, 3), [2, 4]);
+    }
+
+    #[test]
+    fn the_wait_behind_a_file_has_an_end_and_the_file_is_waited_for() {
+        let queued = [message(1, 1, 0, true), message(2, 1, 9, false)];
+        assert_eq!(waiting(&queued, 9), [1, 2]);
+        assert_eq!(waiting(&queued, 10), [1]);
+        let untimed = [Incoming { received_at: None, ..message(1, 1, 0, true) }, message(2, 1, 9, false)];
+        assert_eq!(waiting(&untimed, 9), [1]);
+    }
+
+    #[test]
+    fn each_file_is_waited_behind_from_when_its_own_message_came() {
+        let queued = [message(1, 1, 0, true), message(2, 1, 8, true), message(3, 1, 9, false)];
+        assert_eq!(waiting(&queued, 11), [1, 2, 3]);
+        assert_eq!(waiting(&queued, 18), [1, 2]);
+        assert_eq!(waiting(&[message(1, 1, 0, false)], 0), Vec::<i64>::new());
+    }
+}

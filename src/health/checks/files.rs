@@ -1,0 +1,180 @@
+//! `files`: those that came with messages and are late, those that should be on the disk and aren't, and what a killed bot left
+//! half fetched. A missing one is fetched again if its message waits for it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    bot::media::PART,
+    config::Config,
+    health::{
+        finding::{Finding, Trouble},
+        repair::Hands,
+        scene::Scene,
+        words::ago,
+    },
+    media::words::name,
+    queue::{Attachment, FileOnDisk, FileState, NO_MODEL, Store},
+};
+
+/// What is half fetched and older than this, nobody is fetching any more.
+const LEFT_OVER: TimeDelta = TimeDelta::hours(1);
+/// So many are named.
+const MAX_NAMED: usize = 5;
+
+/// What was found.
+struct Facts {
+    /// Files of messages that wait, on their way or given up.
+    open: Vec<Attachment>,
+    missing: Vec<FileOnDisk>,
+    left_over: Vec<PathBuf>,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let late = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
+    Ok(judge(&look(scene.config, store, scene.now)?, late, scene.now))
+}
+
+fn look(config: &Config, store: &Store, now: DateTime<Utc>) -> Result<Facts, Trouble> {
+    let mut missing = store.files_on_disk()?;
+    // What can't be looked at may well be there.
+    missing.retain(|file| {
+        let found = fs::symlink_metadata(config.workspace_dir.join(&file.path));
+        found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    });
+    let folders = [config.voice_dir(), config.files_dir()];
+    let left_over = folders.iter().flat_map(|folder| left_over(folder, now)).collect();
+    Ok(Facts { open: store.open_files()?, missing, left_over })
+}
+
+fn left_over(folder: &Path, now: DateTime<Utc>) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let is_left = |entry: &fs::DirEntry| {
+        let changed_at = entry.metadata().ok().filter(fs::Metadata::is_file).and_then(|found| found.modified().ok());
+        entry.file_name().to_string_lossy().ends_with(PART)
+            && changed_at.is_some_and(|at| DateTime::<Utc>::from(at) + LEFT_OVER < now)
+    };
+    entries.filter(is_left).map(|entry| entry.path()).collect()
+}
+
+fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
+    let mut findings = Vec::new();
+    let (failed, waiting): (Vec<_>, Vec<_>) = facts.open.iter().partition(|file| file.state == FileState::Failed);
+    let is_late = |file: &&&Attachment| file.received_at.is_some_and(|at| now.signed_duration_since(at) > late);
+    for file in waiting.iter().filter(is_late).take(MAX_NAMED) {
+        let what = if file.state == FileState::Wanted { "isn't here yet" } else { "isn't written down yet" };
+        let came = file.received_at.map(|at| format!(", which came {}", ago(at, now))).unwrap_or_default();
+        let why = file.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+        findings.push(Finding::warn(
+            format!(
+                "the {} of message {}{came} {what} after {} tries{why}",
+                name(&file.file.kind),
+                file.message_id,
+                file.attempts
+            ),
+            "see that the bot runs: it fetches files and has them listened to",
+        ));
+    }
+    let unheard =
+        failed.iter().filter(|file| file.error.as_deref().is_some_and(|why| why.starts_with(NO_MODEL))).count();
+    if unheard > 0 {
+        findings.push(Finding::warn(
+            format!("recordings that nobody could listen to: {unheard}; {NO_MODEL}"),
+            "scripts/fetch-model gets one; name it by WHISPER_MODEL and start the bot anew",
+        ));
+    }
+    for file in facts.missing.iter().take(MAX_NAMED) {
+        let repair = if file.is_wanted { "it is fetched again" } else { "it is known to be gone" };
+        findings.push(Finding::repairable(format!("file {} isn't at {}", file.id, file.path), repair));
+    }
+    if !facts.left_over.is_empty() {
+        let n = facts.left_over.len();
+        findings.push(Finding::repairable(format!("half fetched files that nobody fetches: {n}"), "they are removed"));
+    }
+    let detail = match (waiting.len(), failed.len()) {
+        (0, 0) => "nothing waits".to_owned(),
+        (waiting, failed) => format!("{waiting} on their way, {failed} given up, of messages that wait"),
+    };
+    Finding::all(findings, Finding::ok(detail))
+}
+
+pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+    let (config, now) = (hands.scene.config, hands.scene.now);
+    let Some((store, fence)) = &mut hands.store else {
+        return Ok(Vec::new());
+    };
+    let facts = look(config, store, now)?;
+    let mut done = Vec::new();
+    for file in &facts.missing {
+        store.file_missing(*fence, file.id, now)?;
+        let what = if file.is_wanted { "it is fetched again if its message waits" } else { "nobody waits for it" };
+        done.push(format!("File {} was not at {}: {what}.", file.id, file.path));
+    }
+    for path in &facts.left_over {
+        fs::remove_file(path).map_err(Trouble::io("removing", path))?;
+    }
+    if !facts.left_over.is_empty() {
+        done.push(format!("Removed half fetched files: {}.", facts.left_over.len()));
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status, queue::NewAttachment};
+
+    fn now() -> DateTime<Utc> {
+        parse_time("2026-11-21T12:00:00Z").unwrap()
+    }
+
+    fn file(state: FileState, minutes: i64, error: Option<&str>) -> Attachment {
+        Attachment {
+            id: 3,
+            file: NewAttachment { kind: "voice".to_owned(), ..NewAttachment::default() },
+            state,
+            path: None,
+            attempts: 2,
+            not_before: None,
+            error: error.map(str::to_owned),
+            transcript: None,
+            message_id: 9,
+            chat_id: 7,
+            thread_id: None,
+            channel_message_id: None,
+            received_at: Some(now() - TimeDelta::minutes(minutes)),
+        }
+    }
+
+    fn judged(open: Vec<Attachment>, missing: Vec<FileOnDisk>) -> Finding {
+        judge(&Facts { open, missing, left_over: Vec::new() }, TimeDelta::minutes(15), now())
+    }
+
+    #[test]
+    fn what_is_late_is_told_with_why() {
+        assert_eq!(judged(Vec::new(), Vec::new()).status, Status::Ok);
+        assert_eq!(judged(vec![file(FileState::Wanted, 15, None)], Vec::new()).status, Status::Ok);
+        let late = judged(vec![file(FileState::Wanted, 16, Some("no network"))], Vec::new());
+        assert_eq!(late.status, Status::Warn);
+        assert_eq!(
+            late.detail,
+            "the voice note of message 9, which came 16 min ago isn't here yet after 2 tries: no network"
+        );
+        assert_eq!(judged(vec![file(FileState::Failed, 99, Some("gone"))], Vec::new()).status, Status::Ok);
+        let unheard = judged(vec![file(FileState::Failed, 1, Some(NO_MODEL))], Vec::new());
+        assert!(unheard.fix.unwrap().contains("WHISPER_MODEL"));
+    }
+
+    #[test]
+    fn what_is_missing_can_be_repaired() {
+        let missing = FileOnDisk { id: 3, path: "voice/3.ogg".to_owned(), is_wanted: true };
+        assert!(judged(Vec::new(), vec![missing]).repair.is_some());
+    }
+}

@@ -1,0 +1,157 @@
+//! What a file is by its bytes: its name and the type that its sender says are only claims. Pictures that the mind can be shown
+//! are told by their first bytes, and so are their sides; text is what is UTF-8 without control characters.
+
+/// How much of a file is looked at, in bytes: a picture's header may stand behind a preview.
+pub const HEAD_BYTES: usize = 256 * 1024;
+/// The longest side that the mind's server takes, in pixels.
+pub const MAX_SIDE_PX: u32 = 8_000;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A picture that the mind can be shown.
+    Image {
+        /// Its media type.
+        mime: &'static str,
+        /// Its width and height in pixels.
+        size: (u32, u32),
+    },
+    /// Text in UTF-8.
+    Text,
+    /// Anything else.
+    Other,
+}
+
+/// Looks at a file's first bytes, all of them if it is short.
+pub fn sniff(head: &[u8]) -> Content {
+    let image = |mime, size: Option<(u32, u32)>| {
+        size.filter(|(width, height)| *width > 0 && *height > 0).map(|size| Content::Image { mime, size })
+    };
+    let image = if head.starts_with(b"\xff\xd8\xff") {
+        image("image/jpeg", jpeg_size(head))
+    } else if head.starts_with(b"\x89PNG\r\n\x1a\n") {
+        image("image/png", be32(head, 16).zip(be32(head, 20)))
+    } else if head.starts_with(b"GIF87a") || head.starts_with(b"GIF89a") {
+        image("image/gif", le(head, 6, 2).zip(le(head, 8, 2)))
+    } else if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
+        image("image/webp", webp_size(head))
+    } else {
+        None
+    };
+    image.unwrap_or(if is_text(head) { Content::Text } else { Content::Other })
+}
+
+/// Whether bytes are text, the last character of which may be cut off.
+pub fn is_text(bytes: &[u8]) -> bool {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            let whole = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            std::str::from_utf8(whole).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    !text.is_empty() && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\x0c'))
+}
+
+/// A JPEG's sides stand in its frame header, behind any number of other segments.
+fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let mut at = 2;
+    loop {
+        while bytes.get(at..at + 2)? == [0xff, 0xff] {
+            at += 1;
+        }
+        let (0xff, marker) = (*bytes.get(at)?, *bytes.get(at + 1)?) else {
+            return None;
+        };
+        match marker {
+            // Frame headers, but for the tables that stand among their numbers.
+            0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
+                return be16(bytes, at + 7).zip(be16(bytes, at + 5));
+            }
+            0x01 | 0xd0..=0xd8 => at += 2,
+            // The picture's data, or its end, without a frame before it.
+            0xd9 | 0xda => return None,
+            _ => at += 2 + usize::try_from(be16(bytes, at + 2)?.max(2)).ok()?,
+        }
+    }
+}
+
+fn webp_size(bytes: &[u8]) -> Option<(u32, u32)> {
+    match bytes.get(12..16)? {
+        b"VP8 " => Some((le(bytes, 26, 2)? & 0x3fff, le(bytes, 28, 2)? & 0x3fff)),
+        b"VP8L" => {
+            let bits = le(bytes, 21, 4)?;
+            Some(((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
+        }
+        b"VP8X" => Some((le(bytes, 24, 3)? + 1, le(bytes, 27, 3)? + 1)),
+        _ => None,
+    }
+}
+
+fn be16(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
+}
+
+fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// A number of up to four bytes, the lowest first.
+fn le(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
+    Some(bytes.get(at..at + length)?.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02";
+
+    fn image(mime: &'static str, width: u32, height: u32) -> Content {
+        Content::Image { mime, size: (width, height) }
+    }
+
+    #[test]
+    fn pictures_are_known_by_their_bytes_and_so_are_their_sides() {
+        assert_eq!(sniff(PNG), image("image/png", 320, 240));
+        assert_eq!(sniff(b"GIF89a\x40\x01\xf0\0rest"), image("image/gif", 320, 240));
+        let jpeg = b"\xff\xd8\xff\xe0\0\x04JF\xff\xff\xc4\0\x03x\xff\xc2\0\x11\x08\0\xf0\x01\x40\x03";
+        assert_eq!(sniff(jpeg), image("image/jpeg", 320, 240));
+        assert_eq!(sniff(b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x3f\x01\0\xef\0\0"), image("image/webp", 320, 240));
+        assert_eq!(
+            sniff(b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x40\x01\xf0\0"),
+            image("image/webp", 320, 240)
+        );
+        assert_eq!(sniff(b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\x3f\xc1\x3b\0"), image("image/webp", 320, 240));
+    }
+
+    #[test]
+    fn a_picture_without_sides_is_no_picture() {
+        let flat = [PNG.get(..16).unwrap(), &[0; 16]].concat();
+        for bytes in [&PNG[..20], &flat, b"\xff\xd8\xff\xda\0\x02", b"\xff\xd8\xff\xe0\xff\xff", b"GIF89a"] {
+            assert!(!matches!(sniff(bytes), Content::Image { .. }), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_utf8_whose_last_character_may_be_cut() {
+        assert_eq!(sniff("Grüße\r\n\tvon".as_bytes()), Content::Text);
+        assert_eq!(sniff(&"Grü".as_bytes()[..3]), Content::Text);
+        for bytes in [b"a\xfcb".as_slice(), b"a\0b", b"", b"\x1b[2J"] {
+            assert_eq!(sniff(bytes), Content::Other, "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            magic in prop::sample::select(vec![b"\xff\xd8\xff".to_vec(), PNG.to_vec(), b"RIFF\0\0\0\0WEBPVP8X".to_vec(), Vec::new()]),
+            rest in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            sniff(&[magic, rest].concat());
+        }
+    }
+}

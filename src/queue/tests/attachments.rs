@@ -1,0 +1,165 @@
+//! The way of a file: what its message waits for and says, what is tried when, and what an edit, a restart or a second try
+//! doesn't undo.
+
+use super::*;
+use crate::{
+    media::Transcript,
+    queue::{Batch, FileState, NO_MODEL, NewAttachment, NewIncoming},
+};
+
+fn file(kind: &str) -> NewAttachment {
+    NewAttachment { kind: kind.to_owned(), file_id: format!("id-{kind}"), ..NewAttachment::default() }
+}
+
+fn words(text: &str) -> Transcript {
+    Transcript { text: text.to_owned(), language: Some("en".to_owned()), confidence: 0.9, ..Transcript::default() }
+}
+
+impl World {
+    /// A message in chat 7 with files of these kinds.
+    fn receive_files(&mut self, update_id: i64, text: &str, kinds: &[&str]) -> i64 {
+        let message = NewIncoming {
+            chat_id: 7,
+            text: text.to_owned(),
+            kind: kinds[0].to_owned(),
+            channel_message_id: Some(update_id),
+            update_id: Some(update_id),
+            attachments: kinds.iter().map(|kind| file(kind)).collect(),
+            ..NewIncoming::default()
+        };
+        let batch = Batch { bot_id: 99, next_offset: update_id + 1, messages: vec![message], ..Batch::default() };
+        self.store.accept(&batch, at(0)).unwrap().stored[0]
+    }
+
+    /// The one file of a message.
+    fn file_of(&self, message: i64) -> Attachment {
+        self.store.attachments_of(&[message]).unwrap().remove(0)
+    }
+
+    /// The text of the oldest queued message, and whether it waits for its files.
+    fn first(&self) -> (String, bool) {
+        let message = self.store.queued().unwrap().remove(0);
+        (message.text, message.awaits_files)
+    }
+
+    fn notices(&self) -> i64 {
+        self.value("SELECT count(*) FROM outgoing_messages")
+    }
+}
+
+#[test]
+fn a_photo_is_waited_for_until_it_is_kept() {
+    let mut world = World::new();
+    let message = world.receive_files(1, "[photo]", &["photo"]);
+    assert!(world.first().1);
+    let wanted = world.store.next_wanted(at(0)).unwrap().unwrap();
+    assert_eq!((wanted.message_id, wanted.file.file_id.as_str()), (message, "id-photo"));
+    world.store.file_kept(wanted.id, "files/1.jpg", 12, at(1)).unwrap();
+    assert_eq!(world.first(), ("[photo]".to_owned(), false));
+    assert_eq!(world.store.next_wanted(at(9)).unwrap(), None);
+    assert_eq!(world.store.next_unheard(at(9)).unwrap(), None, "nobody listens to a photo");
+    assert_eq!(world.store.attachments_of_chat(7, 9).unwrap()[0].path.as_deref(), Some("files/1.jpg"));
+    assert!(world.store.attachments_of_chat(8, 9).unwrap().is_empty());
+}
+
+#[test]
+fn a_voice_note_is_waited_for_until_it_is_heard_and_an_edit_keeps_its_words() {
+    let mut world = World::new();
+    let message = world.receive_files(1, "[voice note, 3 s]\nlisten", &["voice"]);
+    let note = world.file_of(message);
+    world.store.file_kept(note.id, "voice/1.ogg", 12, at(1)).unwrap();
+    assert!(world.first().1, "kept is not heard");
+    assert_eq!(world.store.listening(note.id, at(30), at(1)).unwrap(), 1);
+    world.store.file_heard(&note, &words("hello there"), at(2)).unwrap();
+    let heard = "[voice note, 3 s, machine transcript, en, 90 % sure]\nhello there\n[caption]\nlisten";
+    assert_eq!(world.first(), (heard.to_owned(), false));
+    // A second listener that comes late changes nothing.
+    world.store.file_heard(&note, &words("something else"), at(3)).unwrap();
+    world.store.file_failed(&note, "late", &outgoing(7, "late"), at(3)).unwrap();
+    assert_eq!((world.first().0.as_str(), world.notices()), (heard, 0));
+    let edit = NewIncoming {
+        chat_id: 7,
+        channel_message_id: Some(1),
+        text: "[voice note, 3 s]\nhear".to_owned(),
+        ..NewIncoming::default()
+    };
+    world.store.accept(&Batch { bot_id: 99, next_offset: 3, edits: vec![edit], ..Batch::default() }, at(4)).unwrap();
+    assert_eq!(world.first().0, heard.replace("listen", "hear"));
+}
+
+#[test]
+fn a_late_file_waits_as_long_as_it_was_told_and_a_rate_limit_is_for_all() {
+    let mut world = World::new();
+    let first = world.receive_files(1, "[photo]", &["photo"]);
+    let second = world.receive_files(2, "[photo]", &["photo"]);
+    world.store.file_late(world.file_of(first).id, "no network", at(30), false, at(0)).unwrap();
+    assert_eq!(world.store.next_wanted(at(1)).unwrap().unwrap().message_id, second);
+    world.store.file_late(world.file_of(second).id, "slow down", at(100), true, at(1)).unwrap();
+    assert_eq!(world.store.next_wanted(at(99)).unwrap(), None);
+    assert_eq!(world.store.next_file_step_at(at(1)).unwrap(), Some(at(100)));
+    assert_eq!(world.store.next_wanted(at(100)).unwrap().unwrap().attempts, 1);
+    // What a wrong clock wrote isn't sat out.
+    assert!(world.store.next_wanted(at(-30 * 86_400)).unwrap().is_some());
+}
+
+#[test]
+fn a_file_that_will_not_come_is_told_of_once_and_holds_nothing_up() {
+    let mut world = World::new();
+    let message = world.receive_files(1, "[photo]\nlook", &["photo"]);
+    let photo = world.file_of(message);
+    for _ in 0..2 {
+        world.store.file_failed(&photo, "gone", &outgoing(7, "It is gone."), at(1)).unwrap();
+    }
+    assert_eq!(world.first(), ("[photo: not fetched (gone)]\nlook".to_owned(), false));
+    assert_eq!((world.notices(), world.file_of(message).state), (1, FileState::Failed));
+}
+
+#[test]
+fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
+    let mut world = World::new();
+    let kept = |world: &mut World, n: i64| {
+        let message = world.receive_files(n, "[voice note, 3 s]", &["voice"]);
+        let note = world.file_of(message);
+        world.store.file_kept(note.id, "voice/1.ogg", 12, at(1)).unwrap();
+        note
+    };
+    let (first, second) = (kept(&mut world, 1), kept(&mut world, 2));
+    world.store.cannot_listen(&first, None, &outgoing(7, "No model."), at(1)).unwrap();
+    world.store.cannot_listen(&second, Some("a wrong path"), &outgoing(7, "No model."), at(1)).unwrap();
+    assert_eq!(world.notices(), 1);
+    assert_eq!(world.first(), (format!("[voice note, 3 s: not transcribed ({NO_MODEL})]"), false));
+
+    // The first was answered meanwhile, the second kept for a better mind.
+    world.by_hand(
+        "UPDATE incoming_messages SET processed = 1 WHERE id = 1; UPDATE incoming_messages SET held_for = 'offline'",
+    );
+    assert_eq!(world.store.can_listen(at(2)).unwrap(), 1);
+    assert_eq!(world.store.can_listen(at(2)).unwrap(), 0);
+    let due = world.store.next_unheard(at(2)).unwrap().unwrap();
+    assert_eq!(due.id, second.id);
+    world.store.file_heard(&due, &words("at last"), at(3)).unwrap();
+    assert_eq!(world.first().0, "[voice note, 3 s, machine transcript, en, 90 % sure]\nat last");
+    assert_eq!(world.value::<Option<String>>("SELECT held_for FROM incoming_messages WHERE id = 2"), None);
+    let third = kept(&mut world, 3);
+    world.store.cannot_listen(&third, None, &outgoing(7, "No model."), at(4)).unwrap();
+    assert_eq!(world.notices(), 2, "another stretch");
+}
+
+#[test]
+fn a_file_is_wanted_while_its_message_is_and_known_to_be_gone_after() {
+    let mut world = World::new();
+    let message = world.receive_files(1, "[photo]", &["photo"]);
+    let photo = world.file_of(message);
+    world.store.file_kept(photo.id, "files/77.jpg", 12, at(1)).unwrap();
+    assert!(world.store.is_file_wanted("77.jpg").unwrap());
+    assert!(world.store.files_on_disk().unwrap()[0].is_wanted);
+    world.store.file_missing(world.fence, photo.id, at(2)).unwrap();
+    assert!(world.first().1, "it is fetched again");
+    world.store.file_kept(photo.id, "files/77.jpg", 12, at(3)).unwrap();
+    world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
+    assert!(!world.store.is_file_wanted("77.jpg").unwrap());
+    world.store.forget_files(world.fence, &["files/77.jpg".to_owned()]).unwrap();
+    let gone = world.file_of(message);
+    assert_eq!((gone.path, gone.state), (None, FileState::Kept));
+    assert!(world.store.files_on_disk().unwrap().is_empty());
+}

@@ -52,10 +52,13 @@ pub struct Config {
     pub telegram_token: Option<Secret>,
     /// Telegram's server, without a slash at the end (`TELEGRAM_API_URL`).
     pub telegram_api_url: String,
-    /// The chats, and in groups the people, who are listened to; each once, in the order given (`ALLOWED_CHAT_IDS`).
+    /// The chats, and in groups the people, who are listened to; each once, in the order given (`ALLOWED_CHAT_IDS`). Those who
+    /// paired are joined by [`crate::people::admitted`].
     pub allowed_chat_ids: Vec<i64>,
     /// The one chat that is spoken to unasked; [`CONSOLE_CHAT_ID`] when nobody is allowed yet (`OWNER_CHAT_ID`).
     pub owner_chat_id: i64,
+    /// Whether `OWNER_CHAT_ID` says so: nobody who pairs becomes the owner then.
+    pub is_owner_chosen: bool,
     /// The key to the Messages API (`ANTHROPIC_API_KEY`).
     pub anthropic_key: Option<Secret>,
     /// The Messages API's server, without a slash at the end (`ANTHROPIC_BASE_URL`).
@@ -121,24 +124,14 @@ impl Config {
         resolve::resolve(raw::Raw::gather(env, cwd), system_zone)
     }
 
-    /// What the bot can't do without: a token, and somebody to listen to.
+    /// What the bot can't do without: a token. Whom it listens to can be settled by pairing.
     ///
     /// # Errors
     /// Names what is missing.
     pub fn require_telegram(&self) -> Result<&Secret, ConfigError> {
-        let mut problems = Vec::new();
-        if self.telegram_token.is_none() {
-            let what = "the bot needs a token: ask @BotFather on Telegram for one";
-            problems.push(Problem::new("TELEGRAM_BOT_TOKEN", what));
-        }
-        if self.allowed_chat_ids.is_empty() {
-            let what = "the bot never runs open: list the numeric ids of the chats it may listen to";
-            problems.push(Problem::new("ALLOWED_CHAT_IDS", what));
-        }
-        match &self.telegram_token {
-            Some(token) if problems.is_empty() => Ok(token),
-            _ => Err(ConfigError { problems }),
-        }
+        let what = "the bot needs a token: ask @BotFather on Telegram for one";
+        let missing = || ConfigError { problems: vec![Problem::new("TELEGRAM_BOT_TOKEN", what)] };
+        self.telegram_token.as_ref().ok_or_else(missing)
     }
 
     /// The bot's own numeric id, which its token begins with.

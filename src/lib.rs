@@ -11,7 +11,7 @@
 //!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
-//! [`disk`] says what is too little room. [`voice`] makes text of recordings.
+//! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
 
 pub mod bot;
 pub mod channel;
@@ -23,6 +23,7 @@ pub mod disk;
 pub mod health;
 pub mod memory;
 pub mod model;
+pub mod people;
 pub mod process;
 pub mod queue;
 pub mod redact;

@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    channel::telegram::{Access, Command, Incoming, NewMessage, RawUpdate, read_update},
-    queue::{Batch, Edit, NewIncoming, NewOutgoing},
+    channel::telegram::{Access, Command, Incoming, Migration, NewMessage, RawUpdate, read_update},
+    queue::{Batch, NewIncoming, NewOutgoing, PartOf},
     redact::Redactor,
 };
+
+/// The answer to an edit that reads like a command.
+const EDITED_COMMAND: &str =
+    "An edited message never runs a command. Please send it again as a new message if you want me to do that.";
 
 /// What a batch of updates says.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub(super) struct Reading {
     pub(super) batch: Batch,
     /// Commands to be answered.
     pub(super) commands: Vec<Asked>,
+    /// Groups that have another id now.
+    migrations: Vec<Migration>,
 }
 
 /// A command, and where its answer goes.
@@ -44,7 +50,7 @@ impl Asked {
 pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor: &Redactor) -> Option<Reading> {
     let mut reading = Reading {
         batch: Batch { bot_id, next_offset: updates.last()?.update_id.saturating_add(1), ..Batch::default() },
-        commands: Vec::new(),
+        ..Reading::default()
     };
     let mut seen = BTreeSet::new();
     for update in updates.iter().filter(|update| seen.insert(update.update_id)) {
@@ -53,18 +59,76 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
             Incoming::Message(message) | Incoming::Unsupported(message) => {
                 reading.batch.messages.push(stored(update, message, clean));
             }
-            Incoming::Edited(message) => reading.batch.edits.extend(edit(update, &message, clean)),
+            Incoming::Edited(message) => reading.take_edit(update, message, access, clean),
             Incoming::Command { command, message, .. } => {
                 reading.commands.push(Asked { command, update_id: update.update_id, message });
             }
+            Incoming::Migrated(migration) => reading.migrations.push(migration),
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
         }
     }
+    reading.complete_albums();
     Some(reading)
 }
 
+impl Reading {
+    /// What the owner is to be told, once each.
+    pub(super) fn notices(&self, owner_chat_id: i64) -> Vec<NewOutgoing> {
+        let notice = |it: &Migration| NewOutgoing {
+            chat_id: owner_chat_id,
+            text: moved(it),
+            kind: "notice".to_owned(),
+            key: Some(format!("migrated/{}/{}", it.from, it.to)),
+            ..NewOutgoing::default()
+        };
+        self.migrations.iter().map(notice).collect()
+    }
+
+    /// An edit changes words, and never runs a command: that is said, or it would seem to have been heard.
+    fn take_edit(&mut self, update: &RawUpdate, message: NewMessage, access: &Access, clean: impl Fn(&str) -> String) {
+        let is_command =
+            message.forwarded_from.is_none() && Command::is_one_of_ours(&message.text, &access.me.username);
+        if is_command {
+            let about = message.telegram_message_id.unwrap_or_default();
+            self.batch.answers.push(NewOutgoing {
+                chat_id: message.chat_id,
+                text: EDITED_COMMAND.to_owned(),
+                kind: "command".to_owned(),
+                // Once a message: Telegram also says "edited" of changes that nobody sees.
+                key: Some(format!("command-edit/{}/{}/{about}", self.batch.bot_id, message.chat_id)),
+                thread_id: message.thread_id,
+                reply_to: message.telegram_message_id,
+                cycle_id: None,
+            });
+        }
+        let edit = stored(update, message, clean);
+        if edit.channel_message_id.is_some() {
+            // A command has no row: what it says now is nobody's to answer.
+            self.batch.edits.push(NewIncoming { is_only_part: edit.is_only_part || is_command, ..edit });
+        }
+    }
+
+    /// In a group one caption of an album is enough to say whom all of it is for.
+    fn complete_albums(&mut self) {
+        let key = |message: &NewIncoming| match &message.part_of {
+            Some(PartOf::Album(album)) => Some((message.chat_id, album.clone())),
+            _ => None,
+        };
+        let messages = &mut self.batch.messages;
+        let ours: BTreeSet<_> = messages.iter().filter(|message| !message.is_only_part).filter_map(key).collect();
+        for message in messages.iter_mut() {
+            message.is_only_part &= !key(message).is_some_and(|key| ours.contains(&key));
+        }
+    }
+}
+
 fn stored(update: &RawUpdate, message: NewMessage, clean: impl Fn(&str) -> String) -> NewIncoming {
+    let part_of = match message.album {
+        Some(album) => Some(PartOf::Album(album)),
+        None => (message.kind == "text").then_some(PartOf::Text),
+    };
+    let described = message.reply_to.as_ref().filter(|quoted| quoted.is_description);
     NewIncoming {
         chat_id: message.chat_id,
         text: clean(&message.text),
@@ -73,21 +137,26 @@ fn stored(update: &RawUpdate, message: NewMessage, clean: impl Fn(&str) -> Strin
         sender_name: Some(message.sender_name).filter(|name| !name.is_empty()),
         thread_id: message.thread_id,
         channel_message_id: message.telegram_message_id,
+        answers: described.and_then(|quoted| quoted.message_id),
         quoted: message.reply_to.map(|quoted| clean(&quoted.text)),
         forwarded_from: message.forwarded_from,
         raw: Some(clean(update.raw.get())),
         update_id: Some(update.update_id),
         attachments: message.attachment.into_iter().collect(),
+        sent_at: Some(message.date),
+        part_of,
+        is_only_part: !message.is_for_us,
     }
 }
 
-fn edit(update: &RawUpdate, message: &NewMessage, clean: impl Fn(&str) -> String) -> Option<Edit> {
-    Some(Edit {
-        chat_id: message.chat_id,
-        channel_message_id: message.telegram_message_id?,
-        text: clean(&message.text),
-        raw: Some(clean(update.raw.get())),
-    })
+/// What the owner is told of a group's new id.
+fn moved(migration: &Migration) -> String {
+    let Migration { from, to, title } = migration;
+    let title: String = title.chars().filter(|c| !"`*_[]".contains(*c)).collect();
+    format!(
+        "The group “{title}” became a supergroup, and Telegram gave it a new id. I don't hear it until you list the new one: \
+         in `ALLOWED_CHAT_IDS` write `{to}` instead of `{from}`, and start the bot again. What was said before is kept."
+    )
 }
 
 #[cfg(test)]

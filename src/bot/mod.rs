@@ -1,11 +1,18 @@
 //! The bot: keeps the door to Telegram, and starts wakes. It has no mind and no memory of its own.
 //!
 //! [`run()`] gathers events in one small loop on one thread; what they mean is decided by pure parts: `batch` (what an update
-//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `status` (what commands answer).
+//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `pairing` (whose code
+//! lets them in), `status` (what commands answer).
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
 mod batch;
+mod door;
+mod gap;
 mod nudge;
+mod pair;
+pub mod pairing;
+mod progress;
+mod receipt;
 mod room;
 mod run;
 mod send;
@@ -18,6 +25,7 @@ use std::path::PathBuf;
 
 use tokio::sync::{mpsc, watch};
 
+pub use pair::{Pairing, pair};
 pub use send::{Sending, send};
 
 use crate::{
@@ -35,7 +43,7 @@ use crate::{
     queue::{Store, StoreError},
     redact::Redactor,
 };
-use run::Bot;
+use run::{Bot, Told};
 
 /// Batches whose commands' answers may wait to be sent. Beyond it they stay in the outbox, for the next wake.
 const MAX_ANSWERS_WAITING: usize = 64;
@@ -64,7 +72,7 @@ pub enum BotError {
         .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default()
     )]
     Taken(Option<Box<Holder>>),
-    /// The token isn't valid (any more): a person must set another.
+    /// The token never was valid, as far as is known here: a person must set another.
     #[error("{0}")]
     Unauthorized(TelegramError),
     /// The lock's file.
@@ -76,6 +84,9 @@ pub enum BotError {
     /// The database can't be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No pairing code can be made.
+    #[error("{0}")]
+    Code(String),
     /// The system doesn't tell of signals.
     #[error("signals can't be received: {0}")]
     Signals(std::io::Error),
@@ -105,19 +116,27 @@ pub async fn run(outside: Outside<'_>, mut stop: watch::Receiver<bool>, wake: Op
         return Ok(());
     };
     let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
+    let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
     let (is_running, running) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
-    let mut bot = Bot::new(outside, store, wake, answers, is_running)?;
+    let third = Store::open(&outside.config.db_path())?;
+    let mut bot = Bot::new(outside, store, wake, Told { answers, receipts, is_running })?;
     let lock_path = outside.config.lock_path();
 
     let work = async {
         let ended = bot.run(stop).await;
-        // Ends the other two.
+        // Ends the others.
         drop(bot);
         ended
     };
     let sender = send_answers(outside, outbox, to_send);
-    let (ended, ..) = tokio::join!(work, sender, typing::show(outside.telegram, &lock_path, running));
+    let (ended, ..) = tokio::join!(
+        work,
+        sender,
+        receipt::acknowledge(outside.telegram, to_acknowledge),
+        typing::show(outside.telegram, &lock_path, running.clone()),
+        progress::show(outside.telegram, third, &lock_path, running),
+    );
     ended
 }
 

@@ -1,7 +1,8 @@
 //! The loop: waits for what happens next, tells the deciding parts, carries out what they say.
 
-use std::{path::PathBuf, process::Child, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, process::Child, time::Duration};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{mpsc, watch},
@@ -10,17 +11,21 @@ use tokio::{
 
 use super::{
     BotError, Outside, batch,
+    door::Door,
+    gap,
     nudge::{Command, Event, Look, Nudger},
+    pairing,
+    receipt::{self, Receipt},
     room::{self, Room},
     status,
     trouble::{Trouble, Verdict},
     wake,
 };
 use crate::{
-    channel::telegram::{self, ALLOWED_UPDATES, Access, RawUpdate, Telegram, TelegramError},
+    channel::telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     cycle::{self, lock},
     process,
-    queue::{Accepted, Store, StoreError},
+    queue::{Accepted, Batch, NewOutgoing, Store, StoreError},
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -29,13 +34,21 @@ const POLL_TIMEOUT_S: u32 = 50;
 const POLL_LIMIT: u8 = 100;
 /// The shortest time between two polls that bring nothing: a server that doesn't wait isn't asked in a tight loop.
 const EMPTY_POLL_MIN: Duration = Duration::from_secs(1);
+/// How often it is written down that polls are completed, when they bring nothing.
+const NOTE_POLL_EVERY: TimeDelta = TimeDelta::seconds(60);
 
 /// The bot, running.
 pub(super) struct Bot<'a> {
     outside: Outside<'a>,
     store: Store,
-    /// Who may speak; the bot's own name is known once Telegram was reached.
-    access: Option<Access>,
+    /// Who may speak.
+    door: Door,
+    /// Who the bot is: known once Telegram was reached.
+    me: Option<telegram::Me>,
+    /// Whether Telegram has ever accepted the token of this bot: then it is tried for ever.
+    is_token_known: bool,
+    /// When it was last written down that a poll was completed.
+    noted_at: Option<DateTime<Utc>>,
     /// Where the next poll begins; moved only after what is below it was stored.
     offset: Option<i64>,
     telegram_trouble: Trouble,
@@ -51,8 +64,17 @@ pub(super) struct Bot<'a> {
     /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
     stopped: Vec<Child>,
     children: Signal,
-    answers: mpsc::Sender<Vec<i64>>,
-    is_running: watch::Sender<bool>,
+    told: Told,
+}
+
+/// Those who work beside the loop, and are told what it knows.
+pub(super) struct Told {
+    /// Who sends the answers to commands.
+    pub(super) answers: mpsc::Sender<Vec<i64>>,
+    /// Who shows that messages have arrived.
+    pub(super) receipts: mpsc::Sender<Receipt>,
+    /// Who shows that a wake runs.
+    pub(super) is_running: watch::Sender<bool>,
 }
 
 /// What Telegram is asked next.
@@ -61,7 +83,11 @@ enum Ask {
     /// Who the bot is.
     Me,
     /// What has come from this offset on.
-    Updates(Option<i64>),
+    Updates {
+        offset: Option<i64>,
+        /// Whether it is looked who else fetches them, should somebody.
+        explains_rival: bool,
+    },
     /// Nothing for now: there is no room for what would come.
     Nothing,
 }
@@ -82,19 +108,16 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(
-        outside: Outside<'a>,
-        store: Store,
-        wake: PathBuf,
-        answers: mpsc::Sender<Vec<i64>>,
-        is_running: watch::Sender<bool>,
-    ) -> Result<Self, BotError> {
+    pub(super) fn new(outside: Outside<'a>, store: Store, wake: PathBuf, told: Told) -> Result<Self, BotError> {
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
+            is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),
+            noted_at: None,
+            door: Door::open(outside.config, &store)?,
+            me: None,
             room: Room::recall(&store)?,
             outside,
             store,
-            access: None,
             telegram_trouble: Trouble::default(),
             store_trouble: Trouble::default(),
             look_trouble: Trouble::default(),
@@ -105,8 +128,7 @@ impl<'a> Bot<'a> {
             child: None,
             stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
-            answers,
-            is_running,
+            told,
         })
     }
 
@@ -182,7 +204,7 @@ impl<'a> Bot<'a> {
         self.look_trouble.over();
         // One that stopped is no reason to wait: the wake that is started replaces it.
         let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
-        self.is_running.send_replace(is_held);
+        self.told.is_running.send_replace(is_held);
         Event::Looked(Look {
             due: waiting.due,
             next_in: waiting.next_at.map(|at| (at - now).to_std().unwrap_or_default()),
@@ -196,7 +218,7 @@ impl<'a> Bot<'a> {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "a wake was started");
                 self.child = Some(child);
-                self.is_running.send_replace(true);
+                self.told.is_running.send_replace(true);
                 Event::Tick
             }
             Err(error) => {
@@ -234,33 +256,42 @@ impl<'a> Bot<'a> {
             Err(error) => tracing::warn!(%error, "the wake can't be waited for"),
         }
         self.child = None;
-        self.is_running.send_replace(false);
+        self.told.is_running.send_replace(false);
         true
     }
 
     fn next_ask(&mut self) -> Ask {
-        if self.access.is_none() {
+        let Some(me) = &self.me else {
             return Ask::Me;
-        }
-        let notice = self.room.look(&mut self.store, self.outside);
+        };
+        self.door.invite(&mut self.store, self.outside, me);
+        let outside = Outside { config: &self.door.config, ..self.outside };
+        let notice = self.room.look(&mut self.store, outside);
         self.send(notice.into_iter().collect());
-        if self.room.is_short() { Ask::Nothing } else { Ask::Updates(self.offset) }
+        if self.room.is_short() {
+            return Ask::Nothing;
+        }
+        Ask::Updates { offset: self.offset, explains_rival: self.telegram_trouble.is_rival_news() }
     }
 
     /// Takes in what a call to Telegram brought. Says how long to wait before the next one and whether a message was
     /// stored.
     fn take_in(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
         let updates = match polled {
-            Ok(Polled::Updates(updates)) => updates,
+            Ok(Polled::Updates(updates)) => Some(updates),
             Ok(Polled::Nothing) => return Ok((Duration::ZERO, false)),
             Ok(Polled::Met(me)) => {
                 tracing::info!(bot = me.username, "listening");
-                let allowed = self.outside.config.allowed_chat_ids.iter().copied().collect();
-                self.access = Some(Access { allowed, me });
-                Vec::new()
+                self.is_token_known = true;
+                self.me = Some(me);
+                None
             }
-            Err(error @ TelegramError::Unauthorized(_)) => return Err(BotError::Unauthorized(error)),
+            Err(error @ TelegramError::Unauthorized(_)) if !self.is_token_known => {
+                return Err(BotError::Unauthorized(error));
+            }
             Err(error) => {
+                // What went wrong may lie in the connection, or in what was known of the network when it was made.
+                self.outside.telegram.reconnect();
                 let verdict = self.telegram_trouble.with_telegram(&error, fastrand::f64());
                 return Ok((tell(verdict), false));
             }
@@ -268,7 +299,10 @@ impl<'a> Bot<'a> {
         if self.telegram_trouble.over() {
             tracing::info!("Telegram can be reached again");
         }
-        match self.keep(&updates) {
+        let Some(updates) = updates else {
+            return Ok((Duration::ZERO, false));
+        };
+        match self.note_poll(!updates.is_empty()).and_then(|()| self.keep(&updates)) {
             Ok(accepted) => {
                 if !updates.is_empty() && self.store_trouble.over() {
                     tracing::info!("messages are stored again");
@@ -287,24 +321,78 @@ impl<'a> Bot<'a> {
     /// Stores a batch with the answers to its commands and the next offset, in one transaction.
     fn keep(&mut self, updates: &[RawUpdate]) -> Result<Accepted, StoreError> {
         let Outside { config, clock, redactor, telegram } = self.outside;
-        let Some(access) = &self.access else {
+        let (me, now) = (&self.me, clock.now());
+        let Some(me) = me.as_ref().filter(|_| !updates.is_empty()) else {
             return Ok(Accepted::default());
         };
-        let Some(mut reading) = batch::read(telegram.bot_id(), updates, access, redactor) else {
+        self.door.look(config, &self.store)?;
+        let access = self.door.access(me);
+        let tries = pairing::tries(updates, &access, &self.store.open_codes(now)?, &self.door.config);
+        let updates = updates.get(..tries.taken).unwrap_or(updates);
+        let Some(mut reading) = batch::read(telegram.bot_id(), updates, &access, redactor) else {
             return Ok(Accepted::default());
         };
-        let now = clock.now();
+        (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);
         for asked in &reading.commands {
             let text = status::answer(asked.command, &self.store, config, now)?;
             reading.batch.answers.push(asked.answer(telegram.bot_id(), text));
         }
-        let accepted = self.store.accept(&reading.batch, now)?;
+        let notices = reading.notices(config.owner_chat_id);
+        reading.batch.answers.extend(notices);
+        let mut accepted = self.store.accept(&reading.batch, now)?;
+        self.note_floods(&reading.batch, &mut accepted, now);
+        if !accepted.stored.is_empty() {
+            for receipt in receipt::of(&reading.batch.messages) {
+                // One that has no place is left out: it is a courtesy.
+                self.told.receipts.try_send(receipt).ok();
+            }
+        }
         self.offset = Some(reading.batch.next_offset);
+        if let Some(user_id) = accepted.paired {
+            tracing::info!(user_id, "somebody has paired, and is listened to from now on");
+            self.door.look(config, &self.store)?;
+        }
         Ok(accepted)
     }
 
+    /// Tells chats of which very many messages wait.
+    fn note_floods(&mut self, batch: &Batch, accepted: &mut Accepted, now: DateTime<Utc>) {
+        let chats: BTreeSet<i64> = batch.messages.iter().map(|message| message.chat_id).collect();
+        for chat_id in chats {
+            match self.store.tell_flood(chat_id, now, |waiting| flood(chat_id, waiting)) {
+                Ok(notice) => accepted.answers.extend(notice),
+                Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
+            }
+        }
+    }
+
+    /// Writes down that a poll was completed, with a word to the owner after a stretch in which messages were lost. A poll that
+    /// brought something is about to be stored anyway: what it ends must be told before it is.
+    fn note_poll(&mut self, brings_something: bool) -> Result<(), StoreError> {
+        let (bot_id, now) = (self.outside.telegram.bot_id(), self.outside.clock.now());
+        // By the clock of the wall, which goes on while the machine sleeps.
+        if self.noted_at.is_some_and(|at| (now - at).abs() < NOTE_POLL_EVERY) {
+            return Ok(());
+        }
+        let config = &self.door.config;
+        let noted =
+            self.store.heard(bot_id, now, |from| gap::notice(config.owner_chat_id, bot_id, from, now, config.timezone));
+        match noted {
+            Ok(notice) => {
+                self.noted_at = Some(now);
+                self.send(notice.into_iter().collect());
+                Ok(())
+            }
+            Err(error) if brings_something => Err(error),
+            Err(error) => {
+                tracing::debug!(%error, "that a poll was completed is not written down");
+                Ok(())
+            }
+        }
+    }
+
     fn send(&self, answers: Vec<i64>) {
-        if !answers.is_empty() && self.answers.try_send(answers).is_err() {
+        if !answers.is_empty() && self.told.answers.try_send(answers).is_err() {
             tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }
     }
@@ -321,8 +409,8 @@ fn tell(verdict: Verdict) -> Duration {
 /// One call to Telegram, after a wait.
 async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, TelegramError> {
     tokio::time::sleep(wait).await;
-    let offset = match what {
-        Ask::Updates(offset) => offset,
+    let (offset, explains_rival) = match what {
+        Ask::Updates { offset, explains_rival } => (offset, explains_rival),
         Ask::Nothing => {
             tokio::time::sleep(room::LOOK_EVERY).await;
             return Ok(Polled::Nothing);
@@ -336,9 +424,36 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
         }
     };
     let asked = Instant::now();
-    let updates = telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S, &ALLOWED_UPDATES).await?;
+    let updates = match telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S, &ALLOWED_UPDATES).await {
+        Err(TelegramError::Conflict(said)) if explains_rival => {
+            return Err(TelegramError::Conflict(rival(telegram, said).await));
+        }
+        updates => updates?,
+    };
     if updates.is_empty() {
         tokio::time::sleep_until(asked + EMPTY_POLL_MIN).await;
     }
     Ok(Polled::Updates(updates))
+}
+
+/// What a chat is told when very many messages of it wait.
+fn flood(chat_id: i64, waiting: i64) -> NewOutgoing {
+    let text = format!(
+        "{waiting} messages of yours wait for an answer. None is lost: I take them up {} at a time, the oldest first, in turn \
+         with everybody else's.",
+        cycle::brief::MAX_MESSAGES
+    );
+    NewOutgoing { chat_id, text, kind: "notice".to_owned(), ..NewOutgoing::default() }
+}
+
+/// Who else fetches the messages, as far as Telegram tells: a webhook is named by its host, never by its whole address.
+async fn rival(telegram: &Telegram, said: String) -> String {
+    match telegram.get_webhook_info().await.map(|webhook| webhook.host()) {
+        Ok(Some(host)) => format!(
+            "{said}. They go to a webhook at {host}, which some program set for this bot; `bot webhook delete` removes it, and I \
+             take over"
+        ),
+        Ok(None) => format!("{said}. It is no webhook but another program that polls with this token"),
+        Err(_) => said,
+    }
 }

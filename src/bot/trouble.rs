@@ -10,6 +10,8 @@ use crate::{channel::telegram::TelegramError, queue::StoreError};
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait, unless Telegram asks for a longer one.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// The longest wait for a token to be accepted again: only a person can mend that.
+const LONGEST_WAIT_FOR_TOKEN: Duration = Duration::from_secs(600);
 
 /// A stretch of failures, from the first to the next success.
 #[derive(Debug, Default)]
@@ -24,6 +26,7 @@ enum Kind {
     Network,
     TooMany,
     Conflict,
+    Token,
     Refused,
     Store,
 }
@@ -45,8 +48,15 @@ impl Trouble {
             TelegramError::RetryAfter(after) => (Kind::TooMany, *after),
             TelegramError::Conflict(_) => (Kind::Conflict, Duration::ZERO),
             TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } => (Kind::Network, Duration::ZERO),
-            TelegramError::Unauthorized(_)
-            | TelegramError::BadFormatting(_)
+            TelegramError::Unauthorized(_) => {
+                let text = format!(
+                    "{error}. It was accepted before, so it is tried again, every {} min at last; restart the bot when you have set \
+                     another. Wakes go on meanwhile",
+                    LONGEST_WAIT_FOR_TOKEN.as_secs() / 60
+                );
+                return self.failed(Kind::Token, text, Duration::ZERO, jitter);
+            }
+            TelegramError::BadFormatting(_)
             | TelegramError::MigratedTo(_)
             | TelegramError::ChatGone(_)
             | TelegramError::Rejected { .. } => (Kind::Refused, Duration::ZERO),
@@ -64,13 +74,19 @@ impl Trouble {
         self.failed(Kind::Store, text, Duration::ZERO, jitter)
     }
 
+    /// Whether nobody was told yet in this stretch that somebody else fetches the messages.
+    pub(super) fn is_rival_news(&self) -> bool {
+        !self.explained.contains(&Kind::Conflict)
+    }
+
     /// It worked. Says whether that ends a stretch of trouble that was told.
     pub(super) fn over(&mut self) -> bool {
         !std::mem::take(self).explained.is_empty()
     }
 
     fn failed(&mut self, kind: Kind, text: String, at_least: Duration, jitter: f64) -> Verdict {
-        let wait = (FIRST_WAIT * (1 << self.failures.min(16))).min(LONGEST_WAIT);
+        let longest = if kind == Kind::Token { LONGEST_WAIT_FOR_TOKEN } else { LONGEST_WAIT };
+        let wait = (FIRST_WAIT * (1 << self.failures.min(16))).min(longest);
         self.failures = self.failures.saturating_add(1);
         Verdict {
             wait: wait.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0).max(at_least),
@@ -111,6 +127,18 @@ mod tests {
         let hour = Duration::from_secs(3600);
         let verdict = Trouble::default().with_telegram(&TelegramError::RetryAfter(hour), 0.0);
         assert_eq!(verdict.wait, hour);
+    }
+
+    #[test]
+    fn a_token_that_is_refused_is_tried_for_ever_and_ever_more_seldom() {
+        let mut trouble = Trouble::default();
+        let refused = TelegramError::Unauthorized("Unauthorized".to_owned());
+        let verdicts: Vec<Verdict> = (0..14).map(|_| trouble.with_telegram(&refused, 1.0)).collect();
+        assert_eq!(verdicts[13].wait, LONGEST_WAIT_FOR_TOKEN);
+        assert!(verdicts[0].say.as_ref().unwrap().contains("restart the bot"));
+        assert!(verdicts[1..].iter().all(|verdict| verdict.say.is_none()));
+        // The network is asked sooner again.
+        assert_eq!(trouble.with_telegram(&down(), 1.0).wait, LONGEST_WAIT);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    channel::{Channel, SendError},
+    channel::{Presence, SendError},
     cycle::lock,
 };
 
@@ -16,7 +16,7 @@ const SHOW_EVERY: Duration = Duration::from_secs(4);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Shows it for as long as the other end of `is_running` lives.
-pub(super) async fn show(channel: &dyn Channel, lock_path: &Path, mut is_running: watch::Receiver<bool>) {
+pub(super) async fn show(channel: &dyn Presence, lock_path: &Path, mut is_running: watch::Receiver<bool>) {
     while is_running.wait_for(|is_running| *is_running).await.is_ok() {
         // Whatever is under way is dropped.
         let ended = tokio::select! {
@@ -30,12 +30,12 @@ pub(super) async fn show(channel: &dyn Channel, lock_path: &Path, mut is_running
     }
 }
 
-async fn show_while_running(channel: &dyn Channel, lock_path: &Path) {
+async fn show_while_running(channel: &dyn Presence, lock_path: &Path) {
     let mut shown = None;
     let mut show_at = Instant::now();
     let mut not_before = Instant::now();
     loop {
-        let (chat, now) = (named_chat(lock_path), Instant::now());
+        let (chat, now) = (at_work(lock_path).map(|at_work| (at_work.chat_id, at_work.thread_id)), Instant::now());
         if let Some((chat_id, thread_id)) = chat
             && not_before <= now
             && (chat != shown || show_at <= now)
@@ -50,17 +50,26 @@ async fn show_while_running(channel: &dyn Channel, lock_path: &Path) {
     }
 }
 
-/// The chat that a living wake answers now; the console has nobody to show it to.
-fn named_chat(lock_path: &Path) -> Option<(i64, Option<i64>)> {
+/// A cycle under way, and where its answer is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AtWork {
+    pub(super) cycle_id: String,
+    pub(super) chat_id: i64,
+    pub(super) thread_id: Option<i64>,
+}
+
+/// What a living wake works on now for somebody; the console has nobody to show it to.
+pub(super) fn at_work(lock_path: &Path) -> Option<AtWork> {
     let holder = lock::read(lock_path)?;
     let chat_id = holder.chat_id.filter(|chat_id| *chat_id != crate::config::CONSOLE_CHAT_ID)?;
-    holder.identity().is_alive().then_some((chat_id, holder.thread_id))
+    let is_alive = holder.identity().is_alive();
+    Some(AtWork { cycle_id: holder.cycle_id?, chat_id, thread_id: holder.thread_id }).filter(|_| is_alive)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{Outgoing, SendFuture, TypingFuture};
+    use crate::channel::{Channel, DoneFuture, Outgoing, SendFuture};
 
     struct Door;
 
@@ -68,9 +77,23 @@ mod tests {
         fn send<'a>(&'a self, _: &'a Outgoing) -> SendFuture<'a> {
             panic!("nothing is sent here")
         }
+    }
 
-        fn typing<'a>(&'a self, _: i64, _: Option<i64>) -> TypingFuture<'a> {
+    impl Presence for Door {
+        fn typing<'a>(&'a self, _: i64, _: Option<i64>) -> DoneFuture<'a> {
             panic!("no chat is named here")
+        }
+
+        fn acknowledge<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+            panic!("nothing has come here")
+        }
+
+        fn edit<'a>(&'a self, _: i64, _: i64, _: &'a str) -> DoneFuture<'a> {
+            panic!("nothing stands here")
+        }
+
+        fn delete<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+            panic!("nothing stands here")
         }
     }
 

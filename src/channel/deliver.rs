@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        channel::{Form, SendFuture, Sent, TypingFuture},
+        channel::{Form, SendFuture, Sent},
         clock::parse_time,
         queue::NewOutgoing,
     };
@@ -125,10 +125,6 @@ mod tests {
             self.got.borrow_mut().push(part.clone());
             let answer = self.answers.borrow_mut().pop_front().expect("an unexpected send");
             Box::pin(async { answer })
-        }
-
-        fn typing<'a>(&'a self, _: i64, _: Option<i64>) -> TypingFuture<'a> {
-            panic!("nobody types here")
         }
     }
 

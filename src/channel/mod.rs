@@ -14,15 +14,27 @@ use std::{future::Future, pin::Pin, time::Duration};
 pub type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<Sent, SendError>> + 'a>>;
 
 /// As [`SendFuture`], with nothing to tell when it went well.
-pub type TypingFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + 'a>>;
+pub type DoneFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + 'a>>;
 
 /// A door through which parts of messages leave.
 pub trait Channel {
     /// Tries once to deliver one part. The caller decides by the error what to do next.
     fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a>;
+}
 
-    /// Shows for a few seconds that an answer is being worked on. Nothing is lost when it fails.
-    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> TypingFuture<'a>;
+/// A door that can show, beside messages, what becomes of them. Nothing of it is kept, and nothing depends on it.
+pub trait Presence: Channel {
+    /// Shows for a few seconds that an answer is being worked on.
+    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> DoneFuture<'a>;
+
+    /// Shows on a person's message that it has arrived.
+    fn acknowledge<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a>;
+
+    /// Puts another text, without formatting, in place of one of our own messages.
+    fn edit<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a>;
+
+    /// Takes one of our own messages away.
+    fn delete<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a>;
 }
 
 /// One part of a message, ready to leave.

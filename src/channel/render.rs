@@ -64,6 +64,13 @@ pub fn render_with(markdown: &str, links: Links) -> Vec<Part> {
         .collect()
 }
 
+/// A short text as it is, nothing in it taken for formatting.
+pub fn verbatim(text: &str) -> Part {
+    let text = text.to_owned();
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    Part { html: escaped, plain: text }
+}
+
 /// The part with a last line that says that it may be a repeat, for sending again what may have arrived. Every part
 /// made here has room for it; a longer one, made elsewhere, is given back without.
 pub fn with_repeat_mark(part: &Part) -> Part {

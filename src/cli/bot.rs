@@ -5,13 +5,15 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, failed, print,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, failed, pair, print,
     transcribe::{TranscribeArguments, transcribe},
 };
 use crate::{
     bot::{self, BotError, Outside, Sending},
     channel::{Channel, telegram::Telegram},
     config::{CONSOLE_CHAT_ID, Config},
+    people,
+    queue::{Store, StoreError},
 };
 
 /// The longest text that is sent, in bytes: some thirty of Telegram's messages.
@@ -20,7 +22,7 @@ const MAX_TEXT_BYTES: u64 = 100_000;
 /// Keeps the door to Telegram: stores what allowed chats write, and starts a wake for it.
 ///
 /// A message is on disk before Telegram is told that it arrived. /status, /help and /start are answered by the bot itself;
-/// everything else is the next wake's. Whoever isn't listed in ALLOWED_CHAT_IDS gets silence.
+/// everything else is the next wake's. Whoever isn't listed in ALLOWED_CHAT_IDS and hasn't paired gets silence.
 #[derive(Debug, Parser)]
 #[command(
     name = "bot",
@@ -28,13 +30,15 @@ const MAX_TEXT_BYTES: u64 = 100_000;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Without a command it runs until SIGTERM or Ctrl-C; a wake that is running then is let finish.
-It needs TELEGRAM_BOT_TOKEN (ask @BotFather on Telegram) and ALLOWED_CHAT_IDS (numeric, comma separated). Settings come from
-the environment and from .env in the workspace; see .env.example. One bot per workspace, and one program per token.
-Exit codes: 0 asked to end, or the message is delivered or safely queued · 1 it failed, and says what was kept · 2 usage ·
-78 configuration, or Telegram doesn't know the token.
+It needs TELEGRAM_BOT_TOKEN (ask @BotFather on Telegram). It listens to ALLOWED_CHAT_IDS (numeric, comma separated) and to who
+paired; while that is nobody, a one-time code stands in its terminal that pairs with who sends it. Settings come from the
+environment and from .env in the workspace; see .env.example. One bot per workspace, and one program per token.
+Exit codes: 0 asked to end, paired, or the message is delivered or safely queued · 1 it failed, and says what was kept · 2 usage ·
+78 configuration, or Telegram doesn't know the token and never did.
 
 Examples:
   bot                                        run
+  bot pair                                   a code for one more person
   bot send --chat 123456789 'backup done'    send a message to an allowed chat
   df -h | bot send --chat 123456789 -        the text from standard input
   bot transcribe note.ogg                    what is said in a recording"
@@ -61,7 +65,7 @@ enum Command {
     ///
     /// It enters the outbox first and is then sent at once. What can't be sent now is sent by a later wake.
     Send {
-        /// The chat's numeric id, one of ALLOWED_CHAT_IDS; 0 is the console.
+        /// The chat's numeric id, one of ALLOWED_CHAT_IDS or paired; 0 is the console.
         #[arg(long, value_name = "ID", allow_negative_numbers = true)]
         chat: i64,
         /// The text; - reads it from standard input. Put -- before a text that begins with a dash.
@@ -70,6 +74,29 @@ enum Command {
     },
     /// Print what is said in recordings, by the speech model that WHISPER_MODEL names.
     Transcribe(TranscribeArguments),
+    /// Offer a one-time code: whoever sends it to the running bot within ten minutes may speak to it from then on.
+    Pair {
+        /// List who has paired, and offer nothing.
+        #[arg(long)]
+        list: bool,
+    },
+    /// Listen no more to somebody who has paired.
+    Unpair {
+        /// Their numeric id, from `bot pair --list`.
+        #[arg(value_name = "ID")]
+        user: i64,
+    },
+    /// Say whether a webhook takes the bot's messages away.
+    Webhook {
+        #[command(subcommand)]
+        action: Option<WebhookAction>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum WebhookAction {
+    /// Remove it, so that the bot can fetch; messages that wait are kept.
+    Delete,
 }
 
 /// Runs the binary.
@@ -84,6 +111,10 @@ pub fn main() -> ExitCode {
         Some(Command::Run(arguments)) => run(&config, arguments),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
         Some(Command::Transcribe(arguments)) => transcribe(&config, &arguments),
+        Some(Command::Pair { list: true }) => pair::list(&config),
+        Some(Command::Pair { list: false }) => pair::pair(&config),
+        Some(Command::Unpair { user }) => pair::unpair(&config, user),
+        Some(Command::Webhook { action }) => pair::webhook(&config, action.is_some()),
     }
 }
 
@@ -119,6 +150,10 @@ fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
         Ok(text) => text,
         Err(error) => return failed(&error),
     };
+    let config = &match with_people(config) {
+        Ok(config) => config,
+        Err(error) => return failed(&error),
+    };
     if let Err(why) = check(config, chat_id, &text) {
         complain(&format!("{why} Nothing was queued."));
         return ExitCode::from(EXIT_USAGE);
@@ -143,9 +178,15 @@ fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
     }
 }
 
+/// The settings, joined with who paired. No store is made for it.
+fn with_people(config: &Config) -> Result<Config, StoreError> {
+    let path = config.db_path();
+    if path.exists() { people::admitted(config, &Store::open(&path)?) } else { Ok(config.clone()) }
+}
+
 fn check(config: &Config, chat_id: i64, text: &str) -> Result<(), String> {
     if chat_id != CONSOLE_CHAT_ID && !config.allowed_chat_ids.contains(&chat_id) {
-        return Err(format!("Chat {chat_id} isn't one of ALLOWED_CHAT_IDS."));
+        return Err(format!("Chat {chat_id} isn't one of ALLOWED_CHAT_IDS, and hasn't paired."));
     }
     if text.trim().is_empty() {
         return Err("There is nothing to send: the text is empty.".to_owned());
@@ -186,7 +227,7 @@ fn show(sending: &Sending) -> ExitCode {
 }
 
 /// What the bot can't do without.
-fn open_telegram(config: &Config) -> Result<Telegram, ExitCode> {
+pub(super) fn open_telegram(config: &Config) -> Result<Telegram, ExitCode> {
     config.require_telegram().map_err(|error| config_failure(&error))?;
     match super::telegram(config) {
         Ok(Some(telegram)) => Ok(telegram),

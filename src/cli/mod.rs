@@ -4,6 +4,7 @@
 
 pub mod bot;
 pub mod health;
+mod pair;
 mod transcribe;
 pub mod wake;
 

@@ -10,6 +10,7 @@ use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Context, Report, WakeError, WakeOutcome},
+    people,
     queue::{Store, StoreError, wait_after},
     repo::{Repo, RepoError},
 };
@@ -172,6 +173,8 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
 /// One wake, and the store that it used, for what is shown of it.
 async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), WakeError> {
     let mut store = cycle::open_store(context.config)?;
+    let config = people::admitted(context.config, &store)?;
+    let context = Context { config: &config, ..context };
     let report = cycle::once(context, &mut store, trigger, say).await?;
     Ok((report, store))
 }

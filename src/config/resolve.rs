@@ -32,6 +32,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
     let allowed_chat_ids = settings.read("ALLOWED_CHAT_IDS", values::chat_ids).unwrap_or_default();
     let owner_chat_id = settings.owner(&allowed_chat_ids);
+    let is_owner_chosen = settings.0.get("OWNER_CHAT_ID").is_some();
     let repo_name = settings.read("REPO_NAME", values::repo_name);
     let repo_url = settings.read("REPO_URL", values::repo_url);
     let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
@@ -69,6 +70,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         telegram_api_url: telegram_api_url.unwrap_or_else(|| DEFAULT_TELEGRAM_API_URL.to_owned()),
         allowed_chat_ids,
         owner_chat_id,
+        is_owner_chosen,
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
         model,

@@ -278,12 +278,10 @@ fn a_mind_needs_a_key_and_can_be_switched_off() {
 }
 
 #[test]
-fn the_bot_wants_a_token_and_somebody_to_listen_to() {
+fn the_bot_wants_a_token() {
     let error = config(&[]).require_telegram().unwrap_err();
-    assert_eq!(subjects(&error), ["TELEGRAM_BOT_TOKEN", "ALLOWED_CHAT_IDS"]);
-    let open = config(&[("TELEGRAM_BOT_TOKEN", TOKEN)]);
-    assert_eq!(subjects(&open.require_telegram().unwrap_err()), ["ALLOWED_CHAT_IDS"]);
-    let ready = config(&[("TELEGRAM_BOT_TOKEN", TOKEN), ("ALLOWED_CHAT_IDS", "42")]);
+    assert_eq!(subjects(&error), ["TELEGRAM_BOT_TOKEN"]);
+    let ready = config(&[("TELEGRAM_BOT_TOKEN", TOKEN)]);
     assert_eq!(ready.require_telegram().unwrap().expose(), TOKEN);
     assert_eq!(ready.bot_id(), Some(123_456_789));
     refuses("TELEGRAM_BOT_TOKEN", &["secret", "12:", ":abc", "bot12:abc", "12:a b", "0:abc"]);

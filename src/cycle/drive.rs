@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
 use super::{
     Reply, WakeError, brief,
     machine::{self, Cycle, Limits, Request, Step},
@@ -18,7 +21,7 @@ use crate::{
         ModelError, Turn, Usage,
         anthropic::{price, retry},
     },
-    queue::{Change, Entry, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
+    queue::{Change, Entry, Incoming, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
@@ -106,6 +109,7 @@ impl Wake<'_> {
                         &[],
                     )?;
                 }
+                Step::Tell(results) => self.tell(live, results)?,
                 Step::Answer { text, outcome } => self.answer(live, text, outcome)?,
                 Step::Join => {
                     if !self.join(live)? {
@@ -273,18 +277,38 @@ impl Wake<'_> {
 
     /// Puts messages that have come for this chat meanwhile into the conversation.
     fn join(&mut self, live: &mut Live) -> Result<bool, WakeError> {
+        self.say_with_news(live, |new, now, tz| Some(brief::joined(new, now, tz)))
+    }
+
+    /// Tells the mind what its calls have come to, and what its person has said meanwhile: it needn't finish first what may be
+    /// wanted no more. The offline mind takes no time, and deals with messages one lot after the other.
+    fn tell(&mut self, live: &mut Live, results: String) -> Result<(), WakeError> {
+        let with_news = |new: &[&Incoming], now, tz| brief::results_and_joined(&results, new, now, tz);
+        if self.context.model.name() != OFFLINE_MODEL && self.say_with_news(live, with_news)? {
+            return Ok(());
+        }
+        self.record(live, &Entry::Said { raw: results, messages: Vec::new(), handles: Vec::new(), head: None }, &[])
+    }
+
+    /// Journals a user message that `say` makes of the messages that have come for this chat; false if there are none.
+    fn say_with_news(
+        &mut self,
+        live: &mut Live,
+        say: impl Fn(&[&Incoming], DateTime<Utc>, Tz) -> Option<String>,
+    ) -> Result<bool, WakeError> {
         let mind = observe::mind_of(self.store, self.context)?;
         let (queued, open_cycles) = (self.store.queued()?, self.store.open_cycles()?);
         let now = self.now();
         let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open_cycles, &mind, now);
-        if new.is_empty() {
+        let raw = if new.is_empty() { None } else { say(&new, now, live.world.tz) };
+        let Some(raw) = raw else {
             return Ok(false);
-        }
+        };
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         if let Some(chat) = &mut live.world.chat {
             chat.reply_to = last_channel_id(&queued, &ids).or(chat.reply_to);
         }
-        let raw = self.context.redactor.redact(&brief::joined(&new, now, live.world.tz));
+        let raw = self.context.redactor.redact(&raw);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None };
         self.record(live, &said, &[])?;
         Ok(true)

@@ -11,7 +11,7 @@ use super::{
     wake::{Ending, Wake},
 };
 use crate::{
-    memory::{self, episodic},
+    memory::{self, episodic, view},
     queue::{CycleEnd, CycleState, StagedFile},
     repo::{self, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
@@ -154,7 +154,9 @@ impl Wake<'_> {
             .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let log = documents.text(memory::EPISODIC_MEMORY);
-        let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &ending.cycle.id);
+        let foreign = view::foreign_chat(ending.cycle.chat_id, self.context.config.owner_chat_id);
+        let wake = format!("{}{}", ending.cycle.id, view::origin(foreign));
+        let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
         let (log, archived) = episodic::archive(&log, EPISODIC_MAX_LINES).unwrap_or((log, Vec::new()));
         let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
         for (path, days) in archived {

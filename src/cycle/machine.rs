@@ -48,6 +48,8 @@ pub enum Step {
     },
     /// Journal this user message; it is sent with the next request.
     Say(String),
+    /// As [`Step::Say`]: the results of the last turn's calls. Messages that have come for this chat meanwhile may stand behind them.
+    Tell(String),
     /// Take this text as the answer to the open messages.
     Answer {
         /// Markdown.
@@ -341,7 +343,7 @@ impl Cycle {
 
 fn next_call(calls: &[Pending]) -> Step {
     let Some(pending) = calls.iter().find(|pending| pending.outcome.is_none()) else {
-        return Step::Say(results(calls));
+        return Step::Tell(results(calls));
     };
     let call = pending.request.clone();
     match pending {

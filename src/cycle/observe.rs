@@ -72,6 +72,17 @@ impl Observation {
         })
     }
 
+    /// Looks at the messages once more: pulling takes a while, and what is queued may have been edited meanwhile.
+    pub(super) fn reread(&mut self, store: &Store) -> Result<(), StoreError> {
+        let mut now = store.queued()?;
+        for message in &mut self.messages {
+            if let Some(at) = now.iter().position(|other| other.id == message.id) {
+                *message = now.swap_remove(at);
+            }
+        }
+        Ok(())
+    }
+
     /// What is due, the most urgent first.
     pub(super) fn due(&self, context: Context<'_>) -> Vec<Reason> {
         orient::due(&Observed {

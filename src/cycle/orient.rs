@@ -41,7 +41,7 @@ pub struct Observed<'a> {
     pub tz: Tz,
     /// The configured mind.
     pub mind: &'a Mind,
-    /// The queue, oldest first.
+    /// The queue: the chats in their turn, of each the oldest first.
     pub messages: &'a [Incoming],
     /// Cycles that didn't end.
     pub open_cycles: &'a [CycleRow],
@@ -253,7 +253,7 @@ pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> boo
 }
 
 /// Messages that have come for the chat of `cycle` while it runs, oldest first: not those it `knows`, nor those that stand in
-/// the conversation of another one that will go on.
+/// the conversation of another one that will go on. A cycle that has had its share of messages ends when another chat waits.
 pub fn joining<'a>(
     queued: &'a [Incoming],
     cycle: &NewCycle,
@@ -262,6 +262,12 @@ pub fn joining<'a>(
     mind: &Mind,
     now: DateTime<Utc>,
 ) -> Vec<&'a Incoming> {
+    let is_another_chats = |message: &Incoming| {
+        Some(message.chat_id) != cycle.chat_id && !is_taken(message, open_cycles) && is_answerable(message, mind, now)
+    };
+    if knows.len() >= MAX_MESSAGES && queued.iter().any(is_another_chats) {
+        return Vec::new();
+    }
     let is_new = |message: &&Incoming| {
         (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
             && !knows.contains(&message.id)

@@ -12,7 +12,10 @@ use super::{
     wake::Wake,
 };
 use crate::{
-    memory::{self, skill},
+    memory::{
+        self, skill,
+        view::{self, View},
+    },
     queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
     tool::{Chat, Documents, World},
@@ -33,7 +36,12 @@ impl Wake<'_> {
     ) -> Result<World, WakeError> {
         let config = self.context.config;
         let now = self.now();
-        let documents = Documents::new(repo.root(), self.store.staged(&cycle.id)?);
+        let mut documents = Documents::new(repo.root(), self.store.staged(&cycle.id)?);
+        if let Some(chat) = view::foreign_chat(cycle.chat_id, config.owner_chat_id)
+            && !view::is_shared(&documents.text(memory::CLAUDE))
+        {
+            documents = documents.seen_by(View::of(chat));
+        }
         let (skills, problems) = skills(&documents);
         account.notes.extend(problems);
         account.notes.extend(unreadable(repo));
@@ -72,6 +80,9 @@ impl Wake<'_> {
     ) -> Result<Entry, WakeError> {
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let redactor = self.context.redactor;
+        // What people commit is the owner's affair, and is left for their cycle.
+        let is_owners = world.foreign_chat().is_none();
+        let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
         let orders = world.documents.text(memory::CLAUDE);
         cycle.system = redactor.redact(&brief::system(&orders, &world.skills));
         cycle.tools = registry(self.context.model.name()).definitions();
@@ -88,7 +99,7 @@ impl Wake<'_> {
             tz: world.tz,
             reasons: &cycle.reasons,
             done_already: &done_already,
-            person_commits: &observation.person_commits,
+            person_commits,
             exchanges: &exchanges,
             messages: &messages,
             documents: &world.documents,
@@ -97,7 +108,7 @@ impl Wake<'_> {
             raw: redactor.redact(&raw),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
-            head: observation.head.clone(),
+            head: observation.head.clone().filter(|_| is_owners),
         })
     }
 

@@ -13,17 +13,25 @@ const MAX_LINE_CHARS: usize = 500;
 /// Steps of the plan that no successful call of their tool stands for, in order. A tool that is planned twice needs two
 /// receipts.
 pub fn not_done(plan: &Plan, receipts: &[Receipt]) -> Vec<String> {
-    let mut unused: Vec<&str> = receipts.iter().map(|receipt| receipt.tool.as_str()).collect();
-    let mut missing = Vec::new();
-    for step in &plan.steps {
+    let tools: Vec<&str> = receipts.iter().map(|receipt| receipt.tool.as_str()).collect();
+    without_receipt(plan, tools).map(|(_, what)| what.to_owned()).collect()
+}
+
+/// The first such step, and its place from 0, by the tools whose calls have succeeded so far.
+pub fn first_not_done<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a str)> {
+    without_receipt(plan, tools.to_vec()).next()
+}
+
+fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<Item = (usize, &'a str)> {
+    plan.steps.iter().enumerate().filter_map(move |(at, step)| {
         match unused.iter().position(|tool| *tool == step.tool) {
             Some(at) => {
                 unused.swap_remove(at);
+                None
             }
-            None => missing.push(step.what.clone()),
+            None => Some((at, step.what.as_str())),
         }
-    }
-    missing
+    })
 }
 
 /// What the person is told of steps that weren't done; `None` when all were.

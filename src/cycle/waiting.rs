@@ -19,7 +19,7 @@ use crate::{
 pub struct Waiting {
     /// A name for each thing that is due: a message, a reminder, an interrupted cycle, deliveries.
     pub due: BTreeSet<String>,
-    /// When the next thing known by time is due: a reminder, or the end of a delivery's back-off.
+    /// When the next thing known by time is due: a reminder, a message that is held, or the end of a delivery's back-off.
     pub next_at: Option<DateTime<Utc>>,
 }
 
@@ -27,11 +27,12 @@ pub struct Waiting {
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
     let mind = observe::mind_called(config.effective_model(), store, config, now)?;
     let reminders = store.reminders()?;
+    let messages = store.queued()?;
     let reasons = orient::due(&Observed {
         now,
         tz: config.timezone,
         mind: &mind,
-        messages: &store.queued()?,
+        messages: &messages,
         open_cycles: &store.open_cycles()?,
         reminders: &reminders,
         tasks: &[],
@@ -49,7 +50,8 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }
     let times = [store.next_reminder_at()?, store.next_delivery()?];
-    let next_at = times.into_iter().flatten().filter(|at| *at > now).min();
+    let held = messages.iter().filter_map(|message| message.not_before);
+    let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
     Ok(Waiting { due, next_at })
 }
 

@@ -256,6 +256,7 @@ impl<'a> Wake<'a> {
         self.take_in_person_edits(repo, &mut account)?;
         observation.person_commits = observe::person_commits(self.store, repo)?;
         observation.head = observe::head_of(repo)?;
+        observation.reread(self.store)?;
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;

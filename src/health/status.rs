@@ -39,6 +39,8 @@ pub struct Overview {
     pub next_reminder: Option<NextReminder>,
     /// Messages out that weren't confirmed, each with its state and reason.
     pub undelivered: Vec<Undelivered>,
+    /// When a poll of Telegram was last completed.
+    pub heard_at: Option<DateTime<Utc>>,
     /// The memory's repository.
     pub git: Option<Git>,
     /// The room on the workspace's disk.
@@ -169,6 +171,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         },
         next_reminder: None,
         undelivered: Vec::new(),
+        heard_at: None,
         git: None,
         disk: None,
         mind: MindState {
@@ -209,6 +212,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
     overview.undelivered = store.undelivered()?;
+    overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
     let upkeep = store.upkeep(MODEL)?;
     overview.mind = MindState {
         is_available: scene.mind(store)?.is_available,
@@ -277,6 +281,7 @@ impl Overview {
             ("queue", self.queue_line()),
             ("reminder", self.reminder_line(tz)),
             ("outbox", self.outbox_line()),
+            ("telegram", self.heard_line()),
             ("memory", self.git_line()),
             ("disk", self.disk_line()),
             ("mind", self.mind_line()),
@@ -347,6 +352,10 @@ impl Overview {
             more => lines.push(format!("and {more} more")),
         }
         lines.join(&format!("\n{:<10} ", ""))
+    }
+
+    fn heard_line(&self) -> String {
+        self.heard_at.map_or_else(|| "never heard".to_owned(), |at| format!("last heard {}", ago(at, self.at)))
     }
 
     fn git_line(&self) -> String {
@@ -433,6 +442,7 @@ mod tests {
             lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
             next_reminder: None,
             undelivered: Vec::new(),
+            heard_at: None,
             git: None,
             disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
             mind: MindState { name: "offline".to_owned(), is_available: true, not_before: None, error: None },
@@ -451,6 +461,7 @@ mod tests {
         queue      nothing yet
         reminder   none
         outbox     everything is delivered
+        telegram   never heard
         memory     none yet
         disk       3.0 GiB free
         mind       offline
@@ -490,6 +501,7 @@ mod tests {
                 error: Some("Too Many Requests".to_owned()),
                 attempts: 1,
             }],
+            heard_at: at("2026-11-21T11:57:00Z"),
             git: Some(Git {
                 branch: "main".to_owned(),
                 condition: "as it should be".to_owned(),
@@ -517,6 +529,7 @@ mod tests {
         queue      2 waiting, 1 kept until a mind can answer, the oldest came 6 min ago
         reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
         outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
+        telegram   last heard 3 min ago
         memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
         disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min

@@ -3,13 +3,22 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
-use super::{NewAttachment, NewOutgoing, Result, Store, attachments, outbox, upkeep};
+use super::{
+    NewAttachment, NewOutgoing, NewPaired, PartOf, Result, Store, attachments,
+    joined::{self, HOLD, Taken},
+    outbox, paired, upkeep,
+};
 use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
+/// Of one chat this many, so that a flood of one hides no other.
+const MAX_QUEUED_OF_CHAT: i64 = 100;
 /// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
 pub const MAX_ATTEMPTS: i64 = 3;
+
+/// The longest quotation of what we know that is kept, in characters.
+const QUOTED_CHARS_MAX: usize = 1000;
 
 /// A message as a channel hands it over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +47,14 @@ pub struct NewIncoming {
     pub update_id: Option<i64>,
     /// Files that came with it.
     pub attachments: Vec<NewAttachment>,
+    /// When it was sent, as the channel says.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// What it may be a part of: then it becomes one row with the other parts.
+    pub part_of: Option<PartOf>,
+    /// Whether it wasn't said to the assistant, and is kept only as a part or a new version of what was.
+    pub is_only_part: bool,
+    /// The channel's id of the message that it answers, where `quoted` only describes it: what we know of it is quoted.
+    pub answers: Option<i64>,
 }
 
 /// A message in the queue.
@@ -93,36 +110,39 @@ pub struct Batch {
     pub next_offset: i64,
     /// What was said.
     pub messages: Vec<NewIncoming>,
-    /// New versions of earlier messages, applied after `messages`.
-    pub edits: Vec<Edit>,
+    /// New versions of earlier messages, by their `channel_message_id`; taken in after `messages`.
+    pub edits: Vec<NewIncoming>,
     /// The bot's own answers to commands.
     pub answers: Vec<NewOutgoing>,
     /// Updates of people who aren't listed: only counted.
     pub strangers: u32,
-}
-
-/// A new version of a message.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Edit {
-    /// The chat it was sent in.
-    pub chat_id: i64,
-    /// The channel's id of the message.
-    pub channel_message_id: i64,
-    /// Its words now.
-    pub text: String,
-    /// The update as it came, JSON.
-    pub raw: Option<String>,
+    /// Codes of strangers that pair nobody: only counted.
+    pub wrong_codes: u32,
+    /// Who sent a code that pairs; the batch ends there.
+    pub pairs: Option<NewPaired>,
 }
 
 /// What became of a batch of updates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// Rows of new messages; a second delivery adds none.
+    /// Rows of new messages, and of corrections; a second delivery adds none.
     pub stored: Vec<i64>,
-    /// How many queued messages were changed by an edit; edits of what was taken up or answered change none.
+    /// How many updates changed a queued message: edits of what nobody has taken up, and further parts.
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
+    /// Who has paired.
+    pub paired: Option<i64>,
+}
+
+impl Accepted {
+    fn count(&mut self, taken: Taken) {
+        match taken {
+            Taken::Stored(row) => self.stored.push(row),
+            Taken::Changed => self.edited += 1,
+            Taken::Nothing => {}
+        }
+    }
 }
 
 impl Incoming {
@@ -162,13 +182,20 @@ impl Store {
         self.write(|tx| {
             let mut accepted = Accepted::default();
             for message in &batch.messages {
-                accepted.stored.extend(insert(tx, Some(batch.bot_id), message, now)?);
+                accepted.count(joined::take_in(tx, batch.bot_id, message, now)?);
             }
             for edit in &batch.edits {
-                accepted.edited += apply_edit(tx, batch.bot_id, edit)?;
+                accepted.count(joined::edit(tx, batch.bot_id, edit, now)?);
             }
             for answer in &batch.answers {
                 accepted.answers.extend(outbox::insert(tx, answer, now)?);
+            }
+            paired::count_wrong(tx, batch.wrong_codes, now)?;
+            if let Some(who) = &batch.pairs
+                && let Some(said) = paired::pair(tx, batch.bot_id, who, now)?
+            {
+                accepted.paired = Some(who.user_id);
+                accepted.answers.extend(said);
             }
             if batch.strangers > 0 {
                 tx.execute(
@@ -192,21 +219,27 @@ impl Store {
             .conn
             .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
             .optional()?;
-        Ok(offset)
+        // Polls that brought nothing so far have left a 0.
+        Ok(offset.filter(|offset| *offset != 0))
     }
 
-    /// Queued messages, oldest first. Where there are more than one look takes in, those that are kept for another mind give
-    /// way: however many they are, they never hide what can be answered.
+    /// Queued messages: the chats take turns, the one that was taken up longest ago first; of each the oldest first. Where there are
+    /// more than one look takes in, each chat's first ones come in, and those that are kept for another mind give way: however
+    /// many they are, they never hide what can be answered.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE processed = 0
-             ORDER BY held_for IS NOT NULL, id LIMIT {MAX_QUEUED_READ}",
+            "SELECT {} FROM incoming_messages m WHERE id IN (
+                 SELECT id FROM (
+                     SELECT id, held_for IS NOT NULL AS is_held,
+                         row_number() OVER (PARTITION BY chat_id ORDER BY held_for IS NOT NULL, id) AS place
+                     FROM incoming_messages WHERE processed = 0
+                 ) WHERE place <= {MAX_QUEUED_OF_CHAT} ORDER BY is_held, place, id LIMIT {MAX_QUEUED_READ}
+             )
+             ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = m.chat_id), 0), id",
             Incoming::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut messages = statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
-        messages.sort_unstable_by_key(|message| message.id);
-        Ok(messages)
+        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?)
     }
 
     /// Messages that were given up after too many failed cycles, oldest first.
@@ -280,18 +313,34 @@ impl Store {
 }
 
 /// A message's words. Rows may be put in by hand: bytes that aren't text must not hold up the whole queue.
-fn text_of(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+pub(super) fn text_of(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     match row.get_ref(column)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
         _ => row.get(column),
     }
 }
 
-fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now: DateTime<Utc>) -> Result<Option<i64>> {
+/// Makes a row, and says which; none if its update has one already. It waits with what else of its chat is held.
+pub(super) fn insert(
+    tx: &Transaction<'_>,
+    bot_id: Option<i64>,
+    message: &NewIncoming,
+    now: DateTime<Utc>,
+) -> Result<Option<i64>> {
+    let known = match message.answers {
+        Some(answered) => words_of(tx, bot_id, message.chat_id, answered)?,
+        None => None,
+    };
+    let album = match &message.part_of {
+        Some(PartOf::Album(album)) => Some(album),
+        _ => None,
+    };
     let mut statement = tx.prepare_cached(
         "INSERT INTO incoming_messages (chat_id, message_text, received_at, kind, sender_id, sender_name, thread_id,
-             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, not_before)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+             (SELECT max(not_before) FROM incoming_messages
+              WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before <= ?16))
          ON CONFLICT DO NOTHING RETURNING id",
     )?;
     let id = statement
@@ -305,11 +354,14 @@ fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now:
                 message.sender_name,
                 message.thread_id,
                 message.channel_message_id,
-                message.quoted,
+                known.or_else(|| message.quoted.clone()),
                 message.forwarded_from,
                 message.raw,
                 message.update_id.and(bot_id),
                 message.update_id,
+                album,
+                message.sent_at.map(rfc3339),
+                rfc3339(now + HOLD),
             ],
             |row| row.get(0),
         )
@@ -320,18 +372,24 @@ fn insert(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming, now:
     Ok(id)
 }
 
-/// Changes a message that is still queued. One that stands in a cycle's conversation stays as the mind has seen it. A
-/// message that the present mind couldn't answer may be answerable now.
-fn apply_edit(tx: &Transaction<'_>, bot_id: i64, edit: &Edit) -> Result<usize> {
-    let changed = tx
+/// What a message of a chat says as we know it: a person's, or one of ours.
+fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat_id: i64, channel_id: i64) -> Result<Option<String>> {
+    let words = tx
         .prepare_cached(
-            "UPDATE incoming_messages SET message_text = ?4, raw = COALESCE(?5, raw), held_for = NULL
-             WHERE bot_id = ?1 AND chat_id = ?2 AND channel_message_id = ?3 AND processed = 0
-               AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = incoming_messages.cycle_id
-                               AND c.state IN ('running', 'waiting', 'parked'))",
+            "SELECT message_text FROM (
+                 SELECT message_text, 0 AS ours, id FROM incoming_messages
+                 WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id IS ?3
+                 UNION ALL
+                 SELECT m.message_text, 1, m.id FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
+                 WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id IS ?3
+                 UNION ALL
+                 SELECT o.message_text, 2, o.id FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
+                 WHERE o.chat_id = ?1 AND p.channel_message_id = ?2
+             ) ORDER BY ours, id DESC LIMIT 1",
         )?
-        .execute((bot_id, edit.chat_id, edit.channel_message_id, &edit.text, &edit.raw))?;
-    Ok(changed)
+        .query_row((chat_id, channel_id, bot_id), |row| text_of(row, 0))
+        .optional()?;
+    Ok(words.map(|words| words.chars().take(QUOTED_CHARS_MAX).collect()))
 }
 
 /// Writes down which cycle has taken messages up.

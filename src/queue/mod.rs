@@ -4,26 +4,36 @@
 //! replaced while it slept can't write any more. No transaction stays open across a network call.
 
 mod attachments;
+mod flood;
 mod inbox;
 mod inspect;
+mod joined;
 mod journal;
 mod lease;
 mod ledger;
 mod outbox;
+mod paired;
+mod poll;
 mod reminders;
 mod retention;
 mod shortage;
+mod status_lines;
 mod upkeep;
 
 pub use attachments::NewAttachment;
-pub use inbox::{Accepted, Batch, Edit, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
+pub use flood::MAX_WAITING_UNTOLD;
+pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
+pub use joined::PartOf;
 pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
+pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
+pub use status_lines::StatusLine;
 pub use upkeep::{Upkeep, wait_after};
 
 use std::{
@@ -55,6 +65,10 @@ const MIGRATIONS: &[&str] = &[
     include_str!("cut_off.sql"),
     include_str!("taken_up.sql"),
     include_str!("attachments.sql"),
+    include_str!("status_lines.sql"),
+    include_str!("paired.sql"),
+    include_str!("turns.sql"),
+    include_str!("joined.sql"),
 ];
 
 /// The database, opened for one process.

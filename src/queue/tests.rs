@@ -1,6 +1,8 @@
 //! The store on real SQLite files. Histories with crashes between any two steps are in the campaign (`tests/campaign/histories.rs`).
 
+mod door;
 mod inbox;
+mod joined;
 mod journal;
 mod lease;
 mod outbox;

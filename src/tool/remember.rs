@@ -7,6 +7,7 @@ use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::memory::{
     self,
     facts::{self, Added, Forgotten},
+    view,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -71,10 +72,8 @@ fn forget(args: &Forget, world: &World) -> Outcome {
     })
 }
 
-/// Which wake and which message a fact comes from.
+/// Which wake and which message a fact comes from, and for which chat it is if not for the owner.
 fn origin(world: &World) -> String {
-    world.open_messages.last().map_or_else(
-        || format!("wake {}", world.wake_id),
-        |message| format!("wake {} message {message}", world.wake_id),
-    )
+    let message = world.open_messages.last().map(|message| format!(" message {message}")).unwrap_or_default();
+    format!("wake {}{message}{}", world.wake_id, view::origin(world.foreign_chat()))
 }

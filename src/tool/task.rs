@@ -164,7 +164,10 @@ fn add(args: &Add, world: &World) -> Outcome {
         why: args.why.clone(),
         body: args.notes.clone().unwrap_or_default(),
     };
-    let text = list.add(&draft).map_err(Refusal::because)?;
+    let mut text = list.add(&draft).map_err(Refusal::because)?;
+    if let Some(chat) = world.foreign_chat() {
+        text = TaskList::parse(&text).0.set(&title, "chat", Some(&chat.to_string())).map_err(Refusal::because)?;
+    }
     Ok(Done {
         content: format!("Added to {}: {title}", args.list.name()),
         receipt: Some(format!("Added the task “{}” to {}", brief(&title), args.list.name())),
@@ -174,6 +177,9 @@ fn add(args: &Add, world: &World) -> Outcome {
 
 fn update(args: &Update, world: &World) -> Outcome {
     let (list, tasks, title) = find(&args.task, world)?;
+    if args.key.eq_ignore_ascii_case("chat") {
+        return Err(Refusal::because("Whose task it is can't be changed here. Nothing was done."));
+    }
     if args.key.eq_ignore_ascii_case("at") {
         check_time(args.value.as_deref(), world)?;
     }

@@ -1,6 +1,7 @@
 //! What tools see: the time, the chat, the memory as this cycle has it so far, reminders, and what speaking unasked allows.
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -12,7 +13,10 @@ use chrono_tz::Tz;
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
-    memory::skill::Skill,
+    memory::{
+        skill::Skill,
+        view::{self, View},
+    },
     queue::{Change, Reminder, StagedFile},
 };
 
@@ -72,6 +76,11 @@ impl World {
         self.now.with_timezone(&self.tz)
     }
 
+    /// The chat of this cycle, if it isn't the owner's: what is written for it says so.
+    pub fn foreign_chat(&self) -> Option<i64> {
+        view::foreign_chat(self.chat.map(|chat| chat.id), self.owner_chat_id)
+    }
+
     /// Whether nothing may be said unasked now.
     pub fn is_quiet(&self) -> bool {
         self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))
@@ -79,8 +88,11 @@ impl World {
 }
 
 /// The memory as this cycle has it: files as they were first read, and over them what it has staged.
+///
+/// It is the one way in which tools and prompts reach the memory. Limited to a [`View`], they see and edit what that shows.
 pub struct Documents {
     dir: PathBuf,
+    view: Option<View>,
     read: RefCell<BTreeMap<String, Option<String>>>,
     staged: BTreeMap<String, StagedFile>,
     /// The first reading that failed for reasons that aren't the file's own.
@@ -92,10 +104,18 @@ impl Documents {
     pub fn new(dir: &Path, staged: Vec<StagedFile>) -> Self {
         Self {
             dir: dir.to_owned(),
+            view: None,
             read: RefCell::default(),
             staged: staged.into_iter().map(|file| (file.path.clone(), file)).collect(),
             trouble: RefCell::default(),
         }
+    }
+
+    /// The same as one chat may see it.
+    #[must_use]
+    pub fn seen_by(mut self, view: View) -> Self {
+        self.view = Some(view);
+        self
     }
 
     /// What kept a file from being read that may well be sound: no descriptor left, a disk that fails. What was given out since
@@ -119,10 +139,15 @@ impl Documents {
 
     /// A document as it is now; `None` when it isn't there or isn't readable as text.
     pub fn get(&self, path: &str) -> Option<String> {
-        if let Some(file) = self.staged.get(path) {
-            return Some(file.content.clone());
-        }
-        self.base(path)
+        let Some(view) = self.view else {
+            return self.whole(path);
+        };
+        let text = self.whole(&view.path(path)?)?;
+        Some(view.shown(path, &text))
+    }
+
+    fn whole(&self, path: &str) -> Option<String> {
+        self.staged.get(path).map(|file| file.content.clone()).or_else(|| self.base(path))
     }
 
     /// A document as it is now; empty when it isn't there.
@@ -130,10 +155,17 @@ impl Documents {
         self.get(path).unwrap_or_default()
     }
 
-    /// The change that makes a document say `content`.
+    /// The change that makes a document say `content`. What isn't shown of it stays.
     pub fn stage(&self, path: &str, content: String) -> Change {
-        let base = self.staged.get(path).map_or_else(|| self.base(path), |file| file.base.clone());
-        Change::File(StagedFile { path: path.to_owned(), base, content })
+        let (path, content) = match self.view.and_then(|view| Some((view, view.path(path)?))) {
+            Some((view, kept_at)) => {
+                let whole = self.whole(&kept_at).unwrap_or_default();
+                (kept_at, view.edited(path, &whole, content))
+            }
+            None => (Cow::Borrowed(path), content),
+        };
+        let base = self.staged.get(&*path).map_or_else(|| self.base(&path), |file| file.base.clone());
+        Change::File(StagedFile { path: path.into_owned(), base, content })
     }
 
     /// Takes note of a change that was recorded.
@@ -170,7 +202,10 @@ impl Documents {
             }
         }
         paths.extend(self.staged.keys().cloned());
-        paths.into_iter().collect()
+        match self.view {
+            Some(view) => view.list(&paths),
+            None => paths.into_iter().collect(),
+        }
     }
 
     fn base(&self, path: &str) -> Option<String> {

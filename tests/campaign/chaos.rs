@@ -7,13 +7,13 @@
 use std::{
     fs,
     os::unix::process::ExitStatusExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use fastrand::Rng;
-use reveille::process::Identity;
+use reveille::{cycle::lock, process::Identity};
 use rustix::process::{Pid, Signal};
 
 use super::{
@@ -56,11 +56,8 @@ enum Act {
     Kill(u32),
     /// So many at once, each to its end.
     Race(u32),
-    /// One is stopped in the middle, another comes; then the first goes on, or is killed.
-    Stop {
-        /// Whether it is killed while it stands still.
-        dies: bool,
-    },
+    /// One is stopped in the middle, another comes.
+    Stop(Stopped),
     /// The clock is elsewhere.
     Jump(&'static str),
     /// What the dead left names another boot; or this one, and a number that somebody else has by now.
@@ -68,6 +65,17 @@ enum Act {
         /// Whether the boot is another.
         is_other_boot: bool,
     },
+}
+
+/// What becomes of one that was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    /// It goes on.
+    GoesOn,
+    /// It is killed while it stands still.
+    Dies,
+    /// It stands still past its lease: the other one ends it, if it holds the lock, and takes over.
+    IsReplaced,
 }
 
 impl Layer for Chaos {
@@ -122,14 +130,19 @@ impl Chaos {
                 let running: Vec<Running> = (0..count).map(|_| Running::start(world, Program::Wake)).collect();
                 running.into_iter().try_for_each(|wake| wake.end(false))
             }
-            // The place for a holder that is stopped past its lease: with the clock moved on meanwhile, the other wake has to end it.
-            Act::Stop { dies } => {
+            Act::Stop(then) => {
                 let mut stopped = Running::start(world, Program::Wake);
+                if then == Stopped::IsReplaced {
+                    stopped.wait_until_it_holds(&lock_path(world));
+                }
                 self.wait(random);
                 stopped.signal(Signal::STOP);
+                if then == Stopped::IsReplaced {
+                    outlast_lease(&lock_path(world), stopped.child.id());
+                }
                 Running::start(world, Program::Wake).end(false)?;
-                stopped.signal(if dies { Signal::KILL } else { Signal::CONT });
-                stopped.end(dies)
+                stopped.signal(if then == Stopped::Dies { Signal::KILL } else { Signal::CONT });
+                stopped.end(then != Stopped::GoesOn)
             }
             Act::Jump(now) => {
                 world.env.at(now);
@@ -167,13 +180,16 @@ fn acts(program: Program, random: &mut Rng) -> Vec<Act> {
         let act = match random.u32(0..12) {
             0..5 if may_kill => Act::Kill(random.u32(1..=at_once.min(MAX_KILLS - kills))),
             5..7 => Act::Race(random.u32(2..=3)),
-            7..9 => Act::Stop { dies: may_kill && random.bool() },
+            7..9 if may_kill => Act::Stop(
+                random.choice([Stopped::GoesOn, Stopped::Dies, Stopped::IsReplaced]).unwrap_or(Stopped::GoesOn),
+            ),
+            7..9 => Act::Stop(Stopped::GoesOn),
             9..10 => Act::Reboot { is_other_boot: random.bool() },
             _ => Act::Jump(CLOCKS[random.usize(0..CLOCKS.len())]),
         };
         kills += match act {
             Act::Kill(count) => count,
-            Act::Stop { dies } => u32::from(dies),
+            Act::Stop(then) => u32::from(then != Stopped::GoesOn),
             _ => 0,
         };
         acts.push(act);
@@ -206,6 +222,14 @@ impl Running {
     fn signal(&mut self, signal: Signal) {
         if self.child.try_wait().unwrap().is_none() {
             rustix::process::kill_process(pid(&self.child), signal).ok();
+        }
+    }
+
+    /// Waits until it is named as the holder of the lock, or has ended.
+    fn wait_until_it_holds(&mut self, path: &Path) {
+        let holds = |pid: u32| lock::read(path).is_some_and(|holder| holder.pid == pid);
+        while self.child.try_wait().unwrap().is_none() && !holds(self.child.id()) {
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 
@@ -258,6 +282,18 @@ impl Drop for Bystander {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
+    }
+}
+
+fn lock_path(world: &World) -> PathBuf {
+    world.env.workspace().join(".wake-lock")
+}
+
+/// Lets the holder of this number seem to have shown no life since the machine was booted.
+fn outlast_lease(path: &Path, pid: u32) {
+    if let Some(holder) = lock::read(path).filter(|holder| holder.pid == pid) {
+        let silent = lock::Holder { alive_at_s: Some(0), ..holder };
+        fs::write(path, serde_json::to_string(&silent).unwrap()).unwrap();
     }
 }
 

@@ -273,7 +273,7 @@ static void wrote(int fd, int64_t offset, const char *path, const struct iovec *
     if (is_internet(fd)) { \
         if (next(NET) != GO) kill_all(); \
         ssize_t n = call; \
-        if (n > 0) record(R_NET, 0, 0, "", "", data, parts, n > 4096 ? 4096 : (size_t)n); \
+        if (n > 0) record(R_NET, ino_of(fd), 0, "", "", data, parts, (size_t)n); \
         return n; \
     } \
     return call

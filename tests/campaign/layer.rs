@@ -113,8 +113,10 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64
     let space = if share == Share::Sample { layer.sample_space() } else { layer.space() };
     let ids = chosen(space, seed, trials.unwrap_or_else(|| layer.trials(share)));
     let results = Mutex::new((Vec::new(), Vec::new()));
+    let progress = Progress::new(begun, ids.len());
     in_parallel(layer, &ids, |id, result| {
         let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.one_more(name, results.1.len() + usize::from(result.is_err()));
         match result {
             Ok(Recovery(time)) => results.0.extend(time),
             Err(why) => {
@@ -129,6 +131,28 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64
     let (mut recoveries, failed) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     recoveries.sort_unstable();
     Row { layer: name, trials: ids.len() as u64, failures: failed.len() as u64, recoveries, took: begun.elapsed() }
+}
+
+/// How far a layer is, said once a minute.
+struct Progress {
+    begun: Instant,
+    trials: usize,
+    done: AtomicU64,
+    minutes_told: AtomicU64,
+}
+
+impl Progress {
+    fn new(begun: Instant, trials: usize) -> Self {
+        Self { begun, trials, done: AtomicU64::new(0), minutes_told: AtomicU64::new(0) }
+    }
+
+    fn one_more(&self, layer: &str, failures: usize) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let minutes = self.begun.elapsed().as_secs() / 60;
+        if minutes > self.minutes_told.fetch_max(minutes, Ordering::Relaxed) {
+            super::say(&format!("{layer}: {done} of {} trials after {minutes} min, {failures} failed", self.trials));
+        }
+    }
 }
 
 /// Runs trials until one fails: how many were run by then, and what it said.
@@ -146,16 +170,27 @@ pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option
     first.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One trial; a panic in it is its failure.
+/// One trial; a panic in it is its failure. Others are told as ever: a layer that can't be opened ends the campaign.
 pub(crate) fn one(layer: &dyn Layer, id: u64) -> Result<Recovery, String> {
     thread_local! {
-        static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+        /// What the trial of this thread has panicked with, while there is one.
+        static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
     }
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        panic::set_hook(Box::new(|info| PANIC.with_borrow_mut(|text| *text = info.to_string())));
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let told = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let is_of_trial =
+                PANIC.with_borrow_mut(|panic| panic.as_mut().map(|panic| *panic = info.to_string()).is_some());
+            if !is_of_trial {
+                told(info);
+            }
+        }));
     });
-    catch_unwind(AssertUnwindSafe(|| layer.trial(id))).unwrap_or_else(|_| Err(PANIC.take()))
+    PANIC.set(Some(String::new()));
+    let result = catch_unwind(AssertUnwindSafe(|| layer.trial(id)));
+    let panic = PANIC.take().unwrap_or_default();
+    result.unwrap_or(Err(panic))
 }
 
 /// Hands each trial's result to `seen` until that has seen enough.

@@ -5,7 +5,7 @@
 //! was sent until then.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Read as _, Write as _},
     net::{Shutdown, TcpStream},
@@ -24,7 +24,7 @@ use super::{
     layer::{Layer, Recovery, Share},
     world::{Story, World},
 };
-use crate::support::telegram::TOKEN;
+use crate::support::{claude::API_KEY, telegram::TOKEN};
 
 /// Directories of the world that are other machines.
 const ELSEWHERE: [&str; 2] = ["remote.git", "laptop"];
@@ -127,17 +127,18 @@ impl Recording {
         ))
     }
 
-    /// Has a world's Telegram know what the recorded run told its own.
+    /// Has a world's Telegram and mind know what the recorded run told its own.
     fn tell_again(&self, until: usize, world: &World) -> Result<(), String> {
-        for entry in self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send) {
-            let Some((method, mut body)) = request(&entry.data)? else { continue };
-            match method.as_str() {
-                "sendMessage" => {}
+        let sent = self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send);
+        for request in requests(sent) {
+            let (url, request) = match (request.method(), &world.claude) {
+                (Some("sendMessage"), _) => (world.telegram.url(), request),
                 // What it confirms counts, not what it waits for.
-                "getUpdates" => body["timeout"] = 0.into(),
+                (Some("getUpdates"), _) => (world.telegram.url(), request.without_waiting()?),
+                (None, Some(claude)) if request.head.contains(API_KEY) => (claude.url(), request),
                 _ => continue,
-            }
-            post(&world.telegram.url(), &method, &body).map_err(|error| format!("the trial's Telegram: {error}"))?;
+            };
+            request.post(&url).map_err(|error| format!("the trial's {url}: {error}"))?;
         }
         Ok(())
     }
@@ -152,27 +153,57 @@ impl Recording {
     }
 }
 
-/// The method and the parameters of a request to Telegram; none for requests to others.
-fn request(bytes: &[u8]) -> Result<Option<(String, Value)>, String> {
-    let text = String::from_utf8_lossy(bytes);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else { return Ok(None) };
-    let Some(path) = head.split(' ').nth(1).filter(|path| path.contains(TOKEN)) else { return Ok(None) };
-    let method = path.rsplit('/').next().unwrap_or_default().to_owned();
-    let body = if body.is_empty() { "null" } else { body };
-    let body = serde_json::from_str(body).map_err(|_| format!("a request wasn't recorded whole: {text}"))?;
-    Ok(Some((method, body)))
+/// What was sent in one request.
+struct Request {
+    head: String,
+    body: String,
 }
 
-fn post(url: &str, method: &str, body: &Value) -> io::Result<()> {
-    let body = body.to_string();
-    let mut stream = TcpStream::connect(url.trim_start_matches("http://"))?;
-    write!(
-        stream,
-        "POST /bot{TOKEN}/{method} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    stream.shutdown(Shutdown::Write)?;
-    stream.read_to_end(&mut Vec::new()).map(drop)
+impl Request {
+    /// A request to Telegram calls a method.
+    fn method(&self) -> Option<&str> {
+        let path = self.head.split(' ').nth(1).filter(|path| path.contains(TOKEN))?;
+        path.rsplit('/').next()
+    }
+
+    /// A poll that is answered at once.
+    fn without_waiting(self) -> Result<Self, String> {
+        let mut body: Value = serde_json::from_str(&self.body).map_err(|error| error.to_string())?;
+        body["timeout"] = 0.into();
+        Ok(Self { body: body.to_string(), ..self })
+    }
+
+    /// Sends it to another server and waits until that has taken it.
+    fn post(&self, url: &str) -> io::Result<()> {
+        let mut stream = TcpStream::connect(url.trim_start_matches("http://"))?;
+        let fields = self.head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("content-length:"));
+        for line in fields {
+            write!(stream, "{line}\r\n")?;
+        }
+        write!(stream, "content-length: {}\r\n\r\n{}", self.body.len(), self.body)?;
+        stream.shutdown(Shutdown::Write)?;
+        stream.read_to_end(&mut Vec::new()).map(drop)
+    }
+}
+
+/// The HTTP requests that were sent whole, oldest first; each may be several entries of one connection.
+fn requests<'a>(sent: impl Iterator<Item = &'a Entry>) -> Vec<Request> {
+    let mut requests = Vec::new();
+    let mut begun: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
+    for entry in sent {
+        let bytes = begun.entry((entry.pid, entry.ino)).or_default();
+        bytes.extend_from_slice(&entry.data);
+        let text = String::from_utf8_lossy(bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+        if body.len() >= length.unwrap_or(0) {
+            requests.push(Request { head: head.to_owned(), body: body.to_owned() });
+            bytes.clear();
+        }
+    }
+    requests
 }
 
 /// Plays the whole record and sees that it tells all: what it makes of the snapshot is what is there. Says when the remote was busy.

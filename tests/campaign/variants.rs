@@ -153,7 +153,7 @@ struct Workshop {
 
 /// What the build reads.
 const PARTS: &[&str] =
-    &["Cargo.toml", "Cargo.lock", "clippy.toml", "src", "tests", "benches", "claude.md", "memory", "skills"];
+    &[".cargo", "Cargo.toml", "Cargo.lock", "clippy.toml", "src", "tests", "benches", "claude.md", "memory", "skills"];
 
 impl Workshop {
     /// Copies the sources as they are. Dependencies are taken over as they are built: a variant only builds the project.

@@ -93,14 +93,14 @@ fn in_a_group_both_the_group_and_the_sender_must_be_listed() {
     let mut stage = Stage::new();
     stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GROUP}"));
     let bot = stage.start_polling();
-    stage.telegram.push_text(GROUP, CHAT, "listed twice");
-    stage.telegram.push_text(GROUP, STRANGER, "a listed group only");
-    stage.telegram.push_text(-1002, CHAT, "a listed person only");
+    stage.telegram.push_text(GROUP, CHAT, "Reveille, listed twice");
+    stage.telegram.push_text(GROUP, STRANGER, "Reveille, a listed group only");
+    stage.telegram.push_text(-1002, CHAT, "Reveille, a listed person only");
     stage.all_confirmed();
     stage.end(bot);
     assert_eq!(stage.stored(), 1);
     let text: String = stage.env.query("SELECT message_text FROM incoming_messages");
-    assert_eq!(text, "listed twice");
+    assert_eq!(text, "Reveille, listed twice");
     assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), 2);
 }
 
@@ -330,16 +330,24 @@ fn an_edit_changes_what_is_queued_and_nothing_else() {
     let message_id = first - 900;
     stage.telegram.push_raw(edited(first + 1, message_id, "buy milk"));
     stage.all_confirmed();
-    let text = || stage.env.query::<String>("SELECT message_text FROM incoming_messages");
+    let text = || stage.env.query::<String>("SELECT message_text FROM incoming_messages WHERE id = 1");
     assert_eq!((stage.stored(), text()), (1, "buy milk".to_owned()));
     stage.wait_for_starts(1);
     stage.answer_all();
     stage.telegram.push_raw(edited(first + 2, message_id, "/status"));
     stage.all_confirmed();
+    // An edit never runs a command; it says so, and what was said before is corrected.
+    let sent = stage.telegram.wait_for_sent(1, PATIENCE);
+    assert!(sent[0].visible.starts_with("An edited message never runs a command"), "{sent:#?}");
+    assert_eq!((stage.stored(), stage.telegram.sent().len()), (2, 1));
+    let correction = "[edited an earlier message, which said: “buy milk”; it says now:]\n/status";
+    assert_eq!(
+        stage.env.query::<String>("SELECT message_text FROM incoming_messages WHERE kind = 'correction'"),
+        correction
+    );
+    assert_eq!(text(), "buy milk");
+    stage.answer_all();
     stage.end(bot);
-    assert_eq!((stage.stored(), text()), (1, "buy milk".to_owned()));
-    // An edit never runs a command.
-    assert!(stage.telegram.sent().is_empty());
 }
 
 #[test]
@@ -370,18 +378,15 @@ fn a_second_bot_is_refused() {
 }
 
 #[test]
-fn without_a_token_or_a_chat_it_never_runs() {
-    for missing in ["ALLOWED_CHAT_IDS", "TELEGRAM_BOT_TOKEN"] {
-        let mut stage = Stage::new();
-        stage.env.unset(missing);
-        for arguments in [&[][..], &["run"], &["send", "--chat", "4242", "hi"]] {
-            let ran = stage.env.bot(arguments);
-            let code = if arguments.len() > 1 && missing == "ALLOWED_CHAT_IDS" { 2 } else { 78 };
-            assert_eq!(ran.code, code, "{ran:#?}");
-            assert!(ran.stderr.contains(missing), "{ran:#?}");
-        }
-        assert!(!stage.env.workspace().exists());
+fn without_a_token_it_never_runs() {
+    let mut stage = Stage::new();
+    stage.env.unset("TELEGRAM_BOT_TOKEN");
+    for arguments in [&[][..], &["run"], &["send", "--chat", "4242", "hi"], &["pair"], &["webhook"]] {
+        let ran = stage.env.bot(arguments);
+        assert_eq!(ran.code, 78, "{ran:#?}");
+        assert!(ran.stderr.contains("TELEGRAM_BOT_TOKEN"), "{ran:#?}");
     }
+    assert!(!stage.env.workspace().exists());
 }
 
 #[test]

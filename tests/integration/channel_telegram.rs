@@ -3,7 +3,7 @@
 use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
 
 use reveille::channel::{
-    Channel as _, Form, Outgoing, SendError, render,
+    Channel as _, Form, Outgoing, Presence as _, SendError, render,
     telegram::{ALLOWED_UPDATES, Command, RawUpdate, SendMessage, SetUpError, Telegram, TelegramError},
 };
 use serde_json::json;
@@ -289,6 +289,23 @@ fn typing_is_shown_in_the_topic() {
     run(client(&server).typing(ANA, Some(3))).unwrap();
     run(client(&server).typing(ANA, None)).unwrap();
     assert_eq!(server.actions(), [(ANA, Some(3), "typing".to_owned()), (ANA, None, "typing".to_owned())]);
+}
+
+#[test]
+fn what_is_shown_can_be_changed_and_taken_away() {
+    let server = FakeTelegram::start();
+    let telegram = client(&server);
+    let message_id = run(telegram.send_message(hello())).unwrap();
+    run(telegram.edit(ANA, message_id, "good <morning> & more")).unwrap();
+    assert_eq!(server.standing(), ["good <morning> & more"]);
+    run(telegram.delete(ANA, message_id)).unwrap();
+    assert!(server.standing().is_empty());
+    // What a person has taken away is gone, and nothing to try again.
+    for gone in [run(telegram.edit(ANA, message_id, "again")), run(telegram.delete(ANA, message_id))] {
+        assert!(matches!(gone, Err(SendError::Never { .. })), "{gone:?}");
+    }
+    run(telegram.acknowledge(ANA, 7)).unwrap();
+    assert_eq!(server.calls("setMessageReaction")[0]["reaction"], json!([{"type": "emoji", "emoji": "👀"}]));
 }
 
 #[test]

@@ -171,9 +171,9 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     world.telegram.push_text(CHAT, CHAT, "with room");
     eventually("it is confirmed", || world.telegram.unconfirmed() == 0);
     world.fill();
-    // More than fits into the pages that the log has already.
-    for n in 0..60 {
-        world.telegram.push_text(CHAT, CHAT, &format!("{n} {}", "without room ".repeat(300)));
+    // More than fits into the pages that the log has already, and none so long that it could be the part of a longer text.
+    for n in 0..120 {
+        world.telegram.push_text(CHAT, CHAT, &format!("{n} {}", "without room ".repeat(150)));
     }
     eventually("it is said", || logged(&log, "could not be stored: the disk is full"));
     let unconfirmed = world.telegram.unconfirmed();
@@ -186,7 +186,7 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     world.disk.resize(64);
     eventually("all are confirmed", || world.telegram.unconfirmed() == 0);
     world.end(bot);
-    assert_eq!(world.stored(), 61);
+    assert_eq!(world.stored(), 121);
 }
 
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";

@@ -556,7 +556,7 @@ fn a_workspace_that_others_can_read_is_told() {
 fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
     let mut env = healthy();
     env.unset("ALLOWED_CHAT_IDS");
-    assert!(assert_found(&env, "token", "warn").contains("no chat is allowed"));
+    assert!(assert_found(&env, "token", "warn").contains("nobody may talk to the bot yet"));
     env.unset("TELEGRAM_BOT_TOKEN");
     assert!(assert_found(&env, "token", "warn").contains("none"));
     assert!(assert_found(&env, "key", "ok").contains("offline"));

@@ -7,9 +7,15 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod chats;
+#[cfg(test)]
+mod conversation;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod disk;
+#[cfg(test)]
+mod door;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
@@ -33,6 +39,8 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod progress;
+#[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod settings;
@@ -45,6 +53,8 @@ mod support;
 mod time;
 #[cfg(test)]
 mod units;
+#[cfg(test)]
+mod updates;
 #[cfg(test)]
 mod voice;
 #[cfg(test)]

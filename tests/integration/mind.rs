@@ -334,6 +334,27 @@ fn a_message_that_comes_during_the_wake_is_answered_in_it() {
 }
 
 #[test]
+fn a_message_that_comes_while_a_tool_is_called_is_seen_with_its_result() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "list my tasks and order tea");
+    let gate = Gate::default();
+    claude.expect(Reply::tool("t1", "task_list", json!({})).stalled_after(2, &gate));
+    claude.expect(Reply::text("No tasks, and no tea then."));
+    let wake = start_wake(&env);
+    asked(&claude, 1);
+    env.receive(CHAT, "forget the tea");
+    gate.open();
+    assert_eq!(end_well(wake)["answered"], 2);
+    let second = last(&claude);
+    assert_eq!(second.messages.len(), 3);
+    assert!(!results(&second)[0].1, "{:#?}", results(&second));
+    assert!(second.last_text().contains("forget the tea"), "{}", second.last_text());
+    let answers: Vec<_> = telegram.sent().into_iter().map(|message| (message.visible, message.reply_to)).collect();
+    assert_eq!(answers, [("No tasks, and no tea then.".to_owned(), Some(101))]);
+    env.check_sound();
+}
+
+#[test]
 fn a_message_that_comes_after_the_reply_is_not_taken_for_answered() {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "name a river");

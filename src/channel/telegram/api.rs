@@ -4,7 +4,11 @@
 //! the library waits for seconds on a server error, where we bound each call; and no error may show the token, which is
 //! part of every address.
 
-use std::{fmt, sync::OnceLock, time::Duration};
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -26,12 +30,14 @@ const POLL_GRACE: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The longest answer that is read, in bytes: a full batch of the longest updates is far below.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What is said of a longer one.
+const ANSWER_TOO_LONG: &str = "an answer of more than 8 MiB";
 
 /// A bot's door to Telegram.
 #[derive(Debug)]
 pub struct Telegram {
     /// Made when first needed: most wakes have nothing to say, and pay for no TLS set-up.
-    client: OnceLock<reqwest::Client>,
+    client: Mutex<Option<reqwest::Client>>,
     /// Whether the server is this machine itself, which no proxy stands before.
     is_local: bool,
     /// The server's address without a slash at its end.
@@ -145,6 +151,19 @@ pub struct WebhookInfo {
     pub url: String,
 }
 
+impl WebhookInfo {
+    /// Where the webhook leads, without the path, which may hold a secret; `None` when there is none.
+    pub fn host(&self) -> Option<String> {
+        if self.url.is_empty() {
+            return None;
+        }
+        let url = reqwest::Url::parse(&self.url).ok();
+        Some(
+            url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| "an unreadable address".to_owned()),
+        )
+    }
+}
+
 impl Telegram {
     /// A client for the bot with this token at this server. Makes no call yet.
     pub fn new(base_url: &str, token: String) -> Result<Self, SetUpError> {
@@ -155,7 +174,7 @@ impl Telegram {
             return Err(SetUpError::Url);
         }
         Ok(Self {
-            client: OnceLock::new(),
+            client: Mutex::default(),
             is_local: is_this_machine(&url),
             base_url: base_url.trim_end_matches('/').to_owned(),
             token,
@@ -183,7 +202,8 @@ impl Telegram {
         self.call("getMe", &serde_json::json!({}), self.call_timeout).await
     }
 
-    /// Fetches up to `limit` (1 to 100) updates from `offset` on, waiting up to `timeout_s` seconds for the first. The
+    /// Fetches up to `limit` (1 to 100) updates from `offset` on, fewer where so many are too long for one answer, waiting up to
+    /// `timeout_s` seconds for the first. The
     /// call confirms every update below `offset`: Telegram then forgets them.
     pub async fn get_updates(
         &self,
@@ -200,9 +220,17 @@ impl Telegram {
             timeout: u32,
             allowed_updates: &'a [&'a str],
         }
-        let request = GetUpdates { offset, limit, timeout: timeout_s, allowed_updates };
         let bound = Duration::from_secs(timeout_s.into()) + self.poll_grace;
-        let batch: Vec<Box<RawValue>> = self.call("getUpdates", &request, bound).await?;
+        let mut request = GetUpdates { offset, limit, timeout: timeout_s, allowed_updates };
+        let batch: Vec<Box<RawValue>> = loop {
+            match self.call("getUpdates", &request, bound).await {
+                // Together they are too much; each by itself isn't.
+                Err(TelegramError::Ambiguous { why }) if why == ANSWER_TOO_LONG && request.limit > 1 => {
+                    request.limit = request.limit.div_ceil(4);
+                }
+                answer => break answer?,
+            }
+        };
         let unnumbered = || TelegramError::Ambiguous { why: "an update came without its number".to_owned() };
         batch.into_iter().map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered)).collect()
     }
@@ -230,6 +258,27 @@ impl Telegram {
         self.call("sendChatAction", &request, self.call_timeout).await.map(|_: bool| ())
     }
 
+    /// Puts a reaction, an emoji of Telegram's list, on a message, in place of ours that may be there.
+    pub async fn set_reaction(&self, chat_id: i64, message_id: i64, emoji: &str) -> Result<(), TelegramError> {
+        let reaction = serde_json::json!([{ "type": "emoji", "emoji": emoji }]);
+        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id, "reaction": reaction });
+        self.call("setMessageReaction", &request, self.call_timeout).await.map(|_: bool| ())
+    }
+
+    /// Puts another text in place of one of our own messages.
+    pub async fn edit_message_text(&self, chat_id: i64, message_id: i64, text: &str) -> Result<(), TelegramError> {
+        let request = serde_json::json!({
+            "chat_id": chat_id, "message_id": message_id, "text": text, "link_preview_options": { "is_disabled": true },
+        });
+        self.call("editMessageText", &request, self.call_timeout).await.map(|_: serde::de::IgnoredAny| ())
+    }
+
+    /// Takes a message away.
+    pub async fn delete_message(&self, chat_id: i64, message_id: i64) -> Result<(), TelegramError> {
+        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id });
+        self.call("deleteMessage", &request, self.call_timeout).await.map(|_: bool| ())
+    }
+
     /// Registers the commands that Telegram offers while people type.
     pub async fn set_my_commands(&self, commands: &[MenuCommand]) -> Result<(), TelegramError> {
         let request = serde_json::json!({ "commands": commands });
@@ -241,9 +290,22 @@ impl Telegram {
         self.call("getWebhookInfo", &serde_json::json!({}), self.call_timeout).await
     }
 
-    fn client(&self) -> Result<&reqwest::Client, TelegramError> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
+    /// Takes the webhook away that keeps this bot's updates from being fetched. What waits there is kept, and fetched.
+    pub async fn delete_webhook(&self) -> Result<(), TelegramError> {
+        let request = serde_json::json!({ "drop_pending_updates": false });
+        self.call("deleteWebhook", &request, self.call_timeout).await.map(|_: bool| ())
+    }
+
+    /// Makes the next call over a new connection, with the network and the names in it as they are then. Calls that are under way
+    /// go on over theirs.
+    pub fn reconnect(&self) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn client(&self) -> Result<reqwest::Client, TelegramError> {
+        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = &*kept {
+            return Ok(client.clone());
         }
         let mut client = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -257,7 +319,7 @@ impl Telegram {
         let client = client.build().map_err(|error| TelegramError::NotSent {
             why: format!("the HTTP client couldn't be set up: {}", error.without_url()),
         })?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(kept.insert(client).clone())
     }
 
     /// One call within `bound`. The body of the answer counts too: half an answer is none.
@@ -283,7 +345,7 @@ async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, TelegramE
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(TelegramError::from_transport)? {
         if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(TelegramError::Ambiguous { why: format!("an answer of more than {ANSWER_BYTES_MAX} bytes") });
+            return Err(TelegramError::Ambiguous { why: ANSWER_TOO_LONG.to_owned() });
         }
         body.extend_from_slice(&chunk);
     }

@@ -41,6 +41,11 @@ impl Command {
         offered.map(|(command, description)| MenuCommand { command: command.name(), description }).collect()
     }
 
+    /// Whether a text is one of them, for the bot of this name.
+    pub fn is_one_of_ours(text: &str, username: &str) -> bool {
+        matches!(parse(text, username), Parsed::Ours(..))
+    }
+
     fn description(self) -> Option<&'static str> {
         match self {
             Self::Start => None,
@@ -73,6 +78,13 @@ pub(super) fn parse<'a>(text: &'a str, username: &str) -> Parsed<'a> {
     }
     let command = Command::ALL.into_iter().find(|command| command.name().eq_ignore_ascii_case(name));
     command.map_or(Parsed::NotACommand, |command| Parsed::Ours(command, args.trim()))
+}
+
+/// Whether a text is some command that names this bot, one of its own or not.
+pub(super) fn is_addressed_to(text: &str, username: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let addressee = word.strip_prefix('/').and_then(|word| word.split_once('@'));
+    addressee.is_some_and(|(_, addressee)| addressee.eq_ignore_ascii_case(username))
 }
 
 #[cfg(test)]

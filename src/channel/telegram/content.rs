@@ -1,8 +1,16 @@
-//! What a message says, as text: its words, or a short description of what was sent instead of words.
+//! What a message says, as text: its words, or a short description of what was sent instead of words. Read from the raw JSON,
+//! so that a field that a library lacks, or takes for granted, costs nobody a message.
 
-use teloxide_core::types::{MediaKind, Message, MessageKind};
+use serde_json::Value;
 
-/// What the library knows of a message's content.
+use super::envelope::{list, one_line, person_name};
+
+/// The longest name, title or option that is shown in a description, in characters.
+const NAME_CHARS_MAX: usize = 200;
+/// Of a poll's options, a checklist's tasks or shared contacts, this many are listed.
+const LISTED_MAX: usize = 100;
+
+/// What a message's content is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Something that a person said.
@@ -18,102 +26,103 @@ pub(super) enum Content {
     Unknown,
 }
 
-pub(super) fn read(message: &Message) -> Content {
-    match &message.kind {
-        MessageKind::Common(common) => said(&common.media_kind, message.caption()),
-        MessageKind::Dice(dice) => {
-            // The library has no accessor for the emoji, but writes it as Telegram does.
-            let emoji = serde_json::to_value(dice.dice.emoji).ok();
-            let emoji = emoji.as_ref().and_then(|emoji| emoji.as_str()).unwrap_or_default();
-            Content::Said { kind: "dice", text: format!("[dice {emoji}: {}]", dice.dice.value) }
-        }
-        MessageKind::Empty {}
-        | MessageKind::Invoice(_)
-        | MessageKind::SuccessfulPayment(_)
-        | MessageKind::RefundedPayment(_)
-        | MessageKind::PassportData(_)
-        | MessageKind::UsersShared(_)
-        | MessageKind::ChatShared(_)
-        | MessageKind::GiftInfo(_)
-        | MessageKind::UniqueGiftInfo(_)
-        | MessageKind::WebAppData(_) => Content::Unknown,
-        _ => Content::Service,
+/// Describes the value of a field in words.
+type Describe = fn(&Value) -> String;
+
+/// The fields that carry what a person sent. Where two stand in one message (an animation is a document, too, a venue has a
+/// location) the first counts.
+const SAID: [(&str, Describe); 29] = [
+    ("voice", |it| format!("voice note{}", length(it))),
+    ("video_note", |it| format!("video note{}", length(it))),
+    ("video", |it| format!("video{}", length(it))),
+    ("animation", |it| format!("animation{}", length(it))),
+    ("audio", audio),
+    ("photo", |_| "photo".to_owned()),
+    ("document", document),
+    ("sticker", |it| format!("sticker {}", name(it, "emoji"))),
+    ("venue", venue),
+    ("location", |it| {
+        format!("{} {}", if it["live_period"].is_null() { "location" } else { "live location" }, point(it))
+    }),
+    ("contact", contact),
+    ("poll", poll),
+    ("dice", |it| format!("dice {}: {}", name(it, "emoji"), number(it, "value"))),
+    ("checklist", checklist),
+    ("checklist_tasks_done", |it| checklist_change(it, "marked_as_done_task_ids", "done")),
+    ("checklist_tasks_added", |it| format!("added to a checklist: {}", names(&it["tasks"], "text", "; "))),
+    ("game", |it| format!("game {}: {}", name(it, "title"), name(it, "description"))),
+    ("story", |it| format!("story of {}", person_name(&it["chat"]))),
+    ("paid_media", |it| format!("paid media: {} for {} stars", media_count(it), number(it, "star_count"))),
+    ("gift", gift),
+    ("unique_gift", |it| format!("unique gift {} #{}", name(&it["gift"], "base_name"), number(&it["gift"], "number"))),
+    ("giveaway", giveaway),
+    ("giveaway_winners", |it| format!("giveaway's winners: {}", people(&it["winners"]))),
+    ("invoice", |it| format!("invoice {}: {}, {}", name(it, "title"), name(it, "description"), amount(it))),
+    ("successful_payment", |it| format!("payment of {}", amount(it))),
+    ("refunded_payment", |it| format!("refund of {}", amount(it))),
+    ("users_shared", |it| format!("shared people: {}", people(&it["users"]))),
+    ("chat_shared", |it| format!("shared chat {} ({})", name(it, "title"), number(it, "chat_id"))),
+    ("web_app_data", |it| format!("sent by the button {}: {}", name(it, "button_text"), name(it, "data"))),
+];
+
+/// The fields of Telegram's own notes.
+const SERVICE: [&str; 43] = [
+    "new_chat_members",
+    "left_chat_member",
+    "new_chat_title",
+    "new_chat_photo",
+    "delete_chat_photo",
+    "group_chat_created",
+    "supergroup_chat_created",
+    "channel_chat_created",
+    "message_auto_delete_timer_changed",
+    "migrate_to_chat_id",
+    "migrate_from_chat_id",
+    "pinned_message",
+    "connected_website",
+    "write_access_allowed",
+    "proximity_alert_triggered",
+    "boost_added",
+    "chat_background_set",
+    "direct_message_price_changed",
+    "forum_topic_created",
+    "forum_topic_edited",
+    "forum_topic_closed",
+    "forum_topic_reopened",
+    "general_forum_topic_hidden",
+    "general_forum_topic_unhidden",
+    "giveaway_created",
+    "giveaway_completed",
+    "paid_message_price_changed",
+    "suggested_post_approved",
+    "suggested_post_approval_failed",
+    "suggested_post_declined",
+    "suggested_post_paid",
+    "suggested_post_refunded",
+    "video_chat_scheduled",
+    "video_chat_started",
+    "video_chat_ended",
+    "video_chat_participants_invited",
+    // As they were called before; servers of one's own can be old.
+    "voice_chat_scheduled",
+    "voice_chat_started",
+    "voice_chat_ended",
+    "voice_chat_participants_invited",
+    "new_chat_participant",
+    "left_chat_participant",
+    "new_chat_member",
+];
+
+/// Reads the content of a message.
+pub(super) fn read(message: &Value) -> Content {
+    if let Some(text) = message["text"].as_str() {
+        return Content::Said { kind: "text", text: text.to_owned() };
     }
-}
-
-fn said(media: &MediaKind, caption: Option<&str>) -> Content {
-    let (kind, description) = match media {
-        MediaKind::Text(text) => {
-            return Content::Said { kind: "text", text: text.text.clone() };
-        }
-        MediaKind::Migration(_) => return Content::Service,
-        MediaKind::Voice(it) => ("voice", format!("voice note, {}", length(it.voice.duration.seconds()))),
-        MediaKind::VideoNote(it) => ("video_note", format!("video note, {}", length(it.video_note.duration.seconds()))),
-        MediaKind::Video(it) => ("video", format!("video, {}", length(it.video.duration.seconds()))),
-        MediaKind::Animation(it) => ("animation", format!("animation, {}", length(it.animation.duration.seconds()))),
-        MediaKind::Audio(it) => {
-            let named = [&it.audio.performer, &it.audio.title, &it.audio.file_name].into_iter().flatten();
-            let name = named.map(String::as_str).collect::<Vec<_>>().join(" – ");
-            ("audio", format!("audio file {name:?}, {}", length(it.audio.duration.seconds())))
-        }
-        MediaKind::Photo(_) => ("photo", "photo".to_owned()),
-        MediaKind::Document(it) => {
-            let name = it.document.file_name.as_deref().unwrap_or("without a name");
-            let mime = it.document.mime_type.as_ref().map(|mime| format!(", {mime}")).unwrap_or_default();
-            ("document", format!("file {name:?}{mime}, {} bytes", it.document.file.size))
-        }
-        MediaKind::Sticker(it) => ("sticker", format!("sticker {}", it.sticker.emoji.as_deref().unwrap_or_default())),
-        MediaKind::Location(it) => {
-            ("location", format!("location {:.5}, {:.5}", it.location.latitude, it.location.longitude))
-        }
-        MediaKind::Venue(it) => {
-            let (venue, at) = (&it.venue, &it.venue.location);
-            ("venue", format!("place {}, {} ({:.5}, {:.5})", venue.title, venue.address, at.latitude, at.longitude))
-        }
-        MediaKind::Contact(it) => {
-            let last_name = it.contact.last_name.as_deref().unwrap_or_default();
-            let name = format!("{} {last_name}", it.contact.first_name);
-            ("contact", format!("contact {}, {}", name.trim(), it.contact.phone_number))
-        }
-        MediaKind::Poll(it) => {
-            let options: Vec<&str> = it.poll.options.iter().map(|option| option.text.as_str()).collect();
-            ("poll", format!("poll: {} ({})", it.poll.question, options.join(" / ")))
-        }
-        MediaKind::Checklist(it) => {
-            let tasks: Vec<&str> = it.checklist.tasks.iter().map(|task| task.text.as_str()).collect();
-            ("checklist", format!("checklist {}: {}", it.checklist.title, tasks.join("; ")))
-        }
-        MediaKind::Game(it) => ("game", format!("game {}", it.game.title)),
-        MediaKind::Story(_) => ("story", "story".to_owned()),
-        MediaKind::PaidMedia(_) => ("paid_media", "paid media".to_owned()),
-    };
-    Content::Said { kind, text: described(description.trim(), caption) }
-}
-
-/// Content that the library couldn't read, by the name of its field: often a known one that lacks what the library
-/// takes for granted, such as an audio file without a media type.
-pub(super) fn by_name(name: &str, caption: Option<&str>) -> Content {
-    const KINDS: [&str; 17] = [
-        "voice",
-        "video_note",
-        "video",
-        "animation",
-        "audio",
-        "photo",
-        "document",
-        "sticker",
-        "location",
-        "venue",
-        "contact",
-        "poll",
-        "checklist",
-        "game",
-        "story",
-        "paid_media",
-        "dice",
-    ];
-    let kind = KINDS.into_iter().find(|kind| *kind == name);
-    kind.map_or(Content::Unknown, |kind| Content::Said { kind, text: described(&kind.replace('_', " "), caption) })
+    if let Some((kind, describe)) = SAID.iter().find(|(kind, _)| !message[*kind].is_null()) {
+        let description = one_line(describe(&message[*kind]).trim(), usize::MAX);
+        return Content::Said { kind, text: described(&description, message["caption"].as_str()) };
+    }
+    if SERVICE.iter().any(|field| !message[*field].is_null()) { Content::Service } else { Content::Unknown }
 }
 
 /// A description in brackets, and the caption below it.
@@ -124,11 +133,109 @@ pub(super) fn described(description: &str, caption: Option<&str>) -> String {
     }
 }
 
+fn name(of: &Value, field: &str) -> String {
+    one_line(of[field].as_str().unwrap_or_default().trim(), NAME_CHARS_MAX)
+}
+
+fn number(of: &Value, field: &str) -> i64 {
+    of[field].as_i64().unwrap_or_default()
+}
+
+/// The same field of each of a list.
+fn names(all: &Value, field: &str, between: &str) -> String {
+    list(all).iter().take(LISTED_MAX).map(|one| name(one, field)).collect::<Vec<_>>().join(between)
+}
+
+fn people(all: &Value) -> String {
+    let each = list(all).iter().take(LISTED_MAX).map(|one| {
+        let id = one["user_id"].as_i64().or(one["id"].as_i64()).unwrap_or_default();
+        format!("{} ({id})", person_name(one)).trim().to_owned()
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
 /// A duration for people.
-fn length(seconds: u32) -> String {
+fn length(of: &Value) -> String {
+    let Some(seconds) = of["duration"].as_i64() else { return String::new() };
     match (seconds / 60, seconds % 60) {
-        (0, seconds) => format!("{seconds} s"),
-        (minutes, 0) => format!("{minutes} min"),
-        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (0, seconds) => format!(", {seconds} s"),
+        (minutes, 0) => format!(", {minutes} min"),
+        (minutes, seconds) => format!(", {minutes} min {seconds} s"),
     }
+}
+
+fn audio(it: &Value) -> String {
+    let named = ["performer", "title", "file_name"].map(|field| name(it, field));
+    let named: Vec<&str> = named.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+    let name = if named.is_empty() { String::new() } else { format!(" {:?}", named.join(" – ")) };
+    format!("audio file{name}{}", length(it))
+}
+
+fn document(it: &Value) -> String {
+    let name = match name(it, "file_name") {
+        name if name.is_empty() => "without a name".to_owned(),
+        name => format!("{name:?}"),
+    };
+    let mime = it["mime_type"].as_str().map(|mime| format!(", {}", one_line(mime, NAME_CHARS_MAX)));
+    let bytes = it["file_size"].as_i64().map(|bytes| format!(", {bytes} bytes"));
+    format!("file {name}{}{}", mime.unwrap_or_default(), bytes.unwrap_or_default())
+}
+
+fn point(it: &Value) -> String {
+    let degrees = |field: &str| it[field].as_f64().unwrap_or_default();
+    format!("{:.5}, {:.5}", degrees("latitude"), degrees("longitude"))
+}
+
+fn venue(it: &Value) -> String {
+    format!("place {}, {} ({})", name(it, "title"), name(it, "address"), point(&it["location"]))
+}
+
+fn contact(it: &Value) -> String {
+    let named = format!("{} {}", name(it, "first_name"), name(it, "last_name"));
+    format!("contact {}, {}", named.trim(), name(it, "phone_number"))
+}
+
+fn poll(it: &Value) -> String {
+    let what = if it["type"] == "quiz" { "quiz" } else { "poll" };
+    format!("{what}: {} ({})", name(it, "question"), names(&it["options"], "text", " / "))
+}
+
+fn checklist(it: &Value) -> String {
+    format!("checklist {}: {}", name(it, "title"), names(&it["tasks"], "text", "; "))
+}
+
+/// Tasks of a checklist by their numbers, which stand in the message that is spoken of.
+fn checklist_change(it: &Value, field: &str, what: &str) -> String {
+    let tasks = list(it.pointer("/checklist_message/checklist/tasks").unwrap_or(&Value::Null));
+    let of_number = |id: &Value| tasks.iter().find(|task| task["id"] == *id).map(|task| name(task, "text"));
+    let each = list(&it[field]).iter().take(LISTED_MAX).map(|id| of_number(id).unwrap_or_else(|| format!("task {id}")));
+    format!("checklist, {what}: {}", each.collect::<Vec<_>>().join("; "))
+}
+
+fn media_count(it: &Value) -> String {
+    match list(&it["paid_media"]).len() {
+        1 => "1 item".to_owned(),
+        n => format!("{n} items"),
+    }
+}
+
+fn gift(it: &Value) -> String {
+    let said = name(it, "text");
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    let gift = &it["gift"];
+    format!("gift {} for {} stars{said}", name(&gift["sticker"], "emoji"), number(gift, "star_count"))
+}
+
+fn giveaway(it: &Value) -> String {
+    let prize = match (name(it, "prize_description"), it["prize_star_count"].as_i64()) {
+        (prize, _) if !prize.is_empty() => format!(", {prize}"),
+        (_, Some(stars)) => format!(", {stars} stars"),
+        _ => String::new(),
+    };
+    format!("giveaway with {} winners{prize}", number(it, "winner_count"))
+}
+
+/// Money in the smallest unit of its currency, as the Bot API counts it.
+fn amount(it: &Value) -> String {
+    format!("{} {} (in its smallest unit)", number(it, "total_amount"), name(it, "currency"))
 }

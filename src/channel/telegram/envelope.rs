@@ -6,7 +6,11 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::incoming::Quoted;
+use super::{
+    Me,
+    content::{self, Content},
+    incoming::{Migration, Quoted},
+};
 
 /// The longest name that is kept, in characters.
 const NAME_CHARS_MAX: usize = 128;
@@ -91,24 +95,11 @@ impl<'a> Envelope<'a> {
         self.0["media_group_id"].as_str().map(str::to_owned)
     }
 
-    pub(super) fn text(self) -> Option<&'a str> {
-        self.0["text"].as_str()
-    }
-
-    pub(super) fn caption(self) -> Option<&'a str> {
-        self.0["caption"].as_str()
-    }
-
     /// Whose words these are, if not the sender's own: forwarded, or written by an inline bot.
     pub(super) fn forwarded_from(self) -> Option<String> {
         let origin = &self.0["forward_origin"];
         if !origin.is_null() {
-            let people = [&origin["sender_user"], &origin["sender_chat"], &origin["chat"]];
-            let name = match &origin["sender_user_name"] {
-                Value::String(name) => one_line(name, NAME_CHARS_MAX),
-                _ => people.into_iter().find(|who| !who.is_null()).map_or_else(String::new, person_name),
-            };
-            return Some(if name.is_empty() { "someone".to_owned() } else { name });
+            return Some(origin_name(origin));
         }
         let via = &self.0["via_bot"];
         (!via.is_null()).then(|| person_name(via))
@@ -117,20 +108,58 @@ impl<'a> Envelope<'a> {
     /// The message that this one answers.
     pub(super) fn reply_to(self) -> Option<Quoted> {
         let (original, external) = (Envelope(&self.0["reply_to_message"]), Envelope(&self.0["external_reply"]));
-        let picked = self.0.pointer("/quote/text").and_then(Value::as_str);
+        let story = &self.0["reply_to_story"];
+        let picked = self.0.pointer("/quote/text").and_then(Value::as_str).or_else(|| self.checklist_task(original));
         let answered = if original.0.is_null() { external } else { original };
         // In a forum every message "answers" the one that opened its topic.
         let nothing_said = answered.0.is_null() || !answered.0["forum_topic_created"].is_null();
-        if nothing_said && picked.is_none() {
+        if nothing_said && picked.is_none() && story.is_null() {
             return None;
         }
-        let whole = || answered.text().or(answered.caption()).map(str::to_owned);
-        let text = picked.map(str::to_owned).or_else(whole).or_else(|| Some(format!("[{}]", answered.content_name()?)));
+        let (text, is_description) = match (picked, content::read(answered.0)) {
+            (Some(picked), _) => (picked.to_owned(), false),
+            (None, _) if nothing_said => (format!("[story of {}]", person_name(&story["chat"])), true),
+            (None, Content::Said { kind, text }) => (text, kind != "text"),
+            (None, _) => (answered.content_name().map(|name| format!("[{name}]")).unwrap_or_default(), true),
+        };
+        // Words from another chat: whose they are is all that tells where they come from.
+        let whose = (!external.0.is_null()).then(|| origin_name(&external.0["origin"]));
+        let text = whose.map_or(text.clone(), |whose| format!("{whose}: {text}"));
         Some(Quoted {
             message_id: original.message_id(),
             sender_id: original.sender_id(),
-            text: text.unwrap_or_default().chars().take(QUOTE_CHARS_MAX).collect(),
+            text: text.chars().take(QUOTE_CHARS_MAX).collect(),
+            is_description,
         })
+    }
+
+    /// The task of a checklist that is answered.
+    fn checklist_task(self, original: Envelope<'a>) -> Option<&'a str> {
+        let id = self.0["reply_to_checklist_task_id"].as_i64()?;
+        let tasks = list(original.0.pointer("/checklist/tasks")?);
+        tasks.iter().find(|task| task["id"] == id)?["text"].as_str()
+    }
+
+    /// What a service message says of a group's new id, in the old group or in the new one.
+    pub(super) fn migration(self) -> Option<Migration> {
+        let here = self.chat_id()?;
+        let other = |field: &str| self.0[field].as_i64();
+        let (from, to) = other("migrate_to_chat_id")
+            .map(|to| (here, to))
+            .or_else(|| Some((other("migrate_from_chat_id")?, here)))?;
+        Some(Migration { from, to, title: person_name(self.chat()) })
+    }
+
+    /// Whether it is said to the bot. In a private chat everything is; in a group what names the bot, or answers it.
+    pub(super) fn is_said_to(self, me: &Me) -> bool {
+        let answered = Envelope(&self.0["reply_to_message"]);
+        let answers_me = answered.sender_id() == Some(me.id) && answered.0["forum_topic_created"].is_null();
+        self.chat_type() != ChatType::Group
+            || answers_me
+            || [("text", "entities"), ("caption", "caption_entities")].into_iter().any(|(text, entities)| {
+                let text = self.0[text].as_str().unwrap_or_default();
+                begins_with_name(text, me) || list(&self.0[entities]).iter().any(|entity| is_of(entity, text, me))
+            })
     }
 
     /// The name of the field that carries a message's content, for content that isn't known.
@@ -160,8 +189,53 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// Whose words were forwarded: a person's, who may hide, a group's or a channel's.
+fn origin_name(origin: &Value) -> String {
+    let hidden = one_line(origin["sender_user_name"].as_str().unwrap_or_default(), NAME_CHARS_MAX);
+    let people = [&origin["sender_user"], &origin["sender_chat"], &origin["chat"]];
+    let named = people.into_iter().find(|who| !who.is_null()).map_or(hidden, person_name);
+    let author = one_line(origin["author_signature"].as_str().unwrap_or_default(), NAME_CHARS_MAX);
+    match (named.is_empty(), author.is_empty()) {
+        (true, true) => "someone".to_owned(),
+        (true, false) => author,
+        (false, true) => named,
+        (false, false) => format!("{named} ({author})"),
+    }
+}
+
+/// Whether a text begins with the bot's name, as in "Reveille, what's due?".
+fn begins_with_name(text: &str, me: &Me) -> bool {
+    let begins_with = |name: &str| {
+        let mut rest = text.trim_start().chars();
+        !name.is_empty()
+            && name.chars().all(|c| rest.next().is_some_and(|other| other.to_lowercase().eq(c.to_lowercase())))
+            && !rest.next().is_some_and(|next| next.is_alphanumeric() || next == '_')
+    };
+    begins_with(&me.first_name) || begins_with(&me.username)
+}
+
+/// Whether an entity of a text mentions the bot. Its place is counted in UTF-16 units.
+fn is_of(entity: &Value, text: &str, me: &Me) -> bool {
+    let place = |field: &str| entity[field].as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
+    match entity["type"].as_str() {
+        Some("text_mention") => entity.pointer("/user/id").and_then(Value::as_i64) == Some(me.id),
+        Some("mention") => {
+            let units = text.encode_utf16().skip(place("offset")).take(place("length"));
+            let mention: String = char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect();
+            !me.username.is_empty()
+                && mention.strip_prefix('@').is_some_and(|name| name.eq_ignore_ascii_case(&me.username))
+        }
+        _ => false,
+    }
+}
+
+/// The items of a list; none where it isn't one.
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
 /// A person's, bot's or chat's name as people see it.
-fn person_name(who: &Value) -> String {
+pub(super) fn person_name(who: &Value) -> String {
     let field = |name: &str| who[name].as_str().unwrap_or_default();
     let full = format!("{} {}", field("first_name"), field("last_name"));
     let names = [full.as_str(), field("title"), field("username")];
@@ -169,6 +243,6 @@ fn person_name(who: &Value) -> String {
     one_line(name, NAME_CHARS_MAX)
 }
 
-fn one_line(text: &str, chars_max: usize) -> String {
+pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     text.chars().take(chars_max).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -3,20 +3,21 @@
 //! Nothing that a listed person sends is dropped: what isn't understood becomes a message that says so, its raw JSON kept
 //! beside it ([`RawUpdate::raw`]). Of anyone else nothing is kept but a count.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
-use teloxide_core::types::{Message, UpdateKind};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     Me, RawUpdate, attachment,
     command::{self, Command, Parsed},
     content::{self, Content},
-    envelope::{ChatType, Envelope},
+    envelope::{ChatType, Envelope, one_line},
 };
 use crate::queue::NewAttachment;
 
+#[cfg(test)]
+mod damage;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,9 @@ pub const ALLOWED_UPDATES: [&str; 2] = ["message", "edited_message"];
 
 /// Senders that stand for someone else: the anonymous administrator of a group, a channel in a group, Telegram itself.
 const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
+
+/// The longest name of an unknown field that is shown, in characters.
+const FIELD_CHARS_MAX: usize = 64;
 
 /// Who may speak to the bot.
 #[derive(Debug, Clone)]
@@ -38,7 +42,8 @@ pub struct Access {
 /// What an update is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming {
-    /// Something said to the assistant: to be stored.
+    /// Something said to the assistant: to be stored. What was said to others ([`NewMessage::is_for_us`]) is kept only if it
+    /// is a part of something that was said to the assistant.
     Message(NewMessage),
     /// A command that the bot answers itself.
     Command {
@@ -53,6 +58,8 @@ pub enum Incoming {
     Edited(NewMessage),
     /// Something from a listed person that this program doesn't know: to be stored, its text says so.
     Unsupported(NewMessage),
+    /// A group has another id from now on.
+    Migrated(Migration),
     /// From someone who isn't listed, or who hides: to be counted, nothing else.
     Stranger,
     /// Nothing that was said to the assistant, and why.
@@ -84,6 +91,8 @@ pub struct NewMessage {
     pub album: Option<String>,
     /// The file that it carries.
     pub attachment: Option<NewAttachment>,
+    /// Whether it was said to the assistant: in a group not everything is.
+    pub is_for_us: bool,
     /// When it was sent.
     pub date: DateTime<Utc>,
     /// When it was last edited.
@@ -97,8 +106,21 @@ pub struct Quoted {
     pub message_id: Option<i64>,
     /// Whose it is, if it is of the same chat.
     pub sender_id: Option<i64>,
-    /// Its words, shortened.
+    /// Its words, shortened, or the words picked from it.
     pub text: String,
+    /// Whether the text only describes what was sent instead of words.
+    pub is_description: bool,
+}
+
+/// A group that became a supergroup: Telegram gave it another id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migration {
+    /// The id that was listed.
+    pub from: i64,
+    /// The id to list instead.
+    pub to: i64,
+    /// The group's name, which its members may choose at will.
+    pub title: String,
 }
 
 /// Whether one may speak.
@@ -133,7 +155,7 @@ impl Access {
 
 /// Says what an update is.
 pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
-    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(update.raw.get()) else {
+    let Some(fields) = fields_of(&update.raw) else {
         return Incoming::Ignored("an update that isn't an object");
     };
     // Telegram puts one thing into an update; a message is found even beside fields that are new.
@@ -144,6 +166,9 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
         return Incoming::Ignored("an empty update");
     };
     let envelope = Envelope(fields.get(kind).unwrap_or(&Value::Null));
+    if let Some(migration) = envelope.migration().filter(|migration| access.allowed.contains(&migration.from)) {
+        return Incoming::Migrated(migration);
+    }
     if envelope.sender_id() == Some(access.me.id) {
         return Incoming::Ignored("the bot's own message");
     }
@@ -153,44 +178,54 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
         Verdict::Nameless if envelope.is_in_the_name_of_a_chat() => return Incoming::Stranger,
         Verdict::Nameless => return Incoming::Ignored("an update that names no sender"),
     };
-    let message = |kind, text| new_message(envelope, chat_id, sender_id, kind, text);
-    match (kind, content_of(update, envelope)) {
+    let is_for_us = envelope.is_said_to(&access.me);
+    let message = |kind, text| new_message(envelope, (chat_id, sender_id), is_for_us, kind, text);
+    match (kind, content::read(envelope.0)) {
         ("message" | "edited_message", Content::Service) => Incoming::Ignored("a service message"),
+        // While a person shares where they are, each step comes as an edit.
+        ("edited_message", Content::Said { kind: "location", .. }) => Incoming::Ignored("a live location that moved"),
         ("edited_message", Content::Said { kind, text }) => Incoming::Edited(message(kind, text)),
         ("message", Content::Said { kind: "text", text }) => spoken(message("text", text), envelope, &access.me),
         ("message", Content::Said { kind, text }) => Incoming::Message(message(kind, text)),
-        ("message" | "edited_message", Content::Unknown) => {
-            Incoming::Unsupported(message("unsupported", unknown(envelope)))
-        }
-        (other, _) if update.update.is_ok() => not_said(other),
-        (other, _) => Incoming::Unsupported(message("unsupported", format!("[unsupported update: {other}]"))),
+        ("message" | "edited_message", Content::Unknown) if !is_for_us => Incoming::Ignored("said to others"),
+        ("message", Content::Unknown) => Incoming::Unsupported(message("unsupported", unknown(envelope))),
+        ("edited_message", Content::Unknown) => Incoming::Edited(message("unsupported", unknown(envelope))),
+        (other, _) => not_said(other).unwrap_or_else(|| {
+            if is_for_us {
+                Incoming::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
+            } else {
+                Incoming::Ignored("said to others")
+            }
+        }),
     }
 }
 
-/// The content as the library reads it. Where it can't, the words are read from the raw JSON: a new kind of formatting
-/// must not cost a person's message.
-fn content_of(update: &RawUpdate, envelope: Envelope<'_>) -> Content {
-    let message = update.update.as_ref().ok().and_then(|update| message_of(&update.kind));
-    match message.map_or(Content::Unknown, content::read) {
-        Content::Unknown => match envelope.text() {
-            Some(text) => Content::Said { kind: "text", text: text.to_owned() },
-            None => content::by_name(envelope.content_name().unwrap_or_default(), envelope.caption()),
-        },
-        known => known,
+/// The fields of an update. One that can't be read (a number beyond every bound, half a character, a depth that nobody
+/// means) costs itself and not its message: nothing of it stands in its place, and what came is kept beside.
+fn fields_of(raw: &RawValue) -> Option<Map<String, Value>> {
+    if let Ok(Value::Object(fields)) = serde_json::from_str(raw.get()) {
+        return Some(fields);
     }
-}
-
-fn message_of(kind: &UpdateKind) -> Option<&Message> {
-    match kind {
-        UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => Some(message),
-        _ => None,
-    }
+    let readable = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
+    let of_object = |raw: &RawValue| {
+        let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
+        let fields = fields.into_iter().map(|(name, raw)| (name, readable(&raw).unwrap_or(Value::Object(Map::new()))));
+        Some(Value::Object(fields.collect()))
+    };
+    let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
+    let each = fields.into_iter().filter_map(|(name, raw)| Some((name, readable(&raw).or_else(|| of_object(&raw))?)));
+    Some(each.collect())
 }
 
 /// What stands for content that isn't known.
 fn unknown(envelope: Envelope<'_>) -> String {
-    let name = envelope.content_name().unwrap_or("empty");
-    content::described(&format!("unsupported message: {name}"), envelope.caption())
+    let name = name_of(envelope.content_name().unwrap_or("empty"));
+    content::described(&format!("unsupported message: {name}"), envelope.0["caption"].as_str())
+}
+
+/// A field's name as it is shown: Telegram's are short, and nobody else's are wanted.
+fn name_of(field: &str) -> String {
+    one_line(field, FIELD_CHARS_MAX)
 }
 
 /// A text: a command, if it is the sender's own and one of ours.
@@ -201,20 +236,44 @@ fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> Incoming {
     match command::parse(&message.text, &me.username) {
         Parsed::Ours(command, args) => Incoming::Command { command, args: args.to_owned(), message },
         Parsed::ForAnother if envelope.chat_type() == ChatType::Group => Incoming::Ignored("a command for another bot"),
+        Parsed::NotACommand if command::is_addressed_to(&message.text, &me.username) => {
+            Incoming::Message(NewMessage { is_for_us: true, ..message })
+        }
         Parsed::ForAnother | Parsed::NotACommand => Incoming::Message(message),
     }
 }
 
-/// A known kind of update that isn't a message, from a listed person.
-fn not_said(kind: &str) -> Incoming {
-    match kind {
-        "my_chat_member" | "chat_member" | "chat_join_request" => Incoming::Ignored("a change of members"),
-        "message_reaction" => Incoming::Ignored("a reaction"),
-        _ => Incoming::Ignored("an update of a kind that isn't used"),
-    }
+/// What a known kind of update that isn't a message is, from a listed person; none if the kind isn't known.
+fn not_said(kind: &str) -> Option<Incoming> {
+    let why = match kind {
+        "my_chat_member" | "chat_member" | "chat_join_request" => "a change of members",
+        "message_reaction" | "message_reaction_count" => "a reaction",
+        "channel_post" | "edited_channel_post" => "a post in a channel",
+        "business_connection" | "business_message" | "edited_business_message" | "deleted_business_messages" => {
+            "of a business account"
+        }
+        "inline_query"
+        | "chosen_inline_result"
+        | "callback_query"
+        | "shipping_query"
+        | "pre_checkout_query"
+        | "purchased_paid_media"
+        | "poll"
+        | "poll_answer"
+        | "chat_boost"
+        | "removed_chat_boost" => "an update of a kind that isn't used",
+        _ => return None,
+    };
+    Some(Incoming::Ignored(why))
 }
 
-fn new_message(envelope: Envelope<'_>, chat_id: i64, sender_id: i64, kind: &'static str, text: String) -> NewMessage {
+fn new_message(
+    envelope: Envelope<'_>,
+    (chat_id, sender_id): (i64, i64),
+    is_for_us: bool,
+    kind: &'static str,
+    text: String,
+) -> NewMessage {
     NewMessage {
         chat_id,
         thread_id: envelope.thread_id(),
@@ -227,6 +286,7 @@ fn new_message(envelope: Envelope<'_>, chat_id: i64, sender_id: i64, kind: &'sta
         forwarded_from: envelope.forwarded_from(),
         album: envelope.album(),
         attachment: attachment::of_message(envelope.0),
+        is_for_us,
         date: envelope.date(),
         edited_at: envelope.edited_at(),
     }

@@ -11,13 +11,18 @@ mod content;
 mod envelope;
 mod error;
 mod incoming;
+mod private;
 
 pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
 pub use command::{Command, MenuCommand};
 pub use error::TelegramError;
-pub use incoming::{ALLOWED_UPDATES, Access, Incoming, NewMessage, Quoted, read_update};
+pub use incoming::{ALLOWED_UPDATES, Access, Incoming, Migration, NewMessage, Quoted, read_update};
+pub use private::{PrivateText, private_text};
 
-use super::{Channel, Form, Outgoing, SendError, SendFuture, Sent, TypingFuture};
+use super::{Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
+
+/// The reaction to a message that has arrived, one of those that every chat allows by default.
+const SEEN: &str = "👀";
 
 impl Channel for Telegram {
     /// With formatting first; when Telegram refuses that, which means that nothing was sent, once more without.
@@ -39,9 +44,23 @@ impl Channel for Telegram {
             Ok(Sent { message_id: formatted?, form: Form::Html })
         })
     }
+}
 
-    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> TypingFuture<'a> {
+impl Presence for Telegram {
+    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> DoneFuture<'a> {
         Box::pin(async move { Ok(self.send_typing(chat_id, thread_id).await?) })
+    }
+
+    fn acknowledge<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.set_reaction(chat_id, message_id, SEEN).await?) })
+    }
+
+    fn edit<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.edit_message_text(chat_id, message_id, text).await?) })
+    }
+
+    fn delete<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.delete_message(chat_id, message_id).await?) })
     }
 }
 

@@ -97,6 +97,47 @@ fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
 }
 
 #[test]
+fn albums_corrections_and_forwards_are_told_apart() {
+    let of_kind = |id, kind: &str, text: &str| Incoming { kind: kind.to_owned(), ..message(id, text) };
+    let album = of_kind(1, "album", "[photo]\nthe roof\n[photo]");
+    let correction =
+        of_kind(2, "correction", "[edited an earlier message, which said: “at <5>”; it says now:]\nremind me at 6");
+    let late = of_kind(3, "continuation", "[goes on from the message before]\nremind me at 7");
+    let forward = Incoming { forwarded_from: Some("Bo".to_owned()), ..message(4, "remind me at 8") };
+    let unsupported = of_kind(5, "unsupported", "[unsupported message: hologram]\nremind me at 9");
+    let raw = joined(&[&album, &correction, &late, &forward, &unsupported], now(), Tz::Europe__Berlin);
+    insta::assert_snapshot!(blocks(&raw)[1], @r#"
+    <messages>
+    <message id="1" at="2026-11-21T15:00:00+01:00" kind="album">
+    [photo]
+    the roof
+    [photo]
+    </message>
+    <message id="2" at="2026-11-21T15:00:00+01:00" kind="correction">
+    [edited an earlier message, which said: “at &lt;5>”; it says now:]
+    remind me at 6
+    </message>
+    <message id="3" at="2026-11-21T15:00:00+01:00" kind="continuation">
+    [goes on from the message before]
+    remind me at 7
+    </message>
+    <message id="4" at="2026-11-21T15:00:00+01:00" kind="text" forwarded_from="Bo">
+    remind me at 8
+    </message>
+    <message id="5" at="2026-11-21T15:00:00+01:00" kind="unsupported">
+    [unsupported message: hologram]
+    remind me at 9
+    </message>
+    </messages>
+    "#);
+    let shown = shown(&raw);
+    assert!(shown.iter().all(|message| !message.is_own_text), "none of it is an order: {shown:#?}");
+    let corrections: Vec<i64> =
+        shown.iter().filter(|message| message.is_correction).map(|message| message.id).collect();
+    assert_eq!(corrections, [2]);
+}
+
+#[test]
 fn a_joined_message_says_the_time_and_is_read_back() {
     let late = message(6, "wait, not that one");
     let raw = joined(&[&late], now(), Tz::Europe__Berlin);
@@ -212,6 +253,7 @@ proptest! {
             let expected: Vec<Shown> = sent
                 .iter()
                 .map(|message| Shown {
+                    is_correction: message.kind == "correction",
                     id: message.id,
                     at: message.received_at,
                     is_own_text: message.forwarded_from.is_none(),

@@ -84,7 +84,7 @@ fn a_call_that_was_begun_and_has_no_outcome_is_told_apart() {
     let after_one = [&begun[..], &[outcome("a", "remember", false, &[])]].concat();
     assert!(matches!(next(&after_one), Step::Call(Request { id, .. }) if id == "b"));
     let both = [&after_one[..], &[called("b", "reply"), outcome("b", "reply", true, &[])]].concat();
-    assert!(matches!(next(&both), Step::Say(_)));
+    assert!(matches!(next(&both), Step::Tell(_)));
     // Cut off once more while it ran again: it is still the same call.
     assert!(matches!(next(&[&begun[..], &[called("a", "remember")]].concat()), Step::Again(_)));
 }
@@ -130,7 +130,7 @@ fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
     cycle.apply(&outcome("a", "note", true, &[]));
     assert!(matches!(cycle.next(LIMITS), Step::Call(Request { id, .. }) if id == "b"));
     cycle.apply(&outcome("b", "reply", false, &[1]));
-    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+    let Step::Tell(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     assert_eq!(
         serde_json::from_str::<Value>(&raw).unwrap(),
         json!({"role": "user", "content": [
@@ -165,7 +165,7 @@ fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
     assert_eq!(cycle.next(LIMITS), Step::Ask);
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     cycle.apply(&outcome("b", "note", false, &[]));
-    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+    let Step::Tell(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     assert!(matches!(cycle.next(LIMITS), Step::Say(_)), "an id of an earlier turn is used up as well");
@@ -186,7 +186,7 @@ fn a_refused_turn_with_a_call_ends_the_cycle_instead_of_asking_again() {
 fn past_the_contexts_limit_nothing_more_is_asked() {
     let full = turn(&json!([call("a", "note"), call("b", "note")]), Stop::ContextExceeded);
     let mut cycle = after(&[full, outcome("a", "note", false, &[]), outcome("b", "note", true, &[])]);
-    let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+    let Step::Tell(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     let (said, _) = answer(cycle.next(LIMITS));
     assert_eq!(said, "This conversation became too long for me to go on. Done so far:\n- Did a");
@@ -261,7 +261,7 @@ fn rounds_are_bounded_and_the_bound_is_told() {
         let id = format!("c{round}");
         cycle.apply(&turn(&json!([call(&id, "note")]), Stop::ToolUse));
         cycle.apply(&outcome(&id, "note", round > 0, &[]));
-        let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
+        let Step::Tell(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
         cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
     }
     assert_eq!(
@@ -355,7 +355,9 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
                 entries.push(outcome(&request.id, &request.name, false, &closed));
             }
             Step::Reject { call, .. } => entries.push(outcome(&call.id, &call.name, true, &[])),
-            Step::Say(raw) => entries.push(Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None }),
+            Step::Say(raw) | Step::Tell(raw) => {
+                entries.push(Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+            }
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
             Step::Join => match joins.next() {
                 Some(id) => entries.push(said(&[*id])),

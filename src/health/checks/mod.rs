@@ -15,6 +15,7 @@ mod queue;
 mod remote;
 mod repository;
 mod settings;
+mod telegram;
 mod workspace;
 
 use super::{
@@ -52,7 +53,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 15] = [
+pub(super) const CHECKS: [Check; 16] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -64,6 +65,7 @@ pub(super) const CHECKS: [Check; 15] = [
     Check::new("repository", repository::check).repaired_by(repository::repair),
     Check::new("remote", remote::check),
     Check::new("token", settings::token),
+    Check::new("telegram", telegram::check),
     Check::new("key", settings::key),
     Check::new("budget", settings::budget),
     Check::new("memory", memory::check),
@@ -71,8 +73,8 @@ pub(super) const CHECKS: [Check; 15] = [
 ];
 
 /// The names of all checks, in their order; `configuration` stands alone when the settings can't be read.
-pub const IDS: [&str; 15] = {
-    let mut ids = [""; 15];
+pub const IDS: [&str; 16] = {
+    let mut ids = [""; 16];
     let mut i = 0;
     while i < ids.len() {
         #[expect(clippy::indexing_slicing, reason = "within bounds: both have the same length")]

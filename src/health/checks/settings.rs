@@ -9,11 +9,16 @@ use crate::{
         finding::{Finding, Trouble},
         scene::{MODEL, Scene},
     },
+    people,
     queue::Upkeep,
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let config = scene.config;
+    // Where the database can't be read, another check says so.
+    let config = match scene.store() {
+        Ok(Some(store)) => people::admitted(scene.config, store)?,
+        _ => scene.config.clone(),
+    };
     Ok(judge_token(config.telegram_token.is_some(), config.allowed_chat_ids.len()))
 }
 
@@ -21,8 +26,8 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
     match (has_token, chats) {
         (true, 1..) => Finding::ok(format!("there; chats listened to: {chats}")),
         (true, 0) => Finding::warn(
-            "there, but no chat is allowed: the bot won't run",
-            "set ALLOWED_CHAT_IDS to your numeric chat id (@userinfobot on Telegram tells it)",
+            "there, but nobody may talk to the bot yet",
+            "start the bot and send it the code that it shows, or set ALLOWED_CHAT_IDS to your numeric chat id",
         ),
         (false, _) => Finding::warn(
             "none: the bot can't run; wake say works without it",

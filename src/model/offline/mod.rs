@@ -66,8 +66,9 @@ impl Offline {
 
     fn read(self, message: &Shown) -> Reading {
         let parts = match message.at {
+            _ if message.is_correction => Some(vec![Part::Say(phrase::CORRECTION.to_owned())]),
             Some(at) if message.is_own_text && !message.is_reply => {
-                let parsed = grammar::parse(&message.text, at.with_timezone(&self.tz));
+                let parsed = grammar::parse(without_mention(&message.text), at.with_timezone(&self.tz));
                 parts_of(message.id, parsed)
             }
             // Somebody else's words, a reply to something, or no text: none of it is a command.
@@ -85,6 +86,12 @@ impl Model for Offline {
     fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {
         Box::pin(async { Ok(self.answer(conversation)) })
     }
+}
+
+/// What follows a mention at a text's beginning: in a group it says whom the rest is for.
+fn without_mention(text: &str) -> &str {
+    let is_mention = text.starts_with('@');
+    text.split_once(char::is_whitespace).filter(|_| is_mention).map_or(text, |(_, rest)| rest.trim_start())
 }
 
 /// The newest messages of the conversation, and which of its messages shows them.

@@ -16,6 +16,11 @@ pub(crate) const HELP: &str = "I work without a mind right now (no `ANTHROPIC_AP
 - **status**\n\n\
 Anything else is kept, and answered when I have a mind that can.";
 
+/// The answer to a message that was edited after it was taken up.
+pub(super) const CORRECTION: &str = "You edited an earlier message. I work without a mind right now and can't tell what that changes, so \
+I have changed nothing: please say it in a new message. What I did before can be taken back, as with **list reminders** and \
+**cancel reminder** 2.";
+
 /// One thing to do or to say.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {

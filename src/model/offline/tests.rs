@@ -73,7 +73,7 @@ impl Talk {
                         closed,
                     });
                 }
-                Step::Say(raw) => {
+                Step::Say(raw) | Step::Tell(raw) => {
                     self.cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
                 }
                 Step::Join => return,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{Accepted, Batch, Edit, NewIncoming};
+use crate::queue::{Accepted, Batch, NewIncoming};
 
 fn update(chat_id: i64, update_id: i64, text: &str) -> NewIncoming {
     NewIncoming { chat_id, text: text.to_owned(), update_id: Some(update_id), ..NewIncoming::default() }
@@ -94,16 +94,18 @@ fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
          UPDATE incoming_messages SET cycle_id = 'open' WHERE id = 3;
          UPDATE incoming_messages SET cycle_id = 'over', held_for = 'offline' WHERE id = 4",
     );
-    let edit =
-        |chat_id, channel_message_id| Edit { chat_id, channel_message_id, text: "as edited".to_owned(), raw: None };
-    let edits = Batch {
-        edits: vec![edit(7, 101), edit(7, 102), edit(7, 103), edit(7, 104), edit(8, 101), edit(7, 999)],
-        ..batch(1, 11, &[])
+    let edit = |chat_id, message_id| NewIncoming {
+        chat_id,
+        channel_message_id: Some(message_id),
+        text: "as edited".to_owned(),
+        is_only_part: true,
+        ..NewIncoming::default()
     };
-    assert_eq!(world.store.accept(&edits, at(1)).unwrap().edited, 2);
+    let edits = Batch { edits: vec![edit(7, 101), edit(7, 104), edit(8, 101), edit(7, 999)], ..batch(1, 11, &[]) };
+    assert_eq!(world.store.accept(&edits, at(1)).unwrap(), Accepted { edited: 2, ..Accepted::default() });
     // Another bot's message of the same number is another message.
     let others = Batch { bot_id: 2, ..edits };
-    assert_eq!(world.store.accept(&others, at(1)).unwrap().edited, 0);
+    assert_eq!(world.store.accept(&others, at(1)).unwrap(), Accepted::default());
     assert_eq!(texts(&world.store), ["as edited", "as sent", "as edited"]);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM incoming_messages WHERE held_for IS NOT NULL"), 0);
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille::queue::{
-    Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, Round, StagedFile,
+    Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, PartOf, Round, StagedFile,
 };
 
 /// Failed cycles after which a message is put aside, as promised to people.
@@ -52,27 +52,35 @@ pub(super) struct Model {
     updates: BTreeMap<i64, i64>,
     /// The row of each message of a channel.
     by_channel_id: BTreeMap<i64, i64>,
+    /// What each of them says now.
+    words: BTreeMap<i64, String>,
+    /// The messages of a channel that a row is made of.
+    parts: BTreeMap<i64, BTreeSet<i64>>,
+    /// The newest row of each album, by chat and name.
+    albums: BTreeMap<(i64, String), i64>,
+    /// Rows of parts that came when their album was taken up.
+    late: BTreeSet<i64>,
+    /// What was said before, of each row that corrects it.
+    corrects: BTreeMap<i64, String>,
 }
 
 impl Model {
     /// A batch that was stored; `stored` and `answers` are the rows that it made.
     pub(super) fn accept(&mut self, batch: &Batch, stored: &[i64], answers: &[i64]) -> Result<(), String> {
-        let is_new = |message: &&NewIncoming| message.update_id.is_none_or(|id| !self.updates.contains_key(&id));
-        let new: Vec<NewIncoming> = batch.messages.iter().filter(is_new).cloned().collect();
-        if new.len() != stored.len() {
-            return Err(format!("{} new messages made the rows {stored:?}", new.len()));
-        }
-        for (message, row) in new.iter().zip(stored) {
-            self.queue(*row, message)?;
+        let mut stored = stored.iter().copied();
+        let mut row_of = |what: &str| stored.next().ok_or_else(|| format!("{what} made no row"));
+        for message in &batch.messages {
+            if !self.is_known(message) {
+                self.hear(message, || row_of(&message.text))?;
+            }
         }
         for edit in &batch.edits {
-            let row = self.by_channel_id.get(&edit.channel_message_id);
-            let Some(message) = row.and_then(|row| self.messages.get_mut(row)) else { continue };
-            let cycle = message.cycle_id.as_ref().and_then(|id| self.cycles.get(id));
-            if !message.is_processed && !cycle.is_some_and(|cycle| is_open(cycle.state)) {
-                message.text.clone_from(&edit.text);
-                message.held_for = None;
+            if !self.is_known(edit) {
+                self.edit(edit, || row_of(&edit.text))?;
             }
+        }
+        if let Some(row) = stored.next() {
+            return Err(format!("nothing new made the row {row}"));
         }
         let written = self.outgoing.len();
         batch.answers.iter().for_each(|answer| self.write(answer, answer.cycle_id.clone()));
@@ -84,6 +92,86 @@ impl Model {
         Ok(())
     }
 
+    fn is_known(&self, message: &NewIncoming) -> bool {
+        message.update_id.is_some_and(|id| self.updates.contains_key(&id))
+    }
+
+    /// A message makes a row, or joins that of its album if nobody has taken it up.
+    fn hear(&mut self, message: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
+        let album = match &message.part_of {
+            Some(PartOf::Album(album)) => Some((message.chat_id, album.clone())),
+            _ => None,
+        };
+        let of_album = album.as_ref().and_then(|album| self.albums.get(album)).copied();
+        let row = match of_album.filter(|row| self.is_untouched(*row)) {
+            Some(row) => row,
+            None => {
+                let row = new_row()?;
+                self.queue(row, message)?;
+                if of_album.is_some() {
+                    self.late.insert(row);
+                }
+                self.albums.extend(album.map(|album| (album, row)));
+                row
+            }
+        };
+        self.updates.extend(message.update_id.map(|id| (id, row)));
+        if let Some(id) = message.channel_message_id {
+            self.by_channel_id.insert(id, row);
+            self.words.insert(id, message.text.clone());
+            self.parts.entry(row).or_default().insert(id);
+        }
+        self.tell(row);
+        Ok(())
+    }
+
+    fn is_untouched(&self, row: i64) -> bool {
+        self.messages.get(&row).is_some_and(|message| {
+            let cycle = message.cycle_id.as_ref().and_then(|id| self.cycles.get(id));
+            !message.is_processed && !cycle.is_some_and(|cycle| is_open(cycle.state))
+        })
+    }
+
+    /// A row that changes says what its messages say, and a mind that couldn't answer it may be able to.
+    fn tell(&mut self, row: i64) {
+        let parts = self.parts.get(&row).into_iter().flatten();
+        let words: Vec<&str> = parts.filter_map(|id| self.words.get(id)).map(String::as_str).collect();
+        let mut text = words.join("\n");
+        if self.late.contains(&row) {
+            text = format!("[belongs to the album that was sent before]\n{text}");
+        }
+        if let Some(message) = self.messages.get_mut(&row) {
+            (message.text, message.held_for) = (text, None);
+        }
+    }
+
+    /// An edit changes what nobody has taken up; after that it makes a row that says so.
+    fn edit(&mut self, edit: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
+        let Some(id) = edit.channel_message_id else { return Ok(()) };
+        let Some(before) = self.words.insert(id, edit.text.clone()) else {
+            return Err(format!("nobody said what {edit:?} changes"));
+        };
+        let corrected =
+            |before: &str| format!("[edited an earlier message, which said: “{before}”; it says now:]\n{}", edit.text);
+        let row = self.by_channel_id.get(&id).copied().unwrap_or_default();
+        if before == edit.text {
+            return Ok(());
+        }
+        if !self.is_untouched(row) {
+            let row = new_row()?;
+            self.queue(row, &NewIncoming { text: corrected(&before), ..edit.clone() })?;
+            self.words.insert(id, edit.text.clone());
+            self.corrects.insert(row, before);
+            return Ok(());
+        }
+        self.tell(row);
+        if let (Some(before), Some(message)) = (self.corrects.get(&row), self.messages.get_mut(&row)) {
+            message.text = corrected(before);
+        }
+        self.updates.extend(edit.update_id.map(|id| (id, row)));
+        Ok(())
+    }
+
     /// A message that was stored.
     pub(super) fn queue(&mut self, row: i64, message: &NewIncoming) -> Result<(), String> {
         if self.messages.last_key_value().is_some_and(|(last, _)| *last >= row) {
@@ -91,6 +179,7 @@ impl Model {
         }
         self.updates.extend(message.update_id.map(|id| (id, row)));
         self.by_channel_id.extend(message.channel_message_id.map(|id| (id, row)));
+        self.words.extend(message.channel_message_id.map(|id| (id, message.text.clone())));
         let stored = Message { chat_id: message.chat_id, text: message.text.clone(), ..Message::default() };
         self.messages.insert(row, stored);
         Ok(())

@@ -8,7 +8,7 @@ use reveille::{
     cycle::orient::Reason,
     process::Identity,
     queue::{
-        Batch, Change, Claimed, CycleEnd, CycleState, Edit, Entry, Fence, NewCycle, NewIncoming, PartOutcome, Store,
+        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, PartOf, PartOutcome, Store,
         StoreError,
     },
 };
@@ -28,6 +28,8 @@ pub(super) const OWNER: i64 = 7;
 const CHATS: [i64; 3] = [OWNER, OWNER, 8];
 const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
+/// Messages between the beginnings of two albums.
+const ALBUM_EVERY: i64 = 12;
 /// Steps after which an undisturbed wake should long have ended.
 const MAX_STEPS: u32 = 3_000;
 /// Undisturbed wakes at the end: one for each failure that a message may still have before it, and one more.
@@ -207,11 +209,14 @@ impl Scene {
         for _ in 0..random.u32(1..4) {
             let id = self.draw();
             batch.next_offset = restart + id + 1;
+            // Now and then a part of an album, of which a chat has one after the other.
+            let is_part = random.u32(0..3) == 0;
             batch.messages.push(NewIncoming {
                 chat_id: *random.choice(&CHATS).unwrap_or(&OWNER),
                 text: format!("message {id}"),
                 channel_message_id: Some(id),
                 update_id: Some(restart + id),
+                part_of: is_part.then(|| PartOf::Album(format!("album {}", id / ALBUM_EVERY))),
                 ..NewIncoming::default()
             });
         }
@@ -219,12 +224,10 @@ impl Scene {
             && let Some(edited) =
                 random.choice(self.batches.iter().flat_map(|batch| &batch.messages).collect::<Vec<_>>())
         {
-            batch.edits.push(Edit {
-                chat_id: edited.chat_id,
-                channel_message_id: edited.channel_message_id.unwrap_or_default(),
-                text: format!("{}, edited {}", edited.text, batch.next_offset),
-                raw: None,
-            });
+            let (edited, id) = (edited.clone(), self.draw());
+            batch.next_offset = restart + id + 1;
+            let text = format!("{}, edited {id}", edited.text);
+            batch.edits.push(NewIncoming { text, update_id: Some(restart + id), ..edited });
         }
         if random.u32(0..3) == 0 {
             let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
@@ -239,7 +242,7 @@ impl Scene {
     /// are keyed by then.
     fn accept_again(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(batch) = random.choice(&self.batches) else { return Ok(()) };
-        let batch = Batch { edits: Vec::new(), answers: Vec::new(), strangers: 0, ..batch.clone() };
+        let batch = Batch { answers: Vec::new(), strangers: 0, ..batch.clone() };
         self.store_batch(&batch)
     }
 

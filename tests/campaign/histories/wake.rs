@@ -237,7 +237,7 @@ impl Wake {
                 self.record(scene, &mut live, &entry, &[])?;
                 Ok(At::Driving(live))
             }
-            Step::Say(raw) => {
+            Step::Say(raw) | Step::Tell(raw) => {
                 self.record(scene, &mut live, &said(raw, Vec::new()), &[])?;
                 Ok(At::Driving(live))
             }

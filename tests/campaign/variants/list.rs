@@ -39,9 +39,25 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a message in a conversation can be edited",
         layer: "histories",
-        file: "src/queue/inbox.rs",
-        line: "AND c.state IN ('running', 'waiting', 'parked'))\",",
-        broken: "AND c.state IN ('parked'))\",",
+        file: "src/queue/joined.rs",
+        line: "AND c.state IN ('running', 'waiting', 'parked')))\";",
+        broken: "AND c.state IN ('parked')))\";",
+        trials: 300,
+    },
+    Variant {
+        name: "a part that comes late changes what a mind has seen",
+        layer: "histories",
+        file: "src/queue/joined.rs",
+        line: "Some(row) if row.is_open && has_room",
+        broken: "Some(row) if has_room",
+        trials: 300,
+    },
+    Variant {
+        name: "an update that changed a message is taken in again",
+        layer: "histories",
+        file: "src/queue/joined.rs",
+        line: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = ?2)",
+        broken: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = -?2)",
         trials: 300,
     },
     Variant {
@@ -122,7 +138,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/mod.rs",
         line: r#""synchronous", "FULL""#,
         broken: r#""synchronous", "OFF""#,
-        trials: 200,
+        trials: 400,
     },
     Variant {
         name: "a batch is confirmed before it is synced",
@@ -130,7 +146,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/inbox.rs",
         line: "self.write(|tx| {\n            let mut accepted",
         broken: "self.write_relaxed(|tx| {\n            let mut accepted",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "a part is sent before its claim is synced",
@@ -138,7 +154,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "self.fenced(fence, |tx| claim(",
         broken: "self.fenced_relaxed(fence, |tx| claim(",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "objects and references aren't synced",
@@ -146,7 +162,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/mod.rs",
         line: "fsyncObjectFiles = true",
         broken: "fsyncObjectFiles = false",
-        trials: 200,
+        trials: 400,
     },
     Variant {
         name: "the git command doesn't sync",
@@ -154,7 +170,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/remote.rs",
         line: "core.fsync=all",
         broken: "core.fsync=none",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "new directories of objects aren't synced",
@@ -162,7 +178,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "self.sync_objects()?;",
         broken: "",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "the note of a move is renamed before it is synced",
@@ -170,7 +186,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "fs::File::open(&temporary)?.sync_all()?;",
         broken: "",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "the index is renamed before it is synced",
@@ -178,7 +194,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/index_lock.rs",
         line: "lock.sync_all()?;",
         broken: "",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "a person's file is replaced before its bytes are synced",
@@ -186,7 +202,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/worktree.rs",
         line: "        file.sync_all()\n",
         broken: "        Ok(())\n",
-        trials: 400,
+        trials: 700,
     },
     Variant {
         name: "an answer that got lost is taken for a message not sent",
@@ -283,6 +299,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         line: "if claimed.is_repeat {",
         broken: "if claimed.is_repeat && claimed.part > 0 {",
         trials: 1_200,
+    },
+    Variant {
+        name: "a conversation goes on without its last entry",
+        layer: "mind-kills",
+        file: "src/cycle/resume.rs",
+        line: "row.cycle.tools.clone(), &journal);",
+        broken: "row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));",
+        trials: 300,
+    },
+    Variant {
+        name: "a new repository is made in its place",
+        layer: "first-kills",
+        file: "src/repo/create.rs",
+        line: "let making = beside(dir)?;",
+        broken: "beside(dir)?;\n        let making = dir.to_owned();",
+        trials: 300,
     },
     Variant {
         name: "a wake that was killed in a move leaves it so",

@@ -12,3 +12,4 @@ pub(crate) mod telegram;
 mod telegram_server;
 mod telegram_spec;
 pub(crate) mod tls;
+pub(crate) mod updates;

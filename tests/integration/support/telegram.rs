@@ -114,8 +114,24 @@ impl FakeTelegram {
         self.shared.lock().faults.push((method.to_owned(), fault));
     }
 
+    /// Ends the poll that waits, with nothing, as Telegram does when its time is over.
+    pub(crate) fn end_poll(&self) {
+        self.shared.lock().is_poll_over = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Lets the updates go to a webhook, from now until somebody deletes it.
+    pub(crate) fn set_webhook(&self, url: &str) {
+        url.clone_into(&mut self.shared.lock().webhook);
+    }
+
     pub(crate) fn sent(&self) -> Vec<SentMessage> {
         self.shared.lock().sent.clone()
+    }
+
+    /// What stands in the chats as people see it now: changed and taken-away messages count as they are.
+    pub(crate) fn standing(&self) -> Vec<String> {
+        self.shared.lock().standing.iter().map(|(_, text)| text.clone()).collect()
     }
 
     pub(crate) fn actions(&self) -> Vec<(i64, Option<i64>, String)> {
@@ -126,6 +142,11 @@ impl FakeTelegram {
     pub(crate) fn calls(&self, method: &str) -> Vec<Value> {
         let state = self.shared.lock();
         state.calls.iter().filter(|(called, _)| called == method).map(|(_, request)| request.clone()).collect()
+    }
+
+    /// How many connections were made so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.shared.lock().streams.len()
     }
 
     /// The updates that nobody has confirmed.

@@ -20,10 +20,16 @@ pub(super) struct State {
     pub(super) updates: VecDeque<Value>,
     pub(super) next_update_id: i64,
     pub(super) sent: Vec<SentMessage>,
+    /// Our messages that nobody has taken away: chat and id, and what they say now.
+    pub(super) standing: Vec<((i64, i64), String)>,
     pub(super) actions: Vec<(i64, Option<i64>, String)>,
     pub(super) calls: Vec<(String, Value)>,
     pub(super) faults: Vec<(String, Fault)>,
     pub(super) violations: Vec<String>,
+    /// Where the updates go instead; empty when they are fetched.
+    pub(super) webhook: String,
+    /// Whether the poll that waits ends now.
+    pub(super) is_poll_over: bool,
     /// Counts getUpdates calls: an older one that still waits is ended by a newer one.
     polls: u64,
     pub(super) streams: Vec<TcpStream>,
@@ -116,12 +122,40 @@ impl Shared {
             "getMe" => json!({"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot",
                 "can_join_groups": true, "can_read_all_group_messages": false, "supports_inline_queries": false,
                 "can_connect_to_business": false, "has_main_web_app": false}),
-            "getWebhookInfo" => json!({"url": "", "has_custom_certificate": false, "pending_update_count": 0}),
+            "getWebhookInfo" => {
+                json!({"url": state.webhook, "has_custom_certificate": false, "pending_update_count": 0})
+            }
+            "deleteWebhook" => {
+                state.webhook.clear();
+                json!(true)
+            }
+            "getUpdates" if !state.webhook.is_empty() => {
+                let description = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first";
+                return refusal(409, description, &Value::Null);
+            }
             "getUpdates" => return self.get_updates(state, request),
             "sendMessage" => match send_message(&mut state, request) {
                 Ok(message) => message,
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
+            "editMessageText" => match edit_message(&mut state, request) {
+                Ok(()) => json!({"message_id": request["message_id"], "date": 1_795_000_001,
+                    "chat": {"id": request["chat_id"], "type": "private", "first_name": "Ana"}}),
+                Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
+            },
+            "deleteMessage" => match standing(&state, request) {
+                Some(at) => {
+                    state.standing.remove(at);
+                    json!(true)
+                }
+                None => return refusal(400, "Bad Request: message to delete not found", &Value::Null),
+            },
+            "setMessageReaction" => {
+                if request["reaction"] != json!([{"type": "emoji", "emoji": "👀"}]) {
+                    return refusal(400, "Bad Request: REACTION_INVALID", &Value::Null);
+                }
+                json!(true)
+            }
             "sendChatAction" => {
                 let thread_id = request["message_thread_id"].as_i64();
                 let action = request["action"].as_str().unwrap().to_owned();
@@ -142,7 +176,11 @@ impl Shared {
         let offset = request["offset"].as_i64().unwrap_or(0);
         state.updates.retain(|update| update["update_id"].as_i64().unwrap() >= offset);
         let until = Instant::now() + Duration::from_secs(request["timeout"].as_u64().unwrap_or(0));
-        while state.updates.is_empty() && state.polls == this && !state.stopping {
+        while state.updates.is_empty()
+            && state.polls == this
+            && !state.stopping
+            && !std::mem::take(&mut state.is_poll_over)
+        {
             let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
             };
@@ -184,9 +222,29 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
         preview: request["link_preview_options"]["is_disabled"] != true,
     };
     state.sent.push(message.clone());
+    state.standing.push(((message.chat_id, message.message_id), visible.clone()));
     Ok(json!({"message_id": message.message_id, "date": 1_795_000_001, "text": visible,
         "chat": {"id": message.chat_id, "type": "private", "first_name": "Ana"},
         "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}))
+}
+
+/// The place of the message that a request names.
+fn standing(state: &State, request: &Value) -> Option<usize> {
+    let named = (request["chat_id"].as_i64()?, request["message_id"].as_i64()?);
+    state.standing.iter().position(|(message, _)| *message == named)
+}
+
+fn edit_message(state: &mut State, request: &Value) -> Result<(), String> {
+    let text = request["text"].as_str().unwrap();
+    let at = standing(state, request).ok_or("message to edit not found")?;
+    match state.standing.get_mut(at) {
+        Some((_, said)) if said == text => Err("message is not modified".to_owned()),
+        Some((_, said)) => {
+            text.clone_into(said);
+            Ok(())
+        }
+        None => Err("message to edit not found".to_owned()),
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer, as the others are")]

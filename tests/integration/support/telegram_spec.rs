@@ -6,15 +6,25 @@ use serde_json::{Value, json};
 /// The methods and types of the Bot API.
 pub(crate) struct Spec(Value);
 
+/// The machine-readable API, and the file that it was read from, if one is named.
+#[expect(clippy::disallowed_methods, reason = "the specification is an input of the test run, not of the program")]
+fn named() -> Option<(String, Value)> {
+    let path = std::env::var("TELEGRAM_API_SPEC").ok()?;
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("TELEGRAM_API_SPEC {path}: {error}"));
+    Some((path, serde_json::from_str(&text).unwrap()))
+}
+
+/// The types of the machine-readable API, if one is named.
+pub(crate) fn types() -> Option<Value> {
+    named().map(|(_, mut spec)| spec["types"].take())
+}
+
 impl Spec {
-    #[expect(clippy::disallowed_methods, reason = "the specification is an input of the test run, not of the program")]
     pub(crate) fn load() -> Self {
         static SAID: std::sync::Once = std::sync::Once::new();
-        if let Ok(path) = std::env::var("TELEGRAM_API_SPEC") {
-            let text =
-                std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("TELEGRAM_API_SPEC {path}: {error}"));
+        if let Some((path, spec)) = named() {
             SAID.call_once(|| eprintln!("requests are checked against {path}"));
-            return Self(serde_json::from_str(&text).unwrap());
+            return Self(spec);
         }
         SAID.call_once(|| eprintln!("requests are checked against the built-in table: TELEGRAM_API_SPEC isn't set"));
         Self(built_in())
@@ -75,6 +85,7 @@ fn built_in() -> Value {
     json!({
         "methods": {
             "getMe": {}, "getWebhookInfo": {},
+            "deleteWebhook": {"fields": [field("drop_pending_updates", "Boolean", false)]},
             "getUpdates": {"fields": [field("offset", "Integer", false), field("limit", "Integer", false),
                 field("timeout", "Integer", false), field("allowed_updates", "Array of String", false)]},
             "sendMessage": {"fields": [field("chat_id", "Integer", true), field("message_thread_id", "Integer", false),
@@ -83,12 +94,19 @@ fn built_in() -> Value {
                 field("reply_parameters", "ReplyParameters", false)]},
             "sendChatAction": {"fields": [field("chat_id", "Integer", true), field("message_thread_id", "Integer", false),
                 field("action", "String", true)]},
+            "editMessageText": {"fields": [field("chat_id", "Integer", false), field("message_id", "Integer", false),
+                field("text", "String", true), field("parse_mode", "String", false),
+                field("link_preview_options", "LinkPreviewOptions", false)]},
+            "deleteMessage": {"fields": [field("chat_id", "Integer", true), field("message_id", "Integer", true)]},
+            "setMessageReaction": {"fields": [field("chat_id", "Integer", true), field("message_id", "Integer", true),
+                field("reaction", "Array of ReactionTypeEmoji", false)]},
             "setMyCommands": {"fields": [field("commands", "Array of BotCommand", true)]},
         },
         "types": {
             "LinkPreviewOptions": {"fields": [field("is_disabled", "Boolean", false)]},
             "ReplyParameters": {"fields": [field("message_id", "Integer", true),
                 field("allow_sending_without_reply", "Boolean", false)]},
+            "ReactionTypeEmoji": {"fields": [field("type", "String", true), field("emoji", "String", true)]},
             "BotCommand": {"fields": [field("command", "String", true), field("description", "String", true)]},
         },
     })

@@ -72,6 +72,7 @@ fn a_text_is_read_whole() {
             forwarded_from: None,
             album: None,
             attachment: None,
+            is_for_us: true,
             date: DateTime::from_timestamp(1_795_000_000, 0).unwrap(),
             edited_at: None,
         }
@@ -149,7 +150,7 @@ fn an_edit_keeps_the_message_it_belongs_to() {
 }
 
 #[test]
-fn media_become_words_for_now() {
+fn media_become_words() {
     let file = |mut fields: Value| {
         fields["file_id"] = json!("F");
         fields["file_unique_id"] = json!("U");
@@ -172,6 +173,59 @@ fn media_become_words_for_now() {
             "[file \"a.pdf\", application/pdf, 1234 bytes]",
         ),
         (json!({"location": {"latitude": 52.5, "longitude": 13.4}}), "location", "[location 52.50000, 13.40000]"),
+        (
+            json!({"location": {"latitude": 52.5, "longitude": 13.4, "live_period": 900}}),
+            "location",
+            "[live location 52.50000, 13.40000]",
+        ),
+        (
+            json!({"venue": {"location": {"latitude": 1, "longitude": 2.5}, "title": "Café", "address": "Main St 1"},
+                "location": {"latitude": 1, "longitude": 2.5}}),
+            "venue",
+            "[place Café, Main St 1 (1.00000, 2.50000)]",
+        ),
+        (
+            json!({"checklist": {"title": "Shop", "tasks": [{"id": 1, "text": "milk"}, {"id": 2, "text": "tea"}]}}),
+            "checklist",
+            "[checklist Shop: milk; tea]",
+        ),
+        (
+            json!({"checklist_tasks_done": {"marked_as_done_task_ids": [2, 9], "checklist_message":
+                {"checklist": {"title": "Shop", "tasks": [{"id": 1, "text": "milk"}, {"id": 2, "text": "tea"}]}}}}),
+            "checklist_tasks_done",
+            "[checklist, done: tea; task 9]",
+        ),
+        (json!({"story": {"chat": private(8), "id": 3}}), "story", "[story of Ana Lima]"),
+        (
+            json!({"paid_media": {"star_count": 5, "paid_media": [{"type": "preview"}, {"type": "preview"}]}, "caption": "mine"}),
+            "paid_media",
+            "[paid media: 2 items for 5 stars]\nmine",
+        ),
+        (
+            json!({"gift": {"gift": {"id": "1", "sticker": {"emoji": "🎁"}, "star_count": 25}, "text": "for you"}}),
+            "gift",
+            "[gift 🎁 for 25 stars: for you]",
+        ),
+        (
+            json!({"unique_gift": {"gift": {"base_name": "Cap", "name": "Cap-7", "number": 7}, "origin": "transfer"}}),
+            "unique_gift",
+            "[unique gift Cap #7]",
+        ),
+        (
+            json!({"giveaway": {"chats": [], "winners_selection_date": 1, "winner_count": 3, "prize_star_count": 500}}),
+            "giveaway",
+            "[giveaway with 3 winners, 500 stars]",
+        ),
+        (
+            json!({"users_shared": {"request_id": 1, "users": [{"user_id": 8, "first_name": "Bo"}]}}),
+            "users_shared",
+            "[shared people: Bo (8)]",
+        ),
+        (
+            json!({"invoice": {"title": "Tea", "description": "a pound\nof it", "currency": "EUR", "total_amount": 450}}),
+            "invoice",
+            "[invoice Tea: a pound of it, 450 EUR (in its smallest unit)]",
+        ),
         (json!({"contact": {"phone_number": "+491234", "first_name": "Bo"}}), "contact", "[contact Bo, +491234]"),
         (json!({"dice": {"emoji": "🎲", "value": 4}}), "dice", "[dice 🎲: 4]"),
         (
@@ -203,12 +257,12 @@ fn nothing_a_listed_person_sends_is_dropped() {
     assert_eq!(said(new_formatting).text, "hi", "a new kind of formatting doesn't cost the words");
     let untyped = json!({"audio": {"file_id": "F", "file_unique_id": "U", "duration": 2}, "caption": "listen"});
     let got = said(untyped);
-    assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio]\nlisten"), "which the library can't read");
+    assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio file, 2 s]\nlisten"), "without what is optional");
     let Incoming::Unsupported(got) = read("smell", &message(json!({}))) else { panic!("dropped") };
     assert_eq!((got.text.as_str(), got.sender_id), ("[unsupported update: smell]", ANA));
     let external = json!({"text": "and this?", "external_reply": {"origin": {"type": "user", "date": 1, "sender_user": person(8)}, "photo": []}});
     let got = said(external);
-    assert_eq!((got.text.as_str(), got.reply_to.unwrap().text.as_str()), ("and this?", "[photo]"));
+    assert_eq!((got.text.as_str(), got.reply_to.unwrap().text.as_str()), ("and this?", "Ana Lima: [photo]"));
 }
 
 #[test]
@@ -244,7 +298,10 @@ fn topics_and_quotes() {
     );
     let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": "one\ntwo"});
     let got = said(json!({"text": "why?", "reply_to_message": original, "quote": {"text": "two", "position": 4}}));
-    assert_eq!(got.reply_to, Some(Quoted { message_id: Some(2), sender_id: Some(BOT), text: "two".to_owned() }));
+    assert_eq!(
+        got.reply_to,
+        Some(Quoted { message_id: Some(2), sender_id: Some(BOT), text: "two".to_owned(), is_description: false })
+    );
     let got = said(json!({"text": "why?", "reply_to_message": original}));
     assert_eq!(got.reply_to.unwrap().text, "one\ntwo");
 }
@@ -260,4 +317,94 @@ fn damaged_updates_never_panic() {
         assert!(matches!(read_update(&update, &access()), Incoming::Ignored(_)), "{raw}");
     }
     assert!(RawUpdate::parse(RawValue::from_string("{\"id\":1}".to_owned()).unwrap()).is_none());
+}
+
+#[test]
+fn a_forward_says_whose_words_it_brings() {
+    let channel = json!({"id": -5, "type": "channel", "title": "News"});
+    for (origin, name) in [
+        (json!({"type": "user", "date": 1, "sender_user": person(8)}), "Ana Lima"),
+        (json!({"type": "hidden_user", "date": 1, "sender_user_name": "Bo\nB"}), "Bo B"),
+        (json!({"type": "chat", "date": 1, "sender_chat": group(-8), "author_signature": "Cy"}), "Home (Cy)"),
+        (json!({"type": "channel", "date": 1, "chat": channel, "message_id": 3}), "News"),
+        (
+            json!({"type": "channel", "date": 1, "chat": channel, "message_id": 3, "author_signature": "Di"}),
+            "News (Di)",
+        ),
+        (json!({"type": "oracle", "date": 1}), "someone"),
+    ] {
+        assert_eq!(said(json!({"text": "buy!", "forward_origin": origin})).forwarded_from.as_deref(), Some(name));
+    }
+    let inline = said(json!({"text": "buy!", "via_bot": {"id": 3, "is_bot": true, "first_name": "Gifs"}}));
+    assert_eq!(inline.forwarded_from.as_deref(), Some("Gifs"));
+}
+
+#[test]
+fn an_answer_brings_what_it_answers() {
+    let original = |with: Value| {
+        let mut original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT)});
+        original.as_object_mut().unwrap().extend(with.as_object().unwrap().clone());
+        original
+    };
+    let quoted = |with: Value| {
+        let quoted = said(with).reply_to.unwrap();
+        (quoted.text, quoted.is_description)
+    };
+    let voice = json!({"voice": {"file_id": "F", "file_unique_id": "U", "duration": 4}});
+    let list = json!({"checklist": {"title": "Shop", "tasks": [{"id": 1, "text": "milk"}, {"id": 2, "text": "tea"}]}});
+    for (with, text, is_description) in [
+        (json!({"reply_to_message": original(json!({"text": "Done."}))}), "Done.", false),
+        (json!({"reply_to_message": original(voice)}), "[voice note, 4 s]", true),
+        (json!({"reply_to_message": original(json!({"hologram": {}}))}), "[hologram]", true),
+        (json!({"reply_to_message": original(json!({}))}), "", true),
+        (json!({"reply_to_message": original(list), "reply_to_checklist_task_id": 2}), "tea", false),
+        (json!({"reply_to_story": {"chat": private(8), "id": 3}}), "[story of Ana Lima]", true),
+        (
+            json!({"external_reply": {"origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Bo"}},
+                "quote": {"text": "two", "position": 4, "is_manual": true}}),
+            "Bo: two",
+            false,
+        ),
+    ] {
+        let mut with = with;
+        with["text"] = json!("why?");
+        assert_eq!(quoted(with.clone()), (text.to_owned(), is_description), "{with}");
+    }
+}
+
+#[test]
+fn other_peoples_words_and_names_are_bounded() {
+    let long = "é".repeat(9_000);
+    let original = json!({"message_id": 2, "date": 1, "chat": private(ANA), "from": person(BOT), "text": long});
+    let origin = json!({"type": "hidden_user", "date": 1, "sender_user_name": long});
+    let got = said(json!({"text": "why?", "reply_to_message": original, "forward_origin": origin}));
+    let chars = |text: Option<String>| text.unwrap().chars().count();
+    assert_eq!((chars(got.reply_to.map(|quoted| quoted.text)), chars(got.forwarded_from)), (1_000, 128));
+    let sticker = json!({"sticker": {"emoji": long, "file_id": "F"}});
+    assert!(said(sticker).text.chars().count() < 300);
+}
+
+#[test]
+fn what_can_not_be_read_costs_itself_alone() {
+    let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
+    for damage in [deep.as_str(), "1e999", "\"\\ud83d\"", "123456789012345678901234567890"] {
+        let read = |field: &str| {
+            let raw = format!(
+                "{{\"update_id\":1,\"message\":{{\"message_id\":7,\"date\":1,\"from\":{},\"chat\":{},\"text\":\"hi\",{field:?}:{damage}}}}}",
+                person(ANA),
+                private(ANA)
+            );
+            read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &access())
+        };
+        let Incoming::Message(beside) = read("effect") else { panic!("{damage:.20} cost a message") };
+        assert_eq!(beside.text, "hi");
+        // The words themselves can't be read: that there were some is kept.
+        let raw = format!(
+            "{{\"update_id\":1,\"message\":{{\"message_id\":7,\"date\":1,\"from\":{},\"chat\":{},\"text\":{damage}}}}}",
+            person(ANA),
+            private(ANA)
+        );
+        let unread = read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &access());
+        assert!(matches!(unread, Incoming::Unsupported(_)), "{damage:.20}: {unread:?}");
+    }
 }

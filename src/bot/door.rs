@@ -1,0 +1,90 @@
+//! Who is let in while the bot runs: people who paired meanwhile are heard with the next batch, people who were unpaired aren't; and
+//! as long as nobody may speak, a code in the terminal invites.
+
+use std::{io::Write as _, time::Duration};
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+use super::{
+    Outside,
+    pairing::{self, CODE_LIFE, Code},
+};
+use crate::{
+    channel::telegram::{Access, Me},
+    config::Config,
+    people,
+    queue::{CodeState, Store, StoreError},
+};
+
+/// How the bot's own code is told from that of `bot pair`.
+const MADE_BY: &str = "bot";
+/// The shortest time between two codes in the terminal, however fast somebody spoils them.
+const CODE_GAP: Duration = Duration::from_secs(30);
+
+/// Who may speak now.
+pub(super) struct Door {
+    /// The settings with those who paired.
+    pub(super) config: Config,
+    /// The code that stands in the terminal, and since when.
+    offered: Option<(i64, Instant)>,
+}
+
+impl Door {
+    pub(super) fn open(config: &Config, store: &Store) -> Result<Self, StoreError> {
+        Ok(Self { config: people::admitted(config, store)?, offered: None })
+    }
+
+    /// Takes in who was paired and unpaired since.
+    pub(super) fn look(&mut self, config: &Config, store: &Store) -> Result<(), StoreError> {
+        self.config = people::admitted(config, store)?;
+        Ok(())
+    }
+
+    /// Who may speak, for reading updates.
+    pub(super) fn access(&self, me: &Me) -> Access {
+        Access { allowed: self.config.allowed_chat_ids.iter().copied().collect(), me: me.clone() }
+    }
+
+    /// Shows a code in the terminal if nobody may speak and none stands there that is still good.
+    pub(super) fn invite(&mut self, store: &mut Store, outside: Outside<'_>, me: &Me) {
+        if people::is_anybody_admitted(&self.config) {
+            return;
+        }
+        let now = outside.clock.now();
+        let is_needed = match self.offered {
+            Some((id, since)) => {
+                since.elapsed() >= CODE_GAP && !matches!(store.code_state(id, now), Ok(CodeState::Open))
+            }
+            None => true,
+        };
+        if !is_needed {
+            return;
+        }
+        match offer(store, outside.telegram.bot_id(), MADE_BY, now) {
+            Ok((id, code)) => {
+                self.offered = Some((id, Instant::now()));
+                show(&pairing::invitation(&code, &me.username, now + CODE_LIFE, &self.config));
+            }
+            Err(error) => tracing::warn!(%error, "no pairing code could be offered; it is tried again"),
+        }
+    }
+}
+
+/// Makes a code and stores its hash.
+pub(super) fn offer(
+    store: &mut Store,
+    bot_id: i64,
+    made_by: &str,
+    now: DateTime<Utc>,
+) -> Result<(i64, Code), Box<dyn std::error::Error>> {
+    let code = Code::fresh()?;
+    let id = store.offer_code(&code.hash(bot_id), made_by, now + CODE_LIFE, now)?;
+    Ok((id, code))
+}
+
+/// For whoever sits at the terminal; where stderr goes into a log, it is for those who may read that. Whatever the level of the
+/// log: without it nobody can begin.
+fn show(text: &str) {
+    writeln!(std::io::stderr().lock(), "\n{text}\n").ok();
+}

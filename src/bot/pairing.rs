@@ -1,0 +1,240 @@
+//! Pairing: who sends the bot the one-time code that stands in its terminal may speak from then on. Until somebody may, nobody
+//! is heard: a wrong code gets the same silence as every stranger.
+//!
+//! A code is forty random bits that live for ten minutes and stand a few wrong guesses; only its hash is stored.
+
+use std::fmt;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use ring::{
+    digest,
+    rand::{SecureRandom as _, SystemRandom},
+};
+
+use crate::{
+    channel::telegram::{Access, RawUpdate, private_text},
+    config::{CONSOLE_CHAT_ID, Config},
+    queue::{NewOutgoing, NewPaired},
+};
+
+/// How long a code pairs.
+pub const CODE_LIFE: TimeDelta = TimeDelta::minutes(10);
+/// Thirty-two signs that can't be taken for each other (Crockford's): five bits each.
+const SIGNS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Signs of a code.
+const CODE_SIGNS: usize = 8;
+/// A longer text isn't a mistyped code, in bytes.
+const MAX_TYPED_BYTES: usize = 32;
+
+/// A one-time code.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Code([u8; CODE_SIGNS]);
+
+/// The system has no randomness to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the system gives no random numbers, so no pairing code can be made; it is tried again")]
+pub struct NoRandomness;
+
+impl Code {
+    /// A new one, from the system's own source of secrets.
+    ///
+    /// # Errors
+    /// When the system has none to give.
+    pub fn fresh() -> Result<Self, NoRandomness> {
+        let mut bytes = [0; CODE_SIGNS];
+        SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
+        // 256 is a multiple of 32: each sign is as likely as any other.
+        Ok(Self(bytes.map(|byte| SIGNS.get(usize::from(byte) % SIGNS.len()).copied().unwrap_or(b'0'))))
+    }
+
+    /// What was typed, if it has a code's shape: case, spaces and hyphens don't matter, nor which of `0` and `O` it is.
+    pub fn typed(text: &str) -> Option<Self> {
+        if text.len() > MAX_TYPED_BYTES {
+            return None;
+        }
+        let signs = text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'-').map(|byte| {
+            let sign = match byte.to_ascii_uppercase() {
+                b'O' => b'0',
+                b'I' | b'L' => b'1',
+                sign => sign,
+            };
+            SIGNS.contains(&sign).then_some(sign)
+        });
+        signs.collect::<Option<Vec<u8>>>()?.try_into().ok().map(Self)
+    }
+
+    /// As it is stored. Hashes are compared, so that the time it takes tells nothing of the code. One bot's code is nothing to
+    /// another bot.
+    pub fn hash(&self, bot_id: i64) -> String {
+        let text = format!("reveille pairing {bot_id} {self}");
+        let hash = digest::digest(&digest::SHA256, text.as_bytes());
+        hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Code(***)")
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, second) = self.0.split_at(CODE_SIGNS / 2);
+        write!(f, "{}-{}", String::from_utf8_lossy(first), String::from_utf8_lossy(second))
+    }
+}
+
+/// What pairing makes of a batch.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tries {
+    /// How many of the batch's updates are taken now: up to the one that pairs. What its sender wrote after it comes again, and
+    /// is heard.
+    pub(super) taken: usize,
+    /// Who paired.
+    pub(super) pairs: Option<NewPaired>,
+    /// Codes that were none.
+    pub(super) wrong: u32,
+}
+
+/// Looks for codes among what strangers wrote in private.
+pub(super) fn tries(updates: &[RawUpdate], access: &Access, open: &[String], config: &Config) -> Tries {
+    let mut tries = Tries { taken: updates.len(), ..Tries::default() };
+    if open.is_empty() {
+        return tries;
+    }
+    for (at, update) in updates.iter().enumerate() {
+        let Some(said) = private_text(update).filter(|said| !access.allowed.contains(&said.user_id)) else {
+            continue;
+        };
+        let Some(code) = Code::typed(&said.text) else { continue };
+        let hash = code.hash(access.me.id);
+        if open.contains(&hash) {
+            let words = words(said.user_id, &said.name, config);
+            tries.pairs = Some(NewPaired { user_id: said.user_id, name: said.name, hash, words });
+            tries.taken = at + 1;
+            break;
+        }
+        tries.wrong = tries.wrong.saturating_add(1);
+    }
+    tries
+}
+
+/// What is said when somebody has paired: to them, and to the owner, should that be somebody else.
+fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
+    let notice =
+        |chat_id: i64, text: String| NewOutgoing { chat_id, text, kind: "notice".to_owned(), ..NewOutgoing::default() };
+    let mut words = vec![notice(
+        user_id,
+        "We are paired: from now on I listen to you. Write to me as to a person, or send /help. If this wasn't meant, \
+         `bot unpair` on my machine ends it."
+            .to_owned(),
+    )];
+    let owner = config.owner_chat_id;
+    if owner != CONSOLE_CHAT_ID && owner != user_id {
+        let text = format!(
+            "Somebody has paired with me by a code: {name}, number {user_id}. I listen to them from now on; \
+             `bot unpair {user_id}` ends it."
+        );
+        words.push(notice(owner, text));
+    }
+    words
+}
+
+/// What stands in the terminal of a bot that nobody may talk to.
+pub(super) fn invitation(code: &Code, username: &str, until: DateTime<Utc>, config: &Config) -> String {
+    let until = until.with_timezone(&config.timezone).format("%H:%M");
+    format!(
+        "Nobody may talk to me yet. To pair, send this code to @{username} on Telegram before {until}:\n\n    {code}\n\n\
+         Whoever sends it first is listened to from then on. It works once; after that time there is a new one."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::channel::telegram::Me;
+
+    fn text(from: i64, kind: &str, text: &str) -> Value {
+        json!({"message_id": 7, "date": 1_795_000_000, "text": text,
+            "from": {"id": from, "is_bot": false, "first_name": "Ana"},
+            "chat": {"id": if kind == "private" { from } else { -9 }, "type": kind, "first_name": "Ana", "title": "Home"}})
+    }
+
+    fn tried(messages: &[(&str, Value)], open: &[&Code]) -> Tries {
+        let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap();
+        let updates: Vec<RawUpdate> = messages
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (kind, message))| RawUpdate::parse(raw(&json!({"update_id": at, *kind: message}))))
+            .collect();
+        let me = Me { id: 99, first_name: String::new(), username: "reveille_bot".to_owned() };
+        let access = Access { allowed: BTreeSet::from([42]), me };
+        let open: Vec<String> = open.iter().map(|code| code.hash(99)).collect();
+        let env = [("WORKSPACE_DIR".to_owned(), "/nowhere/reveille".to_owned())].into();
+        tries(&updates, &access, &open, &Config::from_sources(&env, None, Some("UTC")).unwrap())
+    }
+
+    fn code(text: &str) -> Code {
+        Code::typed(text).unwrap()
+    }
+
+    #[test]
+    fn a_code_is_read_as_people_type_it() {
+        let right = code("K7QM-201X");
+        for typed in ["k7qm201x", " K7QM 2O1X\n", "k7qm-2oix", "K7-QM-2O-LX"] {
+            assert_eq!(Code::typed(typed), Some(right.clone()), "{typed}");
+        }
+        for typed in ["", "K7QM-201", "K7QM-201XX", "K7QM_201X", "U7QM-201X", "ÄÄÄÄ", &"-".repeat(40)] {
+            assert_eq!(Code::typed(typed), None, "{typed}");
+        }
+        assert_eq!(right.to_string(), "K7QM-201X");
+    }
+
+    #[test]
+    fn codes_differ_and_one_bots_code_is_nothing_to_another() {
+        let codes: BTreeSet<String> = (0..64).map(|_| Code::fresh().unwrap().to_string()).collect();
+        assert_eq!(codes.len(), 64);
+        assert!(codes.iter().all(|text| code(text).to_string() == *text));
+        let code = Code::fresh().unwrap();
+        assert_ne!(code.hash(1), code.hash(2));
+        assert!(!code.hash(1).contains(&code.to_string()));
+    }
+
+    #[test]
+    fn the_batch_ends_with_the_code_and_wrong_ones_count() {
+        let right = code("ABCD-EFGH");
+        let messages = [
+            ("message", text(7, "private", "hello there")),
+            ("message", text(8, "private", "ABCD-EFG0")),
+            ("message", text(42, "private", "ABCD-EFG1")),
+            ("message", text(7, "private", "abcd efgh")),
+            ("message", text(7, "private", "can you hear me?")),
+        ];
+        let tries = tried(&messages, &[&right]);
+        assert_eq!((tries.taken, tries.wrong, tries.pairs.unwrap().user_id), (4, 1, 7));
+        assert_eq!(tried(&messages, &[]), Tries { taken: 5, ..Tries::default() });
+    }
+
+    #[test]
+    fn only_ones_own_new_words_in_private_pair() {
+        let right = code("ABCD-EFGH");
+        let mut forwarded = text(7, "private", "ABCD-EFGH");
+        forwarded["forward_origin"] = json!({"type": "hidden_user", "sender_user_name": "Ana", "date": 1});
+        let mut by_bot = text(7, "private", "ABCD-EFGH");
+        by_bot["from"]["is_bot"] = json!(true);
+        for (kind, message) in [
+            ("message", forwarded),
+            ("message", by_bot),
+            ("message", text(7, "supergroup", "ABCD-EFGH")),
+            ("edited_message", text(7, "private", "ABCD-EFGH")),
+        ] {
+            let tries = tried(&[(kind, message.clone())], &[&right]);
+            assert_eq!((tries.pairs, tries.wrong), (None, 0), "{kind} {message}");
+        }
+    }
+}

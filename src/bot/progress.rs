@@ -1,0 +1,265 @@
+//! Shows how far a long cycle is: one line in the chat that waits for its answer, changed now and then, and taken away when the
+//! answer is there.
+//!
+//! What it says is read from the cycle's journal, what the mind has planned against what has been done; when it is said is
+//! decided by [`Pace`]. The line is no answer: it makes no sound, is never sent a second time, and nothing waits for it.
+
+use std::{path::Path, time::Duration};
+
+use tokio::{sync::watch, time::Instant};
+
+use super::typing::{AtWork, at_work};
+use crate::{
+    channel::{Outgoing, Presence, SendError, render},
+    cycle::verify,
+    queue::{Entry, Result, Store},
+    tool::Plan,
+};
+
+/// A cycle that is done sooner needs no line.
+const FIRST_AFTER: Duration = Duration::from_secs(8);
+/// The shortest time between two changes of the line: Telegram allows a chat about one message a second, and the answer has to have
+/// room among them.
+const CHANGE_EVERY: Duration = Duration::from_millis(1_500);
+/// How often is looked.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long the bot's end may be held up by a line that has to go.
+const AT_THE_END: Duration = Duration::from_secs(3);
+/// The longest step that is shown, in characters.
+const STEP_CHARS_MAX: usize = 120;
+
+/// Shows it for as long as the other end of `is_running` lives. Lines that a killed bot has left are taken away first.
+pub(super) async fn show(
+    channel: &dyn Presence,
+    mut store: Store,
+    lock_path: &Path,
+    mut is_running: watch::Receiver<bool>,
+) {
+    loop {
+        take_away(channel, &mut store, None).await;
+        if is_running.wait_for(|is_running| *is_running).await.is_err() {
+            return;
+        }
+        let ended = tokio::select! {
+            () = show_while_running(channel, &mut store, lock_path) => Ok(()),
+            ended = is_running.wait_for(|is_running| !*is_running) => ended.map(drop),
+        };
+        if ended.is_err() {
+            // What isn't taken away by then is, by the next bot.
+            tokio::time::timeout(AT_THE_END, take_away(channel, &mut store, None)).await.ok();
+            return;
+        }
+    }
+}
+
+async fn show_while_running(channel: &dyn Presence, store: &mut Store, lock_path: &Path) {
+    let mut pace = Pace::default();
+    loop {
+        let at_work = at_work(lock_path);
+        let cycle_id = at_work.as_ref().map(|at_work| at_work.cycle_id.as_str());
+        if pace.turn_to(cycle_id, Instant::now()) {
+            take_away(channel, store, cycle_id).await;
+        }
+        if let Some(at_work) = &at_work
+            && pace.is_time(Instant::now())
+        {
+            match said(store, at_work) {
+                Ok(text) if pace.is_news(&text) => {
+                    let wait = say(channel, store, at_work, &text).await;
+                    pace.said(text, Instant::now() + wait.max(CHANGE_EVERY));
+                }
+                Ok(_) => {}
+                // It is read again with the next look; the bot's own loop tells of a store in trouble.
+                Err(error) => tracing::debug!(%error, "how far the cycle is could not be read"),
+            }
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// When something is said, and whether it is new.
+#[derive(Debug, Default)]
+struct Pace {
+    cycle_id: Option<String>,
+    not_before: Option<Instant>,
+    text: String,
+}
+
+impl Pace {
+    /// Turns to this cycle; says whether it is another one than before.
+    fn turn_to(&mut self, cycle_id: Option<&str>, now: Instant) -> bool {
+        if self.cycle_id.as_deref() == cycle_id {
+            return false;
+        }
+        *self =
+            Self { cycle_id: cycle_id.map(str::to_owned), not_before: Some(now + FIRST_AFTER), text: String::new() };
+        true
+    }
+
+    fn is_time(&self, now: Instant) -> bool {
+        self.cycle_id.is_some() && self.not_before.is_none_or(|at| at <= now)
+    }
+
+    fn is_news(&self, text: &str) -> bool {
+        self.text != text
+    }
+
+    fn said(&mut self, text: String, not_before: Instant) {
+        self.text = text;
+        self.not_before = Some(not_before);
+    }
+}
+
+fn said(store: &Store, at_work: &AtWork) -> Result<String> {
+    Ok(line(&store.calls_of(&at_work.cycle_id)?))
+}
+
+/// How far a cycle is, in one line, by what it has called.
+fn line(calls: &[Entry]) -> String {
+    let mut plan: Option<Plan> = None;
+    let mut done = Vec::new();
+    for entry in calls {
+        match entry {
+            Entry::Called { name, input, .. } if name == "plan" => plan = serde_json::from_str(input).ok(),
+            Entry::Outcome { name, is_error: false, .. } => done.push(name.as_str()),
+            _ => {}
+        }
+    }
+    let Some(plan) = plan.filter(|plan| !plan.steps.is_empty()) else {
+        return "⏳ I am working on it.".to_owned();
+    };
+    match verify::first_not_done(&plan, &done) {
+        Some((at, step)) => {
+            let what: String = step.split_whitespace().collect::<Vec<_>>().join(" ");
+            let what: String = what.chars().take(STEP_CHARS_MAX).collect();
+            format!("⏳ Step {} of {}: {what}", at + 1, plan.steps.len())
+        }
+        None => format!("⏳ All {} steps are done; I am putting the answer together.", plan.steps.len()),
+    }
+}
+
+/// Says it, in the line that is there or a new one. Gives the time that the channel wants to be left alone for.
+async fn say(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text: &str) -> Duration {
+    let said = match standing(store, &at_work.cycle_id) {
+        Ok(Some(message_id)) => channel.edit(at_work.chat_id, message_id, text).await,
+        Ok(None) => match store.begin_status_line(&at_work.cycle_id, at_work.chat_id) {
+            Ok(true) => match channel.send(&new_line(at_work, text)).await {
+                Ok(sent) => {
+                    if let Err(error) = store.status_line_sent(&at_work.cycle_id, sent.message_id) {
+                        tracing::warn!(%error, "the line that tells of a wake's progress may stay in the chat");
+                    }
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+            // It is not known whether it was sent: another one may be one too many.
+            Ok(false) | Err(_) => Ok(()),
+        },
+        Err(_) => Ok(()),
+    };
+    match said {
+        Err(SendError::Later { after, .. }) => after,
+        Err(error) => {
+            tracing::debug!(%error, "how far the wake is was not shown");
+            Duration::ZERO
+        }
+        Ok(()) => Duration::ZERO,
+    }
+}
+
+fn new_line(at_work: &AtWork, text: &str) -> Outgoing {
+    let part = render::verbatim(text);
+    Outgoing {
+        chat_id: at_work.chat_id,
+        thread_id: at_work.thread_id,
+        reply_to: None,
+        html: part.html,
+        plain: part.plain,
+        silent: true,
+    }
+}
+
+/// The channel's id of the cycle's line, if one was surely sent.
+fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>> {
+    Ok(store.status_lines()?.into_iter().find(|line| line.cycle_id == cycle_id).and_then(|line| line.message_id))
+}
+
+/// Takes every line away but that of the cycle at work. One that can't be taken away now is tried again with the next wake.
+async fn take_away(channel: &dyn Presence, store: &mut Store, but: Option<&str>) {
+    let Ok(lines) = store.status_lines() else { return };
+    for line in lines.into_iter().filter(|line| Some(line.cycle_id.as_str()) != but) {
+        if let Some(message_id) = line.message_id
+            && let Err(error) = channel.delete(line.chat_id, message_id).await
+        {
+            tracing::debug!(%error, "the line that tells of a wake's progress could not be taken away");
+            if !matches!(error, SendError::Never { .. }) {
+                continue;
+            }
+        }
+        store.forget_status_line(&line.cycle_id).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn called(name: &str, input: &serde_json::Value) -> Entry {
+        Entry::Called { call: String::new(), name: name.to_owned(), input: input.to_string() }
+    }
+
+    fn outcome(name: &str, is_error: bool) -> Entry {
+        Entry::Outcome {
+            call: String::new(),
+            name: name.to_owned(),
+            content: String::new(),
+            is_error,
+            receipt: None,
+            closed: Vec::new(),
+        }
+    }
+
+    fn plan() -> Entry {
+        called(
+            "plan",
+            &json!({"understood": "tidy", "steps": [
+                {"what": "read the\nbacklog", "tool": "memory_read"},
+                {"what": "drop what is done", "tool": "task_update"},
+                {"what": "say so", "tool": "reply"}]}),
+        )
+    }
+
+    #[test]
+    fn the_first_step_that_is_not_done_is_told() {
+        assert_eq!(line(&[]), "⏳ I am working on it.");
+        let mut calls = vec![plan(), outcome("plan", false)];
+        assert_eq!(line(&calls), "⏳ Step 1 of 3: read the backlog");
+        calls.extend([outcome("memory_read", true)]);
+        assert_eq!(line(&calls), "⏳ Step 1 of 3: read the backlog");
+        calls.extend([outcome("memory_read", false)]);
+        assert_eq!(line(&calls), "⏳ Step 2 of 3: drop what is done");
+        calls.extend([outcome("task_update", false), outcome("reply", false)]);
+        assert_eq!(line(&calls), "⏳ All 3 steps are done; I am putting the answer together.");
+    }
+
+    #[test]
+    fn a_plan_that_can_not_be_read_is_none() {
+        assert_eq!(line(&[called("plan", &json!("?"))]), "⏳ I am working on it.");
+    }
+
+    #[test]
+    fn a_short_cycle_has_no_line_and_a_long_one_is_not_hurried() {
+        let (mut pace, begun) = (Pace::default(), Instant::now());
+        assert!(!pace.is_time(begun), "nobody is at work");
+        assert!(pace.turn_to(Some("a"), begun) && !pace.turn_to(Some("a"), begun));
+        assert!(!pace.is_time(begun + FIRST_AFTER - Duration::from_millis(1)));
+        let first = begun + FIRST_AFTER;
+        assert!(pace.is_time(first) && pace.is_news("one"));
+        pace.said("one".to_owned(), first + CHANGE_EVERY);
+        assert!(!pace.is_time(first + CHANGE_EVERY / 2) && !pace.is_news("one") && pace.is_news("two"));
+        // Another cycle begins anew.
+        assert!(pace.turn_to(Some("b"), first) && !pace.is_time(first) && pace.is_news("one"));
+    }
+}

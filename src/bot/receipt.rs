@@ -1,0 +1,64 @@
+//! Shows people at once that what they said has arrived and is kept: a reaction to the last message of each chat in a batch.
+//!
+//! It is a courtesy, shown after the batch was stored. What can't be shown now never is.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use tokio::{sync::mpsc, time::Instant};
+
+use crate::{
+    channel::{Presence, SendError},
+    queue::NewIncoming,
+};
+
+/// Receipts that may wait to be shown; more are left out.
+pub(super) const MAX_WAITING: usize = 64;
+
+/// Later it is of no use.
+const SHOWN_WITHIN: Duration = Duration::from_secs(3);
+
+/// A message that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Receipt {
+    chat_id: i64,
+    message_id: i64,
+}
+
+/// The last message of each chat.
+pub(super) fn of(messages: &[NewIncoming]) -> Vec<Receipt> {
+    let last: BTreeMap<i64, i64> =
+        messages.iter().filter_map(|message| Some((message.chat_id, message.channel_message_id?))).collect();
+    last.into_iter().map(|(chat_id, message_id)| Receipt { chat_id, message_id }).collect()
+}
+
+/// Shows them, until the other end of `receipts` goes. While Telegram wants to be left alone none is shown.
+pub(super) async fn acknowledge(channel: &dyn Presence, mut receipts: mpsc::Receiver<Receipt>) {
+    let mut not_before = Instant::now();
+    while let Some(Receipt { chat_id, message_id }) = receipts.recv().await {
+        // The bot's end isn't held up by courtesies.
+        if receipts.is_closed() {
+            break;
+        }
+        if Instant::now() < not_before {
+            continue;
+        }
+        match tokio::time::timeout(SHOWN_WITHIN, channel.acknowledge(chat_id, message_id)).await {
+            Ok(Err(SendError::Later { after, .. })) => not_before = Instant::now() + after,
+            Ok(Err(error)) => tracing::debug!(%error, "a receipt was not shown"),
+            Err(_) | Ok(Ok(())) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_acknowledged_once_in_each_chat() {
+        let message =
+            |chat_id, channel_message_id| NewIncoming { chat_id, channel_message_id, ..NewIncoming::default() };
+        let receipts = of(&[message(7, Some(1)), message(8, Some(5)), message(7, Some(2)), message(9, None)]);
+        assert_eq!(receipts, [Receipt { chat_id: 7, message_id: 2 }, Receipt { chat_id: 8, message_id: 5 }]);
+    }
+}

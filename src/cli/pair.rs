@@ -1,0 +1,141 @@
+//! `bot pair`, `bot unpair` and `bot webhook`: who may speak to the bot, and what takes its messages away.
+
+use std::process::ExitCode;
+
+use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
+use crate::{
+    bot::{self, Pairing, pairing::CODE_LIFE},
+    config::Config,
+    queue::{Paired, Store, StoreError},
+};
+
+/// Offers a code and waits until somebody has sent it to the bot.
+pub(super) fn pair(config: &Config) -> ExitCode {
+    if let Err(code) = open_telegram(config) {
+        return code;
+    }
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    let clock = config.clock();
+    let paired = runtime.block_on(async {
+        let stop = super::stop_signal().map_err(bot::BotError::Signals)?;
+        bot::pair(config, clock.as_ref(), stop, |code, is_bot_running| {
+            complain(&format!(
+                "Send this code to your bot on Telegram, in its private chat, within {} minutes. Whoever sends it first is \
+                 listened to from then on.",
+                CODE_LIFE.num_minutes()
+            ));
+            print(&format!("{code}\n"));
+            if !is_bot_running {
+                complain("No bot runs on this workspace: start one (`bot`), it will accept the code.");
+            }
+        })
+        .await
+    });
+    match paired {
+        Ok(Pairing::Paired(person)) => {
+            print(&format!("paired: {}\n", listed(config, &person)));
+            ExitCode::SUCCESS
+        }
+        Ok(Pairing::Void) => {
+            complain(
+                "Nobody sent the code in time, or too many wrong ones came: it is void. `bot pair` gives a new one.",
+            );
+            ExitCode::from(EXIT_FAILED)
+        }
+        Ok(Pairing::Stopped) => {
+            complain("The code is taken back; nobody was paired.");
+            ExitCode::from(EXIT_FAILED)
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+/// Lists who paired.
+pub(super) fn list(config: &Config) -> ExitCode {
+    match open(config).and_then(|store| store.map_or(Ok(Vec::new()), |store| store.paired())) {
+        Ok(people) if people.is_empty() => {
+            complain("Nobody has paired. ALLOWED_CHAT_IDS may list people, too.");
+            ExitCode::SUCCESS
+        }
+        Ok(people) => {
+            for person in people {
+                print(&format!("{}\n", listed(config, &person)));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+/// Listens to somebody no more.
+pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
+    let unpaired = open(config).and_then(|store| store.map_or(Ok(false), |mut store| store.unpair(user_id)));
+    let is_listed = config.allowed_chat_ids.contains(&user_id);
+    match (unpaired, is_listed) {
+        (Ok(true), false) => {
+            complain(&format!(
+                "{user_id} isn't listened to any more, and their reminders have ended. What they said is kept; what waits is \
+                 still answered (`wake queue drop` takes it out)."
+            ));
+            ExitCode::SUCCESS
+        }
+        (Ok(true), true) => {
+            complain(&format!(
+                "{user_id} is unpaired, but ALLOWED_CHAT_IDS lists them: take the number out there, too."
+            ));
+            ExitCode::SUCCESS
+        }
+        (Ok(false), _) => {
+            let listed = if is_listed { " ALLOWED_CHAT_IDS lists them: take the number out there." } else { "" };
+            complain(&format!(
+                "{user_id} has not paired. `bot pair --list` shows who has. Nothing was changed.{listed}"
+            ));
+            ExitCode::from(EXIT_USAGE)
+        }
+        (Err(error), _) => failed(&error),
+    }
+}
+
+/// Says whether a webhook takes the bot's messages away, and removes it when asked to.
+pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
+    let telegram = match open_telegram(config) {
+        Ok(telegram) => telegram,
+        Err(code) => return code,
+    };
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    let done = runtime.block_on(async {
+        let host = telegram.get_webhook_info().await?.host();
+        if delete && host.is_some() {
+            telegram.delete_webhook().await?;
+        }
+        Ok::<_, crate::channel::telegram::TelegramError>(host)
+    });
+    match (done, delete) {
+        (Ok(None), _) => print("There is no webhook: the bot can fetch its messages.\n"),
+        (Ok(Some(host)), false) => print(&format!(
+            "A webhook at {host} takes this bot's messages. `bot webhook delete` removes it; what waits is kept.\n"
+        )),
+        (Ok(Some(host)), true) => {
+            print(&format!("The webhook at {host} is removed. What waited is kept, and the bot fetches it.\n"));
+        }
+        (Err(error), _) => return failed(&error),
+    }
+    ExitCode::SUCCESS
+}
+
+/// The store, if there is one: looking makes none.
+fn open(config: &Config) -> Result<Option<Store>, StoreError> {
+    let path = config.db_path();
+    if path.exists() { Store::open(&path).map(Some) } else { Ok(None) }
+}
+
+fn listed(config: &Config, person: &Paired) -> String {
+    let at = person.at.map(|at| at.with_timezone(&config.timezone).format("  since %a %Y-%m-%d %H:%M").to_string());
+    format!("{}  {}{}", person.user_id, person.name, at.unwrap_or_default())
+}

@@ -1,0 +1,69 @@
+//! `telegram`: whether the bot that runs hears Telegram. It is told by the last poll that was completed, not by the process: a
+//! bot can live on and hear nothing.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    clock::parse_time,
+    cycle::lock,
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+};
+
+/// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.
+const MAX_SILENCE: TimeDelta = TimeDelta::minutes(10);
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(bot_id) = scene.config.bot_id() else {
+        return Ok(Finding::ok("no bot is set up"));
+    };
+    let heard = match scene.store()? {
+        Some(store) => store.last_heard(bot_id)?,
+        None => None,
+    };
+    let bot = lock::read(&scene.config.bot_lock_path()).filter(|holder| holder.identity().is_alive());
+    let running_since = bot.map(|holder| parse_time(&holder.started_at).unwrap_or(scene.now));
+    Ok(judge(heard, running_since, scene.now))
+}
+
+fn judge(heard: Option<DateTime<Utc>>, running_since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Finding {
+    let last = heard.map_or_else(|| "never heard yet".to_owned(), |at| format!("last heard {}", ago(at, now)));
+    let Some(since) = running_since else {
+        return Finding::ok(format!("no bot runs; {last}"));
+    };
+    let silent = now - heard.map_or(since, |at| at.max(since));
+    if silent > MAX_SILENCE {
+        return Finding::warn(
+            format!("a bot runs, but Telegram was {last}"),
+            "see the bot's log for why; Telegram keeps messages for a day",
+        );
+    }
+    Finding::ok(format!("a bot runs; {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    #[test]
+    fn a_bot_that_hears_nothing_is_told_of() {
+        let at = |time: &str| parse_time(&format!("2026-11-21T{time}:00Z"));
+        let judged = |heard: Option<&str>, since: Option<&str>| {
+            let finding = judge(heard.and_then(at), since.and_then(at), at("12:00").unwrap());
+            (finding.status, finding.detail)
+        };
+        let ok = |detail: &str| (Status::Ok, detail.to_owned());
+        let warn = |detail: &str| (Status::Warn, detail.to_owned());
+        assert_eq!(judged(None, None), ok("no bot runs; never heard yet"));
+        assert_eq!(judged(Some("03:00"), None), ok("no bot runs; last heard 9 h ago"));
+        assert_eq!(judged(Some("11:59"), Some("08:00")), ok("a bot runs; last heard 1 min ago"));
+        // It has just begun.
+        assert_eq!(judged(Some("03:00"), Some("11:55")), ok("a bot runs; last heard 9 h ago"));
+        assert_eq!(judged(Some("11:49"), Some("08:00")), warn("a bot runs, but Telegram was last heard 11 min ago"));
+        assert_eq!(judged(None, Some("11:00")), warn("a bot runs, but Telegram was never heard yet"));
+    }
+}

@@ -1,0 +1,284 @@
+use super::*;
+use crate::queue::{Accepted, Batch, NewAttachment, NewIncoming, PartOf};
+
+/// A message of chat 7, numbered as its update, sent so many seconds after the agreed moment.
+fn said(id: i64, seconds: i64, text: &str) -> NewIncoming {
+    NewIncoming {
+        chat_id: 7,
+        text: text.to_owned(),
+        kind: "text".to_owned(),
+        sender_id: Some(7),
+        channel_message_id: Some(100 + id),
+        update_id: Some(id),
+        raw: Some(format!("{{\"update_id\":{id}}}")),
+        sent_at: Some(at(seconds)),
+        part_of: Some(PartOf::Text),
+        ..NewIncoming::default()
+    }
+}
+
+fn picture(id: i64, caption: &str) -> NewIncoming {
+    let text = if caption.is_empty() { "[photo]".to_owned() } else { format!("[photo]\n{caption}") };
+    let file = NewAttachment {
+        kind: "photo".to_owned(),
+        file_id: format!("F{id}"),
+        unique_id: Some(format!("U{id}")),
+        ..NewAttachment::default()
+    };
+    let part_of = Some(PartOf::Album("A".to_owned()));
+    NewIncoming { kind: "photo".to_owned(), attachments: vec![file], part_of, ..said(id, 0, &text) }
+}
+
+/// The same message with other words, as a later update.
+fn edited(message: &NewIncoming, update_id: i64, text: &str) -> NewIncoming {
+    NewIncoming { update_id: Some(update_id), text: text.to_owned(), ..message.clone() }
+}
+
+impl World {
+    /// Takes in one message, at a time.
+    fn hear(&mut self, seconds: i64, message: &NewIncoming) -> Accepted {
+        let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message.clone()], ..Batch::default() };
+        self.store.accept(&batch, at(seconds)).unwrap()
+    }
+
+    /// Takes in one edit.
+    fn change(&mut self, seconds: i64, edit: &NewIncoming) -> Accepted {
+        let batch = Batch { bot_id: 1, next_offset: 1, edits: vec![edit.clone()], ..Batch::default() };
+        self.store.accept(&batch, at(seconds)).unwrap()
+    }
+
+    /// The rows, as (kind, text).
+    fn rows(&self) -> Vec<(String, String)> {
+        let mut statement =
+            self.store.conn.prepare("SELECT kind, message_text FROM incoming_messages ORDER BY id").unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    fn held_until(&self, row: i64) -> Option<DateTime<Utc>> {
+        self.store.queued().unwrap().iter().find(|message| message.id == row).unwrap().not_before
+    }
+
+    /// A cycle has taken everything up.
+    fn take_all_up(&self) {
+        self.by_hand(
+            "INSERT OR IGNORE INTO cycles (id, state, trigger, reasons, model, started_at, fence)
+                 VALUES ('open', 'running', 'cli', '[]', 'm', '', 1);
+             UPDATE incoming_messages SET cycle_id = 'open'",
+        );
+    }
+}
+
+fn row(kind: &str, text: &str) -> (String, String) {
+    (kind.to_owned(), text.to_owned())
+}
+
+#[test]
+fn an_album_is_one_message_with_every_caption_however_its_parts_come() {
+    let mut world = World::new();
+    let first =
+        Batch { bot_id: 1, next_offset: 3, messages: vec![picture(1, "the roof"), picture(2, "")], ..Batch::default() };
+    assert_eq!(world.store.accept(&first, at(0)).unwrap().stored, [1]);
+    assert_eq!(world.hear(1, &picture(3, "the bill")), Accepted { edited: 1, ..Accepted::default() });
+    assert_eq!(world.rows(), [row("album", "[photo]\nthe roof\n[photo]\n[photo]\nthe bill")]);
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM attachments WHERE message_id = 1"), 3);
+    assert_eq!(world.value::<String>("SELECT raw FROM incoming_messages").lines().count(), 3);
+    // Each update is known, whichever part it was.
+    assert_eq!(world.store.accept(&first, at(2)).unwrap(), Accepted::default());
+    assert_eq!(world.hear(2, &picture(3, "the bill")), Accepted::default());
+    // Another chat's album, and another bot's, may be called the same.
+    let elsewhere = NewIncoming { chat_id: 8, ..picture(4, "") };
+    assert_eq!(world.hear(2, &elsewhere).stored.len(), 1);
+    assert_eq!(world.store.accept(&Batch { bot_id: 2, ..first }, at(2)).unwrap().stored.len(), 1);
+}
+
+#[test]
+fn an_album_waits_a_moment_after_each_part_and_its_chat_with_it() {
+    let mut world = World::new();
+    world.hear(0, &picture(1, ""));
+    assert_eq!(world.held_until(1), Some(at(2)));
+    world.hear(1, &NewIncoming { part_of: None, ..said(2, 1, "what is this?") });
+    world.hear(1, &NewIncoming { chat_id: 8, ..said(3, 1, "another chat") });
+    assert_eq!((world.held_until(2), world.held_until(3)), (Some(at(2)), None));
+    world.hear(1, &picture(4, ""));
+    assert_eq!((world.held_until(1), world.held_until(2), world.held_until(3)), (Some(at(3)), Some(at(3)), None));
+    // Then nobody waits any more.
+    world.hear(10, &said(5, 10, "and now?"));
+    assert_eq!(world.held_until(4), None);
+}
+
+#[test]
+fn a_part_that_comes_when_the_album_was_taken_up_says_where_it_belongs() {
+    let mut world = World::new();
+    world.hear(0, &picture(1, "one"));
+    world.take_all_up();
+    assert_eq!(world.hear(9, &picture(2, "two")).stored, [2]);
+    // And the next one joins it.
+    assert_eq!(world.hear(9, &picture(3, "three")).edited, 1);
+    assert_eq!(
+        world.rows(),
+        [
+            row("photo", "[photo]\none"),
+            row("continuation", "[belongs to the album that was sent before]\n[photo]\ntwo\n[photo]\nthree")
+        ]
+    );
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM attachments WHERE message_id = 2"), 2);
+}
+
+#[test]
+fn a_text_that_was_cut_is_one_again() {
+    let mut world = World::new();
+    // As phones cut: near the limit, at the end of a line; and in the middle of a word where there is no better place.
+    let (near, full) = ("é".repeat(4000), "x".repeat(4096));
+    world.hear(0, &said(1, 0, &near));
+    assert_eq!(world.held_until(1), Some(at(2)));
+    world.hear(0, &said(2, 0, &full));
+    world.hear(1, &said(3, 1, "the end"));
+    assert_eq!(world.rows(), [row("text", &format!("{near}\n{full}the end"))]);
+    assert_eq!(world.hear(2, &said(2, 0, &full)), Accepted::default(), "a part is known");
+    // As desktops cut: anywhere in the second half, between paragraphs.
+    world.hear(60, &said(4, 60, &"p".repeat(2100)));
+    world.hear(60, &said(5, 60, &"q".repeat(2100)));
+    assert_eq!(world.rows().len(), 2);
+}
+
+#[test]
+fn two_messages_of_a_person_stay_two() {
+    let long = "x".repeat(4000);
+    let after = |message: NewIncoming| {
+        let mut world = World::new();
+        world.hear(0, &said(1, 0, &long));
+        world.hear(3, &message);
+        world.rows().len()
+    };
+    assert_eq!(after(said(2, 1, &long)), 1, "a cut text, to compare with");
+    assert_eq!(after(said(2, 3, &long)), 2, "sent later");
+    assert_eq!(after(said(2, -1, &long)), 2, "sent before");
+    assert_eq!(after(NewIncoming { sender_id: Some(8), ..said(2, 0, &long) }), 2, "somebody else's");
+    assert_eq!(after(NewIncoming { thread_id: Some(3), ..said(2, 0, &long) }), 2, "in another topic");
+    assert_eq!(after(NewIncoming { forwarded_from: Some("Bo".to_owned()), ..said(2, 0, &long) }), 2, "forwarded");
+    assert_eq!(after(NewIncoming { quoted: Some("?".to_owned()), ..said(2, 0, &long) }), 2, "an answer");
+    assert_eq!(after(said(2, 0, "thanks")), 2, "both would have fitted");
+    let mut world = World::new();
+    world.hear(0, &said(1, 0, "short"));
+    world.hear(0, &said(2, 0, "and short"));
+    world.hear(0, &said(3, 0, &long));
+    assert_eq!((world.rows().len(), world.held_until(1)), (3, None));
+}
+
+#[test]
+fn what_is_joined_is_bounded() {
+    let mut world = World::new();
+    for id in 1..=10 {
+        world.hear(0, &said(id, 0, &"x".repeat(4096)));
+    }
+    let lengths: Vec<usize> = world.rows().iter().map(|(_, text)| text.len()).collect();
+    assert!(lengths.len() == 2 && lengths.iter().all(|length| *length <= 32_100), "{lengths:?}");
+    assert!(world.rows()[1].1.starts_with("[goes on from the message before]\nxxx"));
+    for id in 21..=45 {
+        world.hear(100, &picture(id, ""));
+    }
+    assert_eq!(world.rows().len(), 4);
+}
+
+#[test]
+fn the_rest_of_a_text_that_was_taken_up_is_no_command_of_its_own() {
+    let mut world = World::new();
+    world.hear(0, &said(1, 0, &"x".repeat(4090)));
+    world.take_all_up();
+    world.hear(5, &said(2, 0, "remind me to call Bo tomorrow"));
+    let rows = world.rows();
+    assert_eq!(rows[1], row("continuation", "[goes on from the message before]\nremind me to call Bo tomorrow"));
+}
+
+#[test]
+fn an_edit_of_a_part_changes_that_part() {
+    let mut world = World::new();
+    let (one, two) = (picture(1, "one"), picture(2, "two"));
+    world.hear(0, &one);
+    world.hear(0, &two);
+    assert_eq!(world.change(1, &edited(&one, 3, "[photo]\nuno")).edited, 1);
+    assert_eq!(world.change(1, &edited(&two, 4, "[photo]")).edited, 1);
+    assert_eq!(world.rows(), [row("album", "[photo]\nuno\n[photo]")]);
+    world.take_all_up();
+    assert_eq!(world.change(2, &edited(&one, 5, "[photo]\neins")).stored.len(), 1);
+    let said = "[edited an earlier message, which said: “[photo] uno”; it says now:]\n[photo]\neins";
+    assert_eq!(world.rows()[1], row("correction", said));
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM attachments"), 2, "the same picture");
+}
+
+#[test]
+fn an_edit_of_what_was_taken_up_is_a_correction() {
+    let mut world = World::new();
+    let message = said(1, 0, "remind me at 5");
+    world.hear(0, &message);
+    world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
+    let edit = edited(&message, 2, "remind me at 6");
+    assert_eq!(world.change(5, &edit).stored, [2]);
+    assert_eq!(world.change(5, &edit), Accepted::default(), "a second delivery");
+    let correction = |before: &str, now: &str| {
+        row("correction", &format!("[edited an earlier message, which said: “{before}”; it says now:]\n{now}"))
+    };
+    assert_eq!(world.rows()[1], correction("remind me at 5", "remind me at 6"));
+    // A correction that nobody has seen yet is itself changed; the next one goes on from it.
+    assert_eq!(world.change(6, &edited(&message, 3, "remind me at 7")).edited, 1);
+    assert_eq!(world.rows()[1..], [correction("remind me at 5", "remind me at 7")]);
+    world.take_all_up();
+    assert_eq!(world.change(7, &edited(&message, 4, "no")).stored, [3]);
+    assert_eq!(world.rows()[2], correction("remind me at 7", "no"));
+    // To answer it, the edited message is replied to.
+    assert_eq!(world.store.queued().unwrap()[1].channel_message_id, Some(101));
+}
+
+#[test]
+fn an_edit_that_changes_nothing_makes_no_row() {
+    let mut world = World::new();
+    let (text, photo) = (said(1, 0, "see https://example.org"), NewIncoming { part_of: None, ..picture(2, "mine") });
+    world.hear(0, &text);
+    world.hear(0, &photo);
+    // What was heard or seen in a file stands in the row, and not in the message.
+    world
+        .by_hand("UPDATE incoming_messages SET message_text = '[photo, told more]' || char(10) || 'mine' WHERE id = 2");
+    for is_taken_up in [false, true] {
+        assert_eq!(world.change(1, &edited(&text, 3, &text.text)), Accepted::default());
+        assert_eq!(world.change(1, &edited(&photo, 4, &photo.text)), Accepted::default());
+        if !is_taken_up {
+            world.take_all_up();
+        }
+    }
+    // Another picture under the same words is another message.
+    let replaced = NewIncoming { attachments: picture(9, "").attachments, ..edited(&photo, 5, &photo.text) };
+    assert_eq!(world.change(2, &replaced).stored, [3]);
+    assert_eq!(world.value::<i64>("SELECT message_id FROM attachments WHERE unique_id = 'U9'"), 3);
+}
+
+#[test]
+fn an_edit_of_a_message_that_never_came_is_a_message() {
+    let mut world = World::new();
+    assert_eq!(world.change(0, &edited(&said(1, 0, ""), 2, "hello?")).stored, [1]);
+    assert_eq!(world.rows(), [row("text", "hello?")]);
+    // Unless it wasn't said to us then, and isn't now.
+    let overheard = NewIncoming { is_only_part: true, ..said(3, 0, "what they say") };
+    assert_eq!(world.change(0, &overheard), Accepted::default());
+    assert_eq!(world.hear(0, &overheard), Accepted::default());
+}
+
+#[test]
+fn an_answer_quotes_what_we_know_of_the_message() {
+    let mut world = World::new();
+    world.hear(0, &said(1, 0, "[voice note, 3 s, machine transcript]\nbuy milk"));
+    world.plan(7, "**Done.**");
+    world.deliver_all(0);
+    let asks = |id, answers| NewIncoming {
+        answers: Some(answers),
+        quoted: Some("[voice]".to_owned()),
+        ..said(id, 9, "what is this?")
+    };
+    world.hear(9, &asks(2, 101));
+    world.hear(9, &asks(3, 1));
+    world.hear(9, &asks(4, 999));
+    let quoted: Vec<Option<String>> =
+        world.store.queued().unwrap().into_iter().skip(1).map(|message| message.quoted).collect();
+    let of = |text: &str| Some(text.to_owned());
+    assert_eq!(quoted, [of("[voice note, 3 s, machine transcript]\nbuy milk"), of("**Done.**"), of("[voice]")]);
+}

@@ -1,0 +1,220 @@
+//! What must hold of a world in the end, whatever was done to it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use super::{
+    Story, World,
+    files::{files, locks, without_comments},
+};
+use crate::support::{claude::API_KEY, telegram::TOKEN};
+
+const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
+/// Stands at the end of a message that may have come before.
+const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't confirmed.";
+/// What a person is told of trouble, besides the answers: how such a message begins.
+const NOTICES: [&str; 1] = ["My memory could not be sent to its remote: "];
+
+/// What a trial may leave that an undisturbed run doesn't.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed<'a> {
+    /// Whether a text to a person is about the trouble.
+    pub(crate) notice: &'a dyn Fn(&str) -> bool,
+    /// Texts that Telegram has refused for good.
+    pub(crate) refused: usize,
+    /// Whether the work may be shared out among wakes, and so among texts, in another way.
+    pub(crate) regrouped: bool,
+}
+
+impl Default for Allowed<'_> {
+    fn default() -> Self {
+        Self { notice: &|_| false, refused: 0, regrouped: false }
+    }
+}
+
+/// What must be the same in the end, whatever happened on the way.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// How each message ended, oldest first.
+    pub(super) messages: Vec<String>,
+    /// The Markdown of the memory, without the comments that hold wakes' ids; the log's lines sorted.
+    pub(super) memory: BTreeMap<String, String>,
+    /// Every reminder with its state, and how often it fired.
+    reminders: Vec<String>,
+    /// Commits by people, sorted.
+    pub(super) people: Vec<String>,
+    /// Cycles that didn't end.
+    open_cycles: i64,
+    /// Messages to people that didn't arrive.
+    undelivered: i64,
+}
+
+impl Story {
+    /// What must hold of a world of this story once it has recovered.
+    pub(crate) fn check(&self, world: &World) -> Result<(), String> {
+        self.check_but(world, Allowed::default())
+    }
+
+    /// As [`Story::check`], but for what the trial may leave.
+    pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
+        let mut outcome = world.outcome();
+        if (outcome.undelivered == 0) != (allowed.refused == 0) {
+            return Err(format!("{} texts were refused, {} are undelivered", allowed.refused, outcome.undelivered));
+        }
+        outcome.undelivered = 0;
+        if outcome != self.expected {
+            let status = world.env.health(&["status"]).stdout;
+            return Err(format!("it ended as {outcome:#?}\ninstead of {:#?}\n{status}", self.expected));
+        }
+        if !allowed.regrouped {
+            world.check_sent(&self.texts, allowed)?;
+            self.check_log(&world.log_lines())?;
+        }
+        world.check_sound()
+    }
+
+    /// What was done is in the log once. A wake that went on with another's work says so; nothing else is added.
+    fn check_log(&self, log: &[String]) -> Result<(), String> {
+        let mut left = log.to_vec();
+        for line in self.log.iter().filter(|line| !line.starts_with("Woke for ")) {
+            let Some(at) = left.iter().position(|found| found == line) else {
+                return Err(format!("the log lacks {line:?}: {log:#?}"));
+            };
+            left.remove(at);
+        }
+        // How the work was shared out among wakes may differ.
+        left.retain(|line| !line.starts_with("Went on with the wake") && !line.starts_with("Woke for "));
+        if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }
+    }
+}
+
+impl World {
+    pub(super) fn outcome(&self) -> Outcome {
+        let lines = |sql: &str| -> Vec<String> {
+            let text: Option<String> = self.env.query(&format!("SELECT group_concat(line, char(10)) FROM ({sql})"));
+            text.unwrap_or_default().lines().map(str::to_owned).collect()
+        };
+        let mut people: Vec<String> = self
+            .env
+            .git(&["log", "--format=%an: %s", "--perl-regexp", "--author=^(?!Reveille)"])
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        people.sort();
+        Outcome {
+            messages: lines(
+                "SELECT processed || ' ' || ifnull(outcome, '-') AS line FROM incoming_messages ORDER BY id",
+            ),
+            memory: self.memory(),
+            reminders: lines(
+                "SELECT text || ' ' || state || ' ' || slot || ' ' || (SELECT count(*) FROM reminder_firings
+                 WHERE reminder_id = reminders.id) AS line FROM reminders ORDER BY text",
+            ),
+            people,
+            open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
+            undelivered: self
+                .env
+                .query("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0"),
+        }
+    }
+
+    /// Every memory file without its comments. The log is compared by [`World::log_lines`].
+    fn memory(&self) -> BTreeMap<String, String> {
+        let files = self.env.git(&["ls-files", "memory"]);
+        let markdown = files.lines().filter(|path| path.ends_with(".md") && *path != EPISODIC);
+        markdown.map(|path| (path.to_owned(), without_comments(&self.env.memory(path)))).collect()
+    }
+
+    /// What the log says was done, without the times.
+    pub(super) fn log_lines(&self) -> Vec<String> {
+        let log = without_comments(&self.env.memory(EPISODIC));
+        let lines = log.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
+        lines.map(|(_, what)| what.trim().to_owned()).collect()
+    }
+
+    /// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
+    fn check_sent(&self, texts: &[String], allowed: Allowed<'_>) -> Result<(), String> {
+        let mut refused = 0;
+        let sent: Vec<String> = self.telegram.sent().into_iter().map(|sent| sent.visible).collect();
+        let mut left = sent.clone();
+        for text in texts {
+            let of_it: Vec<String> = left.extract_if(.., |sent| sent.trim_end_matches(REPEAT_MARK) == text).collect();
+            let marked = format!("{text}{REPEAT_MARK}");
+            let is_right = match of_it.as_slice() {
+                [one] => one == text || *one == marked,
+                // What a killed program sent may be taken by the server after what the next one sent.
+                [one, two] => (one == text && *two == marked) || (*one == marked && two == text),
+                [] if refused < allowed.refused => {
+                    refused += 1;
+                    true
+                }
+                _ => false,
+            };
+            if !is_right {
+                return Err(format!("{text:?} was sent as {of_it:#?}"));
+            }
+        }
+        left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
+        if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
+    }
+
+    /// What must hold of any world, whatever its story.
+    fn check_sound(&self) -> Result<(), String> {
+        let remote = self.env.path("remote.git");
+        self.env.check_sound();
+        self.env.git_in(&remote, &["fsck", "--strict", "--no-dangling"]);
+        let locks = locks(&self.env.brain().join(".git"));
+        if !locks.is_empty() {
+            return Err(format!("lock files are left: {locks:?}"));
+        }
+        self.env.git(&["push", "-q", "origin", "HEAD"]);
+        self.check_remote_moved_forward(&remote)?;
+        self.check_commits()?;
+        self.check_secrets()
+    }
+
+    /// One wake, one commit.
+    fn check_commits(&self) -> Result<(), String> {
+        let ids = self.env.git(&["log", "--format=%(trailers:key=Wake-Id,valueonly,separator=%x20)"]);
+        let mut seen = BTreeSet::new();
+        match ids.lines().map(str::trim).find(|id| !id.is_empty() && !seen.insert(*id)) {
+            Some(id) => Err(format!("the wake {id} has committed twice")),
+            None => Ok(()),
+        }
+    }
+
+    /// By the remote's own log of where its branch was.
+    fn check_remote_moved_forward(&self, remote: &Path) -> Result<(), String> {
+        let log = fs::read_to_string(remote.join("logs/refs/heads/main")).map_err(|error| error.to_string())?;
+        for line in log.lines() {
+            let mut ids = line.split(' ');
+            let (old, new) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
+            // A line that was torn when its writer was killed runs into the next one.
+            let is_id = |id: &str| id.len() == 40 && id.chars().all(|c| c.is_ascii_hexdigit());
+            if !is_id(old) || !is_id(new) {
+                continue;
+            }
+            let is_forward = old.chars().all(|c| c == '0') || self.env.git_in(remote, &["merge-base", old, new]) == old;
+            if !is_forward {
+                return Err(format!("the remote went from {old} to {new}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The token is in no file: databases, logs and messages are not compressed.
+    fn check_secrets(&self) -> Result<(), String> {
+        for path in files(&self.env.workspace()) {
+            let bytes = fs::read(&path).unwrap_or_default();
+            for secret in [TOKEN, API_KEY] {
+                if bytes.windows(secret.len()).any(|piece| piece == secret.as_bytes()) {
+                    return Err(format!("a secret is in {}", path.display()));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! The stories: what a world holds before it is harmed, and what an undisturbed run makes of it.
+
+use super::{Program, STORY_BEGINS_MIN, World, check::Outcome, files::append};
+use crate::support::{
+    claude::{Block, ClaudeRequest, FakeClaude, Reply},
+    env::{CHAT, TestEnv},
+    telegram::FakeTelegram,
+};
+
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+const CONTEXT: &str = "memory/project-memory/context.md";
+const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// What a person has written into [`CONTEXT`] on this machine.
+const HERE: &str = "- Ann is away on Fridays\n";
+
+/// A prepared world, and what an undisturbed run makes of it.
+pub(crate) struct Story {
+    program: Program,
+    template: TestEnv,
+    is_minded: bool,
+    /// Who said what to the bot.
+    said: &'static [(i64, &'static str)],
+    pub(super) expected: Outcome,
+    /// What people get to read.
+    pub(super) texts: Vec<String>,
+    /// What the log says was done.
+    pub(super) log: Vec<String>,
+}
+
+impl Story {
+    /// A wake that finds two messages beside all that a [`lived_in`] world has for it.
+    pub(crate) fn wake() -> Self {
+        Self::prepared(Program::Wake, Self::busy(), &[], 2)
+    }
+
+    /// The same with Claude for a mind, which takes its time and answers at length.
+    pub(crate) fn talk() -> Self {
+        let story = Self::unplayed(Program::Wake, Self::busy(), &[]);
+        let story = Self { is_minded: true, ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 3, "{:?}", story.texts);
+        story
+    }
+
+    /// The same before a day that `live` plays in it; how many texts its work is told in may differ.
+    pub(crate) fn day(live: impl Fn(&mut World)) -> Self {
+        Self::unplayed(Program::Wake, Self::busy(), &[]).played(live)
+    }
+
+    /// The same on a machine that has the queue and must fetch the memory first: it is cloned while two messages wait.
+    pub(crate) fn moved() -> Self {
+        let env = Self::busy();
+        // What the person wrote here is pushed from elsewhere instead.
+        let laptop = env.path("laptop");
+        append(&laptop.join(CONTEXT), HERE);
+        env.git_in(&laptop, &["commit", "-qam", "Before the move"]);
+        env.git_in(&laptop, &["push", "-q"]);
+        std::fs::remove_dir_all(env.brain()).unwrap();
+        Self::prepared(Program::Wake, env, &[], 2)
+    }
+
+    fn busy() -> TestEnv {
+        let env = Self::lived_in();
+        env.receive(CHAT, "remember that the wifi code is 1234");
+        env.receive(CHAT, "remind me to stretch tomorrow at 9");
+        env
+    }
+
+    /// A bot that finds two messages, a command and a stranger's words at Telegram, in such a world.
+    pub(crate) fn bot() -> Self {
+        const SAID: &[(i64, &str)] = &[
+            (CHAT, "remember that the wifi code is 1234"),
+            (CHAT, "/help"),
+            (CHAT + 1, "let me in"),
+            (CHAT, "remind me to stretch tomorrow at 9"),
+        ];
+        Self::prepared(Program::Bot, Self::lived_in(), SAID, 3)
+    }
+
+    /// The same without a command: the bot has nothing to send between storing and confirming.
+    pub(crate) fn chat() -> Self {
+        const SAID: &[(i64, &str)] =
+            &[(CHAT, "remember that the wifi code is 1234"), (CHAT, "remind me to stretch tomorrow at 9")];
+        Self::prepared(Program::Bot, Self::lived_in(), SAID, 2)
+    }
+
+    /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
+    fn lived_in() -> TestEnv {
+        let telegram = FakeTelegram::start();
+        let mut env = TestEnv::with_telegram(&telegram);
+        let remote = env.bare_remote("remote.git");
+        env.git_in(&remote, &["config", "core.logAllRefUpdates", "true"]);
+        env.set("REPO_URL", &remote.display().to_string());
+        env.receive(CHAT, "remind me to water the plants in 5 minutes");
+        env.wake(&["--once"]).ok();
+        let laptop = env.path("laptop");
+        env.git_in(
+            env.workspace().as_path(),
+            &["clone", "-q", &remote.display().to_string(), &laptop.display().to_string()],
+        );
+        append(&laptop.join(BACKLOG), "\n## Paint the fence\n- status: waiting\n");
+        env.git_in(&laptop, &["commit", "-qam", "From the laptop"]);
+        env.git_in(&laptop, &["push", "-q"]);
+        append(&env.brain().join(CONTEXT), HERE);
+        env.at("2026-11-21T14:10:00Z");
+        env
+    }
+
+    fn prepared(program: Program, template: TestEnv, said: &'static [(i64, &'static str)], texts: usize) -> Self {
+        let story = Self::unplayed(program, template, said).played(|_| ());
+        assert_eq!(story.texts.len(), texts, "{:?}", story.texts);
+        story
+    }
+
+    fn unplayed(program: Program, template: TestEnv, said: &'static [(i64, &'static str)]) -> Self {
+        let (expected, texts, log) = (Outcome::default(), Vec::new(), Vec::new());
+        Self { program, template, is_minded: false, said, expected, texts, log }
+    }
+
+    /// Finds out what an undisturbed run leaves, after `live`.
+    fn played(self, live: impl Fn(&mut World)) -> Self {
+        let mut story = self;
+        let mut world = story.open();
+        live(&mut world);
+        world.recover().unwrap();
+        story.expected = world.outcome();
+        story.texts = world.telegram.sent().into_iter().map(|sent| sent.visible).collect();
+        story.log = world.log_lines();
+        // What the rest is compared with is no empty page.
+        let memory = &story.expected.memory;
+        assert!(memory[SEMANTIC].contains("- the wifi code is 1234"), "{memory:#?}");
+        assert!(memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"));
+        assert!(story.expected.messages.iter().all(|message| message == "1 answered"), "{:?}", story.expected);
+        assert_eq!(story.expected.people.len(), 2, "{:?}", story.expected);
+        story.check(&world).unwrap();
+        story
+    }
+
+    /// A fresh copy.
+    pub(crate) fn open(&self) -> World {
+        let telegram = FakeTelegram::start();
+        let mut env = self.template.copy();
+        env.set("TELEGRAM_API_URL", &telegram.url());
+        if self.program == Program::Bot {
+            // Beyond what the world has seen already.
+            telegram.number_updates_from(2_000);
+            for (chat, text) in self.said {
+                telegram.push_text(*chat, *chat, text);
+            }
+        }
+        let claude = self.is_minded.then(FakeClaude::start);
+        if let Some(claude) = &claude {
+            claude.answer_with(mind);
+            env.think_with(claude);
+        }
+        World { env, telegram, claude, program: self.program, minutes: STORY_BEGINS_MIN }
+    }
+}
+
+/// A mind that remembers, sets a reminder, and then has much to say. A conversation that comes again gets the same turn.
+fn mind(request: &ClaudeRequest) -> Reply {
+    // The person and the mind take turns.
+    match request.messages.len() / 2 {
+        // A person's commit, which nobody waits to hear of.
+        _ if !request.messages[0].contains("remind me to stretch") => Reply::text("Seen."),
+        0 => {
+            let fact = serde_json::json!({"fact": "the wifi code is 1234"});
+            Reply::thinking_then_tool("A fact first.", "toolu_1", "remember", fact)
+        }
+        // A wake that was given up had set it: the mind is told.
+        1 if request.messages[0].contains("not to be done again: Set the reminder") => ending(),
+        1 => {
+            let reminder = serde_json::json!({"text": "stretch", "when": "2026-11-22 09:00"});
+            Reply::tools(vec![Block::text("And the reminder."), Block::tool("toolu_2", "reminder_set", reminder)])
+        }
+        _ => ending(),
+    }
+}
+
+/// An answer in two parts.
+fn ending() -> Reply {
+    Reply::text(&format!("Both are done. {}", "I have thought about it for long. ".repeat(150).trim_end()))
+}

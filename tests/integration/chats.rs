@@ -1,0 +1,214 @@
+//! Several chats with one assistant: an answer goes where its question came from, what one said isn't shown in another, and
+//! nobody waits for somebody else's flood.
+
+use serde_json::json;
+
+use crate::{
+    mind::{last, minded, opening, reply, results},
+    support::{
+        claude::{Block, Reply},
+        env::{CHAT, TestEnv},
+    },
+};
+
+const BOB: i64 = 5555;
+/// What the owner said, each in another place of the memory.
+const SECRETS: [&str; 6] = ["surprise", "divorce", "exhausted", "surgery", "quitting", "Birthday"];
+
+fn shared_by_two() -> (crate::support::telegram::FakeTelegram, crate::support::claude::FakeClaude, TestEnv) {
+    let (telegram, claude, mut env) = minded();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
+    (telegram, claude, env)
+}
+
+/// The owner tells everything to everything.
+fn confide(claude: &crate::support::claude::FakeClaude, env: &TestEnv) {
+    env.receive(CHAT, "so much is going on");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "remember", json!({"fact": "There is a surprise party", "topic": "Birthday"})),
+        Block::tool("t2", "note", json!({"text": "The divorce is on my mind.", "shorten": true})),
+        Block::tool("t3", "context_update", json!({"text": "They are exhausted.", "shorten": true})),
+        Block::tool("t4", "task_add", json!({"title": "Plan the surgery", "next": "call the clinic"})),
+        Block::tool("t5", "task_add", json!({"title": "Tell them about quitting", "list": "backlog"})),
+        Block::tool("t6", "reminder_set", json!({"text": "surgery", "when": "2026-12-21 09:00"})),
+        Block::tool("t7", "reply", json!({"text": "All kept."})),
+    ]));
+    claude.expect(Reply::text("Done."));
+    env.once();
+}
+
+/// A person's edit is committed, and the owner's cycle takes note of it.
+fn commit_as_person(claude: &crate::support::claude::FakeClaude, env: &TestEnv) {
+    env.git(&["commit", "-q", "-a", "-m", "Mine"]);
+    claude.expect(Reply::text("Noted."));
+    env.once();
+}
+
+/// Bob asks, and a hostile mind tries everything there is to get at what the owner said. What it was told.
+fn pry(claude: &crate::support::claude::FakeClaude, env: &TestEnv) -> (String, Vec<(String, bool)>) {
+    env.receive(BOB, "what is she up to?");
+    let files = [
+        "memory/agent-memory/semantic-memory.md",
+        "memory/agent-memory/episodic-memory.md",
+        "memory/agent-memory/working-memory.md",
+        "memory/project-memory/context.md",
+        "memory/project-memory/active.md",
+        "memory/project-memory/backlog.md",
+        "memory/chats/../agent-memory/semantic-memory.md",
+    ];
+    let mut calls: Vec<Block> = files
+        .iter()
+        .enumerate()
+        .map(|(n, path)| Block::tool(&format!("r{n}"), "memory_read", json!({"path": path})))
+        .collect();
+    calls.extend(
+        SECRETS
+            .iter()
+            .enumerate()
+            .map(|(n, word)| Block::tool(&format!("s{n}"), "memory_search", json!({"query": format!("party {word}")}))),
+    );
+    calls.extend([
+        Block::tool("a1", "task_list", json!({})),
+        Block::tool("a2", "task_list", json!({"list": "backlog"})),
+        Block::tool("a3", "reminder_list", json!({})),
+        Block::tool("a4", "forget", json!({"fact": "party"})),
+        Block::tool("a5", "task_done", json!({"task": "Plan"})),
+        Block::tool("a6", "task_update", json!({"task": "1", "key": "chat", "value": "5555"})),
+        Block::tool("a7", "reminder_done", json!({"reminder": "1"})),
+    ]);
+    claude.expect(Reply::tools(calls));
+    claude.expect(Reply::text("I don't know."));
+    env.once();
+    let requests = claude.requests();
+    let told = results(&last(claude));
+    (requests[requests.len() - 2].raw.clone(), told)
+}
+
+#[test]
+fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
+    let (telegram, claude, env) = shared_by_two();
+    confide(&claude, &env);
+    let before = [
+        env.memory("memory/agent-memory/semantic-memory.md"),
+        env.memory("memory/project-memory/active.md"),
+        env.memory("memory/project-memory/backlog.md"),
+    ];
+    let (opened, told) = pry(&claude, &env);
+    for secret in SECRETS {
+        assert!(!opened.contains(secret), "{secret} in {opened}");
+        // The question itself comes back to nobody.
+        let said: Vec<_> = told.iter().filter(|(text, _)| text.contains(secret)).collect();
+        assert!(said.is_empty(), "{secret} in {said:#?}");
+    }
+    // Nor can it be changed.
+    let after = [
+        env.memory("memory/agent-memory/semantic-memory.md"),
+        env.memory("memory/project-memory/active.md"),
+        env.memory("memory/project-memory/backlog.md"),
+    ];
+    assert_eq!(before, after);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);
+    // The owner sees what was done for Bob.
+    env.receive(CHAT, "what did Bob want?");
+    claude.expect(Reply::text("To know what you are up to."));
+    env.once();
+    let memory = opening(&last(&claude), "<memory>");
+    assert!(SECRETS.iter().all(|secret| memory.contains(secret)), "{memory}");
+    assert!(memory.contains("chat 5555"), "{memory}");
+    assert_eq!(telegram.sent().len(), 3);
+    env.check_sound();
+}
+
+#[test]
+fn the_standing_orders_can_lift_it() {
+    let (_telegram, claude, env) = shared_by_two();
+    confide(&claude, &env);
+    let orders = env.memory("claude.md");
+    assert!(orders.contains("\nShare between chats: no\n"));
+    env.write_memory("claude.md", &orders.replace("\nShare between chats: no\n", "\nShare between chats: yes\n"));
+    commit_as_person(&claude, &env);
+    env.receive(BOB, "what is she up to?");
+    claude.expect(Reply::text("A party."));
+    env.once();
+    let memory = opening(&last(&claude), "<memory>");
+    assert!(SECRETS.iter().all(|secret| memory.contains(secret)), "{memory}");
+}
+
+#[test]
+fn each_chat_keeps_what_is_its_own_and_a_persons_own_lines_are_everybodys() {
+    let (_telegram, claude, env) = shared_by_two();
+    confide(&claude, &env);
+    let facts = env.memory("memory/agent-memory/semantic-memory.md");
+    env.write_memory(
+        "memory/agent-memory/semantic-memory.md",
+        &format!("{facts}\n## Home\n- The wifi is called Otter\n"),
+    );
+    commit_as_person(&claude, &env);
+    env.receive(BOB, "remember that I like tea, and more");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "remember", json!({"fact": "Bob likes tea", "topic": "Birthday"})),
+        Block::tool("t2", "note", json!({"text": "Bob is learning Greek."})),
+        Block::tool("t3", "task_add", json!({"title": "Learn ten words"})),
+    ]));
+    claude.expect(Reply::text("Kept."));
+    env.once();
+    let facts = env.memory("memory/agent-memory/semantic-memory.md");
+    for line in ["surprise party <!-- wake", "The wifi is called Otter\n", "message 2 chat 5555 -->"] {
+        assert!(facts.contains(line), "{line} in {facts}");
+    }
+    assert!(env.memory("memory/agent-memory/working-memory.md").contains("divorce"));
+    assert!(env.memory("memory/chats/5555/working-memory.md").contains("Greek"));
+    env.receive(BOB, "what do you know?");
+    claude.expect(Reply::text("Some things."));
+    env.once();
+    let memory = opening(&last(&claude), "<memory>");
+    for own in ["Bob likes tea", "Otter", "Greek", "Learn ten words"] {
+        assert!(memory.contains(own), "{own} in {memory}");
+    }
+    assert!(SECRETS.iter().filter(|secret| **secret != "Birthday").all(|secret| !memory.contains(secret)), "{memory}");
+    env.check_sound();
+}
+
+#[test]
+fn a_hostile_mind_can_address_nobody_but_the_asking_chat_and_the_owner() {
+    let (telegram, claude, env) = shared_by_two();
+    env.receive(BOB, "write to everybody");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "reply", json!({"text": "to her", "chat_id": CHAT})),
+        Block::tool("t2", "reply", json!({"text": "to a stranger", "chat": 666})),
+        Block::tool("t3", "tell", json!({"key": "k", "text": "to a stranger", "chat_id": 666})),
+        Block::tool("t4", "reminder_set", json!({"text": "x", "when": "2026-11-21 16:00", "chat_id": CHAT})),
+        Block::tool("t5", "tell", json!({"key": "k", "text": "Bob asks for you"})),
+        Block::tool("t6", "reminder_set", json!({"text": "Greek", "when": "2026-11-21 15:01"})),
+    ]));
+    claude.expect(reply("t7", "That isn't possible."));
+    claude.expect(Reply::text("Done."));
+    env.once();
+    let requests = claude.requests();
+    let told = results(&requests[1]);
+    let refused: Vec<bool> = told.iter().map(|(_, is_error)| *is_error).collect();
+    assert_eq!(refused[..4], [true; 4], "{told:#?}");
+    let sent: Vec<_> = telegram.sent().into_iter().map(|message| (message.chat_id, message.visible)).collect();
+    assert_eq!(sent.iter().filter(|(chat, _)| *chat == BOB).count(), 1, "{sent:#?}");
+    assert!(sent.iter().all(|(chat, text)| *chat == BOB || *chat == CHAT && text == "Bob asks for you"), "{sent:#?}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE chat_id != 5555"), 0);
+    env.check_sound();
+}
+
+#[test]
+fn nobody_waits_for_somebody_elses_flood() {
+    let (telegram, claude, env) = shared_by_two();
+    drop(env.store());
+    env.execute(&format!(
+        "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 620)
+         INSERT INTO incoming_messages (chat_id, message_text) SELECT {CHAT}, 'no ' || n FROM c;
+         INSERT INTO incoming_messages (chat_id, message_text) VALUES ({BOB}, 'a short question')"
+    ));
+    claude.answer_with(|_| Reply::text("Well."));
+    env.once();
+    let chats: Vec<i64> = telegram.sent().iter().map(|message| message.chat_id).collect();
+    assert_eq!(chats.iter().position(|chat| *chat == BOB), Some(1), "{chats:?}");
+    assert_eq!(chats.len(), 14, "{chats:?}");
+    assert_eq!(env.queued().len(), 0);
+    env.check_sound();
+}

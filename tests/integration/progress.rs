@@ -1,0 +1,96 @@
+//! What people see while they wait: that it has arrived, and how far a long cycle is.
+
+use super::{
+    mind::{asked, minded, plan, reply},
+    support::{
+        bot::{Stage, keeps_the_secret},
+        claude::{FakeClaude, Reply},
+        env::{CHAT, Running, TestEnv, eventually},
+        http::Gate,
+        telegram::{FakeTelegram, Fault},
+    },
+};
+use rustix::process::Signal;
+use serde_json::json;
+
+/// A bot whose wakes are real.
+fn start_bot(env: &TestEnv) -> Running {
+    env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")])
+}
+
+fn end(bot: Running) {
+    bot.signal(Signal::TERM);
+    let ran = bot.end();
+    keeps_the_secret(&ran);
+    ran.ok();
+}
+
+/// A cycle of two steps; each of its requests waits for its gate.
+fn long_work(claude: &FakeClaude) -> [Gate; 2] {
+    let gates = [Gate::default(), Gate::default()];
+    claude.expect(Reply::tools(vec![plan("t1", &[("read the <tasks>", "task_list"), ("say what there is", "reply")])]));
+    claude.expect(Reply::tool("t2", "task_list", json!({})).stalled_after(2, &gates[0]));
+    claude.expect(reply("t3", "There is nothing.").stalled_after(2, &gates[1]));
+    claude.expect(Reply::text("Done."));
+    gates
+}
+
+#[track_caller]
+fn shows(telegram: &FakeTelegram, line: &str) {
+    eventually(line, || telegram.standing().iter().any(|text| text == line));
+}
+
+#[test]
+fn each_chat_sees_that_its_message_has_arrived() {
+    let stage = Stage::new();
+    // A courtesy that fails is none.
+    stage.telegram.fail_next("setMessageReaction", Fault::Status(400, None));
+    let bot = stage.start_polling();
+    let first = stage.say("one");
+    stage.telegram.wait_for_calls("setMessageReaction", 1, std::time::Duration::from_secs(60));
+    let second = stage.say("two");
+    stage.telegram.wait_for_calls("setMessageReaction", 2, std::time::Duration::from_secs(60));
+    let on: Vec<_> = stage.telegram.calls("setMessageReaction").iter().map(|call| call["message_id"].clone()).collect();
+    assert_eq!(on, [json!(first - 900), json!(second - 900)]);
+    assert_eq!(stage.stored(), 2);
+    stage.end(bot);
+}
+
+#[test]
+fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
+    let (telegram, claude, env) = minded();
+    let [first, second] = long_work(&claude);
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there?");
+    asked(&claude, 2);
+    shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
+    assert!(telegram.sent()[0].silent, "nobody is called for it");
+    first.open();
+    shows(&telegram, "⏳ Step 2 of 2: say what there is");
+    second.open();
+    eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
+    assert_eq!(telegram.sent().len(), 2, "one line, which was changed: {:#?}", telegram.sent());
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM status_lines"), 0);
+    end(bot);
+    env.check_sound();
+}
+
+#[test]
+fn the_line_of_a_bot_that_was_killed_is_taken_away_by_the_next() {
+    let (telegram, claude, env) = minded();
+    let [first, second] = long_work(&claude);
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there?");
+    asked(&claude, 2);
+    shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
+    bot.signal(Signal::KILL);
+    // Its wake goes on without it.
+    first.open();
+    second.open();
+    bot.end();
+    assert_eq!(telegram.standing(), ["⏳ Step 1 of 2: read the <tasks>", "There is nothing."]);
+    let bot = start_bot(&env);
+    eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
+    end(bot);
+    env.check_sound();
+}

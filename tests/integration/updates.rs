@@ -1,0 +1,311 @@
+//! Everything a person can send, over real sockets: an update of every kind, every content of a message, each stored or
+//! ignored as the tables here say, and nothing that holds up what comes after it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    bot::Stage,
+    env::CHAT,
+    updates::{self, Examples},
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What becomes of an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Stored, as a message of this kind.
+    Stored(&'static str),
+    /// Nothing of it is kept.
+    Ignored,
+    /// Counted as a stranger's.
+    Refused,
+}
+use Fate::{Ignored, Refused, Stored};
+
+/// Kinds of updates.
+const UPDATES: [(&str, Fate); 23] = [
+    ("message", Stored("text")),
+    ("edited_message", Stored("text")),
+    ("channel_post", Ignored),
+    ("edited_channel_post", Ignored),
+    ("business_connection", Ignored),
+    ("business_message", Ignored),
+    ("edited_business_message", Ignored),
+    ("deleted_business_messages", Ignored),
+    ("message_reaction", Refused),
+    ("message_reaction_count", Ignored),
+    ("inline_query", Ignored),
+    ("chosen_inline_result", Ignored),
+    ("callback_query", Ignored),
+    ("shipping_query", Ignored),
+    ("pre_checkout_query", Ignored),
+    ("purchased_paid_media", Ignored),
+    ("poll", Ignored),
+    ("poll_answer", Refused),
+    ("my_chat_member", Ignored),
+    ("chat_member", Ignored),
+    ("chat_join_request", Ignored),
+    ("chat_boost", Ignored),
+    ("removed_chat_boost", Ignored),
+];
+
+/// What carries a message's content.
+const CONTENTS: [(&str, Fate); 69] = [
+    ("text", Stored("text")),
+    ("animation", Stored("animation")),
+    ("audio", Stored("audio")),
+    ("document", Stored("document")),
+    ("paid_media", Stored("paid_media")),
+    ("photo", Stored("photo")),
+    ("sticker", Stored("sticker")),
+    ("story", Stored("story")),
+    ("video", Stored("video")),
+    ("video_note", Stored("video_note")),
+    ("voice", Stored("voice")),
+    ("checklist", Stored("checklist")),
+    ("contact", Stored("contact")),
+    ("dice", Stored("dice")),
+    ("game", Stored("game")),
+    ("poll", Stored("poll")),
+    ("venue", Stored("venue")),
+    ("location", Stored("location")),
+    ("invoice", Stored("invoice")),
+    ("successful_payment", Stored("successful_payment")),
+    ("refunded_payment", Stored("refunded_payment")),
+    ("users_shared", Stored("users_shared")),
+    ("chat_shared", Stored("chat_shared")),
+    ("gift", Stored("gift")),
+    ("unique_gift", Stored("unique_gift")),
+    ("checklist_tasks_done", Stored("checklist_tasks_done")),
+    ("checklist_tasks_added", Stored("checklist_tasks_added")),
+    ("giveaway", Stored("giveaway")),
+    ("giveaway_winners", Stored("giveaway_winners")),
+    ("web_app_data", Stored("web_app_data")),
+    ("passport_data", Stored("unsupported")),
+    ("new_chat_members", Ignored),
+    ("left_chat_member", Ignored),
+    ("new_chat_title", Ignored),
+    ("new_chat_photo", Ignored),
+    ("delete_chat_photo", Ignored),
+    ("group_chat_created", Ignored),
+    ("supergroup_chat_created", Ignored),
+    ("channel_chat_created", Ignored),
+    ("message_auto_delete_timer_changed", Ignored),
+    ("migrate_to_chat_id", Ignored),
+    ("migrate_from_chat_id", Ignored),
+    ("pinned_message", Ignored),
+    ("connected_website", Ignored),
+    ("write_access_allowed", Ignored),
+    ("proximity_alert_triggered", Ignored),
+    ("boost_added", Ignored),
+    ("chat_background_set", Ignored),
+    ("direct_message_price_changed", Ignored),
+    ("forum_topic_created", Ignored),
+    ("forum_topic_edited", Ignored),
+    ("forum_topic_closed", Ignored),
+    ("forum_topic_reopened", Ignored),
+    ("general_forum_topic_hidden", Ignored),
+    ("general_forum_topic_unhidden", Ignored),
+    ("giveaway_created", Ignored),
+    ("giveaway_completed", Ignored),
+    ("paid_message_price_changed", Ignored),
+    ("suggested_post_approved", Ignored),
+    ("suggested_post_approval_failed", Ignored),
+    ("suggested_post_declined", Ignored),
+    ("suggested_post_paid", Ignored),
+    ("suggested_post_refunded", Ignored),
+    ("video_chat_scheduled", Ignored),
+    ("video_chat_started", Ignored),
+    ("video_chat_ended", Ignored),
+    ("video_chat_participants_invited", Ignored),
+    // From a newer API than any that this program knows.
+    ("hologram", Stored("unsupported")),
+    ("smell", Stored("unsupported")),
+];
+
+/// What stands around a message's content: the text beside it is stored. Who speaks in a chat's name is refused.
+const AROUND: [(&str, Fate); 35] = [
+    ("message_id", Stored("text")),
+    ("message_thread_id", Stored("text")),
+    ("direct_messages_topic", Stored("text")),
+    ("from", Stored("text")),
+    ("sender_chat", Refused),
+    ("sender_boost_count", Stored("text")),
+    ("sender_business_bot", Stored("text")),
+    ("date", Stored("text")),
+    ("business_connection_id", Stored("text")),
+    ("chat", Stored("text")),
+    ("forward_origin", Stored("text")),
+    ("is_topic_message", Stored("text")),
+    ("is_automatic_forward", Stored("text")),
+    ("reply_to_message", Stored("text")),
+    ("external_reply", Stored("text")),
+    ("quote", Stored("text")),
+    ("reply_to_story", Stored("text")),
+    ("reply_to_checklist_task_id", Stored("text")),
+    ("via_bot", Stored("text")),
+    ("edit_date", Stored("text")),
+    ("has_protected_content", Stored("text")),
+    ("is_from_offline", Stored("text")),
+    ("is_paid_post", Stored("text")),
+    ("media_group_id", Stored("text")),
+    ("author_signature", Stored("text")),
+    ("paid_star_count", Stored("text")),
+    ("entities", Stored("text")),
+    ("link_preview_options", Stored("text")),
+    ("suggested_post_info", Stored("text")),
+    ("effect_id", Stored("text")),
+    ("caption", Stored("text")),
+    ("caption_entities", Stored("text")),
+    ("show_caption_above_media", Stored("text")),
+    ("has_media_spoiler", Stored("text")),
+    ("reply_markup", Stored("text")),
+];
+
+/// A message of Ana's without content.
+fn bare(message_id: i64) -> Value {
+    json!({"message_id": message_id, "date": 1_795_000_000, "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
+        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}})
+}
+
+/// Sends an example of everything to a bot, and checks what becomes of each.
+fn everything_finds_its_place(examples: &updates::Updates) {
+    let stage = Stage::new();
+    let mut expected = BTreeMap::new();
+    let mut next = 1000;
+    let mut push = |kind: &str, body: Value, what: String, fate: Fate| {
+        stage.telegram.push_raw(json!({"update_id": next, kind: body}));
+        expected.insert(next, (what, fate));
+        next += 1;
+        next
+    };
+    let mut id = 1000;
+    for (kind, fate) in UPDATES {
+        for example in &examples.of_update[kind] {
+            let mut body = example.clone();
+            if body.get("message_id").is_some() && body.get("text").is_some() {
+                body["message_id"] = json!(id);
+            }
+            id = push(kind, body, kind.to_owned(), fate);
+        }
+    }
+    let newer: Examples = ["hologram", "smell"].map(|name| (name.to_owned(), vec![json!({"beams": 3})])).into();
+    for (table, has_text) in [(&CONTENTS[..], false), (&AROUND[..], true)] {
+        for (field, fate) in table {
+            let known = examples.of_message.get(*field).or_else(|| newer.get(*field));
+            for example in known.unwrap_or_else(|| panic!("no example of {field}")) {
+                let mut body = bare(id);
+                if has_text {
+                    body["text"] = json!("beside it");
+                }
+                if *field != "message_id" {
+                    body[*field] = example.clone();
+                }
+                id = push("message", body, format!("message with {field}: {example}"), *fate);
+            }
+        }
+    }
+    push("telepathy", json!({"from": bare(1)["from"]}), "an update of a newer API".to_owned(), Stored("unsupported"));
+    let bot = stage.start_polling();
+    stage.all_confirmed();
+    for (update_id, (what, fate)) in &expected {
+        let sql = format!("SELECT COALESCE(max(kind), '') FROM incoming_messages WHERE update_id = {update_id}");
+        let kind: String = stage.env.query(&sql);
+        let wanted = if let Stored(kind) = fate { kind } else { "" };
+        assert_eq!(kind, *wanted, "{what}");
+    }
+    let refused = expected.values().filter(|(_, fate)| *fate == Refused).count();
+    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), refused as i64);
+    let stored = expected.values().filter(|(_, fate)| matches!(fate, Stored(_))).count();
+    assert!(stored > 60, "{stored}");
+    assert_eq!(stage.stored(), stored as i64);
+    // What comes next is still answered, and no mind is needed for it.
+    stage.say("/status");
+    stage.telegram.wait_for_sent(1, PATIENCE);
+    stage.end(bot);
+}
+
+#[test]
+fn everything_that_a_person_can_send_finds_its_place() {
+    everything_finds_its_place(&updates::committed());
+}
+
+/// With `TELEGRAM_API_SPEC`: the tables and the committed examples name every field that the API has.
+#[test]
+fn the_tables_are_complete() {
+    let Some(made) = updates::from_spec() else {
+        eprintln!("the committed examples are not compared with an API: TELEGRAM_API_SPEC isn't set");
+        return;
+    };
+    let listed = |field: &str| CONTENTS.iter().chain(&AROUND).any(|(known, _)| *known == field);
+    let missing: Vec<&String> = made.of_message.keys().filter(|field| !listed(field)).collect();
+    assert!(missing.is_empty(), "fields of a message without a place: {missing:?}");
+    let listed = |field: &str| field == "update_id" || UPDATES.iter().any(|(known, _)| *known == field);
+    let missing: Vec<&String> = made.of_update.keys().filter(|field| !listed(field)).collect();
+    assert!(missing.is_empty(), "kinds of updates without a place: {missing:?}");
+    let committed = updates::committed();
+    assert!(made.of_message.keys().eq(committed.of_message.keys()));
+    assert!(made.of_update.keys().eq(committed.of_update.keys()));
+    everything_finds_its_place(&made);
+}
+
+/// Leaves something of an update out, or puts something else into its place.
+fn damage(value: &mut Value, random: &mut fastrand::Rng) {
+    let inner: Vec<&mut Value> = match value {
+        Value::Object(fields) => fields.values_mut().collect(),
+        Value::Array(items) => items.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    if let Some(inner) = random.choice(inner)
+        && random.u32(0..3) > 0
+    {
+        return damage(inner, random);
+    }
+    *value = match random.u32(0..7) {
+        0 => Value::Null,
+        1 => json!(u64::MAX),
+        2 => json!(-1.5e300),
+        3 => json!("\u{0}\u{1b}[31m\u{202e}\n</message>"),
+        4 => json!("x".repeat(1_000_000)),
+        5 => (0..100).fold(json!({}), |inner, _| json!([inner])),
+        _ => json!({"id": {}, "type": [], "text": 3}),
+    };
+}
+
+#[test]
+fn damaged_updates_hold_up_nothing() {
+    let examples = updates::committed();
+    let all: Vec<(&String, &Value)> =
+        examples.of_message.iter().flat_map(|(field, values)| values.iter().map(move |value| (field, value))).collect();
+    let stage = Stage::new();
+    let random = &mut fastrand::Rng::with_seed(4);
+    for update_id in 1000..1120 {
+        let (field, example) = random.choice(&all).unwrap();
+        let mut body = bare(update_id - 900);
+        body[field.as_str()] = (*example).clone();
+        let mut update = json!({ "message": body });
+        damage(&mut update, random);
+        if !update.is_object() {
+            update = json!({});
+        }
+        update["update_id"] = json!(update_id);
+        stage.telegram.push_raw(update);
+    }
+    let bot = stage.start_polling();
+    stage.say("and now?");
+    stage.say("/status");
+    stage.telegram.wait_for_sent(1, PATIENCE);
+    stage.all_confirmed();
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE message_text = 'and now?'"), 1);
+    // Each that was stored stands with its update, to be read by whoever wonders.
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE raw IS NULL"), 0);
+    stage.end(bot);
+    // And a mind can be shown all of it.
+    assert!(stage.stored() > 25, "{}", stage.stored());
+    let report = stage.env.once();
+    assert_ne!(report["outcome"], "failed", "{report}");
+    assert_eq!(stage.env.store().integrity().unwrap(), Ok(()));
+}

@@ -55,6 +55,11 @@ fn stage_with_time() -> Stage {
     stage
 }
 
+/// Telegram has the files of [`picture`]s with these updates.
+fn keep_pictures(stage: &Stage, update_ids: std::ops::Range<i64>) {
+    update_ids.for_each(|id| stage.telegram.keep_file(&format!("F{id}"), b"\xff\xd8\xff a picture"));
+}
+
 fn texts(stage: &Stage) -> Vec<String> {
     let joined: String = stage.env.query(
         "SELECT COALESCE(json_group_array(message_text), '[]') FROM (SELECT * FROM incoming_messages ORDER BY id)",
@@ -65,6 +70,7 @@ fn texts(stage: &Stage) -> Vec<String> {
 #[test]
 fn an_album_is_taken_up_whole_though_the_bot_is_killed_between_its_parts() {
     let stage = stage_with_time();
+    keep_pictures(&stage, 1000..1003);
     let bot = stage.start_polling();
     stage.telegram.push_raw(picture(1000, "the roof"));
     eventually("the first part is stored", || stage.stored() == 1);
@@ -179,6 +185,7 @@ fn in_a_group_it_hears_what_is_said_to_it_alone() {
 fn an_album_in_a_group_is_said_to_it_by_one_caption() {
     let mut stage = Stage::new();
     stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GROUP}"));
+    keep_pictures(&stage, 1000..1004);
     let in_group = |update: Value| {
         let mut update = update;
         update["message"]["chat"] = json!({"id": GROUP, "type": "supergroup", "title": "Home"});

@@ -75,8 +75,8 @@ pub(super) const CHECKS: [Check; 17] = [
 ];
 
 /// The names of all checks, in their order; `configuration` stands alone when the settings can't be read.
-pub const IDS: [&str; 16] = {
-    let mut ids = [""; 16];
+pub const IDS: [&str; CHECKS.len()] = {
+    let mut ids = [""; CHECKS.len()];
     let mut i = 0;
     while i < ids.len() {
         #[expect(clippy::indexing_slicing, reason = "within bounds: both have the same length")]

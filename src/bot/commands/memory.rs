@@ -1,13 +1,13 @@
 //! `/memory`: what files there are; with words, the lines that speak of them, each with its file and day.
 
-use super::{Desk, bounded, brief};
+use super::{bounded, brief, seen::Seen};
 use crate::{
     disk::size,
     memory::{
         DocKind,
         search::{Hit, search},
     },
-    repo::{Committed, Listed, RepoError},
+    repo::{Listed, RepoError},
 };
 
 /// Files that are listed at most.
@@ -19,7 +19,7 @@ const MAX_CHARS: usize = 200;
 /// How much is searched, in bytes: what is older stays in the archive's files.
 const MAX_SEARCHED_BYTES: usize = 8 << 20;
 
-pub(super) fn answer(_: &Desk<'_>, memory: &Committed, words: &str) -> Result<String, RepoError> {
+pub(super) fn answer(memory: &Seen<'_>, words: &str) -> Result<String, RepoError> {
     let files = memory.markdown()?;
     if words.is_empty() {
         return Ok(listing(&files));

@@ -10,6 +10,7 @@ mod log;
 mod memory;
 mod remind;
 mod retry;
+mod seen;
 mod status;
 mod stop;
 mod tasks;
@@ -26,6 +27,7 @@ use crate::{
     queue::{Order, Result, Stopped, Store},
     repo::{Committed, RepoError},
 };
+use seen::Seen;
 
 /// What a command comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +70,8 @@ impl<'a> Desk<'a> {
             Command::Help => Reply::says(help::text(self.config)),
             Command::Mistyped(meant) => Reply::says(help::did_you_mean(&asked.message.text, meant)),
             Command::Status => Reply::says(status::Status::gather(self, asked)?.text()),
-            Command::Tasks => Reply::says(self.committed(|memory| tasks::answer(self, memory))),
-            Command::Memory => Reply::says(self.committed(|memory| memory::answer(self, memory, &asked.args))),
+            Command::Tasks => Reply::says(self.committed(asked, |memory| tasks::answer(self, memory))),
+            Command::Memory => Reply::says(self.committed(asked, |memory| memory::answer(memory, &asked.args))),
             Command::Cost => Reply::says(cost::Cost::gather(self)?.text()),
             Command::Log => Reply::says(log::answer(self, asked)?),
             Command::Whoami => Reply::says(whoami::answer(self, asked)),
@@ -94,10 +96,17 @@ impl<'a> Desk<'a> {
         chat_id == self.config.owner_chat_id
     }
 
-    /// Answers from the last commit of the memory; trouble with it is an answer, too.
-    fn committed(&self, answer: impl FnOnce(&Committed) -> std::result::Result<String, RepoError>) -> String {
-        let answered =
-            Committed::open(&self.config.repo_dir()).and_then(|found| found.as_ref().map(answer).transpose());
+    /// Answers from what the asking chat may see of the memory's last commit; trouble with it is an answer, too.
+    fn committed(
+        &self,
+        asked: &Asked,
+        answer: impl FnOnce(&Seen<'_>) -> std::result::Result<String, RepoError>,
+    ) -> String {
+        let (chat_id, owner) = (asked.message.chat_id, self.config.owner_chat_id);
+        let answered = Committed::open(&self.config.repo_dir()).and_then(|found| {
+            let answer = |memory: &Committed| Seen::by(memory, chat_id, owner).and_then(|seen| answer(&seen));
+            found.as_ref().map(answer).transpose()
+        });
         match answered {
             Ok(Some(text)) => text,
             Ok(None) => "I have no memory yet: the first wake makes it.".to_owned(),

@@ -1,13 +1,13 @@
 //! `/tasks`: what is in hand, and what waits.
 
-use super::{Desk, bounded, brief};
+use super::{Desk, bounded, brief, seen::Seen};
 use crate::{
     memory::{
         self,
         decay::quiet_days,
         tasks::{MAX_ACTIVE_TASKS, Task, TaskList},
     },
-    repo::{Committed, RepoError},
+    repo::RepoError,
 };
 
 /// Tasks that each list shows at most.
@@ -17,7 +17,7 @@ const QUIET_DAYS: i64 = 2;
 /// How much of a title or a next step is shown, in characters.
 const MAX_CHARS: usize = 100;
 
-pub(super) fn answer(desk: &Desk<'_>, memory: &Committed) -> Result<String, RepoError> {
+pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>) -> Result<String, RepoError> {
     let active = memory.read(memory::ACTIVE)?.unwrap_or_default();
     let backlog = memory.read(memory::BACKLOG)?.unwrap_or_default();
     let today = desk.now.with_timezone(&desk.config.timezone).date_naive();

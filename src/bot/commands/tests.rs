@@ -10,7 +10,7 @@ use crate::{
     process::Identity,
     queue::{Batch, Change, CycleEnd, CycleState, Entry, NewCycle, NewIncoming, NewOutgoing, Ordered},
     redact::Redactor,
-    repo::{Publish, Repo},
+    repo::{self, Publish, Repo},
 };
 
 const ANA: i64 = 4242;
@@ -97,9 +97,13 @@ impl Scene {
     }
 
     fn commit(&self, id: &str) -> String {
+        self.commit_with(id, &[])
+    }
+
+    fn commit_with(&self, id: &str, changes: &[repo::Change]) -> String {
         let (repo, _) = Repo::open_or_create(&self.config.repo_dir(), None, &templates(), now()).unwrap();
         let publish = Publish {
-            changes: &[],
+            changes,
             message: &format!("Wake: remembered “x”\n\nWake-Id: {id}\n"),
             now: now(),
             merge: &|_, _, person, _| person.to_owned(),
@@ -293,4 +297,23 @@ fn the_memory_is_read_as_it_was_committed() {
     assert!(scene.says("/memory").contains("semantic-memory.md"));
     assert_eq!(scene.says("/memory half-way"), "I know nothing about “half-way”.");
     assert!(scene.says("/tasks").starts_with("No tasks."));
+}
+
+#[test]
+fn another_chat_is_not_told_what_the_owners_said() {
+    let scene = Scene::new();
+    let facts = "## Home\n\n- The safe opens with 1234 <!-- wake w -->\n- The wifi is called attic\n";
+    let tasks = "## Surprise for Bob\n- status: active\n";
+    let change = |path: &str, content: &str| repo::Change {
+        path: path.to_owned(),
+        base: templates().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
+        content: Some(content.to_owned()),
+    };
+    scene.commit_with("w", &[change(memory::SEMANTIC_MEMORY, facts), change(memory::ACTIVE, tasks)]);
+    assert!(scene.says("/memory safe").contains("1234") && scene.says("/tasks").contains("Surprise"));
+    let bob = |text: &str| scene.reply(BOB, text).text;
+    assert_eq!(bob("/memory safe"), "I know nothing about “safe”.");
+    assert!(bob("/memory wifi").contains("attic"), "a person's own line is everybody's");
+    assert!(bob("/tasks").starts_with("No tasks."));
+    assert!(!bob("/memory").contains(memory::WORKING_MEMORY), "that one is the owner's");
 }

@@ -1,0 +1,49 @@
+//! The committed memory as the asking chat may see it: the owner's sees all, another chat what isn't somebody else's.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    memory::{
+        CLAUDE,
+        view::{self, View},
+    },
+    repo::{Committed, Listed, RepoError},
+};
+
+/// The last commit of the memory, through the eyes of one chat.
+pub(super) struct Seen<'a> {
+    memory: &'a Committed,
+    view: Option<View>,
+}
+
+impl<'a> Seen<'a> {
+    /// For a chat, unless the standing orders let all chats see everything.
+    pub(super) fn by(memory: &'a Committed, chat_id: i64, owner_chat_id: i64) -> Result<Self, RepoError> {
+        let foreign = view::foreign_chat(Some(chat_id), owner_chat_id);
+        let is_shared = || Ok::<_, RepoError>(memory.read(CLAUDE)?.is_some_and(|orders| view::is_shared(&orders)));
+        let view = match foreign {
+            Some(chat_id) if !is_shared()? => Some(View::of(chat_id)),
+            _ => None,
+        };
+        Ok(Self { memory, view })
+    }
+
+    /// A document; `None` if it isn't there, or is another chat's.
+    pub(super) fn read(&self, path: &str) -> Result<Option<String>, RepoError> {
+        let Some(view) = self.view else { return self.memory.read(path) };
+        let Some(kept_at) = view.path(path) else { return Ok(None) };
+        Ok(self.memory.read(&kept_at)?.map(|text| view.shown(path, &text)))
+    }
+
+    /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them.
+    pub(super) fn markdown(&self) -> Result<Vec<Listed>, RepoError> {
+        let files = self.memory.markdown()?;
+        let Some(view) = self.view else { return Ok(files) };
+        let paths: BTreeSet<String> = files.into_iter().map(|file| file.path).collect();
+        let listed = view.list(&paths).into_iter().map(|path| {
+            let bytes = self.read(&path)?.map_or(0, |text| text.len());
+            Ok(Listed { path, bytes })
+        });
+        listed.collect()
+    }
+}

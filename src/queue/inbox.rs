@@ -246,13 +246,29 @@ impl Store {
     /// more than one look takes in, each chat's first ones come in, and those that are kept for another mind give way: however
     /// many they are, they never hide what can be answered.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
+        // Each chat is found from the one before, and its first messages by an index: what lies behind them isn't looked at.
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE id IN (
-                 SELECT id FROM (
-                     SELECT id, held_for IS NOT NULL AS is_held,
-                         row_number() OVER (PARTITION BY chat_id ORDER BY held_for IS NOT NULL, id) AS place
-                     FROM incoming_messages WHERE processed = 0
-                 ) WHERE place <= {MAX_QUEUED_OF_CHAT} ORDER BY is_held, place, id LIMIT {MAX_QUEUED_READ}
+            "WITH RECURSIVE chats (id) AS (
+                 SELECT min(chat_id) FROM incoming_messages INDEXED BY incoming_queued WHERE processed = 0
+                 UNION ALL
+                 SELECT (SELECT min(chat_id) FROM incoming_messages INDEXED BY incoming_queued
+                         WHERE processed = 0 AND chat_id > chats.id)
+                 FROM chats WHERE chats.id IS NOT NULL
+             )
+             SELECT {} FROM incoming_messages WHERE id IN (
+                 SELECT value FROM (
+                     SELECT queue.value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
+                         SELECT json_group_array(id) FROM (
+                             SELECT id FROM incoming_messages INDEXED BY incoming_answerable
+                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NULL
+                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
+                     UNION ALL
+                     SELECT queue.value, queue.key, 1 FROM chats, json_each((
+                         SELECT json_group_array(id) FROM (
+                             SELECT id FROM incoming_messages INDEXED BY incoming_kept
+                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NOT NULL
+                             ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
+                 ) ORDER BY is_kept, place, value LIMIT {MAX_QUEUED_READ}
              )
              ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = incoming_messages.chat_id), 0), id",
             Incoming::columns()

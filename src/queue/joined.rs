@@ -373,10 +373,15 @@ fn hold_until(message: &NewIncoming, now: DateTime<Utc>) -> Option<DateTime<Utc>
 
 /// Holds a row, and with it what else of its chat is held: what was said after it isn't answered before it.
 fn hold(tx: &Transaction<'_>, row: i64, chat_id: i64, until: DateTime<Utc>, now: DateTime<Utc>) -> Result<()> {
+    let (until, now) = (rfc3339(until), rfc3339(now));
     tx.prepare_cached(
-        "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?3)
-         WHERE chat_id = ?1 AND processed = 0 AND (id = ?2 OR attempts = 0 AND not_before > ?4 AND not_before < ?3)",
+        "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?2) WHERE id = ?1 AND processed = 0",
     )?
-    .execute((chat_id, row, rfc3339(until), rfc3339(now)))?;
+    .execute((row, &until))?;
+    tx.prepare_cached(
+        "UPDATE incoming_messages SET not_before = ?2
+         WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before < ?2",
+    )?
+    .execute((chat_id, &until, &now))?;
     Ok(())
 }

@@ -16,6 +16,8 @@ CREATE UNIQUE INDEX updates_by_update ON message_updates (bot_id, update_id) WHE
 
 ALTER TABLE incoming_messages ADD COLUMN album TEXT;       -- the channel's name for what belongs together
 ALTER TABLE incoming_messages ADD COLUMN sent_at TEXT;     -- as the channel says, of the last of its parts
+-- What of a chat is held for a moment: looked at with every message that comes.
+CREATE INDEX incoming_put_off ON incoming_messages (chat_id, not_before) WHERE processed = 0 AND not_before IS NOT NULL;
 CREATE INDEX incoming_by_album ON incoming_messages (chat_id, album, id) WHERE album IS NOT NULL;
 CREATE INDEX incoming_by_channel_message ON incoming_messages (chat_id, channel_message_id, id)
     WHERE channel_message_id IS NOT NULL;

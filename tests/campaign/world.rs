@@ -67,13 +67,12 @@ impl World {
     /// Runs the program under a fault until it ends, or has nothing more to do and is asked to: its exit code, or none if it was
     /// killed, and what it said.
     pub(crate) fn run(&self, faults: &Faults) -> (Option<i32>, String) {
-        let (program, args): (_, &[&str]) = match self.program {
-            Program::Wake => (env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
-            Program::Bot => (env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")]),
-        };
         // Not in the world: what people are told on stderr isn't what is harmed.
         let log = tempfile::NamedTempFile::new().unwrap();
-        let mut command = self.env.command(program, args);
+        let mut command = match self.program {
+            Program::Wake => self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
+            Program::Bot => self.env.command(env!("CARGO_BIN_EXE_bot"), &as_strs(&self.bot_arguments())),
+        };
         faults.apply(&mut command);
         command.stdout(Stdio::null()).stderr(log.reopen().unwrap());
         let mut child = command.spawn().unwrap();
@@ -86,6 +85,15 @@ impl World {
             status.code(),
             format!("{said}{}", status.signal().map(|n| format!("ended by signal {n}")).unwrap_or_default()),
         )
+    }
+
+    fn bot_arguments(&self) -> Vec<String> {
+        let ear = self.env.path(story::EAR);
+        let mut arguments = vec!["run".to_owned(), "--wake".to_owned(), env!("CARGO_BIN_EXE_wake").to_owned()];
+        if ear.exists() {
+            arguments.extend(["--ear".to_owned(), ear.display().to_string()]);
+        }
+        arguments
     }
 
     /// A bot never ends by itself: it is asked to when all that came is answered, or when that takes too long.
@@ -113,6 +121,7 @@ impl World {
         let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
                     + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
                     + (SELECT is_locked FROM processing_lock)";
+        // A message that waits for its files is counted with the queue.
         self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0
     }
 
@@ -121,19 +130,14 @@ impl World {
     pub(crate) fn recover(&mut self) -> Result<Duration, String> {
         let mut first = None;
         if self.program == Program::Bot {
-            let begun = Instant::now();
-            let polls = self.telegram.calls("getUpdates").len();
-            let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")]);
-            eventually("every update is confirmed", || {
-                self.telegram.calls("getUpdates").len() > polls && self.telegram.unconfirmed() == 0
-            });
-            first = Some(begun.elapsed());
-            bot.signal(Signal::TERM);
-            let ran = bot.end();
-            // A poll of the bot that was killed may only be counted now; then this one is asked to end before it listens.
-            let has_only_begun = ran.code == -1 && ran.stderr.is_empty();
-            if ran.code != 0 && !has_only_begun {
-                return Err(format!("the next bot failed: {ran:#?}"));
+            first = Some(self.run_bot()?);
+            for _ in 0..MAX_RUNS {
+                if self.open_files("1") == 0 {
+                    break;
+                }
+                // A file that couldn't be had is tried again later.
+                self.pass(AN_HOUR_MIN);
+                self.run_bot()?;
             }
         }
         let took = self.run_until_idle()?;
@@ -142,6 +146,31 @@ impl World {
         self.run_until_idle()?;
         let checked = self.env.health(&["check", "--json"]);
         if checked.code == 0 { Ok(first.unwrap_or(took)) } else { Err(format!("not healthy: {checked:#?}")) }
+    }
+
+    /// Runs a bot until it has taken in all that there is, files too, and says how long that took.
+    fn run_bot(&self) -> Result<Duration, String> {
+        let begun = Instant::now();
+        let polls = self.telegram.calls("getUpdates").len();
+        let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), &as_strs(&self.bot_arguments()));
+        let now = format!("not_before IS NULL OR not_before <= '2026-11-21T{}.000Z'", self.time());
+        eventually("every update is confirmed, every file is here", || {
+            self.telegram.calls("getUpdates").len() > polls
+                && self.telegram.unconfirmed() == 0
+                && self.open_files(&now) == 0
+        });
+        let took = begun.elapsed();
+        bot.signal(Signal::TERM);
+        let ran = bot.end();
+        // A poll of the bot that was killed may only be counted now; then this one is asked to end before it listens.
+        let has_only_begun = ran.code == -1 && ran.stderr.is_empty();
+        if ran.code == 0 || has_only_begun { Ok(took) } else { Err(format!("the next bot failed: {ran:#?}")) }
+    }
+
+    /// Files that are to be fetched or listened to, of those that this condition holds for.
+    fn open_files(&self, condition: &str) -> i64 {
+        let sql = "SELECT count(*) FROM attachments WHERE (state = 'wanted' OR state = 'kept' AND kind = 'voice')";
+        self.env.query(&format!("{sql} AND ({condition})"))
     }
 
     /// Runs wakes, a minute apart, and says how long the first one took.
@@ -209,13 +238,23 @@ impl World {
         }
     }
 
+    /// The time of the day in the world.
+    fn time(&self) -> String {
+        format!("{:02}:{:02}:00", 14 + self.minutes / 60, self.minutes % 60)
+    }
+
     /// Lets minutes pass: for the programs, and for lock files that dead gits left.
     pub(crate) fn pass(&mut self, minutes: u32) {
         self.minutes += minutes;
-        self.env.at(&format!("2026-11-21T{:02}:{:02}:00Z", 14 + self.minutes / 60, self.minutes % 60));
+        let now = format!("2026-11-21T{}Z", self.time());
+        self.env.at(&now);
         let git_dirs = [self.env.path("remote.git"), self.env.brain().join(".git")];
         for lock in git_dirs.iter().flat_map(|dir| locks(dir)) {
             File::options().write(true).open(lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
     }
+}
+
+fn as_strs(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
 }

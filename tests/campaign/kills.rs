@@ -10,30 +10,49 @@ use super::{
 /// Every nth trial kills the recovery as well.
 const TWICE_EVERY: u64 = 3;
 
-/// The kills of one story.
+/// The kills of some stories.
 pub(crate) struct Kills {
-    story: Story,
+    stories: Vec<(Story, Calls)>,
     /// Trials in the suite's sample.
     sample: u64,
-    /// Calls of an undisturbed run.
-    calls: u64,
 }
 
+/// How many calls an undisturbed run makes.
+type Calls = u64;
+
 impl Kills {
-    pub(crate) fn new(story: Story, sample: u64) -> Self {
-        let world = story.open();
-        let (faults, code, said) = run(&world, Mode::Count);
-        assert_eq!(code, Some(0), "the undisturbed run: {said}");
-        let calls = faults.calls();
-        assert!(calls > 100, "only {calls} calls were seen: the library doesn't see the program");
-        Self { story, sample, calls }
+    pub(crate) fn new(stories: impl IntoIterator<Item = Story>, sample: u64) -> Self {
+        let counted = |story: Story| {
+            let (faults, code, said) = run(&story.open(), Mode::Count);
+            assert_eq!(code, Some(0), "the undisturbed run: {said}");
+            let calls = faults.calls();
+            assert!(calls > 100, "only {calls} calls were seen: the library doesn't see the program");
+            (story, calls)
+        };
+        Self { stories: stories.into_iter().map(counted).collect(), sample }
+    }
+
+    /// The story that a trial is of, its calls, and the trial's number among the story's own.
+    fn find(&self, id: u64) -> Option<(&Story, Calls, u64)> {
+        let mut left = id;
+        for (story, calls) in &self.stories {
+            match left.checked_sub(space(*calls)) {
+                Some(rest) => left = rest,
+                None => return Some((story, *calls, left)),
+            }
+        }
+        None
     }
 }
 
+/// Each call, with nothing or half of it done; each with the recovery left alone or killed at one of its calls.
+fn space(calls: Calls) -> u64 {
+    (calls + 1) * 2 * TWICE_EVERY
+}
+
 impl Layer for Kills {
-    /// Each call, with nothing or half of it done; each with the recovery left alone or killed at one of its calls.
     fn space(&self) -> Option<u64> {
-        Some((self.calls + 1) * 2 * TWICE_EVERY)
+        Some(self.stories.iter().map(|(_, calls)| space(*calls)).sum())
     }
 
     fn trials(&self, share: Share) -> u64 {
@@ -44,12 +63,13 @@ impl Layer for Kills {
     }
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
-        let (call, how) = (id % (self.calls + 1) + 1, id / (self.calls + 1));
-        let mut world = self.story.open();
+        let (story, calls, id) = self.find(id).ok_or("there is no such trial")?;
+        let (call, how) = (id % (calls + 1) + 1, id / (calls + 1));
+        let mut world = story.open();
         let mode = if how % 2 == 0 { Mode::Kill(call) } else { Mode::Tear(call) };
         run_to_its_end(&world, mode)?;
         let mut random = fastrand::Rng::with_seed(id);
-        let (again, is_examined) = (random.u64(1..=self.calls), random.bool());
+        let (again, is_examined) = (random.u64(1..=calls), random.bool());
         if how % TWICE_EVERY == 0 {
             run_to_its_end(&world, Mode::Kill(again))?;
         }
@@ -57,7 +77,7 @@ impl Layer for Kills {
             world.examine()?;
         }
         let took = world.recover()?;
-        self.story.check(&world)?;
+        story.check(&world)?;
         Ok(Recovery(Some(took)))
     }
 }

@@ -51,12 +51,11 @@ type Opened = fn() -> Box<dyn Layer>;
 /// Every layer, in the order of the table.
 const LAYERS: &[(&str, Opened)] = &[
     ("histories", histories::open),
-    ("kills", || Box::new(kills::Kills::new(Story::wake(), 60))),
-    ("mind-kills", || Box::new(kills::Kills::new(Story::talk(), 16))),
-    ("first-kills", || Box::new(kills::Kills::new(Story::moved(), 12))),
-    ("file-kills", || Box::new(kills::Kills::new(Story::files(), 12))),
-    ("bot-kills", || Box::new(kills::Kills::new(Story::bot(), 24))),
-    ("undo-kills", || Box::new(kills::Kills::new(Story::undo(), 24))),
+    ("kills", || Box::new(kills::Kills::new([Story::wake()], 60))),
+    ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 16))),
+    ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 12))),
+    ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 24))),
+    ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 12))),
     ("errors", || Box::new(errors::Errors::new(Story::wake(), 24))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot(), 12))),
     ("network", || Box::new(network::Network::open())),

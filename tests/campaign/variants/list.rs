@@ -325,14 +325,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 200,
     },
     Variant {
-        name: "an undo whose commit is made is begun again",
-        layer: "undo-kills",
-        file: "src/cycle/orient.rs",
-        line: "partition(|reason| is_by_rule(reason, observed.open_cycles))",
-        broken: "partition(|reason| is_by_rule(reason, &[]))",
-        trials: 200,
-    },
-    Variant {
         name: "a wake that was killed in a move leaves it so",
         layer: "bot-kills",
         file: "src/repo/advance.rs",

@@ -81,9 +81,11 @@ impl Story {
         let wake = store.last_undoable(&[], &[]).unwrap().unwrap().cycle.id;
         store.order(&Order::Undo { wake }, clock::parse_time(NOW).unwrap()).unwrap();
         drop(store);
+        // Asked for in the chat, and told there.
+        env.execute(&format!("UPDATE undos SET chat_id = {CHAT}"));
         // The deliveries' back-off is over.
         env.at("2026-11-21T14:20:00Z");
-        Self::prepared(Program::Wake, env, &[], 1)
+        Self::prepared(Program::Wake, env, &[], 2)
     }
 
     fn busy() -> TestEnv {

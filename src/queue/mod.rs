@@ -20,6 +20,7 @@ mod retention;
 mod shortage;
 mod status_lines;
 mod stop;
+mod taken_up;
 mod undo;
 mod upkeep;
 

@@ -77,6 +77,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("turns.sql"),
     include_str!("joined.sql"),
     include_str!("stop.sql"),
+    include_str!("faults.sql"),
 ];
 
 /// The database, opened for one process.

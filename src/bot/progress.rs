@@ -13,6 +13,7 @@ use crate::{
     channel::{Outgoing, Presence, SendError, render},
     cycle::verify,
     queue::{Entry, Store, StoreError},
+    redact::Redactor,
     tool::Plan,
 };
 
@@ -33,6 +34,7 @@ pub(super) async fn show(
     channel: &dyn Presence,
     mut store: Store,
     lock_path: &Path,
+    redactor: &Redactor,
     mut is_running: watch::Receiver<bool>,
 ) {
     loop {
@@ -46,7 +48,7 @@ pub(super) async fn show(
         let ended = loop {
             // A wake's end doesn't cut it off: of a line that was being sent nobody would know how to take it away.
             tokio::select! {
-                () = look(channel, &mut store, lock_path, &mut pace) => {}
+                () = look(channel, &mut store, lock_path, redactor, &mut pace) => {}
                 () = &mut bots_end => return,
             }
             tokio::select! {
@@ -69,14 +71,14 @@ async fn overdue(mut is_running: watch::Receiver<bool>) {
 }
 
 /// Looks how far the cycle at work is, and says so if it is time to.
-async fn look(channel: &dyn Presence, store: &mut Store, lock_path: &Path, pace: &mut Pace) {
+async fn look(channel: &dyn Presence, store: &mut Store, lock_path: &Path, redactor: &Redactor, pace: &mut Pace) {
     let at_work = at_work(lock_path);
     let cycle_id = at_work.as_ref().map(|at_work| at_work.cycle_id.as_str());
     if pace.turn_to(cycle_id, Instant::now()) {
         take_away(channel, store, cycle_id).await;
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
-    match said(store, &at_work) {
+    match said(store, &at_work).map(|text| redactor.redact(&text)) {
         Ok(text) if pace.is_news(&text) => match say(channel, store, &at_work, &text).await {
             Ok(()) => pace.said(text, Instant::now()),
             Err(wait) => pace.wait_until(Instant::now() + wait.max(CHANGE_EVERY)),

@@ -145,7 +145,7 @@ pub async fn run(
         media::tend(outside, fourth, &bells, ear, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
         typing::show(outside.telegram, &lock_path, running.clone()),
-        progress::show(outside.telegram, third, &lock_path, running),
+        progress::show(outside.telegram, third, &lock_path, outside.redactor, running),
     );
     ended
 }

@@ -12,7 +12,8 @@ use super::typing::{AtWork, at_work};
 use crate::{
     channel::{Outgoing, Presence, SendError, render},
     cycle::verify,
-    queue::{Entry, Result, Store},
+    queue::{Entry, Store, StoreError},
+    redact::Redactor,
     tool::Plan,
 };
 
@@ -33,6 +34,7 @@ pub(super) async fn show(
     channel: &dyn Presence,
     mut store: Store,
     lock_path: &Path,
+    redactor: &Redactor,
     mut is_running: watch::Receiver<bool>,
 ) {
     loop {
@@ -40,9 +42,19 @@ pub(super) async fn show(
         if is_running.wait_for(|is_running| *is_running).await.is_err() {
             return;
         }
-        let ended = tokio::select! {
-            () = show_while_running(channel, &mut store, lock_path) => Ok(()),
-            ended = is_running.wait_for(|is_running| !*is_running) => ended.map(drop),
+        let bots_end = overdue(is_running.clone());
+        tokio::pin!(bots_end);
+        let mut pace = Pace::default();
+        let ended = loop {
+            // A wake's end doesn't cut it off: of a line that was being sent nobody would know how to take it away.
+            tokio::select! {
+                () = look(channel, &mut store, lock_path, redactor, &mut pace) => {}
+                () = &mut bots_end => return,
+            }
+            tokio::select! {
+                ended = is_running.wait_for(|is_running| !*is_running) => break ended.map(drop),
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
         };
         if ended.is_err() {
             // What isn't taken away by then is, by the next bot.
@@ -52,28 +64,28 @@ pub(super) async fn show(
     }
 }
 
-async fn show_while_running(channel: &dyn Presence, store: &mut Store, lock_path: &Path) {
-    let mut pace = Pace::default();
-    loop {
-        let at_work = at_work(lock_path);
-        let cycle_id = at_work.as_ref().map(|at_work| at_work.cycle_id.as_str());
-        if pace.turn_to(cycle_id, Instant::now()) {
-            take_away(channel, store, cycle_id).await;
-        }
-        if let Some(at_work) = &at_work
-            && pace.is_time(Instant::now())
-        {
-            match said(store, at_work) {
-                Ok(text) if pace.is_news(&text) => {
-                    let wait = say(channel, store, at_work, &text).await;
-                    pace.said(text, Instant::now() + wait.max(CHANGE_EVERY));
-                }
-                Ok(_) => {}
-                // It is read again with the next look; the bot's own loop tells of a store in trouble.
-                Err(error) => tracing::debug!(%error, "how far the cycle is could not be read"),
-            }
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
+/// Ends some time after the bot has.
+async fn overdue(mut is_running: watch::Receiver<bool>) {
+    while is_running.changed().await.is_ok() {}
+    tokio::time::sleep(AT_THE_END).await;
+}
+
+/// Looks how far the cycle at work is, and says so if it is time to.
+async fn look(channel: &dyn Presence, store: &mut Store, lock_path: &Path, redactor: &Redactor, pace: &mut Pace) {
+    let at_work = at_work(lock_path);
+    let cycle_id = at_work.as_ref().map(|at_work| at_work.cycle_id.as_str());
+    if pace.turn_to(cycle_id, Instant::now()) {
+        take_away(channel, store, cycle_id).await;
+    }
+    let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
+    match said(store, &at_work).map(|text| redactor.redact(&text)) {
+        Ok(text) if pace.is_news(&text) => match say(channel, store, &at_work, &text).await {
+            Ok(()) => pace.said(text, Instant::now()),
+            Err(wait) => pace.wait_until(Instant::now() + wait.max(CHANGE_EVERY)),
+        },
+        Ok(_) => {}
+        // It is read again with the next look; the bot's own loop tells of a store in trouble.
+        Err(error) => tracing::debug!(%error, "how far the cycle is could not be read"),
     }
 }
 
@@ -104,13 +116,17 @@ impl Pace {
         self.text != text
     }
 
-    fn said(&mut self, text: String, not_before: Instant) {
+    fn said(&mut self, text: String, now: Instant) {
         self.text = text;
+        self.wait_until(now + CHANGE_EVERY);
+    }
+
+    fn wait_until(&mut self, not_before: Instant) {
         self.not_before = Some(not_before);
     }
 }
 
-fn said(store: &Store, at_work: &AtWork) -> Result<String> {
+fn said(store: &Store, at_work: &AtWork) -> Result<String, StoreError> {
     Ok(line(&store.calls_of(&at_work.cycle_id)?))
 }
 
@@ -138,32 +154,44 @@ fn line(calls: &[Entry]) -> String {
     }
 }
 
-/// Says it, in the line that is there or a new one. Gives the time that the channel wants to be left alone for.
-async fn say(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text: &str) -> Duration {
-    let said = match standing(store, &at_work.cycle_id) {
+/// Says it, in the line that is there or a new one. An error is the time after which it may be tried again; what can't be said,
+/// or may have been, is let be.
+async fn say(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text: &str) -> Result<(), Duration> {
+    let cycle_id = &at_work.cycle_id;
+    let said = match standing(store, cycle_id) {
         Ok(Some(message_id)) => channel.edit(at_work.chat_id, message_id, text).await,
-        Ok(None) => match store.begin_status_line(&at_work.cycle_id, at_work.chat_id) {
-            Ok(true) => match channel.send(&new_line(at_work, text)).await {
-                Ok(sent) => {
-                    if let Err(error) = store.status_line_sent(&at_work.cycle_id, sent.message_id) {
-                        tracing::warn!(%error, "the line that tells of a wake's progress may stay in the chat");
-                    }
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            },
+        Ok(None) => match store.begin_status_line(cycle_id, at_work.chat_id) {
+            Ok(true) => send(channel, store, at_work, text).await,
             // It is not known whether it was sent: another one may be one too many.
             Ok(false) | Err(_) => Ok(()),
         },
         Err(_) => Ok(()),
     };
-    match said {
-        Err(SendError::Later { after, .. }) => after,
-        Err(error) => {
-            tracing::debug!(%error, "how far the wake is was not shown");
-            Duration::ZERO
+    let Err(error) = said else { return Ok(()) };
+    tracing::debug!(%error, "how far the wake is was not shown");
+    match error {
+        SendError::Later { after, .. } => Err(after),
+        SendError::NotSent { .. } => Err(Duration::ZERO),
+        SendError::Ambiguous { .. } | SendError::Never { .. } => Ok(()),
+    }
+}
+
+/// Sends a new line, which is written down as begun.
+async fn send(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text: &str) -> Result<(), SendError> {
+    match channel.send(&new_line(at_work, text)).await {
+        Ok(sent) => {
+            if let Err(error) = store.status_line_sent(&at_work.cycle_id, sent.message_id) {
+                tracing::warn!(%error, "the line that tells of a wake's progress may stay in the chat");
+            }
+            Ok(())
         }
-        Ok(()) => Duration::ZERO,
+        Err(error) => {
+            if matches!(error, SendError::Later { .. } | SendError::NotSent { .. }) {
+                // Surely not sent: it may be begun anew.
+                store.forget_status_line(&at_work.cycle_id).ok();
+            }
+            Err(error)
+        }
     }
 }
 
@@ -180,7 +208,7 @@ fn new_line(at_work: &AtWork, text: &str) -> Outgoing {
 }
 
 /// The channel's id of the cycle's line, if one was surely sent.
-fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>> {
+fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
     Ok(store.status_lines()?.into_iter().find(|line| line.cycle_id == cycle_id).and_then(|line| line.message_id))
 }
 
@@ -257,7 +285,7 @@ mod tests {
         assert!(!pace.is_time(begun + FIRST_AFTER - Duration::from_millis(1)));
         let first = begun + FIRST_AFTER;
         assert!(pace.is_time(first) && pace.is_news("one"));
-        pace.said("one".to_owned(), first + CHANGE_EVERY);
+        pace.said("one".to_owned(), first);
         assert!(!pace.is_time(first + CHANGE_EVERY / 2) && !pace.is_news("one") && pace.is_news("two"));
         // Another cycle begins anew.
         assert!(pace.turn_to(Some("b"), first) && !pace.is_time(first) && pace.is_news("one"));

@@ -24,10 +24,11 @@ pub(super) struct Receipt {
     message_id: i64,
 }
 
-/// The last message of each chat.
+/// The last message of each chat that was said to the assistant: what people say to each other in a group is none of its affair.
 pub(super) fn of(messages: &[NewIncoming]) -> Vec<Receipt> {
+    let ours = messages.iter().filter(|message| !message.is_only_part);
     let last: BTreeMap<i64, i64> =
-        messages.iter().filter_map(|message| Some((message.chat_id, message.channel_message_id?))).collect();
+        ours.filter_map(|message| Some((message.chat_id, message.channel_message_id?))).collect();
     last.into_iter().map(|(chat_id, message_id)| Receipt { chat_id, message_id }).collect()
 }
 
@@ -58,7 +59,9 @@ mod tests {
     fn a_burst_is_acknowledged_once_in_each_chat() {
         let message =
             |chat_id, channel_message_id| NewIncoming { chat_id, channel_message_id, ..NewIncoming::default() };
-        let receipts = of(&[message(7, Some(1)), message(8, Some(5)), message(7, Some(2)), message(9, None)]);
+        let to_others = NewIncoming { is_only_part: true, ..message(7, Some(3)) };
+        let messages = [message(7, Some(1)), message(8, Some(5)), message(7, Some(2)), message(9, None), to_others];
+        let receipts = of(&messages);
         assert_eq!(receipts, [Receipt { chat_id: 7, message_id: 2 }, Receipt { chat_id: 8, message_id: 5 }]);
     }
 }

@@ -21,7 +21,7 @@ const MAX_TEXT_BYTES: u64 = 100_000;
 
 /// Keeps the door to Telegram: stores what allowed chats write, and starts a wake for it.
 ///
-/// A message is on disk before Telegram is told that it arrived. /status, /help and /start are answered by the bot itself;
+/// A message is on disk before Telegram is told that it arrived. Commands (/help lists them) are answered by the bot itself;
 /// everything else is the next wake's. Whoever isn't listed in ALLOWED_CHAT_IDS and hasn't paired gets silence.
 #[derive(Debug, Parser)]
 #[command(

@@ -316,13 +316,18 @@ impl Wake<'_> {
             return Ok(false);
         };
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
-        if let Some(chat) = &mut live.world.chat {
-            chat.reply_to = last_channel_id(&queued, &ids).or(chat.reply_to);
-        }
-        live.world.attachments = self.attachments(&live.cycle)?;
+        let reply_to = last_channel_id(&queued, &ids);
         let raw = brief::with_images(self.context.redactor.redact(&raw), &files);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None };
-        self.record(live, &said, &[])?;
+        // One that was edited this very moment joins with the next turn, or has a cycle of its own.
+        if !self.store.join(self.fence, &live.cycle.id, &said, &new, now)? {
+            return Ok(false);
+        }
+        live.state.apply(&said);
+        if let Some(chat) = &mut live.world.chat {
+            chat.reply_to = reply_to.or(chat.reply_to);
+        }
+        live.world.attachments = self.attachments(&live.cycle)?;
         Ok(true)
     }
 

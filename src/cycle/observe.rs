@@ -79,11 +79,13 @@ impl Observation {
     /// Looks at the messages once more: pulling takes a while, and what is queued may have been edited meanwhile.
     pub(super) fn reread(&mut self, store: &Store) -> Result<(), StoreError> {
         let mut now = store.queued()?;
-        for message in &mut self.messages {
-            if let Some(at) = now.iter().position(|other| other.id == message.id) {
+        self.messages.retain_mut(|message| match now.iter().position(|other| other.id == message.id) {
+            Some(at) => {
                 *message = now.swap_remove(at);
+                true
             }
-        }
+            None => false,
+        });
         Ok(())
     }
 

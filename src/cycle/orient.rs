@@ -278,6 +278,19 @@ pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> boo
         && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
+/// The messages with these `ids`, if each of them may still be given to the mind: an edit or a further part of an album may have
+/// brought files that are on their way, a person may have taken one out of the queue.
+pub fn still_due<'a>(
+    queued: &'a [Incoming],
+    ids: &[i64],
+    mind: &Mind,
+    now: DateTime<Utc>,
+) -> Option<Vec<&'a Incoming>> {
+    let waiting = waiting_for_files(queued, now);
+    let is_due = |message: &&Incoming| !waiting.contains(&message.id) && is_answerable(message, mind, now);
+    ids.iter().map(|id| queued.iter().find(|message| message.id == *id).filter(is_due)).collect()
+}
+
 /// Messages that have come for the chat of `cycle` while it runs, oldest first: not those it `knows`, nor those that stand in
 /// the conversation of another one that will go on. A cycle that has had its share of messages ends when another chat waits.
 pub fn joining<'a>(

@@ -257,6 +257,7 @@ impl<'a> Wake<'a> {
 
     /// A cycle with the mind.
     async fn think(&mut self, repo: &Repo, mut observation: Observation, reasons: &[Reason]) -> Result<(), WakeError> {
+        let reported = (self.report.cycle_id.clone(), self.report.reasons.len());
         let mut cycle = self.new_cycle(reasons, self.context.model.name())?;
         let plan_file = self.open_plan_file(&cycle)?;
         let mut account = Account::default();
@@ -266,13 +267,30 @@ impl<'a> Wake<'a> {
         observation.head = observe::head_of(repo)?;
         observation.reread(self.store)?;
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
+        let now = self.now();
+        let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.mind, now) else {
+            self.leave_unbegun(&plan_file, reported);
+            return Ok(());
+        };
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
         super::readable(&world.documents)?;
-        self.store.begin_cycle(self.fence, &cycle, std::slice::from_ref(&opening), self.now())?;
+        if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
+            self.leave_unbegun(&plan_file, reported);
+            return Ok(());
+        }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
         self.carry_on(repo, Live { cycle, state, world, plan_file, account }).await
+    }
+
+    /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
+    /// album). The next look takes it up as it is then.
+    fn leave_unbegun(&mut self, plan_file: &PlanFile, (cycle_id, n_reasons): (Option<String>, usize)) {
+        tracing::info!("a message changed before it was taken up; it is looked at once more");
+        self.report.cycle_id = cycle_id;
+        self.report.reasons.truncate(n_reasons);
+        self.remove_plan_file(plan_file);
     }
 
     /// Drives a cycle to its end, or writes down why it stopped.

@@ -81,6 +81,8 @@ pub struct Attachment {
     pub path: Option<String>,
     /// Failures of the present step.
     pub attempts: u32,
+    /// Failures to fetch it that count against it.
+    pub faults: u32,
     /// The present step isn't tried before.
     pub not_before: Option<DateTime<Utc>>,
     /// Why it is late, or was given up.
@@ -110,7 +112,7 @@ impl Attachment {
     const SELECT: &str =
         "SELECT a.id, a.kind, a.file_id, a.unique_id, a.name, a.mime, a.bytes, a.seconds, a.width, a.height,
             a.state, a.path, a.attempts, a.not_before, a.error, a.transcript,
-            m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at
+            m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at, a.faults
         FROM attachments a JOIN incoming_messages m ON m.id = a.message_id";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -139,6 +141,7 @@ impl Attachment {
             thread_id: row.get(18)?,
             channel_message_id: row.get(19)?,
             received_at: time(20)?,
+            faults: row.get(21)?,
         })
     }
 

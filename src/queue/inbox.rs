@@ -154,7 +154,7 @@ impl Accepted {
 
 impl Incoming {
     /// What is read of a row of `incoming_messages`, which must not have another name in the statement.
-    fn columns() -> String {
+    pub(super) fn columns() -> String {
         format!(
             "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
              quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}",
@@ -162,7 +162,7 @@ impl Incoming {
         )
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             chat_id: row.get(1)?,
@@ -444,17 +444,6 @@ fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat_id: i64, channel_id:
         .query_row((chat_id, channel_id, bot_id), |row| text_of(row, 0))
         .optional()?;
     Ok(words.map(|words| words.chars().take(QUOTED_CHARS_MAX).collect()))
-}
-
-/// Writes down which cycle has taken messages up.
-pub(super) fn take_up(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
-    let mut last = tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
-    let mut each = tx.prepare_cached("INSERT OR IGNORE INTO taken_up (cycle_id, message_id) VALUES (?2, ?1)")?;
-    for id in ids {
-        last.execute((id, cycle))?;
-        each.execute((id, cycle))?;
-    }
-    Ok(())
 }
 
 /// Marks messages as done within a cycle's transaction; those already done keep their first outcome.

@@ -8,7 +8,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{Fence, NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, undo, upkeep};
+use super::{Fence, NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, taken_up, undo, upkeep};
 use crate::{
     clock::{parse_time, rfc3339},
     model::{Stop, Usage},
@@ -271,29 +271,6 @@ impl CycleRow {
 }
 
 impl Store {
-    /// Begins a cycle with its first journal entries.
-    pub fn begin_cycle(&mut self, fence: Fence, cycle: &NewCycle, entries: &[Entry], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| {
-            tx.execute(
-                "INSERT INTO cycles (id, state, trigger, reasons, chat_id, thread_id, model, system, tools, started_at, fence)
-                 VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-                rusqlite::params![
-                    cycle.id,
-                    cycle.trigger,
-                    super::json(&cycle.reasons),
-                    cycle.chat_id,
-                    cycle.thread_id,
-                    cycle.model,
-                    cycle.system,
-                    cycle.tools,
-                    rfc3339(now),
-                    fence.0
-                ],
-            )?;
-            entries.iter().try_for_each(|entry| append(tx, &cycle.id, entry, now))
-        })
-    }
-
     /// Appends an entry and carries out its changes, in one transaction.
     pub fn record(
         &mut self,
@@ -462,14 +439,41 @@ pub struct CycleEnd<'a> {
     pub failed_messages: &'a [i64],
 }
 
-fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: DateTime<Utc>) -> Result<()> {
+/// Makes a cycle's row with its first journal entries.
+pub(super) fn begin(
+    tx: &Transaction<'_>,
+    fence: Fence,
+    cycle: &NewCycle,
+    entries: &[Entry],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    tx.execute(
+        "INSERT INTO cycles (id, state, trigger, reasons, chat_id, thread_id, model, system, tools, started_at, fence)
+         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        rusqlite::params![
+            cycle.id,
+            cycle.trigger,
+            super::json(&cycle.reasons),
+            cycle.chat_id,
+            cycle.thread_id,
+            cycle.model,
+            cycle.system,
+            cycle.tools,
+            rfc3339(now),
+            fence.0
+        ],
+    )?;
+    entries.iter().try_for_each(|entry| append(tx, &cycle.id, entry, now))
+}
+
+pub(super) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: DateTime<Utc>) -> Result<()> {
     tx.prepare_cached(
         "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
          VALUES (?1, (SELECT COALESCE(max(seq), 0) + 1 FROM cycle_journal WHERE cycle_id = ?1), ?2, ?3, ?4)",
     )?
     .execute((cycle_id, rfc3339(now), entry.kind(), super::json(entry)))?;
     if let Entry::Said { messages, .. } = entry {
-        inbox::take_up(tx, messages, cycle_id)?;
+        taken_up::note(tx, messages, cycle_id)?;
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ mod retention;
 mod shortage;
 mod status_lines;
 mod stop;
+mod taken_up;
 mod undo;
 mod upkeep;
 
@@ -76,6 +77,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("turns.sql"),
     include_str!("joined.sql"),
     include_str!("stop.sql"),
+    include_str!("faults.sql"),
 ];
 
 /// The database, opened for one process.

@@ -58,9 +58,23 @@ const PHANTOMS: &[&str] = &[
     "продолжение следует",
     "спасибо",
 ];
-/// Credits: nobody says them to an assistant, however sure the model is.
-const CREDITS: &[&str] =
-    &["amara.org", "subtitles by", "untertitel", "untertitelung des zdf", "sous-titres", "subtítulos por", "субтитры"];
+/// Credits: nobody says them to an assistant, however sure the model is. Each is as long as it needs to be: of subtitles one may
+/// well speak.
+const CREDITS: &[&str] = &[
+    "amara.org",
+    "subtitles by",
+    "untertitel im auftrag",
+    "untertitel der amara",
+    "untertitelung des zdf",
+    "sous-titres réalisés",
+    "sous-titrage",
+    "subtítulos por",
+    "subtítulos realizados",
+    "субтитры сделал",
+    "субтитры создавал",
+    "субтитры подогнал",
+    "редактор субтитров",
+];
 
 /// Drops what nobody said.
 pub(super) fn sift(heard: Vec<Heard>) -> Sifted {
@@ -191,6 +205,10 @@ mod tests {
         assert_eq!(text_of(heard("you", 0.7, 0.9)), "");
         assert_eq!(text_of(heard("Thank you for the plants.", 0.41, 0.9)), "Thank you for the plants.");
         assert_eq!(text_of(heard("Untertitel der Amara.org-Community", 0.01, 0.99)), "");
+        assert_eq!(text_of(heard("Untertitel im Auftrag des ZDF für funk, 2017", 0.01, 0.99)), "");
+        for text in ["Untertitel fehlen in dem Video.", "Субтитры к фильму готовы."] {
+            assert_eq!(text_of(heard(text, 0.01, 0.9)), text);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::{
         telegram::{FakeTelegram, Fault},
     },
 };
+use reveille::cycle::lock;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -90,6 +91,43 @@ fn the_line_of_a_bot_that_was_killed_is_taken_away_by_the_next() {
     bot.end();
     assert_eq!(telegram.standing(), ["⏳ Step 1 of 2: read the <tasks>", "There is nothing."]);
     let bot = start_bot(&env);
+    eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
+    end(bot);
+    env.check_sound();
+}
+
+#[test]
+fn a_line_that_was_being_sent_when_the_wake_ended_is_taken_away() {
+    let (telegram, claude, env) = minded();
+    let [first, second] = long_work(&claude);
+    telegram.fail_next("sendMessage", Fault::Held);
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there?");
+    telegram.wait_for_calls("sendMessage", 1, std::time::Duration::from_secs(60));
+    first.open();
+    second.open();
+    eventually("the answer is there", || telegram.standing() == ["There is nothing."]);
+    eventually("the wake has ended", || !lock::is_held(&env.workspace().join(".wake-lock")));
+    telegram.release();
+    eventually("only the answer stands", || telegram.sent().len() == 2 && telegram.standing() == ["There is nothing."]);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM status_lines"), 0);
+    end(bot);
+    env.check_sound();
+}
+
+#[test]
+fn a_line_that_telegram_puts_off_is_sent_later() {
+    let (telegram, claude, env) = minded();
+    let [first, second] = long_work(&claude);
+    telegram.fail_next("sendMessage", Fault::Status(429, Some(1)));
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there?");
+    asked(&claude, 2);
+    shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
+    telegram.fail_next("editMessageText", Fault::Status(429, Some(1)));
+    first.open();
+    shows(&telegram, "⏳ Step 2 of 2: say what there is");
+    second.open();
     eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
     end(bot);
     env.check_sound();

@@ -29,11 +29,24 @@ enum Verdict {
     Never,
 }
 
-/// What follows from the `tries`th failure. Where we are at fault, or the way, or our token, it is tried for ever.
-fn verdict(error: &FetchError, tries: u32) -> Verdict {
+/// Whether a failure may be the file's own. Where we are at fault, or the way, or our token, it isn't.
+fn is_fault(error: &FetchError) -> bool {
+    match error {
+        FetchError::Telegram(TelegramError::Ambiguous { .. }) => true,
+        FetchError::Telegram(TelegramError::Rejected { description, .. }) => is_unavailable(description),
+        _ => false,
+    }
+}
+
+fn is_unavailable(description: &str) -> bool {
+    description.contains("temporarily unavailable")
+}
+
+/// What follows from a failure, the `faults`th that counts against the file if it does. What doesn't count is tried for ever.
+fn verdict(error: &FetchError, faults: u32) -> Verdict {
     let later = Verdict::Later { at_least: TimeDelta::zero(), all: false };
     let few = |most: u32| {
-        if tries < most { Verdict::Later { at_least: TimeDelta::zero(), all: false } } else { Verdict::Never }
+        if faults < most { Verdict::Later { at_least: TimeDelta::zero(), all: false } } else { Verdict::Never }
     };
     match error {
         FetchError::Write(_) => later,
@@ -44,9 +57,7 @@ fn verdict(error: &FetchError, tries: u32) -> Verdict {
             }
             TelegramError::NotSent { .. } | TelegramError::Conflict(_) | TelegramError::Unauthorized(_) => later,
             TelegramError::Ambiguous { .. } => few(MAX_TRIES),
-            TelegramError::Rejected { description, .. } if description.contains("temporarily unavailable") => {
-                few(MAX_TRIES_UNAVAILABLE)
-            }
+            TelegramError::Rejected { description, .. } if is_unavailable(description) => few(MAX_TRIES_UNAVAILABLE),
             TelegramError::Rejected { .. }
             | TelegramError::ChatGone(_)
             | TelegramError::MigratedTo(_)
@@ -134,13 +145,14 @@ async fn fetch(desk: Desk<'_>, file: &Attachment) -> Result<(String, u64), Fetch
 fn fell_through(desk: Desk<'_>, file: &Attachment, error: &FetchError) -> Result<(), StoreError> {
     let now = desk.outside.clock.now();
     let tries = file.attempts.saturating_add(1);
+    let counts = is_fault(error);
     let why = desk.outside.redactor.redact(&error.to_string());
     tracing::warn!(file = file.id, tries, why, "a file could not be fetched");
     let mut store = desk.store.borrow_mut();
-    match verdict(error, tries) {
+    match verdict(error, file.faults.saturating_add(u32::from(counts))) {
         Verdict::Later { at_least, all } => {
             let not_before = now.checked_add_signed(wait_after(tries).max(at_least)).unwrap_or(now + wait_after(tries));
-            store.file_late(file.id, &why, not_before, all, now)
+            store.file_late(file.id, &why, not_before, all, counts, now)
         }
         Verdict::Never => {
             let notice = words::unfetched(file, &why, desk.outside.config.timezone);
@@ -182,8 +194,11 @@ mod tests {
 
     #[test]
     fn what_may_be_gone_is_tried_a_few_times() {
+        let offline = FetchError::Telegram(TelegramError::NotSent { why: String::new() });
+        assert!(!is_fault(&offline) && !is_fault(&FetchError::TooLarge));
         let unavailable = || rejected("Bad Request: wrong file_id or the file is temporarily unavailable");
         let cut = || TelegramError::Ambiguous { why: String::new() };
+        assert!(is_fault(&FetchError::Telegram(unavailable())) && is_fault(&FetchError::Telegram(cut())));
         assert!(matches!(said(unavailable(), 2), Verdict::Later { .. }));
         assert_eq!(said(unavailable(), 3), Verdict::Never);
         assert!(matches!(said(cut(), MAX_TRIES - 1), Verdict::Later { .. }));

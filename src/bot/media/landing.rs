@@ -25,6 +25,8 @@ impl Landing {
         let folder = folder_of(place)?;
         if !folder.is_dir() {
             fs::DirBuilder::new().mode(0o700).create(folder)?;
+            // Its own entry, too, has to outlast a power cut.
+            File::open(folder_of(folder)?)?.sync_all()?;
         }
         let mut part = place.as_os_str().to_owned();
         part.push(PART);

@@ -167,14 +167,14 @@ fn length(of: &Value) -> String {
 fn audio(it: &Value) -> String {
     let named = ["performer", "title", "file_name"].map(|field| name(it, field));
     let named: Vec<&str> = named.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-    let name = if named.is_empty() { String::new() } else { format!(" {:?}", named.join(" – ")) };
+    let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", named.join(" – ")) };
     format!("audio file{name}{}", length(it))
 }
 
 fn document(it: &Value) -> String {
     let name = match name(it, "file_name") {
         name if name.is_empty() => "without a name".to_owned(),
-        name => format!("{name:?}"),
+        name => format!("\"{name}\""),
     };
     let mime = it["mime_type"].as_str().map(|mime| format!(", {}", one_line(mime, NAME_CHARS_MAX)));
     let bytes = it["file_size"].as_i64().map(|bytes| format!(", {bytes} bytes"));

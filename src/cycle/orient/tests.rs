@@ -402,3 +402,17 @@ fn what_may_not_be_told_at_night_was_not_missed_by_then() {
         }
     }
 }
+
+#[test]
+fn a_message_whose_files_are_on_their_way_or_that_is_gone_is_not_begun() {
+    let now = parse_time("2026-11-21T14:00:00Z").unwrap();
+    let message =
+        |id, awaits_files| Incoming { id, chat_id: 7, received_at: Some(now), awaits_files, ..Incoming::default() };
+    let mind = scene().mind;
+    let queued = [message(1, false), message(2, true)];
+    assert_eq!(still_due(&queued, &[1], &mind, now).unwrap().len(), 1);
+    assert_eq!(still_due(&queued, &[], &mind, now).unwrap().len(), 0);
+    for ids in [[1, 2], [1, 3]] {
+        assert_eq!(still_due(&queued, &ids, &mind, now), None, "{ids:?}");
+    }
+}

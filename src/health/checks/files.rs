@@ -142,6 +142,7 @@ mod tests {
             state,
             path: None,
             attempts: 2,
+            faults: 0,
             not_before: None,
             error: error.map(str::to_owned),
             transcript: None,

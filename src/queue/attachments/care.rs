@@ -37,7 +37,7 @@ impl Store {
     /// The files that should be on the disk, the newest first.
     pub fn files_on_disk(&self) -> Result<Vec<FileOnDisk>> {
         let sql = format!(
-            "SELECT a.id, a.path, m.processed = 0 OR m.outcome IN ('dead', 'dropped')
+            "SELECT a.id, a.path, m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone')
              FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE a.path IS NOT NULL ORDER BY a.id DESC LIMIT {MAX_NAMED}"
         );
@@ -56,7 +56,7 @@ impl Store {
     pub fn file_missing(&mut self, fence: Fence, id: i64, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| {
             tx.execute(
-                "UPDATE attachments SET path = NULL, changed_at = ?2, attempts = 0, not_before = NULL, error = NULL,
+                "UPDATE attachments SET path = NULL, changed_at = ?2, attempts = 0, faults = 0, not_before = NULL, error = NULL,
                      state = CASE WHEN state = 'kept' AND EXISTS (
                          SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND m.processed = 0)
                      THEN 'wanted' ELSE state END

@@ -66,20 +66,22 @@ impl Store {
         })
     }
 
-    /// A file couldn't be fetched now. `all`: no other file may be fetched before that time either.
+    /// A file couldn't be fetched now. `all`: no other file may be fetched before that time either. `counts`: it counts against
+    /// the file.
     pub fn file_late(
         &mut self,
         id: i64,
         why: &str,
         not_before: DateTime<Utc>,
         all: bool,
+        counts: bool,
         now: DateTime<Utc>,
     ) -> Result<()> {
         self.write(|tx| {
             tx.execute(
-                "UPDATE attachments SET attempts = attempts + 1, not_before = ?2, error = ?3, changed_at = ?4
-                 WHERE id = ?1 AND state = 'wanted'",
-                (id, rfc3339(not_before), why, rfc3339(now)),
+                "UPDATE attachments SET attempts = attempts + 1, faults = faults + ?5, not_before = ?2, error = ?3,
+                     changed_at = ?4 WHERE id = ?1 AND state = 'wanted'",
+                (id, rfc3339(not_before), why, rfc3339(now), counts),
             )?;
             if all {
                 tx.execute(

@@ -92,9 +92,9 @@ fn a_late_file_waits_as_long_as_it_was_told_and_a_rate_limit_is_for_all() {
     let mut world = World::new();
     let first = world.receive_files(1, "[photo]", &["photo"]);
     let second = world.receive_files(2, "[photo]", &["photo"]);
-    world.store.file_late(world.file_of(first).id, "no network", at(30), false, at(0)).unwrap();
+    world.store.file_late(world.file_of(first).id, "no network", at(30), false, false, at(0)).unwrap();
     assert_eq!(world.store.next_wanted(at(1)).unwrap().unwrap().message_id, second);
-    world.store.file_late(world.file_of(second).id, "slow down", at(100), true, at(1)).unwrap();
+    world.store.file_late(world.file_of(second).id, "slow down", at(100), true, false, at(1)).unwrap();
     assert_eq!(world.store.next_wanted(at(99)).unwrap(), None);
     assert_eq!(world.store.next_file_step_at(at(1)).unwrap(), Some(at(100)));
     assert_eq!(world.store.next_wanted(at(100)).unwrap().unwrap().attempts, 1);
@@ -162,4 +162,16 @@ fn a_file_is_wanted_while_its_message_is_and_known_to_be_gone_after() {
     let gone = world.file_of(message);
     assert_eq!((gone.path, gone.state), (None, FileState::Kept));
     assert!(world.store.files_on_disk().unwrap().is_empty());
+}
+
+#[test]
+fn a_failure_that_is_not_the_files_own_does_not_count_against_it() {
+    let mut world = World::new();
+    let message = world.receive_files(1, "[photo]", &["photo"]);
+    let id = world.file_of(message).id;
+    for counts in [false, false, true] {
+        world.store.file_late(id, "late", at(30), false, counts, at(0)).unwrap();
+    }
+    let file = world.file_of(message);
+    assert_eq!((file.attempts, file.faults), (3, 1));
 }

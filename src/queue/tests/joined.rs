@@ -282,3 +282,36 @@ fn an_answer_quotes_what_we_know_of_the_message() {
     let of = |text: &str| Some(text.to_owned());
     assert_eq!(quoted, [of("[voice note, 3 s, machine transcript]\nbuy milk"), of("**Done.**"), of("[voice]")]);
 }
+
+#[test]
+fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
+    let mut world = World::new();
+    let (message, album) = (said(1, 0, "buy milk"), picture(2, "the menu"));
+    world.hear(0, &message);
+    let read = world.store.queued().unwrap();
+    world.change(1, &edited(&message, 8, "buy bread"));
+    let opening = |ids: Vec<i64>| Entry::Said { raw: "{}".to_owned(), messages: ids, handles: Vec::new(), head: None };
+    let begin = |world: &mut World, read: &[Incoming]| {
+        let (seen, ids): (Vec<_>, Vec<_>) = read.iter().map(|message| (message, message.id)).unzip();
+        world.store.begin_cycle_on(world.fence, &cycle("c1"), &opening(ids), &seen, at(2)).unwrap()
+    };
+    assert!(!begin(&mut world, &read), "it was edited");
+    assert_eq!((world.store.cycle("c1").unwrap(), world.store.journal("c1").unwrap()), (None, Vec::new()));
+    let read = world.store.queued().unwrap();
+    assert_eq!(read[0].text, "buy bread");
+    assert!(begin(&mut world, &read));
+    assert_eq!(world.store.queued().unwrap()[0].cycle_id.as_deref(), Some("c1"));
+
+    // The same for what joins: here a second picture comes.
+    world.hear(3, &album);
+    let read = world.store.queued().unwrap();
+    world.hear(4, &NewIncoming { is_only_part: true, ..picture(3, "") });
+    let join = |world: &mut World, read: &Incoming| {
+        world.store.join(world.fence, "c1", &opening(vec![read.id]), &[read], at(5)).unwrap()
+    };
+    assert!(!join(&mut world, &read[1]));
+    let read = world.store.queued().unwrap();
+    assert!(join(&mut world, &read[1]));
+    world.store.discard(read[1].id, at(6)).unwrap();
+    assert!(!join(&mut world, &read[1]), "nobody waits for it any more");
+}

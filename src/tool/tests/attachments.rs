@@ -18,6 +18,7 @@ fn file(id: i64, path: &str) -> Attachment {
         state: FileState::Kept,
         path: Some(path.to_owned()),
         attempts: 0,
+        faults: 0,
         not_before: None,
         error: None,
         transcript: None,

@@ -32,8 +32,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a cycle doesn't mark the messages it takes up",
         layer: "histories",
         file: "src/queue/journal.rs",
-        line: "inbox::take_up(tx, messages, cycle_id)?;",
-        broken: "inbox::take_up(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
+        line: "taken_up::note(tx, messages, cycle_id)?;",
+        broken: "taken_up::note(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
         trials: 300,
     },
     Variant {

@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     CloseAfterTaking,
     /// No answer, and nothing done, until the server goes; of a download half of its bytes.
     Stall,
+    /// Done and answered only after `release`.
+    Held,
     /// The call is done, the answer is no JSON.
     Malformed,
     /// Something that isn't Telegram answers with this HTTP status.
@@ -152,6 +154,12 @@ impl FakeTelegram {
 
     pub(crate) fn actions(&self) -> Vec<(i64, Option<i64>, String)> {
         self.shared.lock().actions.clone()
+    }
+
+    /// Lets calls that are [`Fault::Held`] through.
+    pub(crate) fn release(&self) {
+        self.shared.lock().is_released = true;
+        self.shared.changed.notify_all();
     }
 
     /// Every call that was understood, faulty or not, with its parameters.

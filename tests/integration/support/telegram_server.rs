@@ -36,6 +36,7 @@ pub(super) struct State {
     polls: u64,
     pub(super) streams: Vec<TcpStream>,
     pub(super) stopping: bool,
+    pub(super) is_released: bool,
 }
 
 pub(super) struct Shared {
@@ -117,6 +118,11 @@ impl Shared {
             Some(Fault::CloseAfterTaking) => self.perform(state, &method, &request).and(None),
             Some(Fault::Malformed) => {
                 self.perform(state, &method, &request).map(|_| (200, json!("{\"ok\":true,\"resu")))
+            }
+            Some(Fault::Held) => {
+                let is_held = |state: &mut State| !state.stopping && !state.is_released;
+                let state = self.changed.wait_while(state, is_held).unwrap();
+                self.perform(state, &method, &request)
             }
             Some(Fault::Stall) => {
                 drop(self.changed.wait_while(state, |state| !state.stopping).unwrap());

@@ -172,6 +172,12 @@ fn media_become_words() {
             "document",
             "[file \"a.pdf\", application/pdf, 1234 bytes]",
         ),
+        // As some systems write it: the letter and its dots apart.
+        (
+            json!({"document": {"file_id": "F", "file_name": "U\u{308}ber ❤️.txt"}}),
+            "document",
+            "[file \"U\u{308}ber ❤️.txt\"]",
+        ),
         (json!({"location": {"latitude": 52.5, "longitude": 13.4}}), "location", "[location 52.50000, 13.40000]"),
         (
             json!({"location": {"latitude": 52.5, "longitude": 13.4, "live_period": 900}}),

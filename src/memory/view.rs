@@ -8,7 +8,7 @@
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 use super::{
-    CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, merge,
+    ACTIVE, BACKLOG, CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, merge,
     sections::Document,
     text::{is_blank, lines, slice},
 };
@@ -51,13 +51,13 @@ impl View {
         Self { chat_id }
     }
 
-    /// Where a document of this name is kept for this chat; `None` for one that is another chat's.
+    /// Where a document of this name is kept for this chat; `None` for one that is another chat's, and for a name in disguise.
     pub fn path<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
         let own = |name: &str| Some(Cow::Owned(format!("{CHATS_DIR}/{}/{name}.md", self.chat_id)));
         match path {
             WORKING_MEMORY => own("working-memory"),
             CONTEXT => own("context"),
-            _ if path.starts_with(CHATS_DIR) => None,
+            _ if path.starts_with(CHATS_DIR) || is_disguised(path) => None,
             _ => Some(Cow::Borrowed(path)),
         }
     }
@@ -151,6 +151,15 @@ impl View {
     }
 }
 
+/// Whether a disk may take this for one of the documents that are told apart by their names, which it isn't: an empty step or a
+/// dot is none to a disk, and not every disk tells large letters from small ones.
+fn is_disguised(path: &str) -> bool {
+    let steps: Vec<&str> = path.split('/').filter(|step| !matches!(*step, "" | ".")).collect();
+    // Both ways: some letters have a small form only by way of a large one.
+    let plain = steps.join("/").to_uppercase().to_lowercase();
+    plain != path && (plain.starts_with(CHATS_DIR) || [WORKING_MEMORY, CONTEXT, ACTIVE, BACKLOG].contains(&&*plain))
+}
+
 fn is_blank_text(text: &str) -> bool {
     lines(text).all(is_blank)
 }
@@ -221,6 +230,26 @@ mod tests {
         let there = [CONTEXT, SEMANTIC_MEMORY, "memory/chats/77/context.md", "memory/chats/5555/working-memory.md"];
         let there = there.map(str::to_owned).into();
         assert_eq!(BOB.list(&there), [SEMANTIC_MEMORY, WORKING_MEMORY]);
+    }
+
+    #[test]
+    fn no_other_spelling_leads_to_what_is_not_shown() {
+        for path in [
+            "memory//chats/77/context.md",
+            "memory/./chats/77/context.md",
+            "memory/Chats/77/context.md",
+            "memory/chat\u{17f}/77/context.md",
+            "memory/./agent-memory/working-memory.md",
+            "memory/agent-memory//working-memory.md",
+            "memory/project-memory/Context.md",
+            "memory/project-memory/./active.md",
+            "memory/project-memory/BACKLOG.md",
+        ] {
+            assert_eq!(BOB.path(path), None, "{path}");
+        }
+        for path in [SEMANTIC_MEMORY, ACTIVE, "memory/Notes.md", "skills/tea/SKILL.md"] {
+            assert_eq!(BOB.path(path).as_deref(), Some(path));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 use super::{
     ACTIVE, BACKLOG, CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, merge,
     sections::Document,
-    text::{is_blank, lines, slice},
+    text::{folded, is_blank, lines, slice},
 };
 
 /// Where each chat that isn't the owner's has documents of its own.
@@ -89,6 +89,10 @@ impl View {
         if shown == text {
             return edited;
         }
+        let edited = match DocKind::of(path) {
+            DocKind::Tasks => self.told_apart(text, &edited),
+            _ => edited,
+        };
         merge::merge(DocKind::of(path), &shown, text, &edited).text
     }
 
@@ -121,6 +125,26 @@ impl View {
         };
         let sections = document.sections().map(|part| part.range.clone());
         sections.filter(|range| !is_own(document.slice(range))).collect()
+    }
+
+    /// The edit with another title for each task that is called like one that isn't shown: merged by its title, that one would
+    /// become this chat's, with all that stands in it.
+    fn told_apart(&self, text: &str, edited: &str) -> String {
+        let document = Document::split(text);
+        let hidden = self.others_tasks(&document);
+        let others = document.sections().filter(|part| hidden.contains(&part.range));
+        let taken: BTreeSet<String> = others.map(|part| folded(&part.title)).collect();
+        let edit = Document::split(edited);
+        let mut apart = String::with_capacity(edited.len());
+        let mut at = 0;
+        for part in edit.sections().filter(|part| taken.contains(&folded(&part.title))) {
+            let heading = slice(edited, part.range.start..part.body_start).trim_end();
+            let end = part.range.start + heading.len();
+            apart.push_str(&format!("{} (chat {})", slice(edited, at..end), self.chat_id));
+            at = end;
+        }
+        apart.push_str(slice(edited, at..edited.len()));
+        apart
     }
 
     /// Lines elsewhere that a wake wrote for others, such as those that a merge has put into a quote.
@@ -275,6 +299,21 @@ mod tests {
         let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n";
         let done = TaskList::parse(&BOB.shown(ACTIVE, tasks)).0.take("Bob's").unwrap().0;
         assert!(BOB.edited(ACTIVE, tasks, done).contains("## Mine\n- status: active\n"));
+    }
+
+    #[test]
+    fn a_task_of_the_same_title_does_not_become_the_chats() {
+        let tasks = "# Active\n\n## Surgery\n- status: active\n- next: call the clinic\n\nof the knee\n";
+        for title in ["Surgery", "surgery.", "Surgery ##"] {
+            let edited = format!("{}## {title}\n- status: active\n- chat: 5555\n", BOB.shown(ACTIVE, tasks));
+            let whole = BOB.edited(ACTIVE, tasks, edited);
+            let theirs = tasks.strip_prefix("# Active\n\n").unwrap();
+            assert!(whole.contains(theirs), "{whole}");
+            let shown = BOB.shown(ACTIVE, &whole);
+            assert!(shown.contains("(chat 5555)") && !shown.contains("clinic") && !shown.contains("knee"), "{shown}");
+            let done = TaskList::parse(&shown).0.take("Surgery").unwrap().0;
+            assert_eq!(BOB.edited(ACTIVE, &whole, done).trim_end(), tasks.trim_end());
+        }
     }
 
     #[test]

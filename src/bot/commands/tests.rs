@@ -301,7 +301,7 @@ fn the_memory_is_read_as_it_was_committed() {
 
 #[test]
 fn another_chat_is_not_told_what_the_owners_said() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     let facts = "## Home\n\n- The safe opens with 1234 <!-- wake w -->\n- The wifi is called attic\n";
     let tasks = "## Surprise for Bob\n- status: active\n";
     let change = |path: &str, content: &str| repo::Change {
@@ -316,4 +316,7 @@ fn another_chat_is_not_told_what_the_owners_said() {
     assert!(bob("/memory wifi").contains("attic"), "a person's own line is everybody's");
     assert!(bob("/tasks").starts_with("No tasks."));
     assert!(!bob("/memory").contains(memory::WORKING_MEMORY), "that one is the owner's");
+    scene.worked("20261121T120000Z-1", ANA, false);
+    assert!(scene.says("/status").contains("Last wake: today 15:00 for 1 message in chat 4242"));
+    assert!(scene.reply(BOB, "/status").text.contains("\n- No wake yet.\n"), "none was for this chat");
 }

@@ -237,6 +237,27 @@ fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
 }
 
 #[test]
+fn what_the_owner_stops_nobody_else_lifts() {
+    for together in [false, true] {
+        let mut scene = Scene::new();
+        let orders = [(BOB, 1), (ANA, 2), (BOB, 3)];
+        if together {
+            let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
+            for (chat, id) in orders {
+                desk.answer(&asked(chat, id, "/stop")).unwrap();
+            }
+            assert!(desk.answer(&asked(BOB, 4, "/resume")).unwrap().order.is_none());
+        } else {
+            for (chat, id) in orders {
+                scene.carry_out(chat, id, "/stop");
+            }
+            assert!(scene.reply(BOB, "/resume").order.is_none());
+            assert_eq!(scene.reply(ANA, "/resume").order, Some(Order::Resume));
+        }
+    }
+}
+
+#[test]
 fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     let mut scene = Scene::new();
     scene.worked("20261121T120000Z-1", ANA, true);

@@ -274,6 +274,8 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     // The owner may take back anything by its id; others what was done for them.
     assert_eq!(wake(scene.reply(ANA, "/undo 20261121T1350")), "20261121T135000Z-1");
     assert!(scene.reply(BOB, "/undo 20261121T1300").order.is_none());
+    insta::assert_snapshot!(scene.says("/undo 20261121T1"), @"Several wakes have an id that begins so: give more of it. /log lists what I did.");
+    assert_eq!(wake(scene.reply(BOB, "/undo 20261121T1")), "20261121T135000Z-1", "the only one of this chat");
     let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
     let twice = [2, 3, 4].map(|id| desk.answer(&asked(ANA, id, "/undo")).unwrap().order);
     assert_eq!(twice[1], Some(Order::Undo { wake: "20261121T120000Z-1".to_owned() }));

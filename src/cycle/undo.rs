@@ -34,6 +34,8 @@ struct Restored {
     contested: Vec<String>,
     /// Whether the wake's commit is in the memory at all.
     has_commit: bool,
+    /// The branch on which it waits to be brought in, if it does.
+    parked: Option<String>,
 }
 
 impl Wake<'_> {
@@ -76,7 +78,9 @@ impl Wake<'_> {
 /// What a wake's commit changed, taken back. The log is kept: what happened, happened.
 fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
     let Some(commit) = repo.wake_commit(wake)? else {
-        return Ok(Restored::default());
+        let branch = format!("parked/{wake}");
+        let parked = repo.parked()?.into_iter().map(|(parked, _)| parked).find(|parked| *parked == branch);
+        return Ok(Restored { parked, ..Restored::default() });
     };
     let mut restored = Restored { has_commit: true, ..Restored::default() };
     for change in repo.reversal(commit)? {
@@ -142,10 +146,14 @@ fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
 fn answer(what: &str, restored: &Restored, taken: &TakenBack, chat_id: i64) -> String {
     let mut lines = Vec::new();
     let files = restored.staged.len() + restored.removed.len();
-    lines.push(match (restored.has_commit, files) {
-        (false, _) => "Its commit isn't in my memory, so there was nothing to take back there.".to_owned(),
-        (true, 0) => "My memory needed no change.".to_owned(),
-        (true, n) => {
+    lines.push(match (&restored.parked, restored.has_commit, files) {
+        (Some(branch), ..) => format!(
+            "What it wrote isn't in my memory yet, but on the branch `{branch}`, and I bring it in when I can. \
+             `git branch -D {branch}` before that takes it back."
+        ),
+        (None, false, _) => "Its commit isn't in my memory, so there was nothing to take back there.".to_owned(),
+        (None, true, 0) => "My memory needed no change.".to_owned(),
+        (None, true, n) => {
             format!("My memory is without its changes, in {}; the log keeps that it happened.", count(n, "file"))
         }
     });

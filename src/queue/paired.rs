@@ -126,6 +126,8 @@ impl Store {
                     "UPDATE reminders SET state = 'cancelled' WHERE chat_id = ?1 AND state = 'active'",
                     [user_id],
                 )?;
+                // Nor does undoing the wake that ended one bring it back.
+                tx.execute("UPDATE reminders SET ended_by = NULL WHERE chat_id = ?1", [user_id])?;
             }
             Ok(gone > 0)
         })

@@ -28,11 +28,13 @@ pub(super) struct Door {
     pub(super) config: Config,
     /// The code that stands in the terminal, and since when.
     offered: Option<(i64, Instant)>,
+    /// Whether the codes of this terminal are void, now that somebody may speak.
+    is_shut: bool,
 }
 
 impl Door {
     pub(super) fn open(config: &Config, store: &Store) -> Result<Self, StoreError> {
-        Ok(Self { config: people::admitted(config, store)?, offered: None })
+        Ok(Self { config: people::admitted(config, store)?, offered: None, is_shut: false })
     }
 
     /// Takes in who was paired and unpaired since.
@@ -49,8 +51,11 @@ impl Door {
     /// Shows a code in the terminal if nobody may speak and none stands there that is still good.
     pub(super) fn invite(&mut self, store: &mut Store, outside: Outside<'_>, me: &Me) {
         if people::is_anybody_admitted(&self.config) {
+            // By another code, or by the settings: what stands in the terminal, or stood there before, lets nobody in besides.
+            self.is_shut = self.is_shut || store.withdraw_codes(MADE_BY).is_ok();
             return;
         }
+        self.is_shut = false;
         let now = outside.clock.now();
         let is_needed = match self.offered {
             Some((id, since)) => {

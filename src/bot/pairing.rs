@@ -132,6 +132,8 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
     )];
     let owner = config.owner_chat_id;
     if owner != CONSOLE_CHAT_ID && owner != user_id {
+        // What they call themselves, as nothing but letters.
+        let name: String = name.chars().filter(|c| !"`*_[]<>".contains(*c)).collect();
         let text = format!(
             "Somebody has paired with me by a code: {name}, number {user_id}. I listen to them from now on; \
              `bot unpair {user_id}` ends it."
@@ -218,6 +220,15 @@ mod tests {
         let tries = tried(&messages, &[&right]);
         assert_eq!((tries.taken, tries.wrong, tries.pairs.unwrap().user_id), (4, 1, 7));
         assert_eq!(tried(&messages, &[]), Tries { taken: 5, ..Tries::default() });
+    }
+
+    #[test]
+    fn the_owner_is_shown_a_name_and_no_link() {
+        let env = [("WORKSPACE_DIR", "/nowhere/reveille"), ("ALLOWED_CHAT_IDS", "42")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let words = words(7, "[Ana](https://example.org)", &Config::from_sources(&env, None, Some("UTC")).unwrap());
+        assert_eq!(words.iter().map(|message| message.chat_id).collect::<Vec<_>>(), [7, 42]);
+        assert!(words[1].text.contains("Ana(https") && !words[1].text.contains("]("), "{}", words[1].text);
     }
 
     #[test]

@@ -360,10 +360,13 @@ impl<'a> Bot<'a> {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
             self.door.look(config, &self.store)?;
         }
-        if reading.batch.commands.iter().any(|ordered| ordered.order == Some(Order::Stop)) {
+        if reading.batch.commands.iter().any(|ordered| matches!(ordered.order, Some(Order::Stop { .. }))) {
             let lock_path = config.lock_path();
             // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
-            std::thread::spawn(move || cycle::stop::end_children(&lock_path));
+            let ending = std::thread::Builder::new().spawn(move || cycle::stop::end_children(&lock_path));
+            if let Err(error) = ending {
+                tracing::warn!(%error, "what a wake has started isn't ended from here; the wake itself sees the order");
+            }
         }
         Ok(accepted)
     }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
 use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
-    config::Config,
+    config::{CONSOLE_CHAT_ID, Config},
+    people,
     queue::{Paired, Store, StoreError},
 };
 
@@ -72,23 +73,31 @@ pub(super) fn list(config: &Config) -> ExitCode {
 
 /// Listens to somebody no more.
 pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
-    let unpaired = open(config).and_then(|store| store.map_or(Ok(false), |mut store| store.unpair(user_id)));
+    let unpaired = open(config).and_then(|store| {
+        let Some(mut store) = store else { return Ok((false, None)) };
+        let owner = |store: &Store| people::admitted(config, store).map(|config| config.owner_chat_id);
+        let before = owner(&store)?;
+        let is_gone = store.unpair(user_id)?;
+        let after = owner(&store)?;
+        Ok((is_gone, Some(after).filter(|after| *after != before)))
+    });
     let is_listed = config.allowed_chat_ids.contains(&user_id);
-    match (unpaired, is_listed) {
-        (Ok(true), false) => {
+    let owner = unpaired.as_ref().ok().and_then(|(_, owner)| *owner);
+    let code = match (unpaired, is_listed) {
+        (Ok((true, _)), false) => {
             complain(&format!(
                 "{user_id} isn't listened to any more, and their reminders have ended. What they said is kept; what waits is \
                  still answered (`wake queue drop` takes it out)."
             ));
             ExitCode::SUCCESS
         }
-        (Ok(true), true) => {
+        (Ok((true, _)), true) => {
             complain(&format!(
                 "{user_id} is unpaired, but ALLOWED_CHAT_IDS lists them: take the number out there, too."
             ));
             ExitCode::SUCCESS
         }
-        (Ok(false), _) => {
+        (Ok((false, _)), _) => {
             let listed = if is_listed { " ALLOWED_CHAT_IDS lists them: take the number out there." } else { "" };
             complain(&format!(
                 "{user_id} has not paired. `bot pair --list` shows who has. Nothing was changed.{listed}"
@@ -96,7 +105,11 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
             ExitCode::from(EXIT_USAGE)
         }
         (Err(error), _) => failed(&error),
+    };
+    if let Some(owner) = owner {
+        complain(&new_owner(owner));
     }
+    code
 }
 
 /// Says whether a webhook takes the bot's messages away, and removes it when asked to.
@@ -127,6 +140,17 @@ pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
         (Err(error), _) => return failed(&error),
     }
     ExitCode::SUCCESS
+}
+
+/// Who was unpaired was the owner, and so the next who paired is: they see the whole memory then.
+fn new_owner(owner: i64) -> String {
+    if owner == CONSOLE_CHAT_ID {
+        return "That was the owner: whoever pairs next is it, and sees the whole memory.".to_owned();
+    }
+    format!(
+        "That was the owner. {owner}, who paired next, is it now: the whole memory is shown to them, and I speak to them unasked. \
+         OWNER_CHAT_ID names another."
+    )
 }
 
 /// The store, if there is one: looking makes none.

@@ -183,8 +183,9 @@ fn undo(config: &Config, arguments: &Arguments, id: Option<&str>) -> ExitCode {
 }
 
 fn stop(config: &Config) -> ExitCode {
-    let ordered = cycle::open_store(config)
-        .and_then(|mut store| Ok((store.order(&Order::Stop, config.clock().now())?, store.stopped()?)));
+    let ordered = cycle::open_store(config).and_then(|mut store| {
+        Ok((store.order(&Order::Stop { is_owners: true }, config.clock().now())?, store.stopped()?))
+    });
     match ordered {
         Ok(((), stopped)) => {
             cycle::stop::end_children(&config.lock_path());

@@ -34,6 +34,8 @@ struct Restored {
     contested: Vec<String>,
     /// Whether the wake's commit is in the memory at all.
     has_commit: bool,
+    /// The branch on which it waits to be brought in, if it does.
+    parked: Option<String>,
 }
 
 impl Wake<'_> {
@@ -49,12 +51,13 @@ impl Wake<'_> {
         let (now, tz, redactor) = (self.now(), self.context.config.timezone, self.context.redactor);
         let row = self.store.cycle(&undo.wake)?;
         let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
-        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, taken, undo.chat_id));
+        let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat_id).unwrap_or(undo.chat_id);
+        let chats = (undo.chat_id, put_aside_in);
+        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, taken, chats));
         let taken = self.store.take_back(self.fence, undo, &cycle.id, words, now)?;
-        self.report.replies.push(Reply {
-            chat_id: undo.chat_id,
-            text: redactor.redact(&answer(&what, &restored, &taken, undo.chat_id)),
-        });
+        self.report
+            .replies
+            .push(Reply { chat_id: undo.chat_id, text: redactor.redact(&answer(&what, &restored, &taken, chats)) });
         account.receipts.push(format!("Undid the wake {}", undo.wake));
         account.receipts.extend(receipts(&restored, &taken));
         account.notes.extend(restored.contested.iter().map(|what| format!("Not undone, changed since: {what}")));
@@ -76,7 +79,9 @@ impl Wake<'_> {
 /// What a wake's commit changed, taken back. The log is kept: what happened, happened.
 fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
     let Some(commit) = repo.wake_commit(wake)? else {
-        return Ok(Restored::default());
+        let branch = format!("parked/{wake}");
+        let parked = repo.parked()?.into_iter().map(|(parked, _)| parked).find(|parked| *parked == branch);
+        return Ok(Restored { parked, ..Restored::default() });
     };
     let mut restored = Restored { has_commit: true, ..Restored::default() };
     for change in repo.reversal(commit)? {
@@ -138,14 +143,18 @@ fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
     receipts
 }
 
-/// What the person who asked is told: what was done, what was not, and what to do next.
-fn answer(what: &str, restored: &Restored, taken: &TakenBack, chat_id: i64) -> String {
+/// What the person who asked is told: what was done, what was not, and what to do next. `chats`: theirs, and that of the messages.
+fn answer(what: &str, restored: &Restored, taken: &TakenBack, chats: (i64, i64)) -> String {
     let mut lines = Vec::new();
     let files = restored.staged.len() + restored.removed.len();
-    lines.push(match (restored.has_commit, files) {
-        (false, _) => "Its commit isn't in my memory, so there was nothing to take back there.".to_owned(),
-        (true, 0) => "My memory needed no change.".to_owned(),
-        (true, n) => {
+    lines.push(match (&restored.parked, restored.has_commit, files) {
+        (Some(branch), ..) => format!(
+            "What it wrote isn't in my memory yet, but on the branch `{branch}`, and I bring it in when I can. \
+             `git branch -D {branch}` before that takes it back."
+        ),
+        (None, false, _) => "Its commit isn't in my memory, so there was nothing to take back there.".to_owned(),
+        (None, true, 0) => "My memory needed no change.".to_owned(),
+        (None, true, n) => {
             format!("My memory is without its changes, in {}; the log keeps that it happened.", count(n, "file"))
         }
     });
@@ -172,13 +181,15 @@ fn answer(what: &str, restored: &Restored, taken: &TakenBack, chat_id: i64) -> S
         1 => lines.push("One message had been sent already and stays in the chat.".to_owned()),
         n => lines.push(format!("{n} messages had been sent already and stay in the chat.")),
     }
-    lines.extend(put_aside(&taken.messages, chat_id));
+    lines.extend(put_aside(&taken.messages, chats));
     format!("Undone: {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
 }
 
-fn put_aside(messages: &[i64], chat_id: i64) -> Option<String> {
+fn put_aside(messages: &[i64], (chat_id, of): (i64, i64)) -> Option<String> {
     let (first, rest) = messages.split_first()?;
-    let (what, it) = if rest.is_empty() {
+    let (what, it) = if rest.is_empty() && of != chat_id {
+        ("The message it had answered is put aside".to_owned(), "it")
+    } else if rest.is_empty() {
         ("What you had asked is put aside".to_owned(), "it")
     } else {
         (format!("The {} messages it had answered are put aside", messages.len()), "them")
@@ -188,6 +199,10 @@ fn put_aside(messages: &[i64], chat_id: i64) -> Option<String> {
             "`wake queue retry {first}` tries {it} afresh",
             it = if rest.is_empty() { "it" } else { "the first" }
         ),
+        // By itself it takes what was put aside in the same chat.
+        _ if of != chat_id => {
+            format!("/retry {first} tries {it} afresh", it = if rest.is_empty() { "it" } else { "the first" })
+        }
         _ => format!("/retry tries {it} afresh"),
     };
     Some(format!("{what}; {how}."))
@@ -226,7 +241,7 @@ mod tests {
             sent: 2,
             messages: vec![7],
         };
-        insta::assert_snapshot!(answer("the wake of today 14:03 (remembered “x”)", &restored, &taken, 4242), @r"
+        insta::assert_snapshot!(answer("the wake of today 14:03 (remembered “x”)", &restored, &taken, (4242, 4242)), @r"
         Undone: the wake of today 14:03 (remembered “x”).
         - My memory is without its changes, in 1 file; the log keeps that it happened.
         - Left as it is, because it was changed since: b.md, “Report”.
@@ -237,11 +252,22 @@ mod tests {
         - 2 messages had been sent already and stay in the chat.
         - What you had asked is put aside; /retry tries it afresh.
         ");
-        insta::assert_snapshot!(answer("the wake", &Restored::default(), &TakenBack { messages: vec![7, 8], ..TakenBack::default() }, 0), @r"
+        insta::assert_snapshot!(answer("the wake", &Restored::default(), &TakenBack { messages: vec![7, 8], ..TakenBack::default() }, (0, 0)), @r"
         Undone: the wake.
         - Its commit isn't in my memory, so there was nothing to take back there.
         - The 2 messages it had answered are put aside; `wake queue retry 7` tries the first afresh.
         ");
+    }
+
+    #[test]
+    fn what_was_put_aside_elsewhere_is_retried_by_its_number() {
+        assert_eq!(
+            put_aside(&[7], (4242, 5555)).unwrap(),
+            "The message it had answered is put aside; /retry 7 tries it afresh."
+        );
+        let two = put_aside(&[7, 8], (4242, 0)).unwrap();
+        assert!(two.ends_with("; /retry 7 tries the first afresh."), "{two}");
+        assert!(put_aside(&[7], (0, 4242)).unwrap().ends_with("`wake queue retry 7` tries it afresh."));
     }
 
     #[test]

@@ -22,9 +22,13 @@ pub fn undoable(store: &Store, chats: &[i64], id: Option<&str>, already: &[Strin
             None => Choice::Refused("There is no wake left that could be undone.".to_owned()),
         });
     };
-    let row = store.cycle_called(id)?;
-    let Some(row) = row.filter(|row| chats.is_empty() || chats.contains(&row.cycle.chat_id.unwrap_or_default())) else {
-        return refused("There is no wake of that id here. Four characters of it, or of its commit's, are enough.");
+    let mut called = store.cycles_called(id, chats)?.into_iter();
+    let row = match (called.next(), called.next()) {
+        (Some(row), None) => row,
+        (None, _) => {
+            return refused("There is no wake of that id here. Four characters of it, or of its commit's, are enough.");
+        }
+        (Some(_), Some(_)) => return refused("Several wakes have an id that begins so: give more of it."),
     };
     let is_asked = already.contains(&row.cycle.id);
     match (row.state, store.undone(&row.cycle.id)?) {

@@ -6,7 +6,10 @@
 
 mod read;
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Range,
+};
 
 use chrono::NaiveDate;
 
@@ -203,12 +206,14 @@ impl TaskList {
         self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
     }
 
-    /// For `active.md`: whether one more task fits under [`MAX_ACTIVE_TASKS`]. Ask before adding or moving one there.
+    /// For `active.md`: whether one more task fits under [`MAX_ACTIVE_TASKS`]. Ask before adding or moving one there. Each chat
+    /// that isn't the owner's (`chat:` names it) has its own room.
     ///
     /// # Errors
     /// [`TaskError::Full`].
-    pub fn check_room(&self) -> Result<(), TaskError> {
-        if self.open_count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
+    pub fn check_room(&self, chat_id: Option<i64>) -> Result<(), TaskError> {
+        let chat = chat_id.map(|id| id.to_string());
+        if self.open_of(chat.as_deref()).count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
     }
 
     /// For `active.md`: what is wrong there though it would be fine in the backlog: too many tasks at once, and open
@@ -216,9 +221,12 @@ impl TaskList {
     pub fn active_problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let open = || self.tasks.iter().filter(|task| !task.is_done());
-        if let Some(eighth) = open().nth(MAX_ACTIVE_TASKS) {
-            let what = format!("{} tasks are active; at most {MAX_ACTIVE_TASKS} should be", self.open_count());
-            problems.push(Problem::new(eighth.line, what));
+        for chat in open().map(|task| task.get("chat")).collect::<BTreeSet<_>>() {
+            if let Some(eighth) = self.open_of(chat).nth(MAX_ACTIVE_TASKS) {
+                let count = self.open_of(chat).count();
+                let what = format!("{count} tasks are active; at most {MAX_ACTIVE_TASKS} should be");
+                problems.push(Problem::new(eighth.line, what));
+            }
         }
         for task in open().filter(|task| task.get("touched").is_none()) {
             let what = format!("“{}” has no `touched` date, so no one is reminded of it", task.title);
@@ -228,8 +236,9 @@ impl TaskList {
         problems
     }
 
-    fn open_count(&self) -> usize {
-        self.tasks.iter().filter(|task| !task.is_done()).count()
+    /// The open tasks of the owner, or of the chat that their `chat:` names.
+    fn open_of(&self, chat: Option<&str>) -> impl Iterator<Item = &Task> {
+        self.tasks.iter().filter(move |task| !task.is_done() && task.get("chat") == chat)
     }
 
     /// The text with a task added at its end.

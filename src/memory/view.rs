@@ -8,9 +8,9 @@
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 use super::{
-    CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, merge,
+    ACTIVE, BACKLOG, CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, merge,
     sections::Document,
-    text::{is_blank, lines, slice},
+    text::{folded, is_blank, lines, slice},
 };
 
 /// Where each chat that isn't the owner's has documents of its own.
@@ -51,13 +51,13 @@ impl View {
         Self { chat_id }
     }
 
-    /// Where a document of this name is kept for this chat; `None` for one that is another chat's.
+    /// Where a document of this name is kept for this chat; `None` for one that is another chat's, and for a name in disguise.
     pub fn path<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
         let own = |name: &str| Some(Cow::Owned(format!("{CHATS_DIR}/{}/{name}.md", self.chat_id)));
         match path {
             WORKING_MEMORY => own("working-memory"),
             CONTEXT => own("context"),
-            _ if path.starts_with(CHATS_DIR) => None,
+            _ if path.starts_with(CHATS_DIR) || is_disguised(path) => None,
             _ => Some(Cow::Borrowed(path)),
         }
     }
@@ -89,6 +89,10 @@ impl View {
         if shown == text {
             return edited;
         }
+        let edited = match DocKind::of(path) {
+            DocKind::Tasks => self.told_apart(text, &edited),
+            _ => edited,
+        };
         merge::merge(DocKind::of(path), &shown, text, &edited).text
     }
 
@@ -123,6 +127,26 @@ impl View {
         sections.filter(|range| !is_own(document.slice(range))).collect()
     }
 
+    /// The edit with another title for each task that is called like one that isn't shown: merged by its title, that one would
+    /// become this chat's, with all that stands in it.
+    fn told_apart(&self, text: &str, edited: &str) -> String {
+        let document = Document::split(text);
+        let hidden = self.others_tasks(&document);
+        let others = document.sections().filter(|part| hidden.contains(&part.range));
+        let taken: BTreeSet<String> = others.map(|part| folded(&part.title)).collect();
+        let edit = Document::split(edited);
+        let mut apart = String::with_capacity(edited.len());
+        let mut at = 0;
+        for part in edit.sections().filter(|part| taken.contains(&folded(&part.title))) {
+            let heading = slice(edited, part.range.start..part.body_start).trim_end();
+            let end = part.range.start + heading.len();
+            apart.push_str(&format!("{} (chat {})", slice(edited, at..end), self.chat_id));
+            at = end;
+        }
+        apart.push_str(slice(edited, at..edited.len()));
+        apart
+    }
+
     /// Lines elsewhere that a wake wrote for others, such as those that a merge has put into a quote.
     fn others_lines(&self, text: &str) -> Vec<Range<usize>> {
         let mut at = 0;
@@ -149,6 +173,15 @@ impl View {
             chat.is_some_and(|chat| chat.parse() == Ok(self.chat_id))
         })
     }
+}
+
+/// Whether a disk may take this for one of the documents that are told apart by their names, which it isn't: an empty step or a
+/// dot is none to a disk, and not every disk tells large letters from small ones.
+fn is_disguised(path: &str) -> bool {
+    let steps: Vec<&str> = path.split('/').filter(|step| !matches!(*step, "" | ".")).collect();
+    // Both ways: some letters have a small form only by way of a large one.
+    let plain = steps.join("/").to_uppercase().to_lowercase();
+    plain != path && (plain.starts_with(CHATS_DIR) || [WORKING_MEMORY, CONTEXT, ACTIVE, BACKLOG].contains(&&*plain))
 }
 
 fn is_blank_text(text: &str) -> bool {
@@ -224,6 +257,26 @@ mod tests {
     }
 
     #[test]
+    fn no_other_spelling_leads_to_what_is_not_shown() {
+        for path in [
+            "memory//chats/77/context.md",
+            "memory/./chats/77/context.md",
+            "memory/Chats/77/context.md",
+            "memory/chat\u{17f}/77/context.md",
+            "memory/./agent-memory/working-memory.md",
+            "memory/agent-memory//working-memory.md",
+            "memory/project-memory/Context.md",
+            "memory/project-memory/./active.md",
+            "memory/project-memory/BACKLOG.md",
+        ] {
+            assert_eq!(BOB.path(path), None, "{path}");
+        }
+        for path in [SEMANTIC_MEMORY, ACTIVE, "memory/Notes.md", "skills/tea/SKILL.md"] {
+            assert_eq!(BOB.path(path).as_deref(), Some(path));
+        }
+    }
+
+    #[test]
     fn an_edit_leaves_what_was_not_shown() {
         let shown = BOB.shown(SEMANTIC_MEMORY, FACTS);
         for topic in ["Family", "Surgery", "New"] {
@@ -246,6 +299,21 @@ mod tests {
         let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n";
         let done = TaskList::parse(&BOB.shown(ACTIVE, tasks)).0.take("Bob's").unwrap().0;
         assert!(BOB.edited(ACTIVE, tasks, done).contains("## Mine\n- status: active\n"));
+    }
+
+    #[test]
+    fn a_task_of_the_same_title_does_not_become_the_chats() {
+        let tasks = "# Active\n\n## Surgery\n- status: active\n- next: call the clinic\n\nof the knee\n";
+        for title in ["Surgery", "surgery.", "Surgery ##"] {
+            let edited = format!("{}## {title}\n- status: active\n- chat: 5555\n", BOB.shown(ACTIVE, tasks));
+            let whole = BOB.edited(ACTIVE, tasks, edited);
+            let theirs = tasks.strip_prefix("# Active\n\n").unwrap();
+            assert!(whole.contains(theirs), "{whole}");
+            let shown = BOB.shown(ACTIVE, &whole);
+            assert!(shown.contains("(chat 5555)") && !shown.contains("clinic") && !shown.contains("knee"), "{shown}");
+            let done = TaskList::parse(&shown).0.take("Surgery").unwrap().0;
+            assert_eq!(BOB.edited(ACTIVE, &whole, done).trim_end(), tasks.trim_end());
+        }
     }
 
     #[test]

@@ -10,7 +10,10 @@ use super::{NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, s
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// No wake works, until [`Order::Resume`].
-    Stop,
+    Stop {
+        /// Whether the owner says so: then it is theirs from now on, whoever had stopped before.
+        is_owners: bool,
+    },
     /// Wakes work again.
     Resume,
     /// This wake is to be undone by the next one.
@@ -59,7 +62,7 @@ pub(super) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>
 
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     match order {
-        Order::Stop => stop::stop(tx, answer.chat_id, now),
+        Order::Stop { is_owners } => stop::stop(tx, answer.chat_id, *is_owners, now),
         Order::Resume => stop::resume(tx),
         Order::Undo { wake } => undo::ask(tx, wake, answer, now),
         Order::Retry { messages } => messages.iter().try_for_each(|id| inbox::retry(tx, *id).map(drop)),

@@ -89,6 +89,11 @@ impl Store {
         self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE id = ?1", [id]).map(drop)?))
     }
 
+    /// Takes all codes of one maker back.
+    pub fn withdraw_codes(&mut self, made_by: &str) -> Result<()> {
+        self.write(|tx| Ok(tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1", [made_by]).map(drop)?))
+    }
+
     /// What has become of a code.
     pub fn code_state(&self, id: i64, now: DateTime<Utc>) -> Result<CodeState> {
         let sql = format!("SELECT used_by, {IS_OPEN} FROM pairing_codes WHERE id = ?3");
@@ -121,6 +126,8 @@ impl Store {
                     "UPDATE reminders SET state = 'cancelled' WHERE chat_id = ?1 AND state = 'active'",
                     [user_id],
                 )?;
+                // Nor does undoing the wake that ended one bring it back.
+                tx.execute("UPDATE reminders SET ended_by = NULL WHERE chat_id = ?1", [user_id])?;
             }
             Ok(gone > 0)
         })

@@ -11,7 +11,7 @@ use crate::clock::{parse_time, rfc3339};
 pub struct Stopped {
     /// Since when; a time that can't be read is none.
     pub at: Option<DateTime<Utc>>,
-    /// The chat in which it was ordered; 0 is the console.
+    /// The chat whose order it is; 0 is the console.
     pub chat_id: i64,
 }
 
@@ -26,11 +26,12 @@ impl Store {
     }
 }
 
-/// A second order changes nothing: it has been stopped since the first.
-pub(super) fn stop(tx: &Transaction<'_>, chat_id: i64, now: DateTime<Utc>) -> Result<()> {
+/// It has been stopped since the first order, whoever gives a second one. But what the owner orders too, nobody else lifts.
+pub(super) fn stop(tx: &Transaction<'_>, chat_id: i64, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
-        "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2) ON CONFLICT DO NOTHING",
-        (rfc3339(now), chat_id),
+        "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2)
+         ON CONFLICT (id) DO UPDATE SET chat_id = excluded.chat_id WHERE ?3",
+        (rfc3339(now), chat_id, is_owners),
     )?;
     Ok(())
 }

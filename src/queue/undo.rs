@@ -59,17 +59,25 @@ impl Store {
         Ok(statement.query_row((json(chats), json(not)), CycleRow::read).optional()?)
     }
 
-    /// The cycle whose id, or whose commit's, begins so (four characters at least); the newest, where several do.
-    pub fn cycle_called(&self, prefix: &str) -> Result<Option<CycleRow>> {
+    /// The cycles of these chats, or of all when none is named, whose id, or whose commit's, begins so (four characters at least):
+    /// two at most, which is one too many. One whose id it is in full is meant alone.
+    pub fn cycles_called(&self, prefix: &str, chats: &[i64]) -> Result<Vec<CycleRow>> {
         if prefix.len() < MIN_PREFIX {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let sql = format!(
-            "SELECT {} FROM cycles WHERE substr(id, 1, length(?1)) = ?1 OR substr(commit_id, 1, length(?1)) = ?1
-             ORDER BY started_at DESC, id DESC LIMIT 1",
+            "SELECT {} FROM cycles WHERE (substr(id, 1, length(?1)) = ?1 OR substr(commit_id, 1, length(?1)) = ?1)
+                 AND (?2 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?2)))
+             ORDER BY id = ?1 DESC, started_at DESC, id DESC LIMIT 2",
             CycleRow::COLUMNS
         );
-        Ok(self.conn.query_row(&sql, [prefix], CycleRow::read).optional()?)
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows: Vec<CycleRow> =
+            statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<rusqlite::Result<_>>()?;
+        if rows.first().is_some_and(|row| row.cycle.id == prefix) {
+            rows.truncate(1);
+        }
+        Ok(rows)
     }
 
     /// Whether a cycle was undone (`true`), is to be (`false`), or neither.

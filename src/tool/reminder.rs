@@ -16,6 +16,8 @@ use crate::{
 
 /// Active reminders that are kept at most.
 const MAX_REMINDERS: usize = 500;
+/// Of these, for a chat that isn't the owner's: nobody else's run out by it.
+const MAX_REMINDERS_OF_CHAT: usize = 50;
 /// An instant at most this long ago still makes a reminder.
 const MAX_LATE: TimeDelta = TimeDelta::days(1);
 
@@ -59,6 +61,11 @@ fn set(args: &Set, world: &World) -> Outcome {
     let text = words(&args.text, "text", 1_000)?;
     if world.reminders.len() >= MAX_REMINDERS {
         return Err(Refusal(format!("{MAX_REMINDERS} reminders are active, which is the limit. Nothing was done.")));
+    }
+    if world.foreign_chat().is_some() && visible(world).count() >= MAX_REMINDERS_OF_CHAT {
+        return Err(Refusal(format!(
+            "{MAX_REMINDERS_OF_CHAT} reminders of this chat are active, which is its limit. Nothing was done."
+        )));
     }
     let (slot, rule) = understood(&args.when, world)?;
     let chat = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));

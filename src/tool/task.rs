@@ -146,7 +146,7 @@ fn add(args: &Add, world: &World) -> Outcome {
     let title = words(&args.title, "title", 120)?;
     let list = args.list.read(world);
     if args.list == List::Active {
-        list.check_room().map_err(Refusal::because)?;
+        list.check_room(world.foreign_chat()).map_err(Refusal::because)?;
     }
     let other = if args.list == List::Active { List::Backlog } else { List::Active };
     if let Ok(found) = other.read(world).find(&title)
@@ -223,7 +223,8 @@ fn shift(args: &Move, world: &World) -> Outcome {
     }
     let target = args.to.read(world);
     if args.to == List::Active {
-        target.check_room().map_err(Refusal::because)?;
+        let chat = tasks.find(&title).map_err(Refusal::because)?.get("chat").and_then(|chat| chat.parse().ok());
+        target.check_room(chat).map_err(Refusal::because)?;
     }
     let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
     let text = target.put(&block).map_err(Refusal::because)?;

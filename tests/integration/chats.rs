@@ -55,6 +55,9 @@ fn pry(claude: &crate::support::claude::FakeClaude, env: &TestEnv) -> (String, V
         "memory/project-memory/active.md",
         "memory/project-memory/backlog.md",
         "memory/chats/../agent-memory/semantic-memory.md",
+        "memory/./agent-memory/working-memory.md",
+        "memory//project-memory/context.md",
+        "memory/project-memory/./active.md",
     ];
     let mut calls: Vec<Block> = files
         .iter()

@@ -186,6 +186,35 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
 }
 
 #[test]
+fn a_code_in_the_terminal_is_void_once_somebody_may_speak() {
+    let (stage, bot, log) = unpaired();
+    let code = code_of(&log);
+    stage.env.execute("INSERT INTO paired (user_id, name, paired_at) VALUES (7, 'Ana', '2026-11-01T10:00:00Z')");
+    stage.telegram.push_text(7, 7, "hello");
+    eventually("it is stored", || stage.stored() == 1);
+    stage.all_confirmed();
+    stage.telegram.push_text(BOB, BOB, &code);
+    stage.all_confirmed();
+    assert_eq!(stage.env.query::<String>("SELECT group_concat(user_id) FROM paired"), "7");
+    stage.answer_all();
+    stage.end(bot);
+}
+
+#[test]
+fn who_becomes_the_owner_by_an_unpairing_is_told() {
+    let mut stage = Stage::new();
+    stage.env.unset("ALLOWED_CHAT_IDS");
+    drop(stage.env.store());
+    stage.env.execute(
+        "INSERT INTO paired (user_id, name, paired_at) VALUES (7, 'Ana', '2026-11-01T10:00:00Z'),
+             (8, 'Bob', '2026-11-02T10:00:00Z'), (9, 'Eve', '2026-11-03T10:00:00Z')",
+    );
+    assert!(!stage.env.bot(&["unpair", "9"]).ok().stderr.contains("owner"));
+    assert!(stage.env.bot(&["unpair", "7"]).ok().stderr.contains("8, who paired next, is it now"));
+    assert!(stage.env.bot(&["unpair", "8"]).ok().stderr.contains("whoever pairs next is it"));
+}
+
+#[test]
 fn a_webhook_is_explained_once_without_its_secret_and_removed_when_asked() {
     let stage = Stage::new();
     stage.telegram.set_webhook("https://bob:pass@hooks.example.org/secret-path?key=1");

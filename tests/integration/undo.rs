@@ -86,6 +86,21 @@ fn a_given_wake_is_taken_back_and_what_came_later_stays() {
 }
 
 #[test]
+fn what_waits_on_a_branch_is_said_to_be_taken_back_there() {
+    let env = lived_in();
+    env.git(&["checkout", "-q", "--detach"]);
+    say(&env, "remember that fish swim");
+    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked/"]);
+    let ran = env.wake(&["undo"]).ok();
+    assert!(ran.stdout.contains(&format!("`git branch -D {branch}` before that takes it back")), "{ran:#?}");
+    env.git(&["branch", "-q", "-D", &branch]);
+    env.git(&["checkout", "-q", "main"]);
+    env.once();
+    assert!(!env.memory(SEMANTIC).contains("fish swim"));
+    assert!(env.memory(LOG).contains("Undid the wake"));
+}
+
+#[test]
 fn where_the_same_was_edited_since_the_edit_stays_and_is_told() {
     let env = lived_in();
     env.write_memory(SEMANTIC, &env.memory(SEMANTIC).replace("dogs bark", "dogs howl"));

@@ -83,7 +83,11 @@ impl<'a> Desk<'a> {
             Command::Wake => wake::answer(self)?,
         };
         match &reply.order {
-            Some(Order::Stop) => self.stopped = Some(Stopped { at: Some(self.now), chat_id: asked.message.chat_id }),
+            Some(Order::Stop { is_owners }) => {
+                let chat_id = asked.message.chat_id;
+                let first = self.stopped.unwrap_or(Stopped { at: Some(self.now), chat_id });
+                self.stopped = Some(if *is_owners { Stopped { chat_id, ..first } } else { first });
+            }
             Some(Order::Resume) => self.stopped = None,
             Some(Order::Undo { wake }) => self.undoing.push(wake.clone()),
             _ => {}

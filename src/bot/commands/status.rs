@@ -30,7 +30,7 @@ pub(super) struct Status {
     budget_usd: f64,
 }
 
-/// The cycle that began last.
+/// The cycle that began last, of those that the asking chat is told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LastWake {
     at: Option<DateTime<Utc>>,
@@ -41,10 +41,13 @@ struct LastWake {
 
 impl Status {
     /// Looks.
-    pub(super) fn gather(desk: &Desk<'_>, _: &Asked) -> Result<Self> {
+    pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
         let mind = cycle::mind_called(config.effective_model(), store, config, now)?;
         let undelivered = store.undelivered()?;
+        // Why it woke names tasks and chats: another chat is told of its own wakes.
+        let chat_id = asked.message.chat_id;
+        let last = store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), 1)?.pop();
         Ok(Self {
             now,
             tz: config.timezone,
@@ -52,7 +55,7 @@ impl Status {
             running_since: lock::read(&config.lock_path())
                 .filter(|holder| holder.identity().is_alive())
                 .map(|holder| crate::clock::parse_time(&holder.started_at)),
-            last: store.last_cycle()?.map(LastWake::from),
+            last: last.map(LastWake::from),
             queue: store.queue_depth()?,
             undelivered: undelivered.iter().filter(|message| message.chat_id != CONSOLE_CHAT_ID).count(),
             mind: mind.name,

@@ -3,17 +3,18 @@
 use super::{super::batch::Asked, Desk, Reply};
 use crate::queue::Order;
 
-pub(super) fn stop(desk: &Desk<'_>, _: &Asked) -> Reply {
+pub(super) fn stop(desk: &Desk<'_>, asked: &Asked) -> Reply {
+    let order = Order::Stop { is_owners: desk.is_owners(asked.message.chat_id) };
     match desk.stopped {
         None => Reply::orders(
             "Stopped. Whatever I was doing ends now and is kept; I start nothing, remind of nothing and say nothing but answers to \
              commands until /resume. /undo takes back what I did last.",
-            Order::Stop,
+            order,
         ),
         // Ordered again: should something still run, it is ended again.
         Some(stopped) => {
             let since = stopped.at.map(|at| format!(" since {}", desk.local(at))).unwrap_or_default();
-            Reply::orders(format!("All work is stopped already{since}. /resume goes on."), Order::Stop)
+            Reply::orders(format!("All work is stopped already{since}. /resume goes on."), order)
         }
     }
 }

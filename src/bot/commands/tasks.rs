@@ -34,8 +34,10 @@ fn text(active: &TaskList, backlog: &TaskList, today: chrono::NaiveDate) -> Stri
         [] => "nothing".to_owned(),
         tasks => bounded(tasks.iter().map(|task| line(task, today)).collect(), MAX_SHOWN),
     };
+    // The owner sees those of other chats, too, each of which has room for as many.
+    let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
     format!(
-        "**In hand** ({} of {MAX_ACTIVE_TASKS}):\n{}\n\n**Waiting** ({}):\n{}",
+        "**In hand** ({}{of}):\n{}\n\n**Waiting** ({}):\n{}",
         active.len(),
         shown(&active),
         backlog.len(),

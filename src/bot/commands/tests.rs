@@ -237,6 +237,27 @@ fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
 }
 
 #[test]
+fn what_the_owner_stops_nobody_else_lifts() {
+    for together in [false, true] {
+        let mut scene = Scene::new();
+        let orders = [(BOB, 1), (ANA, 2), (BOB, 3)];
+        if together {
+            let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
+            for (chat, id) in orders {
+                desk.answer(&asked(chat, id, "/stop")).unwrap();
+            }
+            assert!(desk.answer(&asked(BOB, 4, "/resume")).unwrap().order.is_none());
+        } else {
+            for (chat, id) in orders {
+                scene.carry_out(chat, id, "/stop");
+            }
+            assert!(scene.reply(BOB, "/resume").order.is_none());
+            assert_eq!(scene.reply(ANA, "/resume").order, Some(Order::Resume));
+        }
+    }
+}
+
+#[test]
 fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     let mut scene = Scene::new();
     scene.worked("20261121T120000Z-1", ANA, true);
@@ -253,6 +274,8 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     // The owner may take back anything by its id; others what was done for them.
     assert_eq!(wake(scene.reply(ANA, "/undo 20261121T1350")), "20261121T135000Z-1");
     assert!(scene.reply(BOB, "/undo 20261121T1300").order.is_none());
+    insta::assert_snapshot!(scene.says("/undo 20261121T1"), @"Several wakes have an id that begins so: give more of it. /log lists what I did.");
+    assert_eq!(wake(scene.reply(BOB, "/undo 20261121T1")), "20261121T135000Z-1", "the only one of this chat");
     let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
     let twice = [2, 3, 4].map(|id| desk.answer(&asked(ANA, id, "/undo")).unwrap().order);
     assert_eq!(twice[1], Some(Order::Undo { wake: "20261121T120000Z-1".to_owned() }));
@@ -301,7 +324,7 @@ fn the_memory_is_read_as_it_was_committed() {
 
 #[test]
 fn another_chat_is_not_told_what_the_owners_said() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     let facts = "## Home\n\n- The safe opens with 1234 <!-- wake w -->\n- The wifi is called attic\n";
     let tasks = "## Surprise for Bob\n- status: active\n";
     let change = |path: &str, content: &str| repo::Change {
@@ -316,4 +339,7 @@ fn another_chat_is_not_told_what_the_owners_said() {
     assert!(bob("/memory wifi").contains("attic"), "a person's own line is everybody's");
     assert!(bob("/tasks").starts_with("No tasks."));
     assert!(!bob("/memory").contains(memory::WORKING_MEMORY), "that one is the owner's");
+    scene.worked("20261121T120000Z-1", ANA, false);
+    assert!(scene.says("/status").contains("Last wake: today 15:00 for 1 message in chat 4242"));
+    assert!(scene.reply(BOB, "/status").text.contains("\n- No wake yet.\n"), "none was for this chat");
 }

@@ -9,6 +9,8 @@ use serde::Deserialize;
 
 /// Waited for when a 429 names no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
+/// The longest wait that is taken for one: whoever answers with more isn't Telegram, or is mistaken.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest description that is kept, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 300;
 
@@ -76,7 +78,10 @@ impl TelegramError {
         }
         let said = description.to_ascii_lowercase();
         match code {
-            429 => Self::RetryAfter(parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs)),
+            429 => {
+                let asked = parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs);
+                Self::RetryAfter(asked.min(RETRY_AFTER_MAX))
+            }
             409 => Self::Conflict(description),
             401 => Self::Unauthorized(description),
             404 if !said.contains("method not found") => Self::Unauthorized(description),
@@ -155,6 +160,9 @@ mod tests {
             TelegramError::from_answer(429, "Too Many Requests: retry after 3600", &wait),
             TelegramError::RetryAfter(Duration::from_secs(3600))
         );
+        let absurd = Parameters { retry_after: Some(u64::MAX), migrate_to_chat_id: None };
+        let wait = TelegramError::from_answer(429, "Too Many Requests", &absurd);
+        assert_eq!(wait, TelegramError::RetryAfter(RETRY_AFTER_MAX), "no time can be reckoned with more");
         let moved = Parameters { retry_after: None, migrate_to_chat_id: Some(-1001) };
         assert_eq!(
             TelegramError::from_answer(400, "Bad Request: group chat was upgraded to a supergroup chat", &moved),

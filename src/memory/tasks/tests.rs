@@ -69,7 +69,12 @@ fn seven_tasks_are_enough() {
         })
         .collect();
     let list = parse(&text);
-    assert_eq!(list.check_room(), Err(TaskError::Full));
+    assert_eq!(list.check_room(None), Err(TaskError::Full));
+    assert_eq!(list.check_room(Some(5555)), Ok(()), "each chat has its own room");
+    let of_bob = text.replace("- status", "- chat: 5555\n- status");
+    assert_eq!(parse(&of_bob).check_room(Some(5555)), Err(TaskError::Full));
+    assert_eq!(parse(&of_bob).check_room(None), Ok(()));
+    assert_eq!(parse(&format!("{text}{}", of_bob.replace("Task", "Thing"))).active_problems(), []);
     assert_eq!(list.active_problems(), []);
     let text = list.set("Task 1", "status", Some("active")).unwrap();
     let list = parse(&parse(&text).set("Task 8", "touched", None).unwrap());
@@ -80,7 +85,7 @@ fn seven_tasks_are_enough() {
     ");
     let (text, _) = list.take("task 3").unwrap();
     let (text, _) = parse(&text).take("task 4").unwrap();
-    assert_eq!(parse(&text).check_room(), Ok(()));
+    assert_eq!(parse(&text).check_room(None), Ok(()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Pairing, completed polls, turns between chats, floods.
 
 use super::*;
-use crate::queue::{Batch, CodeState, MAX_WAITING_UNTOLD, MAX_WRONG_CODES, NewIncoming, NewPaired};
+use crate::queue::{Batch, CodeState, MAX_WAITING_UNTOLD, MAX_WRONG_CODES, NewIncoming, NewPaired, Undo};
 
 fn person(user_id: i64, hash: &str) -> NewPaired {
     let words = vec![outgoing(user_id, "welcome")];
@@ -65,7 +65,15 @@ fn unpairing_ends_ones_reminders_and_nobody_elses() {
              (7, 'mine', 'UTC', '2026-11-22T09:00:00', '2026-11-22T09:00:00.000Z', ''),
              (8, 'another''s', 'UTC', '2026-11-22T09:00:00', '2026-11-22T09:00:00.000Z', '')",
     );
+    world.by_hand(
+        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at, state, ended_by) VALUES
+             (7, 'ended', 'UTC', '2026-11-22T09:00:00', '2026-11-22T09:00:00.000Z', '', 'cancelled', 'c1');
+         INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 8)",
+    );
     world.store.unpair(7).unwrap();
+    let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 8 };
+    let taken = world.store.take_back(world.fence, &undo, "c2", |_| String::new(), at(2)).unwrap();
+    assert_eq!(taken.active_again, [""; 0], "whoever isn't heard isn't reminded either");
     let left: Vec<i64> = world.store.reminders().unwrap().iter().map(|reminder| reminder.what.chat_id).collect();
     assert_eq!(left, [8]);
 }

@@ -51,6 +51,18 @@ fn an_instant_that_has_just_passed_is_due_at_once_and_an_old_one_is_refused() {
 }
 
 #[test]
+fn one_chat_does_not_use_up_what_all_have() {
+    let mut scene = Scene::new();
+    scene.world.reminders = (0..50).map(|id| kept(id, 7, "x")).collect();
+    let input = json!({"text": "x", "when": "tomorrow at 9"});
+    scene.done("reminder_set", &input);
+    scene.world.owner_chat_id = 9;
+    assert!(scene.refused("reminder_set", &input).contains("50 reminders of this chat"));
+    scene.world.reminders.truncate(49);
+    scene.done("reminder_set", &input);
+}
+
+#[test]
 fn a_reminder_that_cannot_be_set_is_refused_with_the_reason() {
     let mut scene = Scene::new();
     let refused = |when: &str| scene.refused("reminder_set", &json!({"text": "x", "when": when}));

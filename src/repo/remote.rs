@@ -127,6 +127,10 @@ impl Repo {
             return Ok(());
         }
         if stderr(&output).contains("couldn't find remote ref") {
+            if self.may_be_somebody_else(timeout)? {
+                let why = "who answers in its place lists no branch at all, as a captive portal does".to_owned();
+                return Err(RemoteError::Unreachable { why });
+            }
             return Ok(self.retrying(|| self.saw_no_branch())?);
         }
         Err(failure(&output))
@@ -167,6 +171,20 @@ impl Repo {
         }
         self.retrying(|| self.saw_remote_at(tip))?;
         Ok(Pushed::To(tip))
+    }
+
+    /// Whether it isn't sure that the remote itself has answered that our branch, which it had, isn't there. Over HTTP git takes any
+    /// page with status 200 for the list of a repository's branches, an empty one; a repository lists something.
+    fn may_be_somebody_else(&self, timeout: Duration) -> Result<bool, RemoteError> {
+        let is_http = self.git.find_remote(REMOTE).is_ok_and(|origin| origin.url_bytes().starts_with(b"http"));
+        if !is_http || self.id_of(&self.accepted_ref())?.is_none() {
+            return Ok(false);
+        }
+        let listed = process::run(&git(&self.root).args(["ls-remote", "--quiet", REMOTE]).timeout(timeout))?;
+        if !listed.status.success() {
+            return Err(failure(&listed));
+        }
+        Ok(listed.stdout.is_empty())
     }
 
     /// The remote has no such branch: what it had, if it had one, is remembered in the reference of our own.

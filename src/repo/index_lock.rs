@@ -78,6 +78,11 @@ impl IndexLock {
         let write = || {
             let mut lock = File::options().write(true).truncate(true).open(&self.paths.lock)?;
             lock.write_all(&fs::read(&self.paths.copy)?)?;
+            // By an index's time git tells which files may have changed in the moment in which they were staged, and reads those. A
+            // later one would hide such a change of the person's.
+            if let Ok(person) = fs::metadata(&self.paths.index) {
+                lock.set_modified(person.modified()?)?;
+            }
             lock.sync_all()?;
             fs::rename(&self.paths.lock, &self.paths.index)?;
             sync_directory(&self.paths.index)

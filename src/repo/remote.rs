@@ -128,7 +128,7 @@ impl Repo {
         }
         if stderr(&output).contains("couldn't find remote ref") {
             if self.may_be_somebody_else(timeout)? {
-                let why = "who answers in its place lists no branch at all, as a captive portal does".to_owned();
+                let why = "somebody else seems to answer in its place, as a captive portal does".to_owned();
                 return Err(RemoteError::Unreachable { why });
             }
             return Ok(self.retrying(|| self.saw_no_branch())?);
@@ -174,7 +174,7 @@ impl Repo {
     }
 
     /// Whether it isn't sure that the remote itself has answered that our branch, which it had, isn't there. Over HTTP git takes any
-    /// page with status 200 for the list of a repository's branches, an empty one; a repository lists something.
+    /// page with status 200 for the list of a repository's branches, an empty one. A second look is to show a list, without ours.
     fn may_be_somebody_else(&self, timeout: Duration) -> Result<bool, RemoteError> {
         let is_http = self.git.find_remote(REMOTE).is_ok_and(|origin| origin.url_bytes().starts_with(b"http"));
         if !is_http || self.id_of(&self.accepted_ref())?.is_none() {
@@ -184,7 +184,8 @@ impl Repo {
         if !listed.status.success() {
             return Err(failure(&listed));
         }
-        Ok(listed.stdout.is_empty())
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        Ok(listed.trim().is_empty() || listed.lines().any(|line| line.ends_with(&format!("\t{}", self.branch_ref()))))
     }
 
     /// The remote has no such branch: what it had, if it had one, is remembered in the reference of our own.

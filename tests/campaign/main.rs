@@ -54,7 +54,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("kills", || Box::new(kills::Kills::new([Story::wake()], 60))),
     ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 16))),
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 12))),
-    ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 24))),
+    ("bot-kills", || Box::new(kills::Kills::new([Story::bot()], 24))),
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 12))),
     ("errors", || Box::new(errors::Errors::new(Story::wake(), 24))),
     ("bot-errors", || Box::new(errors::Errors::new(Story::bot(), 12))),

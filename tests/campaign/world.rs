@@ -38,6 +38,8 @@ const LONGEST_WAKE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The stories' time, in minutes after 14:00.
 const STORY_BEGINS_MIN: u32 = 10;
+/// A bot with real wakes.
+const BOT: &[&str] = &["run", "--wake", env!("CARGO_BIN_EXE_wake")];
 /// Longer than any wait between two tries of the same thing.
 const AN_HOUR_MIN: u32 = 61;
 /// Runs after the harm, a minute apart, until nothing is due.
@@ -71,7 +73,7 @@ impl World {
         let log = tempfile::NamedTempFile::new().unwrap();
         let mut command = match self.program {
             Program::Wake => self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
-            Program::Bot => self.env.command(env!("CARGO_BIN_EXE_bot"), &as_strs(&self.bot_arguments())),
+            Program::Bot => self.env.command(env!("CARGO_BIN_EXE_bot"), BOT),
         };
         faults.apply(&mut command);
         command.stdout(Stdio::null()).stderr(log.reopen().unwrap());
@@ -85,15 +87,6 @@ impl World {
             status.code(),
             format!("{said}{}", status.signal().map(|n| format!("ended by signal {n}")).unwrap_or_default()),
         )
-    }
-
-    fn bot_arguments(&self) -> Vec<String> {
-        let ear = self.env.path(story::EAR);
-        let mut arguments = vec!["run".to_owned(), "--wake".to_owned(), env!("CARGO_BIN_EXE_wake").to_owned()];
-        if ear.exists() {
-            arguments.extend(["--ear".to_owned(), ear.display().to_string()]);
-        }
-        arguments
     }
 
     /// A bot never ends by itself: it is asked to when all that came is answered, or when that takes too long.
@@ -152,7 +145,7 @@ impl World {
     fn run_bot(&self) -> Result<Duration, String> {
         let begun = Instant::now();
         let polls = self.telegram.calls("getUpdates").len();
-        let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), &as_strs(&self.bot_arguments()));
+        let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), BOT);
         let now = format!("not_before IS NULL OR not_before <= '2026-11-21T{}.000Z'", self.time());
         eventually("every update is confirmed, every file is here", || {
             self.telegram.calls("getUpdates").len() > polls
@@ -253,8 +246,4 @@ impl World {
             File::options().write(true).open(lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
     }
-}
-
-fn as_strs(arguments: &[String]) -> Vec<&str> {
-    arguments.iter().map(String::as_str).collect()
 }

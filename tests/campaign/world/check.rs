@@ -57,7 +57,7 @@ pub(super) struct Outcome {
 impl Story {
     /// What must hold of a world of this story once it has recovered.
     pub(crate) fn check(&self, world: &World) -> Result<(), String> {
-        self.check_but(world, Allowed { regrouped: self.has_files, ..Allowed::default() })
+        self.check_but(world, Allowed::default())
     }
 
     /// As [`Story::check`], but for what the trial may leave.

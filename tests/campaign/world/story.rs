@@ -1,7 +1,5 @@
 //! The stories: what a world holds before it is harmed, and what an undisturbed run makes of it.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use reveille::{clock, queue::Order};
 use serde_json::json;
 
@@ -18,14 +16,6 @@ const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// What a person has written into [`CONTEXT`] on this machine.
 const HERE: &str = "- Ann is away on Fridays\n";
 
-/// In place of a speech model: a program of the world that hears this.
-pub(super) const EAR: &str = "ear";
-const HEARS: &str = r#"#!/bin/sh
-echo '{"text":"the wifi code","language":"en","confidence":0.9,"seconds":3.0,"no_speech":0.0,"dropped":[],"is_damaged":false}'
-"#;
-/// As much of a picture as anybody looks at.
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02\0\0\0and so on";
-
 /// A prepared world, and what an undisturbed run makes of it.
 pub(crate) struct Story {
     program: Program,
@@ -33,8 +23,6 @@ pub(crate) struct Story {
     is_minded: bool,
     /// Who said what to the bot.
     said: &'static [(i64, &'static str)],
-    /// Whether a voice note and a photo come before that. What waits for them may be answered with them or without.
-    pub(super) has_files: bool,
     pub(super) expected: Outcome,
     /// What people get to read.
     pub(super) texts: Vec<String>,
@@ -113,17 +101,6 @@ impl Story {
         Self::prepared(Program::Bot, Self::lived_in(), SAID, 2)
     }
 
-    /// A bot that finds a voice note and a photo, which it fetches and has listened to, before a message for Claude.
-    pub(crate) fn files() -> Self {
-        let env = Self::lived_in();
-        let ear = env.path(EAR);
-        std::fs::write(&ear, HEARS).unwrap();
-        std::fs::set_permissions(&ear, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let said = &[(CHAT, "remind me to stretch tomorrow at 9")];
-        let story = Self::unplayed(Program::Bot, env, said);
-        Self { is_minded: true, has_files: true, ..story }.played(|_| ())
-    }
-
     /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
     fn lived_in() -> TestEnv {
         let telegram = FakeTelegram::start();
@@ -154,7 +131,7 @@ impl Story {
 
     fn unplayed(program: Program, template: TestEnv, said: &'static [(i64, &'static str)]) -> Self {
         let (expected, texts, log) = (Outcome::default(), Vec::new(), Vec::new());
-        Self { program, template, is_minded: false, said, has_files: false, expected, texts, log }
+        Self { program, template, is_minded: false, said, expected, texts, log }
     }
 
     /// Finds out what an undisturbed run leaves, after `live`.
@@ -186,9 +163,6 @@ impl Story {
         if self.program == Program::Bot {
             // Beyond what the world has seen already.
             telegram.number_updates_from(2_000);
-            if self.has_files {
-                send_files(&telegram);
-            }
             for (chat, text) in self.said {
                 telegram.push_text(*chat, *chat, text);
             }
@@ -200,16 +174,6 @@ impl Story {
         }
         World { env, telegram, claude, program: self.program, minutes: STORY_BEGINS_MIN }
     }
-}
-
-/// Ana's voice note and her photo, as Telegram has them.
-fn send_files(telegram: &FakeTelegram) {
-    telegram.keep_file("note", &[7; 70_000]);
-    let note = json!({"file_id": "note", "file_unique_id": "n", "duration": 3, "mime_type": "audio/ogg"});
-    telegram.push_message(CHAT, &json!({ "voice": note }));
-    telegram.keep_file("photo", PNG);
-    let photo = json!({"file_id": "photo", "file_unique_id": "p", "width": 320, "height": 240});
-    telegram.push_message(CHAT, &json!({ "photo": [photo] }));
 }
 
 /// A mind that remembers, sets a reminder, and then has much to say. A conversation that comes again gets the same turn.

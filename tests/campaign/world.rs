@@ -114,7 +114,6 @@ impl World {
         let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
                     + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
                     + (SELECT is_locked FROM processing_lock)";
-        // A message that waits for its files is counted with the queue.
         self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0
     }
 
@@ -124,14 +123,6 @@ impl World {
         let mut first = None;
         if self.program == Program::Bot {
             first = Some(self.run_bot()?);
-            for _ in 0..MAX_RUNS {
-                if self.open_files("1") == 0 {
-                    break;
-                }
-                // A file that couldn't be had is tried again later.
-                self.pass(AN_HOUR_MIN);
-                self.run_bot()?;
-            }
         }
         let took = self.run_until_idle()?;
         // What was put off is tried again by then.
@@ -141,16 +132,13 @@ impl World {
         if checked.code == 0 { Ok(first.unwrap_or(took)) } else { Err(format!("not healthy: {checked:#?}")) }
     }
 
-    /// Runs a bot until it has taken in all that there is, files too, and says how long that took.
+    /// Runs a bot until it has taken in all that there is, and says how long that took.
     fn run_bot(&self) -> Result<Duration, String> {
         let begun = Instant::now();
         let polls = self.telegram.calls("getUpdates").len();
         let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), BOT);
-        let now = format!("not_before IS NULL OR not_before <= '2026-11-21T{}.000Z'", self.time());
-        eventually("every update is confirmed, every file is here", || {
-            self.telegram.calls("getUpdates").len() > polls
-                && self.telegram.unconfirmed() == 0
-                && self.open_files(&now) == 0
+        eventually("every update is confirmed", || {
+            self.telegram.calls("getUpdates").len() > polls && self.telegram.unconfirmed() == 0
         });
         let took = begun.elapsed();
         bot.signal(Signal::TERM);
@@ -158,12 +146,6 @@ impl World {
         // A poll of the bot that was killed may only be counted now; then this one is asked to end before it listens.
         let has_only_begun = ran.code == -1 && ran.stderr.is_empty();
         if ran.code == 0 || has_only_begun { Ok(took) } else { Err(format!("the next bot failed: {ran:#?}")) }
-    }
-
-    /// Files that are to be fetched or listened to, of those that this condition holds for.
-    fn open_files(&self, condition: &str) -> i64 {
-        let sql = "SELECT count(*) FROM attachments WHERE (state = 'wanted' OR state = 'kept' AND kind = 'voice')";
-        self.env.query(&format!("{sql} AND ({condition})"))
     }
 
     /// Runs wakes, a minute apart, and says how long the first one took.

@@ -46,8 +46,6 @@ pub(super) struct Outcome {
     reminders: Vec<String>,
     /// Commits by people, sorted.
     pub(super) people: Vec<String>,
-    /// What became of files that were sent, and what was heard in them.
-    files: Vec<String>,
     /// Cycles that didn't end.
     open_cycles: i64,
     /// Messages to people that didn't arrive.
@@ -120,10 +118,6 @@ impl World {
                  WHERE reminder_id = reminders.id) AS line FROM reminders ORDER BY text",
             ),
             people,
-            files: lines(
-                "SELECT a.kind || ' ' || a.state || ' ' || replace(m.message_text, char(10), ' ') AS line
-                 FROM attachments a JOIN incoming_messages m ON m.id = a.message_id ORDER BY a.id",
-            ),
             open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
             undelivered: self
                 .env

@@ -198,6 +198,11 @@ impl Config {
         self.workspace_dir.join(".voice-lock")
     }
 
+    /// What programs that the mind runs may write to.
+    pub fn scratch_dir(&self) -> PathBuf {
+        self.workspace_dir.join("scratch")
+    }
+
     /// What Reveille may do, written by a person alone.
     pub fn policy_path(&self) -> PathBuf {
         self.workspace_dir.join("policy.toml")

@@ -246,6 +246,8 @@ mod tests {
             is_error,
             receipt: None,
             closed: Vec::new(),
+            taint: None,
+            image: None,
         }
     }
 

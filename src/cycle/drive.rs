@@ -1,13 +1,14 @@
 //! Decide and act: the shell around the state machine. It asks, runs, records, and looks for messages that have come
 //! meanwhile; what to do next is always the machine's answer.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
     Reply, WakeError,
+    ask::Judged,
     attached::Allowance,
     brief::{self, File},
     machine::{self, Cycle, Limits, Request, Step},
@@ -34,6 +35,8 @@ const MAX_ROUNDS: u32 = 30;
 pub(super) enum Driven {
     /// Nothing more is to be done.
     Complete,
+    /// A person is asked about a call.
+    Parked,
     /// It stopped before its end.
     Interrupted(Interrupt),
 }
@@ -101,16 +104,37 @@ impl Wake<'_> {
                         return Ok(Driven::Interrupted(interrupt));
                     }
                 }
-                Step::Call(request) => self.call(live, &registry, &request)?,
+                Step::Call(request) => match self.judge(live, &registry, &request)? {
+                    Judged::Allowed(entries) => {
+                        if let Err(interrupt) = self.call(live, &registry, &request, entries).await? {
+                            return Ok(Driven::Interrupted(interrupt));
+                        }
+                    }
+                    Judged::Refused(entries, why) => self.refuse(live, &request, entries, why)?,
+                    Judged::Asked => return Ok(Driven::Parked),
+                },
+                Step::Await(request) => match self.decided(live, &request)? {
+                    Some(decided) => self.record(live, &decided, &[])?,
+                    None => return Ok(Driven::Parked),
+                },
+                Step::Allowed(request) => {
+                    if let Err(interrupt) = self.call_approved(live, &registry, &request).await? {
+                        return Ok(Driven::Interrupted(interrupt));
+                    }
+                }
                 Step::Again(request) => match machine::doubt(registry.get(&request.name).map(|tool| tool.effect)) {
-                    None => self.call(live, &registry, &request)?,
+                    None => {
+                        if let Err(interrupt) = self.call(live, &registry, &request, Vec::new()).await? {
+                            return Ok(Driven::Interrupted(interrupt));
+                        }
+                    }
                     Some(why) => self.settle(live, &request, Err(Refusal(why.to_owned())))?,
                 },
-                Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
+                Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why)))?,
                 Step::Say(raw) => {
                     self.record(
                         live,
-                        &Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None },
+                        &Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None },
                         &[],
                     )?;
                 }
@@ -168,26 +192,24 @@ impl Wake<'_> {
         Ok(Err(Interrupt::OutOfTime))
     }
 
-    /// One request, given up when the process is asked to end or the wake's time is over.
+    /// One request.
     async fn turn(&self, state: &Cycle) -> Result<Result<Turn, ModelError>, Interrupt> {
+        self.unless_interrupted(self.context.model.turn(&state.conversation)).await
+    }
+
+    async fn wait(&self, time: Duration) -> Option<Interrupt> {
+        self.unless_interrupted(tokio::time::sleep(time)).await.err()
+    }
+
+    /// Whatever takes a while is given up when the process is asked to end, when all work is stopped and when the wake's time is over.
+    async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupt> {
         let mut stop = self.context.stop.clone();
         tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
             () = tokio::time::sleep_until(self.deadline) => Err(Interrupt::OutOfTime),
             () = self.halted() => Err(Interrupt::Halted),
-            turn = self.context.model.turn(&state.conversation) => Ok(turn),
-        }
-    }
-
-    async fn wait(&self, time: Duration) -> Option<Interrupt> {
-        let mut stop = self.context.stop.clone();
-        tokio::select! {
-            biased;
-            _ = stop.wait_for(|stop| *stop) => Some(Interrupt::Stopped),
-            () = tokio::time::sleep_until(self.deadline) => Some(Interrupt::OutOfTime),
-            () = self.halted() => Some(Interrupt::Halted),
-            () = tokio::time::sleep(time) => None,
+            done = work => Ok(done),
         }
     }
 
@@ -216,19 +238,39 @@ impl Wake<'_> {
         )?)
     }
 
-    /// Runs one call: journalled before, its outcome and changes in one transaction after.
-    fn call(&mut self, live: &mut Live, registry: &Registry, request: &Request) -> Result<(), WakeError> {
-        let called =
-            Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() };
-        self.record(live, &called, &[])?;
-        let Live { state, world, .. } = live;
+    /// Runs one call: journalled before, with what allowed it, its outcome and changes in one transaction after. A call that is
+    /// interrupted has no outcome: what it left undone, and whether it may be run again, is seen when its cycle goes on.
+    async fn call(
+        &mut self,
+        live: &mut Live,
+        registry: &Registry,
+        request: &Request,
+        mut entries: Vec<Entry>,
+    ) -> Result<Result<(), Interrupt>, WakeError> {
+        entries.push(called(request));
+        self.record_all(live, &entries, &[])?;
+        self.carry_out(live, registry, request).await
+    }
+
+    /// What [`Wake::call`] does once the call is journalled.
+    pub(super) async fn carry_out(
+        &mut self,
+        live: &mut Live,
+        registry: &Registry,
+        request: &Request,
+    ) -> Result<Result<(), Interrupt>, WakeError> {
+        let Live { state, world, hands, .. } = live;
         world.now = self.context.clock.now();
         world.open_messages.clone_from(&state.open);
         world.replies = state.replies;
-        let outcome = registry.call(&request.name, &request.input, world);
-        super::readable(&world.documents)?;
+        let outcome = match self.unless_interrupted(registry.run(&request.name, &request.input, world, hands)).await {
+            Ok(outcome) => outcome,
+            Err(interrupt) => return Ok(Err(interrupt)),
+        };
+        super::readable(&live.world.documents)?;
         let outcome = outcome.and_then(|done| self.without_secrets(done));
-        self.settle(live, request, outcome)
+        self.settle(live, request, outcome)?;
+        Ok(Ok(()))
     }
 
     /// Refuses to write one of our own secrets into the memory: the file could never be committed again.
@@ -246,7 +288,18 @@ impl Wake<'_> {
     }
 
     /// Journals how a call ended, with what makes it true.
-    fn settle(&mut self, live: &mut Live, request: &Request, outcome: Outcome) -> Result<(), WakeError> {
+    pub(super) fn settle(&mut self, live: &mut Live, request: &Request, outcome: Outcome) -> Result<(), WakeError> {
+        self.settle_with(live, request, Vec::new(), outcome)
+    }
+
+    /// The same behind `entries`.
+    pub(super) fn settle_with(
+        &mut self,
+        live: &mut Live,
+        request: &Request,
+        mut entries: Vec<Entry>,
+        outcome: Outcome,
+    ) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
         let is_error = outcome.is_err();
         let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
@@ -259,8 +312,11 @@ impl Wake<'_> {
             is_error,
             receipt: receipt.clone(),
             closed: closed(&changes),
+            taint: done.taint.map(|origin| redactor.redact(&origin)),
+            image: done.image,
         };
-        self.record(live, &entry, &changes)?;
+        entries.push(entry);
+        self.record_all(live, &entries, &changes)?;
         let written = match &live.state.plan {
             _ if is_error => Ok(()),
             Some(plan) if request.name == "plan" => live.plan_file.plan(plan),
@@ -295,7 +351,11 @@ impl Wake<'_> {
         if self.context.model.name() != OFFLINE_MODEL && self.say_with_news(live, with_news)? {
             return Ok(());
         }
-        self.record(live, &Entry::Said { raw: results, messages: Vec::new(), handles: Vec::new(), head: None }, &[])
+        self.record(
+            live,
+            &Entry::Said { raw: results, messages: Vec::new(), handles: Vec::new(), head: None, taint: None },
+            &[],
+        )
     }
 
     /// Journals a user message that `say` makes of the messages that have come for this chat; false if there are none.
@@ -318,7 +378,7 @@ impl Wake<'_> {
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         let reply_to = last_channel_id(&queued, &ids);
         let raw = brief::with_images(self.context.redactor.redact(&raw), &files);
-        let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None };
+        let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint: None };
         // One that was edited this very moment joins with the next turn, or has a cycle of its own.
         if !self.store.join(self.fence, &live.cycle.id, &said, &new, now)? {
             return Ok(false);
@@ -355,10 +415,15 @@ impl Wake<'_> {
     }
 
     /// Journals an entry with its changes, and brings the state and the world along.
-    fn record(&mut self, live: &mut Live, entry: &Entry, changes: &[Change]) -> Result<(), WakeError> {
+    pub(super) fn record(&mut self, live: &mut Live, entry: &Entry, changes: &[Change]) -> Result<(), WakeError> {
+        self.record_all(live, std::slice::from_ref(entry), changes)
+    }
+
+    /// The same for entries that stand or fall together.
+    fn record_all(&mut self, live: &mut Live, entries: &[Entry], changes: &[Change]) -> Result<(), WakeError> {
         let now = self.now();
-        self.store.record(self.fence, &live.cycle.id, entry, changes, now)?;
-        live.state.apply(entry);
+        self.store.record_all(self.fence, &live.cycle.id, entries, changes, now)?;
+        entries.iter().for_each(|entry| live.state.apply(entry));
         for change in changes {
             match change {
                 Change::File(file) => live.world.documents.apply(file),
@@ -388,6 +453,11 @@ impl Wake<'_> {
         };
         changes.into_iter().map(redact).collect()
     }
+}
+
+/// What is journalled before a call runs.
+pub(super) fn called(request: &Request) -> Entry {
+    Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() }
 }
 
 /// The tools of a mind.

@@ -10,6 +10,7 @@ use crate::{
         Conversation, Stop, Usage,
         content::{ToolCall, assistant_message, text_of, tool_calls},
     },
+    policy::Decision,
     queue::Entry,
     tool::{Effect, Plan},
 };
@@ -35,8 +36,12 @@ pub struct Limits {
 pub enum Step {
     /// Ask the mind for its next turn.
     Ask,
-    /// Run this call and record its outcome.
+    /// Let the policy decide on this call, and do what follows: run it and record its outcome, refuse it, or ask a person.
     Call(Request),
+    /// A person is asked about this call: record what they have decided, or park the cycle.
+    Await(Request),
+    /// A person has allowed this call, once: run it and record its outcome.
+    Allowed(Request),
     /// A wake that was cut off had begun this call: what follows depends on what it does, see [`doubt`].
     Again(Request),
     /// Record an outcome without running anything.
@@ -44,7 +49,7 @@ pub enum Step {
         /// The call.
         call: Request,
         /// What the mind is told.
-        why: &'static str,
+        why: String,
     },
     /// Journal this user message; it is sent with the next request.
     Say(String),
@@ -101,7 +106,20 @@ struct Pending {
     is_complete: bool,
     /// Whether somebody began to run it. Within one wake its outcome follows at once.
     was_begun: bool,
-    outcome: Option<(String, bool)>,
+    /// What the policy said.
+    verdict: Option<Decision>,
+    /// What a person said: whether it may run, and what the mind is told if not.
+    decided: Option<(bool, String)>,
+    outcome: Option<Told>,
+}
+
+/// What the mind is told of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Told {
+    content: String,
+    is_error: bool,
+    /// A raw JSON image block.
+    image: Option<String>,
 }
 
 impl Pending {
@@ -110,6 +128,8 @@ impl Pending {
             is_complete: call.complete,
             request: Request { id: call.id, name: call.name, input: call.input.get().to_owned() },
             was_begun: false,
+            verdict: None,
+            decided: None,
             outcome: None,
         }
     }
@@ -140,6 +160,8 @@ pub struct Cycle {
     pub usage: Usage,
     /// Turns received.
     pub turns: u32,
+    /// Whose bytes the conversation holds besides its person's and the memory's, in the order in which they came.
+    pub taints: Vec<String>,
     phase: Phase,
     continuations: u32,
     was_asked_for_answer: bool,
@@ -168,6 +190,7 @@ impl Cycle {
             receipts: Vec::new(),
             usage: Usage::default(),
             turns: 0,
+            taints: Vec::new(),
             phase: Phase::Asking,
             continuations: 0,
             was_asked_for_answer: false,
@@ -190,7 +213,8 @@ impl Cycle {
     /// Takes an entry into account.
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
-            Entry::Said { raw, messages, handles, head } => {
+            Entry::Said { raw, messages, handles, head, taint } => {
+                self.taint(taint.as_deref());
                 self.handles.extend(handles.iter().cloned());
                 self.head_shown = head.clone().or(self.head_shown.take());
                 self.conversation.messages.push(raw.clone());
@@ -215,13 +239,24 @@ impl Cycle {
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
             // A request that had no answer is no round: however long a mind is out of reach, its work is not cut short.
             Entry::Asked | Entry::Verified { .. } => {}
+            Entry::Judged { call, verdict } => {
+                if let Some(pending) = self.pending(call) {
+                    pending.verdict = Some(verdict.decision);
+                }
+            }
+            Entry::Decided { call, is_approved, why } => {
+                if let Some(pending) = self.pending(call) {
+                    pending.decided = Some((*is_approved, why.clone()));
+                }
+            }
             Entry::Called { call, .. } => {
                 if let Some(pending) = self.pending(call) {
                     pending.was_begun = true;
                 }
             }
-            Entry::Outcome { call, name, content, is_error, receipt, closed } => {
-                self.outcome(call, name, content, *is_error);
+            Entry::Outcome { call, name, content, is_error, receipt, closed, taint, image } => {
+                self.taint(taint.as_deref());
+                self.outcome(call, name, Told { content: content.clone(), is_error: *is_error, image: image.clone() });
                 if !is_error {
                     self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
                     self.replies += usize::from(name == "reply");
@@ -299,11 +334,20 @@ impl Cycle {
         };
     }
 
-    fn outcome(&mut self, call: &str, name: &str, content: &str, is_error: bool) {
+    fn outcome(&mut self, call: &str, name: &str, told: Told) {
         let Some(pending) = self.pending(call) else { return };
-        pending.outcome = Some((content.to_owned(), is_error));
-        if name == "plan" && !is_error {
+        let is_plan = name == "plan" && !told.is_error;
+        pending.outcome = Some(told);
+        if is_plan {
             self.plan = serde_json::from_str(&pending.request.input.clone()).ok();
+        }
+    }
+
+    fn taint(&mut self, origin: Option<&str>) {
+        if let Some(origin) = origin
+            && !self.taints.iter().any(|known| known == origin)
+        {
+            self.taints.push(origin.to_owned());
         }
     }
 
@@ -349,9 +393,12 @@ fn next_call(calls: &[Pending]) -> Step {
     match pending {
         Pending { is_complete: false, .. } => Step::Reject {
             call,
-            why: "This call was cut off before its arguments were complete. It was not run; call again.",
+            why: "This call was cut off before its arguments were complete. It was not run; call again.".to_owned(),
         },
         Pending { was_begun: true, .. } => Step::Again(call),
+        Pending { decided: Some((true, _)), .. } => Step::Allowed(call),
+        Pending { decided: Some((false, why)), .. } => Step::Reject { call, why: why.clone() },
+        Pending { verdict: Some(Decision::Ask), .. } => Step::Await(call),
         _ => Step::Call(call),
     }
 }
@@ -371,7 +418,11 @@ fn results(calls: &[Pending]) -> String {
     let blocks: Vec<_> = calls
         .iter()
         .map(|pending| {
-            let (content, is_error) = pending.outcome.clone().unwrap_or_default();
+            let Told { content, is_error, image } = pending.outcome.clone().unwrap_or_default();
+            let content = match image.and_then(|block| serde_json::from_str::<serde_json::Value>(&block).ok()) {
+                Some(image) => serde_json::json!([{"type": "text", "text": content}, image]),
+                None => content.into(),
+            };
             let mut block =
                 serde_json::json!({"type": "tool_result", "tool_use_id": pending.request.id, "content": content});
             if is_error && let Some(block) = block.as_object_mut() {

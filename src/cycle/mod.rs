@@ -4,6 +4,7 @@
 //! stands in pure modules: [`orient`] (what is due), [`machine`] (what a conversation needs next), [`brief`] (what the mind
 //! is told), [`verify`] (what is written of it).
 
+pub mod ask;
 mod attached;
 pub mod brief;
 mod by_rule;
@@ -95,6 +96,9 @@ pub enum WakeError {
     /// The wake lock's file.
     #[error(transparent)]
     Lock(LockError),
+    /// A person had to be asked, and no button could be made for it.
+    #[error("the system gives no random numbers, so nobody can be asked; it is tried again")]
+    NoRandomness,
 }
 
 /// How a wake ended.

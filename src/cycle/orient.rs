@@ -355,6 +355,7 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .open_cycles
         .iter()
         .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
+        .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
         .filter(|cycle| cycle.state == CycleState::Running || observed.mind.is_available)
         .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })
         .collect()

@@ -120,6 +120,7 @@ impl Wake<'_> {
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),
+            taint: None,
         })
     }
 

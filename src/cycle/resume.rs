@@ -127,7 +127,7 @@ impl Wake<'_> {
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;
-        let live = Live { cycle: row.cycle, state, world, plan_file, account };
+        let live = Live { cycle: row.cycle, state, world, plan_file, account, hands: self.hands() };
         self.carry_on(repo, live).await
     }
 

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     channel::deliver,
+    hands::Hands,
     memory::templates::templates,
     process::Identity,
     queue::{Fence, NewCycle, StagedFile, Store},
@@ -51,6 +52,7 @@ pub(super) struct Live {
     pub(super) world: World,
     pub(super) plan_file: PlanFile,
     pub(super) account: Account,
+    pub(super) hands: Hands,
 }
 
 /// What a cycle leaves at its end, whatever it was about.
@@ -281,7 +283,19 @@ impl<'a> Wake<'a> {
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        self.carry_on(repo, Live { cycle, state, world, plan_file, account }).await
+        let hands = self.hands();
+        self.carry_on(repo, Live { cycle, state, world, plan_file, account, hands }).await
+    }
+
+    pub(super) fn hands(&self) -> Hands {
+        Hands::new(&self.context.config.scratch_dir())
+    }
+
+    /// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.
+    async fn parked(&mut self, live: &Live) -> Result<(), WakeError> {
+        self.report.outcome = WakeOutcome::Parked;
+        self.store.park_cycle(self.fence, &live.cycle.id)?;
+        self.deliver().await
     }
 
     /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
@@ -295,11 +309,13 @@ impl<'a> Wake<'a> {
 
     /// Drives a cycle to its end, or writes down why it stopped.
     pub(super) async fn carry_on(&mut self, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
-        if let Driven::Interrupted(interrupt) = self.drive(&mut live).await? {
-            return self.interrupted(repo, &live, interrupt).await;
+        match self.drive(&mut live).await? {
+            Driven::Complete => {}
+            Driven::Interrupted(interrupt) => return self.interrupted(repo, &live, interrupt).await,
+            Driven::Parked => return self.parked(&live).await,
         }
         let not_done = self.verify(&mut live)?;
-        let Live { cycle, state, world, plan_file, mut account } = live;
+        let Live { cycle, state, world, plan_file, mut account, .. } = live;
         account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.not_done = not_done;
         let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);

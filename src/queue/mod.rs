@@ -3,7 +3,9 @@
 //! The bot writes the inbox; everything that a wake writes carries the fence of its [`Fence`], so that a holder that was
 //! replaced while it slept can't write any more. No transaction stays open across a network call.
 
+mod approvals;
 mod attachments;
+mod cycles;
 mod flood;
 mod inbox;
 mod inspect;
@@ -24,12 +26,14 @@ mod taken_up;
 mod undo;
 mod upkeep;
 
+pub use approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown};
 pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
+pub use cycles::{CycleEnd, CycleRow, CycleState, NewCycle};
 pub use flood::MAX_WAITING_UNTOLD;
 pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
 pub use joined::PartOf;
-pub use journal::{Change, CycleEnd, CycleRow, CycleState, Entry, NewCycle, StagedFile};
+pub use journal::{Change, Entry, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::Spent;
 pub use orders::{Order, Ordered};
@@ -78,6 +82,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("joined.sql"),
     include_str!("stop.sql"),
     include_str!("faults.sql"),
+    include_str!("approvals.sql"),
 ];
 
 /// The database, opened for one process.

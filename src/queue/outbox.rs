@@ -24,7 +24,7 @@ pub struct NewOutgoing {
     pub chat_id: i64,
     /// Markdown.
     pub text: String,
-    /// `reply`, `tell`, `reminder`, `notice` or `command`.
+    /// `reply`, `tell`, `reminder`, `notice`, `approval` or `command`.
     pub kind: String,
     /// The same key is never told twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,13 +101,13 @@ pub struct Undelivered {
 }
 
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
-/// cycle has to wait leaves while it waits. While all is stopped only commands are answered; what was taken back never leaves, nor
+/// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are answered; what was taken back never leaves, nor
 /// what is about to be.
 const DELIVERABLE: &str = "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.done_at IS NULL)
     AND NOT EXISTS (
     SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
-    AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind != 'notice'))";
+    AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind NOT IN ('notice', 'approval')))";
 
 /// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
 /// the next wake repeats. A bound `?2` (a choice of messages) lifts the order between messages, not that of their parts.

@@ -6,12 +6,12 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Entry, Fence, Incoming, NewCycle, Result, Store, journal};
+use super::{Entry, Fence, Incoming, NewCycle, Result, Store, cycles, journal};
 
 impl Store {
     /// Begins a cycle with its first journal entries.
     pub fn begin_cycle(&mut self, fence: Fence, cycle: &NewCycle, entries: &[Entry], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| journal::begin(tx, fence, cycle, entries, now))
+        self.fenced(fence, |tx| cycles::begin(tx, fence, cycle, entries, now))
     }
 
     /// Begins a cycle with an opening made of messages as they were `seen`. If one of them is another now, nothing happens: false.
@@ -26,7 +26,7 @@ impl Store {
         self.fenced(fence, |tx| {
             let is_as_seen = is_as_seen(tx, seen)?;
             if is_as_seen {
-                journal::begin(tx, fence, cycle, std::slice::from_ref(opening), now)?;
+                cycles::begin(tx, fence, cycle, std::slice::from_ref(opening), now)?;
             }
             Ok(is_as_seen)
         })

@@ -50,5 +50,6 @@ fn run(args: &Args, world: &World) -> Outcome {
             }),
             Change::Hold { messages: args.messages.clone(), mind: world.mind.clone() },
         ],
+        ..Done::default()
     })
 }

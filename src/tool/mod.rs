@@ -23,10 +23,16 @@ pub use plan::{Complexity, Plan, Step};
 pub(crate) use reply::answer;
 pub use world::{Chat, Documents, World};
 
+use std::{future::Future, pin::Pin};
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::queue::Change;
+use crate::{
+    hands::Hands,
+    policy::{Risk, Verdict},
+    queue::Change,
+};
 
 /// The longest outcome a mind is told, in bytes; the rest is cut and said to be.
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
@@ -45,19 +51,6 @@ pub enum Effect {
     Once,
 }
 
-/// What a call can do to the person's things. The policy turns it and the autonomy into allow, ask or deny.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Risk {
-    /// Notes, plans, answers to the asking chat, reading memory.
-    Safe,
-    /// Visible outside, easily undone.
-    Caution,
-    /// Not easily undone.
-    Dangerous,
-    /// Never undone.
-    Destructive,
-}
-
 /// A call that did what it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Done {
@@ -67,6 +60,10 @@ pub struct Done {
     pub receipt: Option<String>,
     /// What makes it true.
     pub changes: Vec<Change>,
+    /// Whose bytes `content` holds, where they aren't the person's own or the memory's: such as `https://example.org`.
+    pub taint: Option<String>,
+    /// A picture that the mind is shown beside `content`: a raw JSON image block.
+    pub image: Option<String>,
 }
 
 impl Done {
@@ -90,7 +87,16 @@ impl Refusal {
 /// What tools return.
 pub type Outcome = Result<Done, Refusal>;
 
-type Run = Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>;
+/// A call that acts, under way. It stays on its thread: the wake runs on one.
+pub type Acting<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
+
+/// How a tool's calls are carried out.
+enum Run {
+    /// Values in, values out.
+    Values(Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>),
+    /// By hands, outside our transaction.
+    Acts(Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Hands) -> Acting<'a> + Send + Sync>),
+}
 
 /// One tool: how the mind sees it, what it risks, and what it does.
 pub struct Tool {
@@ -117,20 +123,23 @@ impl Tool {
         effect: Effect,
         run: fn(&A, &World) -> Outcome,
     ) -> Self {
-        // Written out in place: a definition elsewhere is one more thing to be misread.
-        let inline =
-            schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-        let mut schema = inline.into_generator().into_root_schema_for::<A>().to_value();
-        if let Some(object) = schema.as_object_mut() {
-            object.remove("$schema");
-            object.remove("title");
-        }
-        let run: Run = Box::new(move |input, world| {
-            let arguments: A = serde_json::from_str(input)
-                .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))?;
-            run(&arguments, world)
-        });
-        Self { name, description, schema, effect, risk: Risk::Safe, is_free: false, run }
+        let run = Run::Values(Box::new(move |input, world| run(&arguments::<A>(name, input)?, world)));
+        Self { name, description, schema: schema_of::<A>(), effect, risk: Risk::Safe, is_free: false, run }
+    }
+
+    /// A tool that acts outside our stores.
+    #[expect(dead_code, reason = "the tools that act come next")]
+    fn acting<A: JsonSchema + DeserializeOwned + 'static>(
+        name: &'static str,
+        description: &'static str,
+        effect: Effect,
+        run: for<'a> fn(A, &'a World, &'a mut Hands) -> Acting<'a>,
+    ) -> Self {
+        let run = Run::Acts(Box::new(move |input, world, hands| match arguments::<A>(name, input) {
+            Ok(arguments) => run(arguments, world, hands),
+            Err(refusal) => Box::pin(std::future::ready(Err(refusal))),
+        }));
+        Self { name, description, schema: schema_of::<A>(), effect, risk: Risk::Safe, is_free: false, run }
     }
 
     /// The same, which never asks.
@@ -183,28 +192,59 @@ impl Registry {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Runs a call. Never panics on what a mind sends: anything wrong is a refusal.
-    pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
-        let Some(tool) = self.get(name) else {
-            let names: Vec<_> = self.tools.iter().map(|tool| tool.name).collect();
-            return Err(Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", "))));
-        };
-        let input = if input.trim().is_empty() { "{}" } else { input };
-        if policy::decide(tool, world.autonomy) == policy::Decision::Ask {
-            return Err(Refusal(format!(
-                "Your person wants to be asked before `{name}` (AUTONOMY={}), and there is no way to ask yet. Nothing was done; say so.",
-                world.autonomy as u8
-            )));
+    /// What the policy says of a call; none: there is no such tool, and running it says so.
+    pub fn judge(&self, name: &str, world: &World) -> Option<Verdict> {
+        self.get(name).map(|tool| policy::judge(tool, world.autonomy))
+    }
+
+    /// Runs a call that may be run. Never panics on what a mind sends: anything wrong is a refusal.
+    pub async fn run(&self, name: &str, input: &str, world: &World, hands: &mut Hands) -> Outcome {
+        match self.get(name).map(|tool| &tool.run) {
+            Some(Run::Acts(run)) => bounded(run(or_empty(input), world, hands).await),
+            _ => self.call(name, input, world),
         }
-        (tool.run)(input, world).map(|mut done| {
-            done.content = bounded(done.content);
-            done
-        })
+    }
+
+    /// [`Registry::run`] for a tool that needs no hands.
+    pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
+        match self.get(name).map(|tool| &tool.run) {
+            Some(Run::Values(run)) => bounded(run(or_empty(input), world)),
+            Some(Run::Acts(_)) => Err(Refusal(format!("{name} can't act from here. Nothing was done."))),
+            None => {
+                let names: Vec<_> = self.tools.iter().map(|tool| tool.name).collect();
+                Err(Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", "))))
+            }
+        }
     }
 }
 
+/// No arguments at all are an empty object.
+fn or_empty(input: &str) -> &str {
+    if input.trim().is_empty() { "{}" } else { input }
+}
+
+/// A type's JSON schema, written out in place: a definition elsewhere is one more thing to be misread.
+fn schema_of<A: JsonSchema>() -> serde_json::Value {
+    let inline = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = inline.into_generator().into_root_schema_for::<A>().to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("$schema");
+        object.remove("title");
+    }
+    schema
+}
+
+fn arguments<A: DeserializeOwned>(name: &str, input: &str) -> Result<A, Refusal> {
+    serde_json::from_str(input)
+        .map_err(|error| Refusal(format!("The arguments don't fit {name}: {error}. Nothing was done.")))
+}
+
 /// Cuts a long outcome at a line's end and says so.
-fn bounded(content: String) -> String {
+fn bounded(outcome: Outcome) -> Outcome {
+    outcome.map(|done| Done { content: cut(done.content), ..done })
+}
+
+fn cut(content: String) -> String {
     if content.len() <= MAX_OUTCOME_BYTES {
         return content;
     }

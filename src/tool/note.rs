@@ -61,5 +61,6 @@ fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
         content: format!("{path} is rewritten."),
         receipt: Some(format!("{verb}: {}", brief(last_line.trim_start_matches(['#', '-', ' '])))),
         changes: vec![world.documents.stage(path, new)],
+        ..Done::default()
     })
 }

@@ -1,28 +1,26 @@
 //! The policy: may a call be carried out? A table outside the conversation, which no tool can change. What isn't allowed is
 //! not done.
 
-use super::{Effect, Risk, Tool};
-use crate::config::Autonomy;
-
-/// What the policy says of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// Carry it out.
-    Allow,
-    /// A person has to agree first. Until there is a way to ask, it is not done.
-    Ask,
-}
+use super::{Effect, Tool};
+use crate::{
+    config::Autonomy,
+    policy::{Decision, Risk, Verdict},
+};
 
 /// Four risks, three levels of autonomy. Reading, planning, answering the asking chat and the mind's own notes never ask;
 /// what is destructive always does.
-pub fn decide(tool: &Tool, autonomy: Autonomy) -> Decision {
-    let asks = match (tool.risk, autonomy) {
-        _ if tool.effect == Effect::Read || tool.is_free => false,
-        (Risk::Destructive, _) | (_, Autonomy::AskAll) => true,
-        (Risk::Dangerous, autonomy) => autonomy < Autonomy::Full,
-        (Risk::Safe | Risk::Caution, _) => false,
+pub fn judge(tool: &Tool, autonomy: Autonomy) -> Verdict {
+    let (decision, why) = match (tool.risk, autonomy) {
+        _ if tool.effect == Effect::Read => (Decision::Allow, "It only reads.".to_owned()),
+        _ if tool.is_free => (Decision::Allow, "It never asks.".to_owned()),
+        (Risk::Destructive, _) => (Decision::Ask, "What it does can't be undone.".to_owned()),
+        (_, Autonomy::AskAll) => (Decision::Ask, "AUTONOMY=0 asks before anything is changed.".to_owned()),
+        (Risk::Dangerous, Autonomy::Smart) => {
+            (Decision::Ask, "AUTONOMY=1 asks before what isn't easily undone.".to_owned())
+        }
+        (risk, autonomy) => (Decision::Allow, format!("AUTONOMY={} allows what is {}.", autonomy as u8, risk.name())),
     };
-    if asks { Decision::Ask } else { Decision::Allow }
+    Verdict { risk: tool.risk, decision, reasons: vec![why] }
 }
 
 #[cfg(test)]
@@ -44,7 +42,7 @@ mod tests {
             let registry = Registry::standard();
             let mut tool = registry.tools.into_iter().find(|tool| tool.name == "remember").unwrap();
             tool.risk = risk;
-            let decided = LEVELS.map(|level| decide(&tool, level) == Decision::Ask);
+            let decided = LEVELS.map(|level| judge(&tool, level).decision == Decision::Ask);
             assert_eq!(decided, asks, "{risk:?}");
         }
     }
@@ -55,7 +53,7 @@ mod tests {
         let free: Vec<_> = registry
             .tools
             .iter()
-            .filter(|tool| decide(tool, Autonomy::AskAll) == Decision::Allow)
+            .filter(|tool| judge(tool, Autonomy::AskAll).decision == Decision::Allow)
             .map(|tool| tool.name)
             .collect();
         for name in ["plan", "reply", "note", "context_update", "memory_read", "memory_search", "read_skill", "keep"] {

@@ -57,6 +57,7 @@ fn remember(args: &Remember, world: &World) -> Outcome {
         content: format!("Remembered: {fact}"),
         receipt: Some(format!("Remembered “{}”", brief(&fact))),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
+        ..Done::default()
     })
 }
 
@@ -69,6 +70,7 @@ fn forget(args: &Forget, world: &World) -> Outcome {
         content: format!("Forgotten: {fact}"),
         receipt: Some(format!("Forgot “{}”", brief(&fact))),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
+        ..Done::default()
     })
 }
 

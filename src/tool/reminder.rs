@@ -83,6 +83,7 @@ fn set(args: &Set, world: &World) -> Outcome {
             next_at: slot.at,
             missed: args.missed,
         })],
+        ..Done::default()
     })
 }
 
@@ -153,6 +154,7 @@ fn done(args: &Which, world: &World) -> Outcome {
             content: format!("Ended: {}", reminder.what.text),
             receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
             changes: vec![Change::EndReminder { id: reminder.id, state: "cancelled" }],
+            ..Done::default()
         }),
         [] => Err(Refusal(format!("No active reminder is {query:?}. `reminder_list` shows them. Nothing was done."))),
         several => {

@@ -46,6 +46,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         content: "The reply is written down and will be delivered.".to_owned(),
         receipt: Some(receipt),
         changes: answer(world, text, "answered"),
+        ..Done::default()
     })
 }
 

@@ -172,6 +172,7 @@ fn add(args: &Add, world: &World) -> Outcome {
         content: format!("Added to {}: {title}", args.list.name()),
         receipt: Some(format!("Added the task “{}” to {}", brief(&title), args.list.name())),
         changes: vec![args.list.stage(world, text)],
+        ..Done::default()
     })
 }
 
@@ -190,6 +191,7 @@ fn update(args: &Update, world: &World) -> Outcome {
         content: format!("{title}: {} is {value}.", args.key),
         receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
         changes: vec![list.stage(world, text)],
+        ..Done::default()
     })
 }
 
@@ -203,6 +205,7 @@ fn touch(args: &Which, world: &World) -> Outcome {
         content: format!("“{title}” is touched today."),
         receipt: Some(format!("Touched the task “{}”", brief(&title))),
         changes: vec![list.stage(world, text)],
+        ..Done::default()
     })
 }
 
@@ -213,6 +216,7 @@ fn done(args: &Which, world: &World) -> Outcome {
         content: format!("Done: {title}"),
         receipt: Some(format!("Finished the task “{}”", brief(&title))),
         changes: vec![list.stage(world, text)],
+        ..Done::default()
     })
 }
 
@@ -235,6 +239,7 @@ fn shift(args: &Move, world: &World) -> Outcome {
         content: format!("Moved to {}: {title}", args.to.name()),
         receipt: Some(format!("Moved the task “{}” to {}", brief(&title), args.to.name())),
         changes: vec![from.stage(world, rest), args.to.stage(world, text)],
+        ..Done::default()
     })
 }
 

@@ -54,5 +54,6 @@ fn run(args: &Args, world: &World) -> Outcome {
             key: Some(key),
             ..NewOutgoing::default()
         })],
+        ..Done::default()
     })
 }

@@ -123,7 +123,8 @@ fn work_on(path: &Path, is_over: &AtomicBool) -> Result<u64, String> {
         tools: "[]".to_owned(),
     };
     store.begin_cycle(fence, &cycle, &[], now).map_err(said)?;
-    let entry = Entry::Said { raw: "x".repeat(TURN_BYTES), messages: Vec::new(), handles: Vec::new(), head: None };
+    let entry =
+        Entry::Said { raw: "x".repeat(TURN_BYTES), messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
     let mut turns = 0;
     while !is_over.load(Ordering::Relaxed) {
         store.record(fence, &cycle.id, &entry, &[], now).map_err(said)?;

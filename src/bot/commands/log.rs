@@ -80,6 +80,7 @@ mod tests {
             ended_at: None,
             commit_id: commit.map(str::to_owned),
             error: None,
+            asks_until: None,
         }
     }
 

@@ -5,11 +5,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::policy::{Risk, Verdict};
 
 const LIMITS: Limits = Limits { max_rounds: 12 };
 
 fn said(messages: &[i64]) -> Entry {
-    Entry::Said { raw: user_text("hello"), messages: messages.to_vec(), handles: Vec::new(), head: None }
+    Entry::Said { raw: user_text("hello"), messages: messages.to_vec(), handles: Vec::new(), head: None, taint: None }
 }
 
 fn usage() -> Usage {
@@ -36,6 +37,8 @@ fn outcome(id: &str, name: &str, is_error: bool, closed: &[i64]) -> Entry {
         is_error,
         receipt: Some(format!("Did {id}")),
         closed: closed.to_vec(),
+        taint: None,
+        image: None,
     }
 }
 
@@ -141,7 +144,7 @@ fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
     assert_eq!((cycle.open.as_slice(), cycle.replies), (&[][..], 1));
     let what: Vec<_> = cycle.receipts.iter().map(|receipt| receipt.what.as_deref()).collect();
     assert_eq!(what, [Some("Did b")], "what failed leaves no receipt");
-    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
 }
 
@@ -161,12 +164,12 @@ fn a_turn_whose_calls_share_an_id_is_left_out_and_asked_for_anew() {
     let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     assert!(raw.contains("None of its calls was run"));
     assert_eq!(cycle.conversation.messages.len(), 1, "the server would refuse that turn");
-    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     assert_eq!(cycle.next(LIMITS), Step::Ask);
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     cycle.apply(&outcome("b", "note", false, &[]));
     let Step::Tell(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
-    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     cycle.apply(&turn(&json!([call("b", "note")]), Stop::ToolUse));
     assert!(matches!(cycle.next(LIMITS), Step::Say(_)), "an id of an earlier turn is used up as well");
 }
@@ -187,7 +190,7 @@ fn past_the_contexts_limit_nothing_more_is_asked() {
     let full = turn(&json!([call("a", "note"), call("b", "note")]), Stop::ContextExceeded);
     let mut cycle = after(&[full, outcome("a", "note", false, &[]), outcome("b", "note", true, &[])]);
     let Step::Tell(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
-    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     let (said, _) = answer(cycle.next(LIMITS));
     assert_eq!(said, "This conversation became too long for me to go on. Done so far:\n- Did a");
 }
@@ -198,7 +201,7 @@ fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
     let mut cycle = after(&[cut("One, ")]);
     for piece in ["two, ", "three"] {
         let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
-        cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+        cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
         assert_eq!(cycle.next(LIMITS), Step::Ask);
         cycle.apply(&cut(piece));
     }
@@ -208,7 +211,7 @@ fn a_cut_off_text_is_continued_twice_and_then_sent_as_it_is() {
 
 #[test]
 fn a_text_is_joined_only_with_what_it_continues() {
-    let go_on = Entry::Said { raw: user_text("go on"), messages: vec![], handles: Vec::new(), head: None };
+    let go_on = Entry::Said { raw: user_text("go on"), messages: vec![], handles: Vec::new(), head: None, taint: None };
     let texts = |entries: &[Entry]| answer(next(entries)).0;
     let end = |words: &str| turn(&json!([text(words)]), Stop::EndTurn);
     let paused = turn(&json!([text("Half, ")]), Stop::PauseTurn);
@@ -217,7 +220,7 @@ fn a_text_is_joined_only_with_what_it_continues() {
     assert_eq!(texts(&[cut.clone(), go_on.clone(), end("and half.")]), "Half, and half.");
     // After a continuation a later turn begins anew.
     let calling = turn(&json!([text("and half."), call("a", "note")]), Stop::ToolUse);
-    let results = Entry::Said { raw: results(&[]), messages: vec![], handles: Vec::new(), head: None };
+    let results = Entry::Said { raw: results(&[]), messages: vec![], handles: Vec::new(), head: None, taint: None };
     let did = outcome("a", "note", false, &[]);
     assert_eq!(texts(&[cut, go_on, calling, did, results, end("Anew.")]), "Anew.");
 }
@@ -242,7 +245,7 @@ fn silence_is_asked_about_once_and_then_owned_up_to() {
     assert_eq!(cycle.conversation.messages.len(), 1, "an empty turn has no place in a conversation");
     let Step::Say(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
     assert!(raw.contains("no answer yet"));
-    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+    cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     cycle.apply(&turn(&json!([{"type": "thinking", "thinking": "…", "signature": "s"}]), Stop::EndTurn));
     assert_eq!(answer(cycle.next(LIMITS)).0, "I worked on this but found no words for an answer. Nothing was changed.");
     cycle.apply(&said(&[2]));
@@ -262,7 +265,7 @@ fn rounds_are_bounded_and_the_bound_is_told() {
         cycle.apply(&turn(&json!([call(&id, "note")]), Stop::ToolUse));
         cycle.apply(&outcome(&id, "note", round > 0, &[]));
         let Step::Tell(raw) = cycle.next(LIMITS) else { panic!("{cycle:?}") };
-        cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+        cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     }
     assert_eq!(
         answer(cycle.next(LIMITS)).0,
@@ -318,12 +321,15 @@ fn random_turn() -> impl Strategy<Value = Entry> {
 fn random_entry() -> impl Strategy<Value = Entry> {
     prop_oneof![
         random_turn(),
+        ("[ab]", any::<bool>()).prop_map(|(call, is_approved)| decided(&call, is_approved)),
+        ("[ab]").prop_map(|call| judged(&call, Decision::Ask)),
         ("\\PC{0,20}", stop()).prop_map(|(content, stop)| Entry::Turn { content, stop, usage: usage() }),
         (any::<bool>(), prop::collection::vec(0..9_i64, 0..3)).prop_map(|(is_json, messages)| Entry::Said {
             raw: if is_json { user_text("hm") } else { "no json".into() },
             messages,
             handles: Vec::new(),
-            head: None
+            head: None,
+            taint: None
         }),
         Just(Entry::Asked),
         (0..60_u32, any::<bool>()).prop_map(|(id, is_error)| outcome(&format!("c{id}"), "plan", is_error, &[1])),
@@ -332,31 +338,82 @@ fn random_entry() -> impl Strategy<Value = Entry> {
     ]
 }
 
+fn judged(call: &str, decision: Decision) -> Entry {
+    let verdict = Verdict { risk: Risk::Dangerous, decision, reasons: Vec::new() };
+    Entry::Judged { call: call.to_owned(), verdict }
+}
+
+fn decided(call: &str, is_approved: bool) -> Entry {
+    Entry::Decided { call: call.to_owned(), is_approved, why: "no".to_owned() }
+}
+
+#[test]
+fn a_call_that_is_asked_about_runs_after_a_yes_alone_and_once() {
+    let calls = json!([call("toolu_1", "tell"), call("toolu_2", "note")]);
+    let mut cycle = Cycle::replay("[]".into(), "[]".into(), &[said(&[1]), turn(&calls, Stop::ToolUse)]);
+    let Step::Call(first) = cycle.next(LIMITS) else { panic!() };
+    cycle.apply(&judged(&first.id, Decision::Ask));
+    assert_eq!(cycle.next(LIMITS), Step::Await(first.clone()), "however often it is looked");
+    let mut denied = cycle.clone();
+    denied.apply(&decided(&first.id, false));
+    assert_eq!(denied.next(LIMITS), Step::Reject { call: first.clone(), why: "no".to_owned() });
+    cycle.apply(&decided(&first.id, true));
+    assert_eq!(cycle.next(LIMITS), Step::Allowed(first.clone()));
+    cycle.apply(&called(&first.id, &first.name));
+    assert_eq!(cycle.next(LIMITS), Step::Again(first.clone()), "cut off, it is in doubt like any other");
+    cycle.apply(&outcome(&first.id, "tell", false, &[]));
+    assert!(matches!(cycle.next(LIMITS), Step::Call(second) if second.id == "toolu_2"));
+}
+
+#[test]
+fn whose_bytes_it_has_read_a_cycle_never_forgets() {
+    let mut cycle = Cycle::replay("[]".into(), "[]".into(), &[said(&[1])]);
+    assert_eq!(cycle.taints, [""; 0]);
+    let forward = Entry::Said {
+        raw: user_text("look"),
+        messages: vec![2],
+        handles: Vec::new(),
+        head: None,
+        taint: Some("a forward".to_owned()),
+    };
+    cycle.apply(&forward);
+    cycle.apply(&said(&[3]));
+    cycle.apply(&forward);
+    assert_eq!(cycle.taints, ["a forward"]);
+}
+
 /// Plays a whole cycle against a mind that takes these turns; the journal it leaves.
 fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
     let mut journal = vec![said(&[1])];
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &journal);
     let mut joins = joins.iter();
-    for _ in 0..400 {
+    // Of the calls some run, some are asked about and allowed, some asked about and denied.
+    let mut n_asked = 0;
+    for step in 0..400 {
         let mut entries = Vec::new();
         match cycle.next(LIMITS) {
+            Step::Call(request) if step % 3 == 0 => entries.push(judged(&request.id, Decision::Ask)),
+            Step::Await(request) => {
+                n_asked += 1;
+                entries.push(decided(&request.id, n_asked % 2 == 1));
+            }
+            Step::Allowed(request) => {
+                entries.push(called(&request.id, &request.name));
+                entries.push(outcome(&request.id, &request.name, false, &[]));
+            }
             Step::Ask => {
                 check_conversation(&cycle.conversation.messages);
                 entries.push(Entry::Asked);
                 entries.push(turns.next().unwrap_or_else(|| turn(&json!([text("The end.")]), Stop::EndTurn)));
             }
             Step::Call(request) | Step::Again(request) => {
-                entries.push(Entry::Called {
-                    call: request.id.clone(),
-                    name: request.name.clone(),
-                    input: request.input,
-                });
+                entries.push(called(&request.id, &request.name));
                 let closed = if request.name == "reply" { cycle.open.clone() } else { Vec::new() };
                 entries.push(outcome(&request.id, &request.name, false, &closed));
             }
             Step::Reject { call, .. } => entries.push(outcome(&call.id, &call.name, true, &[])),
             Step::Say(raw) | Step::Tell(raw) => {
-                entries.push(Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+                entries.push(Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
             }
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
             Step::Join => match joins.next() {

@@ -96,6 +96,7 @@ fn open_cycle(id: &str, state: CycleState, not_before: Option<DateTime<Utc>>) ->
         ended_at: None,
         commit_id: None,
         error: None,
+        asks_until: None,
     }
 }
 

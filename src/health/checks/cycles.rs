@@ -76,6 +76,7 @@ mod tests {
             ended_at: None,
             commit_id: None,
             error: None,
+            asks_until: None,
         }
     }
 

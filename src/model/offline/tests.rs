@@ -27,6 +27,7 @@ fn said(messages: &[Incoming]) -> Entry {
         messages: messages.iter().map(|message| message.id).collect(),
         handles: Vec::new(),
         head: None,
+        taint: None,
     }
 }
 
@@ -71,10 +72,18 @@ impl Talk {
                         is_error,
                         receipt: None,
                         closed,
+                        taint: None,
+                        image: None,
                     });
                 }
                 Step::Say(raw) | Step::Tell(raw) => {
-                    self.cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None });
+                    self.cycle.apply(&Entry::Said {
+                        raw,
+                        messages: vec![],
+                        handles: Vec::new(),
+                        head: None,
+                        taint: None,
+                    });
                 }
                 Step::Join => return,
                 other => panic!("{other:?}"),

@@ -290,7 +290,13 @@ fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
     world.hear(0, &message);
     let read = world.store.queued().unwrap();
     world.change(1, &edited(&message, 8, "buy bread"));
-    let opening = |ids: Vec<i64>| Entry::Said { raw: "{}".to_owned(), messages: ids, handles: Vec::new(), head: None };
+    let opening = |ids: Vec<i64>| Entry::Said {
+        raw: "{}".to_owned(),
+        messages: ids,
+        handles: Vec::new(),
+        head: None,
+        taint: None,
+    };
     let begin = |world: &mut World, read: &[Incoming]| {
         let (seen, ids): (Vec<_>, Vec<_>) = read.iter().map(|message| (message, message.id)).unzip();
         world.store.begin_cycle_on(world.fence, &cycle("c1"), &opening(ids), &seen, at(2)).unwrap()

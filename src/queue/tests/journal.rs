@@ -39,7 +39,8 @@ fn entry() -> impl Strategy<Value = Entry> {
             raw,
             messages,
             handles: vec!["at/x".to_owned()],
-            head: None
+            head: None,
+            taint: None
         }),
         Just(Entry::Asked),
         (text(), usage()).prop_map(|(why, usage)| Entry::Discarded { why, usage }),
@@ -52,7 +53,9 @@ fn entry() -> impl Strategy<Value = Entry> {
                 content,
                 is_error,
                 receipt,
-                closed
+                closed,
+                taint: None,
+                image: None
             }
         ),
         (ids(), text()).prop_map(|(messages, receipt)| Entry::Answered { messages, receipt }),
@@ -105,7 +108,8 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
     let one = world.store.say(7, "one", at(0)).unwrap();
     let two = world.store.say(7, "two", at(0)).unwrap();
     world.begin("c1");
-    let said = Entry::Said { raw: "{}".to_owned(), messages: vec![one, two], handles: Vec::new(), head: None };
+    let said =
+        Entry::Said { raw: "{}".to_owned(), messages: vec![one, two], handles: Vec::new(), head: None, taint: None };
     world.store.record(world.fence, "c1", &said, &[], at(1)).unwrap();
     assert_eq!(world.store.queued().unwrap()[1].cycle_id.as_deref(), Some("c1"));
     let done = |ids: &[i64], outcome| Change::Done { messages: ids.to_vec(), outcome };

@@ -11,7 +11,7 @@ fn old() -> DateTime<Utc> {
 }
 
 fn entry(n: i64) -> Entry {
-    Entry::Said { raw: format!("turn {n}"), messages: Vec::new(), handles: Vec::new(), head: None }
+    Entry::Said { raw: format!("turn {n}"), messages: Vec::new(), handles: Vec::new(), head: None, taint: None }
 }
 
 impl World {
@@ -110,7 +110,13 @@ fn a_given_up_cycle_is_remembered_for_as_long_as_its_message_can_be_tried_again(
         let after = format!("after {id}");
         world.begin(&after);
         for cycle in [&id, &after] {
-            let said = Entry::Said { raw: String::new(), messages: vec![message], handles: Vec::new(), head: None };
+            let said = Entry::Said {
+                raw: String::new(),
+                messages: vec![message],
+                handles: Vec::new(),
+                head: None,
+                taint: None,
+            };
             world.store.record(world.fence, cycle, &said, &[], at(2)).unwrap();
         }
         world.end(&id, CycleState::Abandoned, &[]);

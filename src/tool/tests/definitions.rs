@@ -105,7 +105,7 @@ fn a_long_outcome_is_cut_at_a_line_and_said_to_be() {
     let done = scene.done("memory_read", &json!({"path": "memory/project-memory/context.md"}));
     assert!(done.content.len() <= MAX_OUTCOME_BYTES + 100);
     assert!(done.content.contains("\n(Cut here: ") && done.content.ends_with("Ask for a part of it.)"));
-    assert_eq!(bounded(facts.clone()), facts);
+    assert_eq!(cut(facts.clone()), facts);
 }
 
 #[test]

@@ -115,6 +115,8 @@ pub(super) fn outcome(
         is_error: false,
         receipt: Some(format!("Did {}", call.id)),
         closed: closed.collect(),
+        taint: None,
+        image: None,
     };
     (entry, changes)
 }
@@ -140,6 +142,8 @@ pub(super) fn failed(call: &Request, why: &str) -> Entry {
         is_error: true,
         receipt: None,
         closed: Vec::new(),
+        taint: None,
+        image: None,
     }
 }
 

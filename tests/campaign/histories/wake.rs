@@ -229,13 +229,14 @@ impl Wake {
                 Ok(At::Asked(live))
             }
             // What these tools do is in the transaction of its outcome: begun and not ended, it hasn't happened.
-            Step::Call(request) | Step::Again(request) => {
+            Step::Call(request) | Step::Allowed(request) | Step::Again(request) => {
                 let Request { id: call, name, input } = request.clone();
                 self.record(scene, &mut live, &Entry::Called { call, name, input }, &[])?;
                 Ok(At::Called(live, request))
             }
+            Step::Await(request) => Err(format!("nobody is asked here, and yet {} is waited for", request.name)),
             Step::Reject { call, why } => {
-                let entry = mind::failed(&call, why);
+                let entry = mind::failed(&call, &why);
                 self.record(scene, &mut live, &entry, &[])?;
                 Ok(At::Driving(live))
             }
@@ -403,7 +404,7 @@ pub(super) fn fate(random: &mut Rng, scene: &Scene) -> (bool, PartOutcome) {
 }
 
 fn said(raw: String, messages: Vec<i64>) -> Entry {
-    Entry::Said { raw, messages, handles: Vec::new(), head: None }
+    Entry::Said { raw, messages, handles: Vec::new(), head: None, taint: None }
 }
 
 /// An error of the store's, which the wake that holds the lease must never see here.

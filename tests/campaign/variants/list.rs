@@ -336,8 +336,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "what couldn't be journalled is taken for done",
         layer: "errors",
         file: "src/cycle/drive.rs",
-        line: "self.store.record(self.fence, &live.cycle.id, entry, changes, now)?;",
-        broken: "self.store.record(self.fence, &live.cycle.id, entry, changes, now).ok();",
+        line: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now)?;",
+        broken: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now).ok();",
         trials: 400,
     },
     Variant {

@@ -1,0 +1,254 @@
+//! What the policy says of a call, and asking a person where it asks.
+//!
+//! A question parks its cycle: nothing waits for the answer but a row. Once it is decided, or too late, the cycle goes on from
+//! its journal like one that was cut off, and runs exactly the bytes that were shown. Whatever goes wrong on the way is
+//! a no.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use super::{
+    WakeError,
+    drive::{Interrupt, called},
+    machine::Request,
+    wake::{Live, Wake},
+};
+use crate::{
+    config::CONSOLE_CHAT_ID,
+    policy::{Decision, Verdict},
+    queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing},
+    tool::{Refusal, Registry},
+};
+
+/// So long a question can be answered.
+pub const ASKED_FOR: TimeDelta = TimeDelta::hours(24);
+/// An action that takes more than this is shown as a file, in characters: a chat's message must show it in full or not at all.
+pub const SHOWN_CHARS_MAX: usize = 2_500;
+
+/// What the policy says of a call, with what is journalled of it.
+pub(super) enum Judged {
+    /// It runs.
+    Allowed(Vec<Entry>),
+    /// It doesn't, and the mind is told why.
+    Refused(Vec<Entry>, String),
+    /// A person is asked; the cycle is parked.
+    Asked,
+}
+
+impl Wake<'_> {
+    /// Lets the policy decide on a call, and asks where it asks.
+    pub(super) fn judge(
+        &mut self,
+        live: &mut Live,
+        registry: &Registry,
+        request: &Request,
+    ) -> Result<Judged, WakeError> {
+        let Some(verdict) = registry.judge(&request.name, &live.world) else {
+            // Running it says that there is no such tool.
+            return Ok(Judged::Allowed(Vec::new()));
+        };
+        let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
+        match verdict.decision {
+            Decision::Allow => Ok(Judged::Allowed(vec![judged])),
+            Decision::Deny => {
+                let why = format!("The policy doesn't allow this: {} Nothing was done.", verdict.reasons.join(" "));
+                Ok(Judged::Refused(vec![judged], why))
+            }
+            Decision::Ask => {
+                self.ask_person(live, request, verdict, judged)?;
+                Ok(Judged::Asked)
+            }
+        }
+    }
+
+    /// Refuses a call on the policy's word.
+    pub(super) fn refuse(
+        &mut self,
+        live: &mut Live,
+        request: &Request,
+        entries: Vec<Entry>,
+        why: String,
+    ) -> Result<(), WakeError> {
+        self.settle_with(live, request, entries, Err(Refusal(why)))
+    }
+
+    fn ask_person(
+        &mut self,
+        live: &mut Live,
+        request: &Request,
+        verdict: Verdict,
+        judged: Entry,
+    ) -> Result<(), WakeError> {
+        let config = self.context.config;
+        let now = self.now();
+        // A guest's wish is the owner's to allow; at the console whoever sits there is the owner.
+        let chat_id = match live.cycle.chat_id {
+            Some(CONSOLE_CHAT_ID) => CONSOLE_CHAT_ID,
+            _ => config.owner_chat_id,
+        };
+        let approval = NewApproval {
+            call: request.id.clone(),
+            tool: request.name.clone(),
+            action: request.input.clone(),
+            verdict,
+            origin: origin(&live.state.taints),
+            // A private chat has its person's number. In a group whoever is listed may decide.
+            approver: Some(chat_id).filter(|chat| *chat > 0),
+            nonce: nonce()?,
+            expires_at: now + ASKED_FOR,
+        };
+        let is_owners_chat = live.cycle.chat_id == Some(chat_id);
+        let message = NewOutgoing {
+            chat_id,
+            text: self.context.redactor.redact(&question(&approval, live.cycle.chat_id, config.timezone)),
+            kind: "approval".to_owned(),
+            key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
+            thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
+            reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
+            cycle_id: None,
+        };
+        self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, &message, now)?;
+        live.state.apply(&judged);
+        Ok(())
+    }
+
+    /// What a person has decided about a call, as the journal takes it; none while they still can.
+    pub(super) fn decided(&mut self, live: &Live, request: &Request) -> Result<Option<Entry>, WakeError> {
+        let now = self.now();
+        self.store.expire_approvals(self.fence, now)?;
+        let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
+        Ok(verdict_of(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
+            call: request.id.clone(),
+            is_approved,
+            why: why.to_owned(),
+        }))
+    }
+
+    /// Runs a call that a person has allowed: the very bytes that they were shown, once.
+    pub(super) async fn call_approved(
+        &mut self,
+        live: &mut Live,
+        registry: &Registry,
+        request: &Request,
+    ) -> Result<Result<(), Interrupt>, WakeError> {
+        let entry = called(request);
+        let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+        let entries = std::slice::from_ref(&entry);
+        let now = self.now();
+        if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
+            let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
+            self.settle(live, request, Err(Refusal(why.to_owned())))?;
+            return Ok(Ok(()));
+        }
+        live.state.apply(&entry);
+        self.carry_out(live, registry, request).await
+    }
+}
+
+/// Whether a call may run, and what the mind is told if not; none while that is open. A question that isn't there is a no.
+fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
+    match approval.map(|approval| approval.state) {
+        Some(ApprovalState::Pending) => None,
+        Some(ApprovalState::Approved) => Some((true, "")),
+        Some(ApprovalState::Denied) => Some((
+            false,
+            "Your person was asked and said no. Nothing was done. Don't try it another way; say what is left undone.",
+        )),
+        Some(ApprovalState::Expired) => {
+            Some((false, "Your person was asked and didn't answer in time, which is a no. Nothing was done; say so."))
+        }
+        Some(ApprovalState::Withdrawn) | None => {
+            Some((false, "The question to your person was lost, which is a no. Nothing was done; say so."))
+        }
+    }
+}
+
+/// Whose bytes a conversation holds, for people.
+fn origin(taints: &[String]) -> Option<String> {
+    (!taints.is_empty()).then(|| taints.join(", "))
+}
+
+/// 128 random bits as text. A guessable one would be worse than none.
+fn nonce() -> Result<String, WakeError> {
+    let mut bytes = [0_u8; 16];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| WakeError::NoRandomness)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The question as a person reads it: what would be done, in full, why it is asked, and until when.
+pub fn question(approval: &NewApproval, asked_in: Option<i64>, tz: Tz) -> String {
+    let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
+    let mut text = format!("**May I do this?** It is {}.\n\n", verdict.risk.name());
+    if is_long(action) {
+        text.push_str(&format!("`{tool}`, in full in the file here, {} bytes.\n", action.len()));
+    } else {
+        text.push_str(&shown(tool, action));
+    }
+    text.push_str(&format!("\nWhy I ask: {}\n", verdict.reasons.join(" ")));
+    match (asked_in, origin) {
+        (_, Some(origin)) => text.push_str(&format!(
+            "By then I had read what others wrote ({origin}); it may be their wish and not yours.\n"
+        )),
+        (Some(chat), None) if Some(chat) != Some(CONSOLE_CHAT_ID) && chat < 0 => {
+            text.push_str(&format!("It was asked for in chat {chat}.\n"))
+        }
+        _ => {}
+    }
+    text.push_str(&format!("\nI wait until {}; no answer is a no.", time(*expires_at, tz)));
+    text
+}
+
+fn time(at: DateTime<Utc>, tz: Tz) -> String {
+    at.with_timezone(&tz).format("%a %-d %b, %H:%M").to_string()
+}
+
+/// Whether an action is shown as a file.
+pub fn is_long(action: &str) -> bool {
+    action.chars().count() > SHOWN_CHARS_MAX
+}
+
+/// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.
+pub fn shown(tool: &str, action: &str) -> String {
+    let mut text = format!("`{tool}`\n");
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action) {
+        Ok(arguments) => {
+            for (name, value) in arguments {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                text.push_str(&format!("{}:\n{}\n", visible(&name), fenced(&visible(&value))));
+            }
+        }
+        Err(_) => text.push_str(&format!("{}\n", fenced(&visible(action)))),
+    }
+    text
+}
+
+/// A code block whose fence the text can't close.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{text}\n{fence}")
+}
+
+/// The text with each character that a screen doesn't show, or that changes how others are shown, written out.
+fn visible(text: &str) -> String {
+    text.chars().flat_map(|c| if is_hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
+}
+
+/// Control characters but the end of a line and the tab; what has no width, joins, or reorders (Unicode's `Cf` and the variation
+/// selectors, as far as they are in use); spaces that aren't the usual one.
+fn is_hidden(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        c if c.is_control() => true,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}'
+        | '\u{17b5}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' => true,
+        '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

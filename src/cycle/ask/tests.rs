@@ -1,0 +1,108 @@
+use super::*;
+use crate::{clock::parse_time, policy::Risk};
+
+fn asked(action: &str) -> NewApproval {
+    NewApproval {
+        call: "toolu_1".to_owned(),
+        tool: "shell".to_owned(),
+        action: action.to_owned(),
+        verdict: Verdict {
+            risk: Risk::Dangerous,
+            decision: Decision::Ask,
+            reasons: vec!["AUTONOMY=1 asks before what isn't easily undone.".to_owned()],
+        },
+        origin: None,
+        approver: Some(7),
+        nonce: "n".to_owned(),
+        expires_at: parse_time("2026-11-22T14:03:00Z").unwrap(),
+    }
+}
+
+#[test]
+fn a_question_shows_the_whole_action_and_why_and_until_when() {
+    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), Some(7), Tz::UTC);
+    insta::assert_snapshot!(text, @r"
+    **May I do this?** It is dangerous.
+
+    `shell`
+    command:
+    ```
+    rm -rf build
+    ls
+    ```
+
+    Why I ask: AUTONOMY=1 asks before what isn't easily undone.
+
+    I wait until Sun 22 Nov, 14:03; no answer is a no.
+    ");
+}
+
+#[test]
+fn what_others_wrote_and_whose_wish_it_is_are_told() {
+    let tainted = NewApproval { origin: Some("https://example.org".to_owned()), ..asked("{}") };
+    assert!(question(&tainted, Some(7), Tz::UTC).contains("what others wrote (https://example.org)"));
+    assert!(question(&asked("{}"), Some(-5), Tz::UTC).contains("asked for in chat -5"));
+}
+
+#[test]
+fn nothing_in_an_action_is_hidden_from_who_reads_it() {
+    for (hidden, written) in [
+        ("a\u{202e}b", "a\\u{202e}b"),
+        ("a\u{200b}b", "a\\u{200b}b"),
+        ("a\u{1b}[2Kb", "a\\u{1b}[2Kb"),
+        ("a\rb", "a\\u{d}b"),
+        ("a\u{e0041}b", "a\\u{e0041}b"),
+        ("a\u{a0}b", "a\\u{a0}b"),
+    ] {
+        let action = serde_json::json!({ "command": hidden }).to_string();
+        assert!(shown("shell", &action).contains(written), "{written}");
+    }
+    let fence = shown("shell", &serde_json::json!({"command": "```\nharmless\n````"}).to_string());
+    assert!(fence.contains("`````\n```\nharmless\n````\n`````"), "{fence}");
+}
+
+#[test]
+fn an_action_that_isnt_an_object_is_shown_as_it_is() {
+    assert_eq!(shown("x", "[1,2"), "`x`\n```\n[1,2\n```\n");
+}
+
+#[test]
+fn what_is_too_long_for_a_message_isnt_shown_in_part() {
+    let long = asked(&serde_json::json!({"command": "x".repeat(SHOWN_CHARS_MAX)}).to_string());
+    assert!(is_long(&long.action));
+    assert!(!question(&long, None, Tz::UTC).contains("xxx"));
+}
+
+#[test]
+fn all_but_an_approval_is_a_no() {
+    let approval = |state| Approval {
+        id: 1,
+        cycle_id: "c".to_owned(),
+        call: "k".to_owned(),
+        tool: "shell".to_owned(),
+        action: "{}".to_owned(),
+        risk: "dangerous".to_owned(),
+        reasons: Vec::new(),
+        origin: None,
+        chat_id: 7,
+        state,
+        asked_at: None,
+        expires_at: None,
+        decided_by: None,
+        used_at: None,
+    };
+    let is_yes = |state| verdict_of(Some(&approval(state))).map(|(is_yes, _)| is_yes);
+    assert_eq!(is_yes(ApprovalState::Pending), None);
+    assert_eq!(is_yes(ApprovalState::Approved), Some(true));
+    for state in [ApprovalState::Denied, ApprovalState::Expired, ApprovalState::Withdrawn] {
+        assert_eq!(is_yes(state), Some(false));
+    }
+    assert_eq!(verdict_of(None).map(|(is_yes, _)| is_yes), Some(false));
+}
+
+#[test]
+fn no_two_nonces_are_alike() {
+    let nonces: std::collections::BTreeSet<_> = (0..100).map(|_| nonce().unwrap()).collect();
+    assert_eq!(nonces.len(), 100);
+    assert!(nonces.iter().all(|nonce| nonce.len() == 32));
+}

@@ -66,6 +66,7 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
                 let (args, update_id) = (clean(&args), update.update_id);
                 reading.commands.push(Asked { command, args, message, update_id });
             }
+            Incoming::Tapped(tap) => reading.batch.taps.push(tap),
             Incoming::Migrated(migration) => reading.migrations.push(migration),
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),

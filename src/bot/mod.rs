@@ -14,6 +14,7 @@ mod nudge;
 mod pair;
 pub mod pairing;
 mod progress;
+mod questions;
 mod receipt;
 mod room;
 mod run;
@@ -128,7 +129,9 @@ pub async fn run(
     let third = Store::open(&outside.config.db_path())?;
     let fourth = Store::open(&outside.config.db_path())?;
     let bells = Rc::new(media::Bells::default());
-    let told = Told { answers, receipts, is_running, bells: Rc::clone(&bells) };
+    let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
+    let fifth = Store::open(&outside.config.db_path())?;
+    let told = Told { answers, receipts, taps, is_running, bells: Rc::clone(&bells) };
     let mut bot = Bot::new(outside, store, wake, told)?;
     let lock_path = outside.config.lock_path();
 
@@ -144,6 +147,7 @@ pub async fn run(
         sender,
         media::tend(outside, fourth, &bells, ear, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
+        questions::show(outside.telegram, fifth, outside.clock, outside.config.timezone, tapped, running.clone()),
         typing::show(outside.telegram, &lock_path, running.clone()),
         progress::show(outside.telegram, third, &lock_path, outside.redactor, running),
     );

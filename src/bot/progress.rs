@@ -204,6 +204,7 @@ fn new_line(at_work: &AtWork, text: &str) -> Outgoing {
         html: part.html,
         plain: part.plain,
         silent: true,
+        question: None,
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
     channel::telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     cycle::{self, lock},
     process,
-    queue::{Accepted, Batch, NewOutgoing, Order, Ordered, Store, StoreError},
+    queue::{Accepted, Batch, NewOutgoing, Order, Ordered, Store, StoreError, Tap},
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -73,6 +73,8 @@ pub(super) struct Told {
     pub(super) answers: mpsc::Sender<Vec<i64>>,
     /// Who shows that messages have arrived.
     pub(super) receipts: mpsc::Sender<Receipt>,
+    /// Who shows what has become of questions.
+    pub(super) taps: mpsc::Sender<(Tap, bool)>,
     /// Who shows that a wake runs.
     pub(super) is_running: watch::Sender<bool>,
     /// Who looks after the files of messages, and tells of those that have come to rest.
@@ -354,6 +356,9 @@ impl<'a> Bot<'a> {
                 // One that has no place is left out: it is a courtesy.
                 self.told.receipts.try_send(receipt).ok();
             }
+        }
+        for tap in accepted.taps.drain(..) {
+            self.told.taps.try_send(tap).ok();
         }
         self.offset = Some(reading.batch.next_offset);
         if let Some(user_id) = accepted.paired {

@@ -89,6 +89,7 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock) -> Pa
         html: part.html,
         plain: part.plain,
         silent: false,
+        question: claimed.question.clone(),
     };
     let later = |wait: TimeDelta, why: String| PartOutcome::Later { not_before: clock.now() + wait, why };
     match channel.send(&outgoing).await {

@@ -37,6 +37,15 @@ pub trait Presence: Channel {
     fn delete<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a>;
 }
 
+/// A door whose messages can carry buttons; see [`Outgoing::question`].
+pub trait Buttons: Presence {
+    /// Puts another text, without formatting and without buttons, under a file of ours.
+    fn edit_caption<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a>;
+
+    /// Tells who pressed a button what became of it.
+    fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a>;
+}
+
 /// One part of a message, ready to leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
@@ -52,6 +61,34 @@ pub struct Outgoing {
     pub plain: String,
     /// Delivered without a sound.
     pub silent: bool,
+    /// Buttons under it.
+    pub question: Option<Question>,
+}
+
+/// What a message asks: it carries a button for yes and one for no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What the buttons give back; see [`Self::yes`] and [`Self::no`].
+    pub nonce: String,
+    /// What is too long for a message, as a file that the text stands under: its name and its bytes.
+    pub file: Option<(String, String)>,
+}
+
+impl Question {
+    /// What the button for yes gives back. A channel allows 64 bytes.
+    pub fn yes(&self) -> String {
+        format!("yes:{}", self.nonce)
+    }
+
+    /// What the button for no gives back.
+    pub fn no(&self) -> String {
+        format!("no:{}", self.nonce)
+    }
+
+    /// The nonce of what a button gave back, and whether it means yes; none if it is no button of a question's.
+    pub fn read(data: &str) -> Option<(&str, bool)> {
+        data.strip_prefix("yes:").map(|nonce| (nonce, true)).or_else(|| Some((data.strip_prefix("no:")?, false)))
+    }
 }
 
 /// A part that arrived.

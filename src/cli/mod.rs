@@ -2,6 +2,7 @@
 //!
 //! stdout is data, stderr is for people and logs; with `--json` stdout is exactly one document.
 
+mod approvals;
 pub mod bot;
 pub mod health;
 mod pair;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
-use super::{complain, failed, print};
+use super::{approvals, complain, failed, print};
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
@@ -37,6 +37,7 @@ Examples:
   wake say 'remind me to stretch tomorrow at 9'
   wake log                           what the wakes did, newest first
   wake show 20261121T0903            one of them in full
+  wake approvals list                what waits for your word
   wake undo                          take back what the last one did
   wake stop                          end all work, until wake resume"
 )]
@@ -95,6 +96,11 @@ enum Command {
         #[command(subcommand)]
         action: QueueAction,
     },
+    /// Decide on what the assistant may not do without asking.
+    Approvals {
+        #[command(subcommand)]
+        action: approvals::Action,
+    },
     /// Show one wake in full: message, trailers, changes.
     Show {
         /// The wake's id or commit, or the beginning of either.
@@ -131,6 +137,10 @@ pub fn main() -> ExitCode {
         Some(Command::Stop) => stop(&config),
         Some(Command::Resume) => resume(&config),
         Some(Command::Queue { action }) => queue(&config, action),
+        Some(Command::Approvals { action }) => match approvals::run(&config, action) {
+            Some(code) => code,
+            None => once(&config, &arguments, "approval", None),
+        },
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
         None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),

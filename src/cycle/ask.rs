@@ -17,15 +17,12 @@ use super::{
 use crate::{
     config::CONSOLE_CHAT_ID,
     policy::{Decision, Verdict},
-    queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing},
+    queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, is_long},
     tool::{Refusal, Registry},
 };
 
 /// So long a question can be answered.
 pub const ASKED_FOR: TimeDelta = TimeDelta::hours(24);
-/// An action that takes more than this is shown as a file, in characters: a chat's message must show it in full or not at all.
-pub const SHOWN_CHARS_MAX: usize = 2_500;
-
 /// What the policy says of a call, with what is journalled of it.
 pub(super) enum Judged {
     /// It runs.
@@ -98,10 +95,14 @@ impl Wake<'_> {
             nonce: nonce()?,
             expires_at: now + ASKED_FOR,
         };
+        let mut text = question(&approval, live.cycle.chat_id, config.timezone);
+        if chat_id == CONSOLE_CHAT_ID {
+            text.push_str("\n`wake approvals list` shows its number; `wake approvals approve` and `deny` decide.");
+        }
         let is_owners_chat = live.cycle.chat_id == Some(chat_id);
         let message = NewOutgoing {
             chat_id,
-            text: self.context.redactor.redact(&question(&approval, live.cycle.chat_id, config.timezone)),
+            text: self.context.redactor.redact(&text),
             kind: "approval".to_owned(),
             key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
             thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
@@ -201,11 +202,6 @@ pub fn question(approval: &NewApproval, asked_in: Option<i64>, tz: Tz) -> String
 
 fn time(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %-d %b, %H:%M").to_string()
-}
-
-/// Whether an action is shown as a file.
-pub fn is_long(action: &str) -> bool {
-    action.chars().count() > SHOWN_CHARS_MAX
 }
 
 /// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.

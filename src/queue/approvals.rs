@@ -9,9 +9,18 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{Entry, Fence, NewOutgoing, Result, Store, journal, json, outbox};
 use crate::{
+    channel::Question,
     clock::{parse_time, rfc3339},
     policy::Verdict,
 };
+
+/// An action that takes more than this is shown as a file, in characters: a chat's message shows it in full or not at all.
+const SHOWN_CHARS_MAX: usize = 2_500;
+
+/// Whether an action is shown as a file.
+pub fn is_long(action: &str) -> bool {
+    action.chars().count() > SHOWN_CHARS_MAX
+}
 
 /// An action that a person is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +110,8 @@ pub struct Approval {
     pub asked_at: Option<DateTime<Utc>>,
     /// Until when it can be decided.
     pub expires_at: Option<DateTime<Utc>>,
+    /// When it was decided.
+    pub decided_at: Option<DateTime<Utc>>,
     /// Who decided: a person's numeric id, or `console`.
     pub decided_by: Option<String>,
     /// When the call was begun under it.
@@ -109,7 +120,7 @@ pub struct Approval {
 
 impl Approval {
     const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
-                           decided_by, used_at";
+                           decided_by, used_at, decided_at";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
@@ -130,6 +141,7 @@ impl Approval {
             expires_at: time(11)?,
             decided_by: row.get(12)?,
             used_at: time(13)?,
+            decided_at: time(14)?,
         })
     }
 
@@ -162,9 +174,9 @@ pub struct Tap {
 pub struct Unshown {
     /// The question.
     pub approval: Approval,
-    /// The channel's id of the message that asks; none: it hasn't arrived.
+    /// The channel's id of the message that carries the buttons; none: it hasn't arrived.
     pub message_id: Option<i64>,
-    /// The text of that message, Markdown.
+    /// The text of that message, without formatting.
     pub text: String,
 }
 
@@ -225,6 +237,12 @@ impl Store {
     pub fn approval(&self, id: i64) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE id = ?1", Approval::COLUMNS);
         Ok(self.conn.query_row(&sql, [id], Approval::read).optional()?)
+    }
+
+    /// The question that a button belongs to.
+    pub fn approval_by_nonce(&self, nonce: &str) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE nonce = ?1", Approval::COLUMNS);
+        Ok(self.conn.query_row(&sql, [nonce], Approval::read).optional()?)
     }
 
     /// Questions that can still be decided, oldest first.
@@ -292,14 +310,14 @@ impl Store {
     /// Questions whose message in the chat shows another state than theirs.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {}, (SELECT max(channel_message_id) FROM outgoing_parts WHERE outgoing_id = a.outgoing_id),
-                    (SELECT message_text FROM outgoing_messages WHERE id = a.outgoing_id)
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC)
              FROM approvals a WHERE shown != state ORDER BY id LIMIT 50",
             Approval::COLUMNS
         ))?;
         let rows = statement.query_map([], |row| {
-            let text: Option<String> = row.get(15)?;
-            Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(14)?, text: text.unwrap_or_default() })
+            let text: Option<String> = row.get(16)?;
+            Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(15)?, text: text.unwrap_or_default() })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -311,6 +329,21 @@ impl Store {
             Ok(())
         })
     }
+}
+
+/// What a part of a message asks: the last one of a question that can still be decided.
+pub(super) fn question(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rusqlite::Result<Option<Question>> {
+    tx.prepare_cached(
+        "SELECT id, nonce, tool, action FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
+           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
+    )?
+    .query_row((outgoing_id, part), |row| {
+        let (id, nonce, tool, action): (i64, String, String, String) =
+            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let file = is_long(&action).then(|| (format!("{tool}-{id}.json"), action));
+        Ok(Question { nonce, file })
+    })
+    .optional()
 }
 
 /// Takes a tap in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{
-    NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, attachments,
+    NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, Tap, approvals, attachments,
     joined::{self, HOLD, Taken},
     orders, outbox, paired, upkeep,
 };
@@ -117,6 +117,8 @@ pub struct Batch {
     pub edits: Vec<NewIncoming>,
     /// Commands, with the bot's own answers and what they order, in the order in which they came.
     pub commands: Vec<Ordered>,
+    /// Buttons under questions that were pressed.
+    pub taps: Vec<Tap>,
     /// What the bot has to say of its own accord.
     pub notices: Vec<NewOutgoing>,
     /// Updates of people who aren't listed: only counted.
@@ -140,6 +142,8 @@ pub struct Accepted {
     pub has_orders: bool,
     /// Who has paired.
     pub paired: Option<i64>,
+    /// Buttons that were pressed, and whether that has decided the question.
+    pub taps: Vec<(Tap, bool)>,
 }
 
 impl Accepted {
@@ -205,6 +209,11 @@ impl Store {
                 let answer = orders::accept(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.is_some();
                 accepted.answers.extend(answer);
+            }
+            for tap in &batch.taps {
+                let has_decided = approvals::tap(tx, tap, now)?;
+                accepted.has_orders |= has_decided;
+                accepted.taps.push((tap.clone(), has_decided));
             }
             for notice in &batch.notices {
                 accepted.answers.extend(outbox::insert(tx, notice, now)?);

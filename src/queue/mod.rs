@@ -26,7 +26,7 @@ mod taken_up;
 mod undo;
 mod upkeep;
 
-pub use approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown};
+pub use approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown, is_long};
 pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
 pub use cycles::{CycleEnd, CycleRow, CycleState, NewCycle};
 pub use flood::MAX_WAITING_UNTOLD;

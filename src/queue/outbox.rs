@@ -6,9 +6,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Fence, Result, Store, json};
+use super::{Fence, Result, Store, approvals, json};
 use crate::{
-    channel::render,
+    channel::{Question, render},
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     process::Identity,
 };
@@ -61,6 +61,8 @@ pub struct Claimed {
     pub is_repeat: bool,
     /// Attempts so far, this one included.
     pub attempts: u32,
+    /// What it asks, if this is the last part of a question.
+    pub question: Option<Question>,
 }
 
 /// How an attempt ended.
@@ -350,7 +352,7 @@ pub(super) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bo
 fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
     let only = only.map(json);
     let sql = format!(
-        "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts
+        "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts, o.kind
          FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
          WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
            AND {IS_TIME}
@@ -374,6 +376,10 @@ fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTim
                 plain: row.get(6)?,
                 is_repeat: row.get::<_, i64>(7)? > 0,
                 attempts: row.get::<_, u32>(8)? + 1,
+                question: match row.get::<_, String>(9)?.as_str() {
+                    "approval" => approvals::question(tx, row.get(0)?, part)?,
+                    _ => None,
+                },
             })
         })
         .optional()?;

@@ -26,12 +26,28 @@ fn hasty(server: &FakeTelegram) -> Telegram {
 }
 
 fn hello() -> SendMessage<'static> {
-    SendMessage { chat_id: ANA, thread_id: None, reply_to: None, text: "hello", html: false, silent: false }
+    SendMessage {
+        chat_id: ANA,
+        thread_id: None,
+        reply_to: None,
+        text: "hello",
+        html: false,
+        silent: false,
+        question: None,
+    }
 }
 
 fn outgoing(markdown: &str) -> Outgoing {
     let part = render::render(markdown).remove(0);
-    Outgoing { chat_id: ANA, thread_id: None, reply_to: None, html: part.html, plain: part.plain, silent: false }
+    Outgoing {
+        chat_id: ANA,
+        thread_id: None,
+        reply_to: None,
+        html: part.html,
+        plain: part.plain,
+        silent: false,
+        question: None,
+    }
 }
 
 /// Neither the token nor its secret half is in what would be printed or logged.
@@ -64,6 +80,7 @@ fn a_rendered_answer_arrives_formatted_and_without_previews() {
         thread_id: Some(3),
         reply_to: Some(7),
         silent: true,
+        question: None,
         ..outgoing("**Done**: [list](https://e.org?a&b) <3")
     };
     let sent = run(client(&server).send(&part)).unwrap();

@@ -3,6 +3,8 @@
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod bot;
 #[cfg(test)]
 mod channel_telegram;

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use teloxide_core::types::{Update, UpdateKind};
@@ -18,6 +19,7 @@ use super::{
     command::MenuCommand,
     error::{Parameters, TelegramError},
 };
+use crate::channel::Question;
 
 /// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -142,6 +144,8 @@ pub struct SendMessage<'a> {
     pub html: bool,
     /// Delivered without a sound.
     pub silent: bool,
+    /// Buttons, and maybe a file that the text stands under.
+    pub question: Option<&'a Question>,
 }
 
 /// What `getWebhookInfo` says.
@@ -235,13 +239,44 @@ impl Telegram {
         batch.into_iter().map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered)).collect()
     }
 
+    /// Sends a message, as a file with a text under it if it carries one, and gives its id.
+    pub async fn send_any(&self, message: SendMessage<'_>) -> Result<i64, TelegramError> {
+        match message.question.and_then(|question| question.file.as_ref()) {
+            Some((name, bytes)) => self.send_document(message, name, bytes).await,
+            None => self.send_message(message).await,
+        }
+    }
+
     /// Sends a message without link previews and gives its id.
     pub async fn send_message(&self, message: SendMessage<'_>) -> Result<i64, TelegramError> {
-        #[derive(Deserialize)]
-        struct Sent {
-            message_id: i64,
-        }
         let sent: Sent = self.call("sendMessage", &MessageRequest::from(message), self.call_timeout).await?;
+        Ok(sent.message_id)
+    }
+
+    /// Sends a file with the message's text, of 1,024 characters at most, under it.
+    async fn send_document(&self, message: SendMessage<'_>, name: &str, bytes: &str) -> Result<i64, TelegramError> {
+        let request = MessageRequest::from(message);
+        let json = |value: serde_json::Result<String>| {
+            value.map_err(|error| TelegramError::NotSent { why: format!("a request that can't be written: {error}") })
+        };
+        let file = Part::bytes(bytes.as_bytes().to_vec()).file_name(name.to_owned());
+        let mut form = Form::new()
+            .text("chat_id", message.chat_id.to_string())
+            .text("caption", message.text.to_owned())
+            .part("document", file);
+        if let Some(thread_id) = message.thread_id {
+            form = form.text("message_thread_id", thread_id.to_string());
+        }
+        if let Some(mode) = request.parse_mode {
+            form = form.text("parse_mode", mode);
+        }
+        if let Some(reply) = &request.reply_parameters {
+            form = form.text("reply_parameters", json(serde_json::to_string(reply))?);
+        }
+        if let Some(buttons) = &request.reply_markup {
+            form = form.text("reply_markup", json(serde_json::to_string(buttons))?);
+        }
+        let sent: Sent = self.exchange("sendDocument", self.call_timeout, |post| post.multipart(form)).await?;
         Ok(sent.message_id)
     }
 
@@ -271,6 +306,18 @@ impl Telegram {
             "chat_id": chat_id, "message_id": message_id, "text": text, "link_preview_options": { "is_disabled": true },
         });
         self.call("editMessageText", &request, self.call_timeout).await.map(|_: serde::de::IgnoredAny| ())
+    }
+
+    /// Puts another text under a file of ours, and takes its buttons away.
+    pub async fn edit_message_caption(&self, chat_id: i64, message_id: i64, text: &str) -> Result<(), TelegramError> {
+        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id, "caption": text });
+        self.call("editMessageCaption", &request, self.call_timeout).await.map(|_: serde::de::IgnoredAny| ())
+    }
+
+    /// Tells who pressed a button what became of it, within the seconds in which Telegram waits for that.
+    pub async fn answer_callback_query(&self, callback_id: &str, text: &str) -> Result<(), TelegramError> {
+        let request = serde_json::json!({ "callback_query_id": callback_id, "text": text });
+        self.call("answerCallbackQuery", &request, self.call_timeout).await.map(|_: bool| ())
     }
 
     /// Takes a message away.
@@ -329,9 +376,19 @@ impl Telegram {
         request: &impl Serialize,
         bound: Duration,
     ) -> Result<R, TelegramError> {
+        self.exchange(method, bound, |post| post.json(request)).await
+    }
+
+    /// [`Telegram::call`] with a body of any kind.
+    async fn exchange<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        bound: Duration,
+        with_body: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+    ) -> Result<R, TelegramError> {
         let url = format!("{}/bot{}/{method}", self.base_url, self.token.0);
         let exchange = async {
-            let response = self.client()?.post(url).json(request).timeout(bound).send().await;
+            let response = with_body(self.client()?.post(url)).timeout(bound).send().await;
             let response = response.map_err(TelegramError::from_transport)?;
             let status = response.status().as_u16();
             read_answer(status, &read_body(response).await?)
@@ -390,6 +447,33 @@ struct MessageRequest<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     disable_notification: bool,
     link_preview_options: LinkPreviewOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_markup: Option<Keyboard>,
+}
+
+/// What is read of a message that was sent.
+#[derive(Deserialize)]
+struct Sent {
+    message_id: i64,
+}
+
+#[derive(Serialize)]
+struct Keyboard {
+    inline_keyboard: [[Button; 2]; 1],
+}
+
+#[derive(Serialize)]
+struct Button {
+    text: &'static str,
+    callback_data: String,
+}
+
+impl From<&Question> for Keyboard {
+    fn from(question: &Question) -> Self {
+        let yes = Button { text: "✅ Yes, once", callback_data: question.yes() };
+        let no = Button { text: "❌ No", callback_data: question.no() };
+        Self { inline_keyboard: [[yes, no]] }
+    }
 }
 
 #[derive(Serialize)]
@@ -415,6 +499,7 @@ impl<'a> From<SendMessage<'a>> for MessageRequest<'a> {
                 .map(|message_id| ReplyParameters { message_id, allow_sending_without_reply: true }),
             disable_notification: message.silent,
             link_preview_options: LinkPreviewOptions { is_disabled: true },
+            reply_markup: message.question.map(Keyboard::from),
         }
     }
 }

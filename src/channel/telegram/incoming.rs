@@ -14,7 +14,10 @@ use super::{
     content::{self, Content},
     envelope::{ChatType, Envelope, one_line},
 };
-use crate::queue::NewAttachment;
+use crate::{
+    channel::Question,
+    queue::{NewAttachment, Tap},
+};
 
 #[cfg(test)]
 mod damage;
@@ -22,7 +25,7 @@ mod damage;
 mod tests;
 
 /// The kinds of updates that are asked for with [`super::Telegram::get_updates`].
-pub const ALLOWED_UPDATES: [&str; 2] = ["message", "edited_message"];
+pub const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
 
 /// Senders that stand for someone else: the anonymous administrator of a group, a channel in a group, Telegram itself.
 const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
@@ -56,6 +59,8 @@ pub enum Incoming {
     },
     /// A new version of an earlier message, by [`NewMessage::telegram_message_id`]. Never a command.
     Edited(NewMessage),
+    /// A button under a question was pressed.
+    Tapped(Tap),
     /// Something from a listed person that this program doesn't know: to be stored, its text says so.
     Unsupported(NewMessage),
     /// A group has another id from now on.
@@ -178,6 +183,10 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
         Verdict::Nameless if envelope.is_in_the_name_of_a_chat() => return Incoming::Stranger,
         Verdict::Nameless => return Incoming::Ignored("an update that names no sender"),
     };
+    if kind == "callback_query" {
+        return tapped(envelope, (chat_id, sender_id))
+            .map_or(Incoming::Ignored("a button that isn't known"), Incoming::Tapped);
+    }
     let is_for_us = envelope.is_said_to(&access.me);
     let message = |kind, text| new_message(envelope, (chat_id, sender_id), is_for_us, kind, text);
     match (kind, content::read(envelope.0)) {
@@ -245,6 +254,20 @@ fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> Incoming {
     }
 }
 
+/// A press of one of our buttons; none if it is another's or too old for its message to be named.
+fn tapped(envelope: Envelope<'_>, (chat_id, sender_id): (i64, i64)) -> Option<Tap> {
+    let query = envelope.0;
+    let (nonce, is_approval) = Question::read(query["data"].as_str()?)?;
+    Some(Tap {
+        callback_id: query["id"].as_str()?.to_owned(),
+        nonce: nonce.to_owned(),
+        is_approval,
+        chat_id,
+        message_id: query.pointer("/message/message_id")?.as_i64()?,
+        sender_id,
+    })
+}
+
 /// What a known kind of update that isn't a message is, from a listed person; none if the kind isn't known.
 fn not_said(kind: &str) -> Option<Incoming> {
     let why = match kind {
@@ -256,7 +279,6 @@ fn not_said(kind: &str) -> Option<Incoming> {
         }
         "inline_query"
         | "chosen_inline_result"
-        | "callback_query"
         | "shipping_query"
         | "pre_checkout_query"
         | "purchased_paid_media"

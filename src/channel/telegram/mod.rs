@@ -21,7 +21,7 @@ pub use file::{FetchError, RemoteFile};
 pub use incoming::{ALLOWED_UPDATES, Access, Incoming, Migration, NewMessage, Quoted, read_update};
 pub use private::{PrivateText, private_text};
 
-use super::{Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
+use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
 const SEEN: &str = "👀";
@@ -36,11 +36,12 @@ impl Channel for Telegram {
             text: if form == Form::Html { &part.html } else { &part.plain },
             html: form == Form::Html,
             silent: part.silent,
+            question: part.question.as_ref(),
         };
         Box::pin(async move {
-            let formatted = self.send_message(message(Form::Html)).await;
+            let formatted = self.send_any(message(Form::Html)).await;
             if let Err(TelegramError::BadFormatting(_)) = formatted {
-                let message_id = self.send_message(message(Form::Plain)).await?;
+                let message_id = self.send_any(message(Form::Plain)).await?;
                 return Ok(Sent { message_id, form: Form::Plain });
             }
             Ok(Sent { message_id: formatted?, form: Form::Html })
@@ -63,6 +64,16 @@ impl Presence for Telegram {
 
     fn delete<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a> {
         Box::pin(async move { Ok(self.delete_message(chat_id, message_id).await?) })
+    }
+}
+
+impl Buttons for Telegram {
+    fn edit_caption<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.edit_message_caption(chat_id, message_id, text).await?) })
+    }
+
+    fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.answer_callback_query(callback_id, text).await?) })
     }
 }
 

@@ -68,7 +68,7 @@ fn an_action_that_isnt_an_object_is_shown_as_it_is() {
 
 #[test]
 fn what_is_too_long_for_a_message_isnt_shown_in_part() {
-    let long = asked(&serde_json::json!({"command": "x".repeat(SHOWN_CHARS_MAX)}).to_string());
+    let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     assert!(is_long(&long.action));
     assert!(!question(&long, None, Tz::UTC).contains("xxx"));
 }
@@ -88,6 +88,7 @@ fn all_but_an_approval_is_a_no() {
         state,
         asked_at: None,
         expires_at: None,
+        decided_at: None,
         decided_by: None,
         used_at: None,
     };

@@ -54,6 +54,10 @@ pub(crate) struct SentMessage {
     pub(crate) html: bool,
     pub(crate) silent: bool,
     pub(crate) preview: bool,
+    /// What the buttons under it give back.
+    pub(crate) buttons: Vec<String>,
+    /// The file that the text stands under.
+    pub(crate) file: Option<String>,
 }
 
 pub(crate) struct FakeTelegram {
@@ -107,6 +111,19 @@ impl FakeTelegram {
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         self.push_raw(json!({"update_id": update_id, "message": message}));
         update_id
+    }
+
+    /// Somebody presses a button of a message in their private chat with the bot, or in a group when the chat's id is negative.
+    pub(crate) fn tap(&self, chat_id: i64, from_id: i64, message_id: i64, data: &str) {
+        let kind = if chat_id < 0 { "supergroup" } else { "private" };
+        let update_id = self.shared.lock().next_update_id;
+        self.shared.lock().taps.push(format!("tap-{update_id}"));
+        self.push_raw(json!({"update_id": update_id, "callback_query": {
+            "id": format!("tap-{update_id}"), "chat_instance": "1", "data": data,
+            "from": {"id": from_id, "is_bot": false, "first_name": "Ana", "language_code": "en"},
+            "message": {"message_id": message_id, "date": 1_795_000_001, "text": "May I do this?",
+                "chat": {"id": chat_id, "type": kind, "first_name": "Ana", "title": "Home"},
+                "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}}}));
     }
 
     /// Has a file under this handle from now on.

@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) standing: Vec<((i64, i64), String)>,
     pub(super) actions: Vec<(i64, Option<i64>, String)>,
     pub(super) calls: Vec<(String, Value)>,
+    /// Presses of buttons that nobody has answered.
+    pub(super) taps: Vec<String>,
     pub(super) faults: Vec<(String, Fault)>,
     pub(super) violations: Vec<String>,
     /// Where the updates go instead; empty when they are fetched.
@@ -93,9 +95,15 @@ impl Shared {
             self.lock().violations.push(format!("no method {name}"));
             return refusal(404, "Not Found: method not found", &Value::Null);
         };
-        let request: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let (request, is_known) = match content_type.split_once("multipart/form-data; boundary=") {
+            Some(("", boundary)) => (form(body, boundary), method == "sendDocument"),
+            _ => {
+                let request = serde_json::from_slice(body).unwrap_or(Value::Null);
+                (request, content_type.starts_with("application/json"))
+            }
+        };
         let mut problem = self.spec.check(&method, &request).err();
-        if !content_type.starts_with("application/json") {
+        if !is_known {
             problem = Some(format!("content type {content_type}"));
         }
         let mut state = self.lock();
@@ -152,11 +160,25 @@ impl Shared {
                 Ok(message) => message,
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
+            "sendDocument" => match send_document(&mut state, request) {
+                Ok(message) => message,
+                Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
+            },
+            "answerCallbackQuery" => {
+                let id = request["callback_query_id"].as_str().unwrap();
+                let Some(at) = state.taps.iter().position(|tap| tap == id) else {
+                    let description =
+                        "Bad Request: query is too old and response timeout expired or query ID is invalid";
+                    return refusal(400, description, &Value::Null);
+                };
+                state.taps.remove(at);
+                json!(true)
+            }
             "getFile" => match telegram_files::get_file(&state, request) {
                 Ok(file) => file,
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
-            "editMessageText" => match edit_message(&mut state, request) {
+            "editMessageText" | "editMessageCaption" => match edit_message(&mut state, request) {
                 Ok(()) => json!({"message_id": request["message_id"], "date": 1_795_000_001,
                     "chat": {"id": request["chat_id"], "type": "private", "first_name": "Ana"}}),
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
@@ -215,6 +237,38 @@ impl Shared {
     }
 }
 
+/// A form's fields as the JSON request of the same meaning; a file stands as its text.
+fn form(body: &[u8], boundary: &str) -> Value {
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let mut request = json!({});
+    for part in text.split(&format!("--{boundary}")).filter_map(|part| part.trim_start().split_once("\r\n\r\n")) {
+        let (head, value) = part;
+        let named = |what: &str| head.split_once(&format!("{what}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        let Some((name, _)) = named(" name") else { continue };
+        let value = value.strip_suffix("\r\n").unwrap();
+        request[name] = match name {
+            "chat_id" | "message_thread_id" => json!(value.parse::<i64>().unwrap()),
+            "reply_markup" | "reply_parameters" => serde_json::from_str(value).unwrap(),
+            _ => json!(value),
+        };
+    }
+    request
+}
+
+fn send_document(state: &mut State, request: &Value) -> Result<Value, String> {
+    let mut message = request.clone();
+    let fields = message.as_object_mut().unwrap();
+    let file = fields.remove("document").unwrap();
+    let caption = fields.remove("caption").unwrap_or_default();
+    if caption.as_str().unwrap_or_default().encode_utf16().count() > 1024 {
+        return Err("message caption is too long".to_owned());
+    }
+    fields.insert("text".to_owned(), caption);
+    let sent = send_message(state, &message)?;
+    state.sent.last_mut().unwrap().file = file.as_str().map(str::to_owned);
+    Ok(sent)
+}
+
 fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
     let text = request["text"].as_str().unwrap();
     let html = request["parse_mode"] == "HTML";
@@ -238,12 +292,27 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
         html,
         silent: request["disable_notification"] == true,
         preview: request["link_preview_options"]["is_disabled"] != true,
+        buttons: buttons(request)?,
+        file: None,
     };
     state.sent.push(message.clone());
     state.standing.push(((message.chat_id, message.message_id), visible.clone()));
     Ok(json!({"message_id": message.message_id, "date": 1_795_000_001, "text": visible,
         "chat": {"id": message.chat_id, "type": "private", "first_name": "Ana"},
         "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}))
+}
+
+/// What the buttons under a message give back.
+fn buttons(request: &Value) -> Result<Vec<String>, String> {
+    let rows = request["reply_markup"]["inline_keyboard"].as_array().into_iter().flatten();
+    let data: Vec<String> = rows
+        .flat_map(|row| row.as_array().unwrap())
+        .map(|button| button["callback_data"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    if data.iter().any(|data| data.is_empty() || data.len() > 64) {
+        return Err("BUTTON_DATA_INVALID".to_owned());
+    }
+    Ok(data)
 }
 
 /// The place of the message that a request names.
@@ -253,10 +322,10 @@ fn standing(state: &State, request: &Value) -> Option<usize> {
 }
 
 fn edit_message(state: &mut State, request: &Value) -> Result<(), String> {
-    let text = request["text"].as_str().unwrap();
+    let text = request["text"].as_str().or_else(|| request["caption"].as_str()).unwrap();
     let at = standing(state, request).ok_or("message to edit not found")?;
     match state.standing.get_mut(at) {
-        Some((_, said)) if said == text => Err("message is not modified".to_owned()),
+        Some((_, said)) if *said == text => Err("message is not modified".to_owned()),
         Some((_, said)) => {
             text.clone_into(said);
             Ok(())

@@ -1,0 +1,118 @@
+//! Shows under each question what has become of it, and tells who pressed a button whether that has decided it.
+//!
+//! The decision itself was made in the transaction that stored the press. What is shown of it is a courtesy: it is tried again as
+//! long as it may succeed, and nothing waits for it.
+
+use chrono_tz::Tz;
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    channel::{Buttons, SendError},
+    clock::Clock,
+    config::CONSOLE_CHAT_ID,
+    queue::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
+};
+
+/// Presses that may wait to be answered; Telegram stops waiting by itself.
+pub(super) const MAX_WAITING: usize = 64;
+/// So soon it is looked again for what could not be shown.
+const AGAIN_AFTER: Duration = Duration::from_secs(60);
+
+/// Works until the other ends are gone.
+pub(super) async fn show(
+    channel: &dyn Buttons,
+    mut store: Store,
+    clock: &dyn Clock,
+    tz: Tz,
+    mut taps: mpsc::Receiver<(Tap, bool)>,
+    mut is_running: watch::Receiver<bool>,
+) {
+    let mut again_at = None;
+    loop {
+        match look(channel, &mut store, tz).await {
+            Ok(left) => again_at = left.then(|| Instant::now() + AGAIN_AFTER),
+            Err(error) => tracing::debug!(%error, "what became of questions could not be read"),
+        }
+        let again = async {
+            match again_at {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        // A wake's end may have decided something, too: what nobody has answered in time.
+        tokio::select! {
+            tap = taps.recv() => match tap {
+                Some((tap, has_decided)) => answer(channel, &store, clock, &tap, has_decided).await,
+                None => return,
+            },
+            changed = is_running.changed() => if changed.is_err() { return },
+            () = again => {}
+        }
+    }
+}
+
+async fn answer(channel: &dyn Buttons, store: &Store, clock: &dyn Clock, tap: &Tap, has_decided: bool) {
+    let text = match (has_decided, tap.is_approval) {
+        (true, true) => "Allowed, once.",
+        (true, false) => "Not done.",
+        (false, _) => match store.approval_by_nonce(&tap.nonce) {
+            Ok(Some(approval)) => why_not(&approval, clock),
+            Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.",
+        },
+    };
+    if let Err(error) = channel.answer_tap(&tap.callback_id, text).await {
+        tracing::debug!(%error, "a press was not answered");
+    }
+}
+
+fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
+    match approval.state {
+        ApprovalState::Approved => "This was allowed before.",
+        ApprovalState::Denied => "This was refused before.",
+        ApprovalState::Withdrawn => "What asked this is over. Nothing was done.",
+        _ if approval.is_expired(clock.now()) => "This came too late. Nothing was done.",
+        _ => "This isn't yours to decide.",
+    }
+}
+
+/// Says whether something is left that could not be shown yet.
+async fn look(channel: &dyn Buttons, store: &mut Store, tz: Tz) -> Result<bool, StoreError> {
+    let mut is_left = false;
+    for Unshown { approval, message_id, text } in store.unshown_approvals()? {
+        let Some(message_id) = message_id.filter(|_| approval.chat_id != CONSOLE_CHAT_ID) else {
+            // Without a message there is nothing to be changed; one that is still on its way arrives without buttons.
+            store.approval_is_shown(approval.id, approval.state)?;
+            continue;
+        };
+        let text = format!("{text}\n\n{}", outcome(&approval, tz));
+        let shown = if is_long(&approval.action) {
+            channel.edit_caption(approval.chat_id, message_id, &text).await
+        } else {
+            channel.edit(approval.chat_id, message_id, &text).await
+        };
+        match shown {
+            Ok(()) | Err(SendError::Never { .. }) => store.approval_is_shown(approval.id, approval.state)?,
+            Err(error) => {
+                tracing::debug!(%error, "what became of a question is not shown yet");
+                is_left = true;
+            }
+        }
+    }
+    Ok(is_left)
+}
+
+fn outcome(approval: &Approval, tz: Tz) -> String {
+    let at =
+        approval.decided_at.map(|at| at.with_timezone(&tz).format(", %a %-d %b %H:%M").to_string()).unwrap_or_default();
+    let by = if approval.decided_by.as_deref() == Some("console") { " at the console" } else { "" };
+    match approval.state {
+        ApprovalState::Approved => format!("✅ Allowed{by}, once{at}."),
+        ApprovalState::Denied => format!("❌ Refused{by}{at}."),
+        ApprovalState::Expired => "⌛ Nobody answered in time, which is a no: nothing was done.".to_owned(),
+        ApprovalState::Withdrawn => "What asked this is over: nothing was done.".to_owned(),
+        ApprovalState::Pending => String::new(),
+    }
+}

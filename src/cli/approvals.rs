@@ -1,0 +1,102 @@
+//! `wake approvals`: the questions that wait for a person, decided at this machine.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{complain, failed, print};
+use crate::{
+    config::Config,
+    cycle::{self, ask},
+    queue::{Approval, ApprovalState, Store, StoreError},
+};
+
+/// Questions that `wake approvals list --all` shows.
+const SHOWN_MAX: usize = 50;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// List what waits for your word, each action in full.
+    List {
+        /// The last ones that were decided, too.
+        #[arg(long)]
+        all: bool,
+        /// Print one JSON document instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow an action, once, and run the wake that does it.
+    Approve {
+        /// Its number, from the list.
+        id: i64,
+    },
+    /// Refuse an action, and run the wake that tells the mind so.
+    Deny {
+        /// Its number, from the list.
+        id: i64,
+    },
+}
+
+/// Carries it out. None: something was decided, and a wake is to go on.
+pub(super) fn run(config: &Config, action: &Action) -> Option<ExitCode> {
+    let mut store = match cycle::open_store(config) {
+        Ok(store) => store,
+        Err(error) => return Some(failed(&error)),
+    };
+    let done = match action {
+        Action::List { all, json } => list(config, &store, *all, *json).map(|()| Some(ExitCode::SUCCESS)),
+        Action::Approve { id } => decide(config, &mut store, *id, true),
+        Action::Deny { id } => decide(config, &mut store, *id, false),
+    };
+    done.unwrap_or_else(|error| Some(failed(&error)))
+}
+
+fn decide(config: &Config, store: &mut Store, id: i64, is_approval: bool) -> Result<Option<ExitCode>, StoreError> {
+    let now = config.clock().now();
+    if store.decide(id, is_approval, now)? {
+        return Ok(None);
+    }
+    let why = match store.approval(id)? {
+        None => format!("There is no question {id}."),
+        Some(approval) if approval.is_expired(now) => {
+            format!("Question {id} is too old to be answered, which is a no.")
+        }
+        Some(approval) => format!("Question {id} was {} before.", approval.state.as_str()),
+    };
+    complain(&format!("{why} Nothing was changed; `wake approvals list` shows what waits."));
+    Ok(Some(ExitCode::from(super::EXIT_FAILED)))
+}
+
+fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), StoreError> {
+    let approvals =
+        if all { store.last_approvals(SHOWN_MAX)? } else { store.pending_approvals(config.clock().now())? };
+    if as_json {
+        print(&format!("{}\n", serde_json::to_string(&approvals).unwrap_or_default()));
+        return Ok(());
+    }
+    if approvals.is_empty() {
+        complain("Nothing waits for your word.");
+    }
+    for approval in &approvals {
+        print(&format!("{}\n", described(config, approval)));
+    }
+    Ok(())
+}
+
+fn described(config: &Config, approval: &Approval) -> String {
+    let Approval { id, tool, action, risk, reasons, origin, cycle_id, state, .. } = approval;
+    let until = approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b, %H:%M").to_string());
+    let origin = origin.as_ref().map(|origin| format!("by then it had read: {origin}\n")).unwrap_or_default();
+    let state = match state {
+        ApprovalState::Pending => format!(
+            "until {}: wake approvals approve {id}, or wake approvals deny {id}",
+            until.unwrap_or_else(|| "?".to_owned())
+        ),
+        state => state.as_str().to_owned(),
+    };
+    format!(
+        "question {id} ({risk}), asked by the wake {cycle_id}\n{}{origin}why: {}\n{state}\n",
+        ask::shown(tool, action),
+        reasons.join(" ")
+    )
+}

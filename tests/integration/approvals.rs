@@ -1,0 +1,246 @@
+//! What has to ask: the question reaches its person, and what they were shown runs after their yes, once, or not at all.
+
+use super::{
+    mind::{end_well, last, minded, results, start_wake},
+    support::{
+        bot::keeps_the_secret,
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, Running, TestEnv, eventually},
+        telegram::{FakeTelegram, SentMessage},
+    },
+};
+use rustix::process::Signal;
+use serde_json::json;
+
+const FACT: &str = "The wifi code is 1234";
+
+/// A world in which everything that changes something has to ask, and one question was asked.
+fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
+    asked_about(json!({ "fact": FACT }))
+}
+
+fn asked_about(arguments: serde_json::Value) -> (FakeTelegram, FakeClaude, TestEnv) {
+    let (telegram, claude, mut env) = minded();
+    // What the world has received counts as fetched.
+    telegram.number_updates_from(2_000);
+    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
+    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", arguments)]));
+    assert_eq!(env.once()["outcome"], "parked");
+    (telegram, claude, env)
+}
+
+fn question(telegram: &FakeTelegram) -> SentMessage {
+    telegram.sent().into_iter().find(|message| !message.buttons.is_empty()).expect("a message with buttons")
+}
+
+fn facts(env: &TestEnv) -> usize {
+    env.memory("memory/agent-memory/semantic-memory.md").matches(FACT).count()
+}
+
+/// A bot whose wakes do nothing.
+fn start_bot(env: &TestEnv) -> Running {
+    env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", "/bin/true"])
+}
+
+fn end_bot(bot: Running) {
+    bot.signal(Signal::TERM);
+    keeps_the_secret(&bot.end().ok());
+}
+
+/// Presses a button as somebody, and waits until the bot has said what became of it.
+fn press(telegram: &FakeTelegram, env: &TestEnv, (chat, who, message, data): (i64, i64, i64, &str)) -> String {
+    let said = telegram.calls("answerCallbackQuery").len();
+    let bot = start_bot(env);
+    telegram.tap(chat, who, message, data);
+    eventually("a press is answered", || telegram.calls("answerCallbackQuery").len() > said);
+    eventually("it is confirmed", || telegram.unconfirmed() == 0);
+    end_bot(bot);
+    telegram.calls("answerCallbackQuery").pop().unwrap()["text"].as_str().unwrap().to_owned()
+}
+
+fn state(env: &TestEnv) -> String {
+    env.query("SELECT state FROM approvals")
+}
+
+#[test]
+fn a_yes_runs_what_was_shown_and_the_conversation_goes_on_as_it_was() {
+    let (telegram, claude, env) = asked();
+    let asked = question(&telegram);
+    assert!(asked.visible.contains("remember") && asked.visible.contains(FACT), "{}", asked.visible);
+    assert_eq!((asked.chat_id, asked.buttons.len()), (CHAT, 2));
+    assert_eq!(facts(&env), 0);
+    assert_eq!(env.once()["outcome"], "idle", "nobody has answered");
+
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
+    eventually("the buttons go", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
+
+    claude.expect(Reply::text("It is written down."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(results(&last(&claude)).len(), 1);
+    assert!(!results(&last(&claude))[0].1);
+    assert_eq!(facts(&env), 1);
+    let kinds: String =
+        env.query("SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE kind IN ('judged','decided','called') ORDER BY seq)");
+    assert_eq!(kinds, "judged,decided,called");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_no_is_told_to_the_mind_and_nothing_happens() {
+    let (telegram, claude, env) = asked();
+    let asked = question(&telegram);
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[1])), "Not done.");
+    claude.expect(Reply::text("Then I leave it."));
+    env.once();
+    let told = results(&last(&claude));
+    assert!(told[0].1 && told[0].0.contains("said no"), "{told:?}");
+    assert_eq!(facts(&env), 0);
+    env.check_sound();
+}
+
+#[test]
+fn no_answer_in_time_is_a_no_and_the_question_says_so() {
+    let (telegram, claude, mut env) = asked();
+    claude.expect(Reply::text("Then I leave it."));
+    env.at("2026-11-22T14:00:00Z").once();
+    assert!(results(&last(&claude))[0].0.contains("didn't answer in time"));
+    assert_eq!((facts(&env), state(&env).as_str()), (0, "expired"));
+    let asked = question(&telegram);
+    assert_eq!(
+        press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])),
+        "This came too late. Nothing was done."
+    );
+    eventually("the question says so", || {
+        telegram.standing().iter().any(|text| text.contains("Nobody answered in time"))
+    });
+    assert_eq!((env.once()["outcome"].as_str(), facts(&env)), (Some("idle"), 0));
+}
+
+#[test]
+fn nobody_else_nowhere_else_and_no_other_button_decides() {
+    const STRANGER: i64 = 666;
+    const LISTED: i64 = 777;
+    const GROUP: i64 = -100_200;
+    let (telegram, _claude, mut env) = asked();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{LISTED},{GROUP}"));
+    let asked = question(&telegram);
+    let (id, yes) = (asked.message_id, asked.buttons[0].clone());
+    assert_eq!(press(&telegram, &env, (LISTED, LISTED, id, &yes)), "This isn't yours to decide.");
+    assert_eq!(press(&telegram, &env, (GROUP, CHAT, id, &yes)), "This isn't yours to decide.");
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, id + 1, &yes)), "This isn't yours to decide.");
+    let guessed = format!("yes:{}", "0".repeat(32));
+    assert!(press(&telegram, &env, (CHAT, CHAT, id, &guessed)).contains("don't know this question"));
+    let bot = start_bot(&env);
+    telegram.tap(STRANGER, STRANGER, id, &yes);
+    telegram.tap(CHAT, CHAT, id, "something else");
+    eventually("both are confirmed", || telegram.unconfirmed() == 0);
+    end_bot(bot);
+    assert_eq!(state(&env), "pending");
+    assert_eq!(env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), 1);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1, "no press is a message");
+}
+
+#[test]
+fn a_thousand_taps_run_it_once() {
+    let (telegram, claude, env) = asked();
+    let asked = question(&telegram);
+    let bot = start_bot(&env);
+    for n in 0..1000 {
+        telegram.tap(CHAT, CHAT, asked.message_id, &asked.buttons[usize::from(n % 7 == 1)]);
+    }
+    eventually("all are confirmed", || telegram.unconfirmed() == 0);
+    end_bot(bot);
+    assert_eq!(state(&env), "approved", "the first one counts");
+    claude.expect(Reply::text("Done."));
+    env.once();
+    assert_eq!((facts(&env), env.once()["outcome"].as_str()), (1, Some("idle")));
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 1);
+}
+
+#[test]
+fn a_byte_that_changed_after_the_question_runs_nothing() {
+    let changes = [
+        "UPDATE approvals SET action = replace(action, '1234', '1235')",
+        "UPDATE approvals SET tool = 'forget'",
+        "UPDATE approvals SET used_at = '2026-11-21T14:00:00Z'",
+        "UPDATE approvals SET state = 'withdrawn'",
+        "UPDATE approvals SET call = 't2'",
+        "DELETE FROM approvals",
+    ];
+    for change in changes {
+        let (_telegram, claude, env) = asked();
+        let id: i64 = env.query("SELECT id FROM approvals");
+        assert!(env.store().decide(id, true, env.store().approval(id).unwrap().unwrap().asked_at.unwrap()).unwrap());
+        env.execute(change);
+        claude.expect(Reply::text("So be it."));
+        env.once();
+        let told = results(&last(&claude));
+        assert!(told[0].1 && told[0].0.contains("Nothing was done"), "{change}: {told:?}");
+        assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("wifi"), "{change}");
+    }
+}
+
+#[test]
+fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
+    let long = format!("{FACT}{}", " and the next one is 5678".repeat(150));
+    let (telegram, claude, env) = asked_about(json!({ "fact": long }));
+    let asked = question(&telegram);
+    let file = asked.file.clone().expect("a file");
+    assert_eq!(file, env.query::<String>("SELECT action FROM approvals"));
+    assert!(file.contains(&long) && !asked.visible.contains("5678"), "{}", asked.visible);
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
+    eventually("it is shown", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
+    claude.expect(Reply::text("Done."));
+    env.once();
+}
+
+#[test]
+fn the_console_asks_and_decides_too() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("AUTONOMY", "0");
+    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
+    let said = env.wake(&["say", "remember", "the wifi code"]).ok();
+    assert!(said.stdout.contains(FACT) && said.stdout.contains("wake approvals"), "{said:?}");
+    let listed = env.wake(&["approvals", "list"]).ok();
+    assert!(listed.stdout.contains("wake approvals approve 1") && listed.stdout.contains(FACT), "{listed:?}");
+    claude.expect(Reply::text("It is written down."));
+    let approved = env.wake(&["approvals", "approve", "1"]).ok();
+    assert!(approved.stdout.contains("It is written down."), "{approved:?}");
+    assert_eq!(facts(&env), 1);
+    let again = env.wake(&["approvals", "deny", "1"]);
+    assert!(again.code == 1 && again.stderr.contains("was approved before"), "{again:?}");
+    assert_eq!(env.wake(&["approvals", "approve", "9"]).code, 1);
+    env.check_sound();
+}
+
+#[test]
+fn others_are_answered_while_a_question_waits() {
+    let (telegram, claude, env) = asked();
+    env.receive(CHAT, "and what is new?");
+    claude.expect(Reply::text("Nothing."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(facts(&env), 0);
+    assert!(telegram.sent().iter().any(|message| message.visible == "Nothing."));
+    assert_eq!(state(&env), "pending");
+}
+
+#[test]
+fn a_wake_that_is_killed_in_between_asks_once_and_does_it_once() {
+    let (telegram, claude, env) = asked();
+    let id: i64 = env.query("SELECT id FROM approvals");
+    // Killed before the cycle was parked: the question stands, and is not asked again.
+    env.execute("UPDATE cycles SET state = 'running'");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(telegram.sent().iter().filter(|message| !message.buttons.is_empty()).count(), 1);
+    let now = env.store().approval(id).unwrap().unwrap().asked_at.unwrap();
+    assert!(env.store().decide(id, true, now).unwrap());
+    let wake = {
+        claude.expect(Reply::text("It is written down."));
+        start_wake(&env)
+    };
+    assert_eq!(end_well(wake)["outcome"], "worked");
+    assert_eq!(facts(&env), 1);
+    env.check_sound();
+}

@@ -5,6 +5,7 @@
 pub mod bot;
 pub mod health;
 mod pair;
+mod policy;
 mod transcribe;
 pub mod wake;
 

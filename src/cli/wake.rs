@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
-use super::{complain, failed, print};
+use super::{complain, failed, policy::PolicyAction, print};
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
@@ -38,7 +38,8 @@ Examples:
   wake log                           what the wakes did, newest first
   wake show 20261121T0903            one of them in full
   wake undo                          take back what the last one did
-  wake stop                          end all work, until wake resume"
+  wake stop                          end all work, until wake resume
+  wake policy test 'rm -rf ~'        how a shell command would be judged, and why"
 )]
 struct Arguments {
     /// Run once: do what is due, or find that nothing is, and end.
@@ -95,6 +96,11 @@ enum Command {
         #[command(subcommand)]
         action: QueueAction,
     },
+    /// Say what may be done without asking, and how a shell command would be judged.
+    Policy {
+        #[command(subcommand)]
+        action: Option<PolicyAction>,
+    },
     /// Show one wake in full: message, trailers, changes.
     Show {
         /// The wake's id or commit, or the beginning of either.
@@ -131,6 +137,7 @@ pub fn main() -> ExitCode {
         Some(Command::Stop) => stop(&config),
         Some(Command::Resume) => resume(&config),
         Some(Command::Queue { action }) => queue(&config, action),
+        Some(Command::Policy { action }) => super::policy::run(&config, action.as_ref(), arguments.json),
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
         None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),

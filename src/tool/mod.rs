@@ -23,6 +23,8 @@ pub use plan::{Complexity, Plan, Step};
 pub(crate) use reply::answer;
 pub use world::{Chat, Documents, World};
 
+pub use crate::policy::Risk;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -43,19 +45,6 @@ pub enum Effect {
     Staged,
     /// It acts outside that transaction and may have happened; repeated, it would happen twice. Never repeated blindly.
     Once,
-}
-
-/// What a call can do to the person's things. The policy turns it and the autonomy into allow, ask or deny.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Risk {
-    /// Notes, plans, answers to the asking chat, reading memory.
-    Safe,
-    /// Visible outside, easily undone.
-    Caution,
-    /// Not easily undone.
-    Dangerous,
-    /// Never undone.
-    Destructive,
 }
 
 /// A call that did what it was asked.

@@ -298,13 +298,21 @@ fn shell(
     let Line { not_plain, commands, worst } = classify::line(text);
     for (words, rated) in &commands {
         let rule = rules.decide(subject.tool, &Asked::Command { words, is_certain: not_plain.is_none() });
-        scales.table(rated.risk, rated.why.as_deref(), circumstances.autonomy, rule);
+        match &not_plain {
+            None => scales.table(rated.risk, rated.why.as_deref(), circumstances.autonomy, rule),
+            // What was only guessed can be forbidden, and not allowed.
+            Some(_) => {
+                if let Some((decision @ (Decision::Ask | Decision::Deny), rule)) = rule {
+                    scales.say(decision, rule);
+                }
+            }
+        }
     }
     if let Some(why) = &not_plain {
-        scales.ask(why.to_string());
-        if worst.risk == Risk::Destructive {
-            scales.ask(worst.why.clone().unwrap_or_default());
+        if let (Risk::Destructive, Some(what)) = (worst.risk, &worst.why) {
+            scales.ask(what.clone());
         }
+        scales.ask(why.to_string());
     }
     if !circumstances.is_sandboxed {
         scales.ask("There is no sandbox here that could hold it, so every command asks.");

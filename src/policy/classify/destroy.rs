@@ -51,7 +51,7 @@ const ALWAYS: [&str; 37] = [
 pub(super) fn why(name: &str, arguments: &[&str]) -> Option<String> {
     let has = |words: &[&str]| arguments.iter().any(|word| words.contains(word));
     let is_recursive = || flag(arguments, "rR") || long(arguments, "--recursive");
-    let all = arguments.join(" ");
+    let all = || arguments.join(" ");
     let what = match name {
         _ if ALWAYS.contains(&name) || name.starts_with("mkfs") => "destroys data or stops the machine",
         "rm" | "grm" if is_recursive() => "deletes a folder and all that is in it",
@@ -89,7 +89,7 @@ pub(super) fn why(name: &str, arguments: &[&str]) -> Option<String> {
         "diskutil"
             if ["erase", "partition", "reformat", "zero", "secureerase"]
                 .iter()
-                .any(|verb| all.to_lowercase().contains(verb)) =>
+                .any(|verb| all().to_lowercase().contains(verb)) =>
         {
             "erases a disk"
         }
@@ -106,7 +106,7 @@ pub(super) fn why(name: &str, arguments: &[&str]) -> Option<String> {
         }
         "gh" | "glab" | "hub" if has(&["delete"]) => "deletes what is kept elsewhere",
         "npm" | "cargo" | "gem" if has(&["unpublish", "yank"]) => "takes back what was published",
-        "sqlite3" | "psql" | "mysql" | "mariadb" | "mongosh" | "redis-cli" | "duckdb" if destroys_rows(&all) => {
+        "sqlite3" | "psql" | "mysql" | "mariadb" | "mongosh" | "redis-cli" | "duckdb" if destroys_rows(&all()) => {
             "deletes from a database"
         }
         "restic" | "borg" if has(&["forget", "prune", "delete"]) => "deletes backups",

@@ -128,7 +128,7 @@ const ADDING: &[(&str, Options)] = &[
     ("add", options("AunvNp", "", "all update dry-run verbose intent-to-add", Operands::Any)),
     ("branch", options("", "", "track no-track", Operands::Names)),
     ("tag", options("a", "m", "annotate message=", Operands::Names)),
-    ("switch", options("", "c", "create= guess no-guess", Operands::Names)),
+    ("switch", options("", "c", "create=", Operands::AtMost(0))),
     ("checkout", options("", "b", "", Operands::AtMost(0))),
     ("stash", options("", "", "", Operands::AtMost(0))),
 ];
@@ -172,7 +172,7 @@ pub(super) fn destroys(arguments: &[&str]) -> Option<&'static str> {
     let name = loop {
         match words.next()? {
             "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env" => {
-                drop(words.next())
+                words.next();
             }
             word if word.starts_with('-') => {}
             word => break word,

@@ -196,7 +196,10 @@ fn hidden(arguments: &[&str], depth: usize) -> Option<Rated> {
         destroy::why(base(name), rest)
     });
     let within = || {
-        let texts = arguments.iter().filter(|word| depth < MAX_DEPTH && word.contains(|c: char| !is_name_char(c)));
+        let words = arguments.iter().filter(|_| depth < MAX_DEPTH);
+        // `alias x='rm -r y'`, `--exec='rm -r y'`: the text begins after the sign.
+        let texts = words.flat_map(|word| [Some(*word), word.split_once('=').map(|(_, value)| value)]).flatten();
+        let texts = texts.filter(|text| text.contains(|c: char| !is_name_char(c)));
         texts.flat_map(|text| guess(text).commands).find_map(|words| {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let rated = rate(&words, depth + 1);

@@ -72,6 +72,10 @@ fn a_harmful_command_keeps_its_risk_behind_a_harmless_one() {
     for line in include_str!("corpus/hostile.txt").lines() {
         let (risk, text) = line.split_once(": ").unwrap();
         let text = decoded(text);
+        // Alone they are nothing, or the beginning of what the next line goes on with.
+        if text.trim().is_empty() || text.ends_with(['&', '|']) {
+            continue;
+        }
         for behind in
             [format!("ls && {text}"), format!("git status; {text}"), format!("cat a | {text}"), format!("{text}\nls")]
         {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
-use super::{approvals, complain, failed, print};
+use super::{approvals, complain, failed, policy::PolicyAction, print};
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
@@ -39,7 +39,8 @@ Examples:
   wake show 20261121T0903            one of them in full
   wake approvals list                what waits for your word
   wake undo                          take back what the last one did
-  wake stop                          end all work, until wake resume"
+  wake stop                          end all work, until wake resume
+  wake policy test 'rm -rf ~'        how a shell command would be judged, and why"
 )]
 struct Arguments {
     /// Run once: do what is due, or find that nothing is, and end.
@@ -101,6 +102,11 @@ enum Command {
         #[command(subcommand)]
         action: approvals::Action,
     },
+    /// Say what may be done without asking, and how a shell command would be judged.
+    Policy {
+        #[command(subcommand)]
+        action: Option<PolicyAction>,
+    },
     /// Show one wake in full: message, trailers, changes.
     Show {
         /// The wake's id or commit, or the beginning of either.
@@ -141,6 +147,7 @@ pub fn main() -> ExitCode {
             Some(code) => code,
             None => once(&config, &arguments, "approval", None),
         },
+        Some(Command::Policy { action }) => super::policy::run(&config, action.as_ref(), arguments.json),
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
         None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),

@@ -12,6 +12,7 @@ use super::{
     WakeError,
     drive::{Interrupt, called},
     machine::Request,
+    taint,
     wake::{Live, Wake},
 };
 use crate::{
@@ -41,7 +42,9 @@ impl Wake<'_> {
         registry: &Registry,
         request: &Request,
     ) -> Result<Judged, WakeError> {
-        let Some(verdict) = registry.judge(&request.name, &live.world) else {
+        let Some(verdict) =
+            registry.judge(&request.name, &request.input, &live.world, taint::origin(&live.state.taints).as_deref())
+        else {
             // Running it says that there is no such tool.
             return Ok(Judged::Allowed(Vec::new()));
         };
@@ -89,7 +92,7 @@ impl Wake<'_> {
             tool: request.name.clone(),
             action: request.input.clone(),
             verdict,
-            origin: origin(&live.state.taints),
+            origin: taint::origin(&live.state.taints),
             // A private chat has its person's number. In a group whoever is listed may decide.
             approver: Some(chat_id).filter(|chat| *chat > 0),
             nonce: nonce()?,
@@ -163,11 +166,6 @@ fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
             Some((false, "The question to your person was lost, which is a no. Nothing was done; say so."))
         }
     }
-}
-
-/// Whose bytes a conversation holds, for people.
-fn origin(taints: &[String]) -> Option<String> {
-    (!taints.is_empty()).then(|| taints.join(", "))
 }
 
 /// 128 random bits as text. A guessable one would be worse than none.

@@ -10,6 +10,7 @@ use super::{
     machine::Cycle,
     observe::{Observation, day_begin},
     orient::Reason,
+    taint,
     verify::Account,
     wake::Wake,
 };
@@ -18,6 +19,7 @@ use crate::{
         self, skill,
         view::{self, View},
     },
+    policy,
     queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
     tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, World},
@@ -48,10 +50,15 @@ impl Wake<'_> {
         account.notes.extend(problems);
         account.notes.extend(unreadable(repo));
         let since = day_begin(now, config.timezone);
+        let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+        account.notes.extend(loaded.rules.refusal().map(str::to_owned));
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
             autonomy: config.autonomy,
+            rules: loaded.rules,
+            taint: None,
+            is_sandboxed: false,
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -120,7 +127,7 @@ impl Wake<'_> {
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),
-            taint: None,
+            taint: taint::of(&messages, &files),
         })
     }
 

@@ -39,6 +39,8 @@ pub struct NewIncoming {
     pub channel_message_id: Option<i64>,
     /// What it replies to: somebody's words, never an instruction.
     pub quoted: Option<String>,
+    /// Whether that is the sender's own, or ours.
+    pub quotes_own: bool,
     /// Whose words these are, when forwarded.
     pub forwarded_from: Option<String>,
     /// The update as it came, JSON.
@@ -78,6 +80,9 @@ pub struct Incoming {
     pub channel_message_id: Option<i64>,
     /// What it replies to.
     pub quoted: Option<String>,
+    /// Whether that is the sender's own, or ours.
+    #[serde(default)]
+    pub quotes_own: bool,
     /// Whose words, when forwarded.
     pub forwarded_from: Option<String>,
     /// Cycles that failed on it.
@@ -161,7 +166,7 @@ impl Incoming {
     pub(super) fn columns() -> String {
         format!(
             "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
-             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}",
+             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own",
             attachments::AWAITS_FILES
         )
     }
@@ -183,6 +188,7 @@ impl Incoming {
             not_before: row.get::<_, Option<String>>(12)?.as_deref().and_then(parse_time),
             cycle_id: row.get(13)?,
             awaits_files: row.get(14)?,
+            quotes_own: row.get(15)?,
         })
     }
 }
@@ -389,8 +395,8 @@ pub(super) fn insert(
     };
     let mut statement = tx.prepare_cached(
         "INSERT INTO incoming_messages (chat_id, message_text, received_at, kind, sender_id, sender_name, thread_id,
-             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, not_before)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, quotes_own, not_before)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17,
              (SELECT max(not_before) FROM incoming_messages
               WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before <= ?16))
          ON CONFLICT DO NOTHING RETURNING id",
@@ -414,6 +420,7 @@ pub(super) fn insert(
                 album,
                 message.sent_at.map(rfc3339),
                 rfc3339(now + HOLD),
+                message.quotes_own,
             ],
             |row| row.get(0),
         )

@@ -83,6 +83,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("stop.sql"),
     include_str!("faults.sql"),
     include_str!("approvals.sql"),
+    include_str!("quotes.sql"),
 ];
 
 /// The database, opened for one process.

@@ -43,6 +43,8 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod progress;
 #[cfg(test)]
 mod remote;

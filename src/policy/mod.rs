@@ -309,6 +309,9 @@ fn shell(
             }
         }
     }
+    if let (true, Some((decision, rule))) = (commands.is_empty(), rules.decide(subject.tool, &Asked::Tool)) {
+        scales.say(decision, rule);
+    }
     if let Some(why) = &not_plain {
         if let (Risk::Destructive, Some(what)) = (worst.risk, &worst.why) {
             scales.ask(what.clone());

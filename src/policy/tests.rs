@@ -206,6 +206,14 @@ fn a_denying_rule_sees_through_what_runs_other_commands() {
 }
 
 #[test]
+fn a_tool_that_is_denied_is_denied_whatever_its_text() {
+    let rules = "[[rule]]\ntool = \"bash\"\ndecision = \"deny\"\nmatch = [\"bash\"]";
+    for text in ["ls", "", "\u{0}", "$(", "rm -rf x"] {
+        assert_eq!(smart(&command(text), rules).decision, Decision::Deny, "{text:?}");
+    }
+}
+
+#[test]
 fn of_several_rules_the_strictest_holds() {
     let rule = |decision: &str| format!("[[rule]]\ntool = \"x\"\ndecision = \"{decision}\"\nmatch = [\"x\"]\n");
     for (decisions, held) in [

@@ -19,7 +19,7 @@ const LOOKING: &[(&[&str], Options)] = &[
     (
         &["status"],
         options(
-            "sbuvzM",
+            "sbuvzMno",
             "",
             "short branch porcelain long verbose untracked-files ignored ahead-behind no-ahead-behind show-stash column renames no-renames ignore-submodules",
             Operands::Any,
@@ -125,7 +125,7 @@ const LISTING: &[(&str, &[&str], Options)] = &[
 
 /// Subcommands that add and are easily undone. Not `commit`, whose hooks are programs.
 const ADDING: &[(&str, Options)] = &[
-    ("add", options("AunvNp", "", "all update dry-run verbose intent-to-add", Operands::Any)),
+    ("add", options("AunvN", "", "all update dry-run verbose intent-to-add", Operands::Any)),
     ("branch", options("", "", "track no-track", Operands::Names)),
     ("tag", options("a", "m", "annotate message=", Operands::Names)),
     ("switch", options("", "c", "create=", Operands::AtMost(0))),

@@ -18,7 +18,7 @@ mod tests;
 
 use super::{
     Risk,
-    shell::{NotPlain, Simple, guess, plain},
+    shell::{MAX_TEXT_BYTES, NotPlain, Simple, guess, plain},
 };
 
 /// How deep text within words is looked into.
@@ -61,7 +61,7 @@ pub(super) fn line(text: &str) -> Line {
     let (not_plain, words, mut worst) = match plain(text) {
         Ok(commands) => (None, commands.into_iter().map(|Simple { words, .. }| words).collect(), Rated::safe()),
         Err(why) => {
-            let guessed = guess(text.get(..super::shell::MAX_TEXT_BYTES.min(text.len())).unwrap_or_default());
+            let guessed = guess(text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default());
             let floor = match (&why, guessed.overwrites) {
                 (NotPlain::Redirection, true) => Rated::new(Risk::Destructive, "It writes over a file."),
                 _ => Rated::dangerous("It can't be read as plain commands, so what it does isn't known."),

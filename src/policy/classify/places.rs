@@ -47,21 +47,46 @@ const PARTS: [&str; 42] = [
     "authorized_keys",
 ];
 
+/// Names of files and folders that need no path around them: a `cd` may have gone before.
+const NAMES: [&str; 5] = ["shadow", "gshadow", "sudoers", "environ", "credentials"];
+
 /// Why a word that names such a place isn't harmless.
 pub(in crate::policy) fn why(word: &str) -> Option<String> {
     let lower = word.to_lowercase().replace("//", "/").replace("/./", "/");
-    let is_env_file = lower.rsplit(['/', '=', ':']).next().is_some_and(|name| {
-        name.strip_prefix(".env").is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with('.') && !matches!(rest, ".example" | ".sample" | ".template")
-        })
-    });
-    if is_env_file || PARTS.iter().any(|part| lower.contains(part)) {
+    // An option's value may be attached to its letter.
+    let value = lower.strip_prefix('-').map_or(lower.as_str(), |rest| rest.get(1..).unwrap_or_default());
+    let last = |text: &str| text.rsplit(['/', '=', ':']).next().unwrap_or_default().to_owned();
+    let is_named = [last(&lower), last(value)].iter().any(|name| is_env_file(name) || is_by_name(&lower, name));
+    if is_named || PARTS.iter().any(|part| lower.contains(part)) {
         return Some(format!("`{word}` names a place where keys or private state are kept."));
     }
-    let device = lower.find("/dev/").and_then(|at| lower.get(at + 5..));
+    let device = lower.find("/dev/").and_then(|at| lower.split_at_checked(at));
     device
-        .filter(|name| !matches!(*name, "null" | "stdin" | "stdout" | "stderr"))
+        .filter(|(before, name)| is_root(before, &lower) && !NULL.contains(name))
         .map(|_| format!("`{word}` is a device."))
+}
+
+/// Devices that hold nothing.
+const NULL: [&str; 4] = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
+/// Whether what stands before a part of a path may be the machine's root: nothing, an option, a way upwards.
+fn is_root(before: &str, word: &str) -> bool {
+    let before = before.rsplit(['=', ':']).next().unwrap_or_default();
+    word.contains("..") || before.trim_matches(['.', '/']).is_empty() || before.len() == 2 && before.starts_with('-')
+}
+
+fn is_env_file(name: &str) -> bool {
+    name.strip_prefix(".env").is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with('.') && !matches!(rest, ".example" | ".sample" | ".template")
+    })
+}
+
+/// `dev` and `proc` are the machine's only at its root.
+fn is_by_name(word: &str, name: &str) -> bool {
+    match (name, word.strip_suffix(name).and_then(|word| word.strip_suffix('/'))) {
+        ("dev" | "proc", before) => before.is_some_and(|before| is_root(before, word)),
+        _ => NAMES.contains(&name),
+    }
 }
 
 /// Parts of a path that are never within a tool's reach, whatever is granted.

@@ -19,8 +19,7 @@ pub(super) fn rate(name: &str, arguments: &[&str]) -> Option<Rated> {
         ("python" | "python3" | "php", ["-V"]) | ("node" | "ruby" | "perl", ["-v"]) => true,
         ("go", ["version"]) | ("java", ["-version"]) | ("ssh", ["-V"]) => true,
         ("echo", _) => true,
-        // `printf -v` sets a variable.
-        ("printf", [format, ..]) => !format.starts_with('-'),
+        ("printf", [format, values @ ..]) => printf(format, values),
         ("test", words) => test(words),
         // `command` with anything else is looked through.
         ("command", ["-v" | "-V", names @ ..]) => names.iter().all(|name| !name.starts_with('-')),
@@ -44,6 +43,15 @@ pub(super) fn rate(name: &str, arguments: &[&str]) -> Option<Rated> {
     };
     let refused = || Rated::dangerous(format!("This form of `{name}` isn't among those that are known to do no harm."));
     Some(if is_harmless { Rated::safe() } else { refused() })
+}
+
+/// `printf -v` and `%n` set a variable, and a variable's subscript is evaluated.
+fn printf(format: &str, values: &[&str]) -> bool {
+    let mut conversions =
+        format.split('%').skip(1).map(|rest| rest.trim_start_matches(|c: char| " #+-.*'0123456789hjlLqtz".contains(c)));
+    !format.starts_with('-')
+        && !conversions.any(|conversion| conversion.starts_with('n'))
+        && !values.iter().any(|value| value.contains('[') && value.contains(['$', '`']))
 }
 
 /// `test` evaluates subscripts of variables (`-v`, `-R`): only its plain operators are known.

@@ -66,6 +66,11 @@ fn what_isn_t_plain_is_refused_for_its_reason() {
     ] {
         assert_eq!(plain(text), Err(why), "{text:?}");
     }
+    // Plain to the lexer, and statements of their own kind to the grammar.
+    for text in ["export A", "unset x", "declare x", "readonly x", "ls && local x"] {
+        assert!(lex::read(text).is_ok(), "{text}");
+        assert_eq!(plain(text), Err(NotPlain::Disagreement), "{text}");
+    }
     assert_eq!(plain(&"a".repeat(MAX_TEXT_BYTES + 1)), Err(NotPlain::TooLong));
     assert_eq!(plain(&"a;".repeat(MAX_COMMANDS + 1)), Err(NotPlain::TooLong));
 }

@@ -13,7 +13,7 @@
 //!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
-//! [`net_guard`] knows which addresses are public.
+//! [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are public.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
 
 pub mod bot;
@@ -33,6 +33,7 @@ pub mod process;
 pub mod queue;
 pub mod redact;
 pub mod repo;
+pub mod sandbox;
 pub mod schedule;
 pub mod tool;
 pub mod voice;

@@ -119,6 +119,11 @@ impl Spec {
         self
     }
 
+    /// The program and its arguments.
+    pub fn words(&self) -> impl Iterator<Item = &OsStr> {
+        std::iter::once(&*self.program).chain(self.args.iter().map(|arg| &**arg))
+    }
+
     fn name(&self) -> String {
         self.program.to_string_lossy().into_owned()
     }

@@ -12,7 +12,7 @@ use super::{Confinement, SandboxError, places};
 
 /// A place, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub(super) struct Place {
     /// How many directories deep it lies: shallow places are made first.
     pub(super) depth: usize,
     /// What it is made; of two for one place the later wins.

@@ -44,6 +44,8 @@ mod model_anthropic;
 mod progress;
 #[cfg(test)]
 mod remote;
+#[cfg(all(test, target_os = "linux"))]
+mod sandbox;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

@@ -56,10 +56,10 @@ pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
     }
 }
 
-/// All that may be done where a program may write: no devices are made, and no sockets.
+/// All that may be done where a program may write: no devices are made, and no sockets. It must be able to read what it made, so
+/// that a hidden file in there is bubblewrap's alone.
 fn written() -> BitFlags<AccessFs> {
-    AccessFs::from_all(ABI::V5)
-        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::Execute | AccessFs::ReadFile)
+    AccessFs::from_all(ABI::V5) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock)
 }
 
 fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, PathsError> {

@@ -243,9 +243,9 @@ mod tests {
             ("home/.ssh", "always out of reach"),
             ("home", ".netrc has to stay out of reach"),
             ("workspace", "the assistant's own"),
-            ("", "has to stay out of reach"),
+            ("", "can't be granted for writing"),
             ("workspace/brain", "the assistant's own"),
-            ("workspace/brain/.git", "always out of reach"),
+            ("workspace/brain/.git", "can't be granted for writing"),
             ("nowhere", "No such file"),
         ] {
             let error = granting(&scene, path).unwrap_err();

@@ -12,7 +12,7 @@ mod serve;
 use std::{
     fmt,
     io::{self, Read, Write},
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _},
+    net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _},
     os::unix::{fs::DirBuilderExt as _, net::UnixListener},
     path::PathBuf,
     sync::{
@@ -30,6 +30,9 @@ use self::relay::{Limits, Stream};
 const MAX_CONNECTIONS: usize = 64;
 /// How long a connection to a host may take to come about.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much is still taken from a client that is told no more, in bytes, and how long the next of it is waited for.
+const MAX_UNHEARD_BYTES: usize = 256 << 10;
+const HANG_UP_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to pause when no connection can be accepted (no descriptors are left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -203,6 +206,21 @@ fn answer(stream: &mut impl Write, status: &str, why: &str) {
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{why}\n"
     );
     stream.write_all(text.as_bytes()).ok();
+}
+
+/// Ends a connection whose other side may still be writing: closed at once, what it was told would be lost with what it says.
+fn hang_up(mut stream: impl Stream) {
+    stream.end(Shutdown::Write);
+    let (mut buffer, mut left) = ([0; 4096], MAX_UNHEARD_BYTES);
+    if stream.bound(HANG_UP_TIMEOUT, HANG_UP_TIMEOUT).is_ok() {
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            left = left.saturating_sub(count);
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    stream.end(Shutdown::Both);
 }
 
 #[cfg(test)]

@@ -84,14 +84,12 @@ pub(in crate::sandbox) fn both_ways(a: impl Stream, b: impl Stream, limits: &Lim
     b.end(Shutdown::Both);
 }
 
-/// Copies what one has to say to the other, and nothing back; then both are closed.
-pub(super) fn one_way(from: impl Stream, to: impl Stream, limits: &Limits) {
-    if let (Ok(mut from), Ok(mut to)) = (from.again(), to.again()) {
-        // However it ended, it is over.
-        copy_until_end(&mut from, &mut to, limits, &Mutex::new(Instant::now())).ok();
-    }
+/// Copies what one has to say to the other, and nothing back. The one is closed then, the other given back.
+pub(super) fn one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &Limits) -> S {
+    // However it ended, it is over.
+    copy_until_end(&mut from, &mut to, limits, &Mutex::new(Instant::now())).ok();
     from.end(Shutdown::Both);
-    to.end(Shutdown::Both);
+    to
 }
 
 /// Copies one way. A regular end is handed on as such, so that the other way can go on; any other ends both.

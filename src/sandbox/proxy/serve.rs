@@ -9,7 +9,7 @@ use std::{
 use super::{
     DIAL_TIMEOUT, Shared, answer,
     grant::{Grant, Host},
-    read_head,
+    hang_up, read_head,
     relay::{self, Stream},
     request::{self, Request},
 };
@@ -33,10 +33,14 @@ pub(super) fn serve<S: Stream>(shared: &Shared, mut client: S) {
         Ok((Request::Plain { head, .. }, mut target)) => {
             // One request, one answer: what the client writes after it goes nowhere.
             if target.write_all(&head).is_ok() {
-                relay::one_way(target, client, &shared.limits);
+                client = relay::one_way(target, client, &shared.limits);
             }
+            hang_up(client);
         }
-        Err((status, why)) => answer(&mut client, status, &why),
+        Err((status, why)) => {
+            answer(&mut client, status, &why);
+            hang_up(client);
+        }
     }
 }
 

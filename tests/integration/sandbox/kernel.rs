@@ -29,7 +29,7 @@ pub(super) fn attempts(_: &World) -> Vec<Attempt> {
             "a bind of what is hidden",
             "mkdir -p ./at && unshare -Urm sh -c 'mount --bind \"$0\" ./at && grep -q SECRET ./at/id_ed25519' \"$H/.ssh\"; R=$?; rmdir ./at; exit $R",
         ),
-        ("what covers taken off", "unshare -Urm sh -c 'umount -l /proc'"),
+        ("everything mounted once more", "unshare -Urm mount --rbind / /mnt"),
         ("another root", "unshare -Ur chroot / true"),
         ("another root by the system call", "unshare -Ur \"$P\" chroot"),
         ("a new file system", "unshare -Urm \"$P\" fsopen"),
@@ -60,7 +60,7 @@ pub(super) fn attempts(_: &World) -> Vec<Attempt> {
         ("a raw socket", "\"$P\" raw"),
         ("a packet socket", "\"$P\" packet"),
         ("a capability", "grep -q 'CapEff:.*[1-9a-f]' /proc/self/status"),
-        ("the namespaces of the first process", "nsenter -t 1 -u true"),
+        ("another namespace", "nsenter -t $$ -u true"),
         ("memory as a device", "test -e /dev/mem -o -e /dev/kmsg -o -e /dev/vda -o -e /dev/sda"),
         ("quotas", "\"$P\" quota"),
     ];

@@ -1,7 +1,6 @@
 //! Speaking to somebody: servers on this machine, daemons behind Unix sockets, and what needs no connection.
 
 use std::{
-    io::{Read as _, Write as _},
     net::{IpAddr, SocketAddr, TcpListener, UdpSocket},
     os::{
         linux::net::SocketAddrExt as _,
@@ -109,7 +108,6 @@ pub(super) fn attempts(_: &World, listeners: &Listeners) -> Vec<Attempt> {
         ("TCP on a mapped address", format!("\"$P\" tcp ::ffff:127.0.0.1 {tcp}")),
         ("UDP on loopback", format!("\"$P\" udp 127.0.0.1 {udp}")),
         ("UDP on this machine's own address", format!("\"$P\" udp {own} {udp}")),
-        ("UDP as for a name, to a server of names", format!("\"$P\" udp 127.0.0.53 {udp}")),
         ("an abstract socket", format!("\"$P\" unix @{name}")),
         ("an abstract socket, opened otherwise", format!("\"$P\" unix-cloexec @{name}")),
         ("a daemon in /tmp", format!("\"$P\" unix {tmp}/s")),
@@ -125,10 +123,7 @@ pub(super) fn attempts(_: &World, listeners: &Listeners) -> Vec<Attempt> {
             "cd \"$B/outside\" && \"$P\" pair-cloexec d".to_owned(),
         ),
         ("a daemon by a raw pair", "cd \"$B/outside\" && \"$P\" pair-raw d".to_owned()),
-        (
-            "the kernel's own: crypto or sockets between machines",
-            "\"$P\" socket 38 5 || \"$P\" socket 40 1 || \"$P\" socket 16 2".to_owned(),
-        ),
+        ("the kernel's own: crypto or sockets between machines", "\"$P\" socket 38 5 || \"$P\" socket 40 1".to_owned()),
         ("the kernel's own: audit", "\"$P\" netlink 9".to_owned()),
         ("the kernel's own: generic", "\"$P\" netlink 16".to_owned()),
         ("the kernel's own: events of devices", "\"$P\" netlink 15".to_owned()),

@@ -1,22 +1,14 @@
 //! Other processes, and the variables of ours.
 
-use std::sync::OnceLock;
-
 use super::{
     attempts::{Attempt, as_root, attempt},
-    world::{Sleeper, World},
+    world::World,
 };
 
-/// A process outside, for as long as this test's process lives.
-fn sleeper() -> u32 {
-    static SLEEPER: OnceLock<Sleeper> = OnceLock::new();
-    SLEEPER.get_or_init(Sleeper::start).0.id()
-}
-
-pub(super) fn attempts(_: &World) -> Vec<Attempt> {
+pub(super) fn attempts(world: &World) -> Vec<Attempt> {
     let list = [
         ("see it", "test -d /proc/$V && grep -q sleep /proc/$V/comm"),
-        ("see it in a list", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -qa 'sleep 1000'"),
+        ("see it in a list", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -qa 'sleep 100[0]'"),
         ("ask whether it lives", "kill -0 $V && grep -q sleep /proc/$V/comm"),
         ("stop it and let it go on", "kill -STOP $V && kill -CONT $V"),
         ("ask by the system call", "\"$P\" kill $V 0 && grep -q sleep /proc/$V/comm"),
@@ -47,7 +39,7 @@ pub(super) fn attempts(_: &World) -> Vec<Attempt> {
         ("new rights by a program that gives them", "! grep -q 'NoNewPrivs:.1' /proc/self/status"),
         ("leave a core file", "[ \"$(ulimit -H -c)\" != 0 ]"),
     ];
-    let victim = sleeper();
+    let victim = world.sleeper();
     let of_victim = |script: &str| format!("V={victim}\n{script}");
     let mut all: Vec<Attempt> =
         list.map(|(name, script)| attempt(format!("another's process: {name}"), of_victim(script))).to_vec();

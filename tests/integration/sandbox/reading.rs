@@ -79,14 +79,6 @@ pub(super) fn attempts(world: &World) -> Vec<Attempt> {
     all.push(as_root("read the passwords' hashes", "grep -q root /etc/shadow"));
     all.push(as_root("read the old passwords' hashes", "cat /etc/shadow- /etc/shadow | grep -q root"));
     all.push(as_root("read kernel messages", "dd if=/dev/kmsg bs=8192 count=1 iflag=nonblock 2>/dev/null | grep -q ."));
-    all.push(attempt("files of others in /tmp", format!("test -e {}", in_tmp(world))));
+    all.push(attempt("files of others in /tmp", format!("test -e {}", world.in_tmp().display())));
     all
-}
-
-/// A file in /tmp, which is one's own inside.
-fn in_tmp(world: &World) -> String {
-    let name = world.base().file_name().unwrap().to_string_lossy().into_owned();
-    let path = format!("/tmp/reveille{name}");
-    std::fs::write(&path, "somebody's").unwrap();
-    path
 }

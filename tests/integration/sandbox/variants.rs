@@ -115,7 +115,7 @@ fn a_sandbox_with_a_part_left_out_is_noticed() {
         case("processes are seen", "[ $(ls -d /proc/[0-9]* | wc -l) -gt 12 ]", |words| {
             without(words, "--unshare-pid", 0)
         }),
-        case("namespaces can be made", "unshare -Ur true", |words| alone(without(words, "--disable-userns", 0))),
+        case("namespaces can be made", "unshare -U true", |words| alone(without(words, "--disable-userns", 0))),
         case(
             "namespaces are refused by bubblewrap alone",
             "unshare -u true || \"$P\" clone 0 && ! grep -q 'Seccomp:.2' /proc/self/status",

@@ -69,6 +69,8 @@ pub(super) struct World {
     pub(super) confinement: Confinement,
     pub(super) sandbox: Sandbox,
     pub(super) is_root: bool,
+    sleeper: OnceLock<Sleeper>,
+    in_tmp: tempfile::NamedTempFile,
 }
 
 /// What a script left.
@@ -117,7 +119,8 @@ impl World {
         }
         let is_root = rustix::process::geteuid().is_root();
         let confinement = Self::confinement(base);
-        Self { confinement, sandbox, is_root, dir }
+        let in_tmp = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        Self { confinement, sandbox, is_root, sleeper: OnceLock::new(), in_tmp, dir }
     }
 
     fn confinement(base: &Path) -> Confinement {
@@ -135,6 +138,16 @@ impl World {
 
     pub(super) fn base(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// A process of somebody else's.
+    pub(super) fn sleeper(&self) -> u32 {
+        self.sleeper.get_or_init(Sleeper::start).0.id()
+    }
+
+    /// Somebody else's file in /tmp.
+    pub(super) fn in_tmp(&self) -> &Path {
+        self.in_tmp.path()
     }
 
     /// The script with the names that all scripts know: B the world, H the home, W the workspace, P the probe.
@@ -212,11 +225,11 @@ pub(super) fn probe() -> &'static Path {
     })
 }
 
-/// A process of somebody else's, while it is held.
-pub(super) struct Sleeper(pub(super) std::process::Child);
+/// A process, while it is held.
+struct Sleeper(std::process::Child);
 
 impl Sleeper {
-    pub(super) fn start() -> Self {
+    fn start() -> Self {
         #[expect(clippy::disallowed_methods, reason = "a process that isn't ours, to be attacked")]
         let child = Command::new("sleep").arg("1000").env("SLEEPERS_TOKEN", SECRET).spawn().unwrap();
         Self(child)

@@ -96,8 +96,8 @@ pub(super) fn attempts(_: &World) -> Vec<Attempt> {
         ("accounts", "printf '' >> /etc/passwd"),
         ("a program", "touch /usr/local/bin/x && rm /usr/local/bin/x"),
         ("the system's clockwork", &new_in("/etc/cron.d")),
-        ("the person's clockwork", &new_in("/var/spool/cron")),
-        ("work for later", &new_in("/var/spool/at")),
+        ("what programs keep", &new_in("/var/lib")),
+        ("what was added by hand", &new_in("/opt")),
         ("a service", &new_in("/etc/systemd/system")),
         ("a daemon's directory", "touch /run/x && [ ! -e /run/reveille ] && rm /run/x"),
         (
@@ -105,7 +105,7 @@ pub(super) fn attempts(_: &World) -> Vec<Attempt> {
             "P=$(cat /proc/sys/kernel/core_pattern) && printf '%s' \"$P\" > /proc/sys/kernel/core_pattern",
         ),
         ("what loads modules", "P=$(cat /proc/sys/kernel/hostname) && printf '%s' \"$P\" > /proc/sys/kernel/hostname"),
-        ("the big red button", "exec 3>/proc/sysrq-trigger"),
+        ("the machine's memory of files", "exec 3>/proc/sys/vm/drop_caches"),
         (
             "settings in /sys",
             "F=/sys/kernel/mm/transparent_hugepage/enabled; V=$(sed 's/.*\\[\\(.*\\)\\].*/\\1/' $F) && echo $V > $F",

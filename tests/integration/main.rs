@@ -44,7 +44,8 @@ mod model_anthropic;
 mod progress;
 #[cfg(test)]
 mod remote;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod sandbox;
 #[cfg(test)]
 mod settings;

@@ -33,14 +33,14 @@ pub fn forward(to: &Path) -> io::Result<()> {
     for client in listener.incoming() {
         let client = client?;
         let to = to.to_owned();
-        thread::spawn(move || pass_on(client, &to));
+        thread::spawn(move || pass_on(&client, &to));
     }
     Ok(())
 }
 
 /// A connection that the proxy doesn't take is closed.
-fn pass_on(client: TcpStream, to: &Path) {
+fn pass_on(client: &TcpStream, to: &Path) {
     if let Ok(proxy) = UnixStream::connect(to) {
-        relay::both_ways(client, proxy, &relay::Limits::default());
+        relay::both_ways(client, &proxy, &relay::Limits::default());
     }
 }

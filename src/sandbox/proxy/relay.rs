@@ -71,7 +71,7 @@ stream!(TcpStream);
 stream!(UnixStream);
 
 /// Copies both ways until both have ended, one fails or a limit is reached; then both are closed.
-pub(in crate::sandbox) fn both_ways(a: impl Stream, b: impl Stream, limits: &Limits) {
+pub(in crate::sandbox) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &Limits) {
     if let (Ok(from_a), Ok(from_b)) = (a.again(), b.again()) {
         let heard = Arc::new(Mutex::new(Instant::now()));
         let (their_limits, their_heard) = (limits.clone(), Arc::clone(&heard));

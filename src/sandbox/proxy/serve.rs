@@ -27,7 +27,7 @@ pub(super) fn serve<S: Stream>(shared: &Shared, mut client: S) {
     match open(shared, &mut client) {
         Ok((Request::Tunnel { .. }, target)) => {
             if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
-                relay::both_ways(client, target, &shared.limits);
+                relay::both_ways(&client, &target, &shared.limits);
             }
         }
         Ok((Request::Plain { head, .. }, mut target)) => {

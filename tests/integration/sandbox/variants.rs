@@ -4,30 +4,30 @@
 use super::{network::Listeners, world::World};
 
 /// Drops a word and the words after it that belong to it.
-fn without(words: Vec<String>, word: &str, belonging: usize) -> Vec<String> {
+fn without(words: &[String], word: &str, belonging: usize) -> Vec<String> {
     let at = words.iter().position(|found| found == word).unwrap_or_else(|| panic!("{word} isn't there"));
     words.iter().take(at).chain(words.iter().skip(at + 1 + belonging)).cloned().collect()
 }
 
 /// Without our launcher: bubblewrap alone.
-fn alone(words: Vec<String>) -> Vec<String> {
+fn alone(words: &[String]) -> Vec<String> {
     let launcher = words.iter().position(|word| word == "confined").unwrap();
     let (head, tail) = (&words[..launcher - 1], &words[launcher + 4..]);
     head.iter().chain(tail).cloned().collect()
 }
 
 /// Without bubblewrap: our launcher alone, with its rules.
-fn launcher(words: Vec<String>) -> Vec<String> {
+fn launcher(words: &[String]) -> Vec<String> {
     let at = words.iter().position(|word| word == "confined").unwrap();
     std::iter::once(env!("CARGO_BIN_EXE_wake").to_owned()).chain(words[at..].iter().cloned()).collect()
 }
 
 /// The arguments without what makes a path what it is: an option, values of it, and the path once or twice.
-fn without_place(words: Vec<String>, path: &str) -> Vec<String> {
+fn without_place(words: &[String], path: &str) -> Vec<String> {
     let end = words.iter().position(|word| word == "--").unwrap();
     let mut kept: Vec<String> = Vec::new();
     let (mut words, options) =
-        (words.into_iter().enumerate().peekable(), ["--tmpfs", "--remount-ro", "--ro-bind", "--bind"]);
+        (words.iter().cloned().enumerate().peekable(), ["--tmpfs", "--remount-ro", "--ro-bind", "--bind"]);
     while let Some((at, word)) = words.next() {
         let source = words.peek().map(|(_, next)| next.clone()).unwrap_or_default();
         let is_it = at < end && options.contains(&word.as_str()) && (source == path || source == "/dev/null");
@@ -51,13 +51,16 @@ fn without_place(words: Vec<String>, path: &str) -> Vec<String> {
     kept
 }
 
+/// From the words that build a sandbox to those that build it otherwise.
+type Breaking<'a> = dyn Fn(&[String]) -> Vec<String> + 'a;
+
 struct Case<'a> {
     name: &'a str,
     script: String,
-    breaking: Box<dyn Fn(Vec<String>) -> Vec<String> + 'a>,
+    breaking: Box<Breaking<'a>>,
 }
 
-fn case<'a>(name: &'a str, script: impl Into<String>, breaking: impl Fn(Vec<String>) -> Vec<String> + 'a) -> Case<'a> {
+fn case<'a>(name: &'a str, script: impl Into<String>, breaking: impl Fn(&[String]) -> Vec<String> + 'a) -> Case<'a> {
     Case { name, script: script.into(), breaking: Box::new(breaking) }
 }
 
@@ -72,7 +75,7 @@ fn a_sandbox_with_a_part_left_out_is_noticed() {
     let first = |what: &str| speaking.iter().find(|attempt| attempt.name.ends_with(what)).unwrap().script.clone();
     let cases = [
         case("the keys aren't hidden", "grep -q SECRET \"$H/.ssh/id_ed25519\"", |words| {
-            alone(without_place(words, &ssh))
+            alone(&without_place(words, &ssh))
         }),
         case(
             "the settings of a granted directory aren't hidden",
@@ -80,10 +83,10 @@ fn a_sandbox_with_a_part_left_out_is_noticed() {
             |words| without_place(words, &env),
         ),
         case("the workspace isn't covered", "grep -q SECRET \"$W/messages.db\"", |words| {
-            alone(without_place(words, &workspace))
+            alone(&without_place(words, &workspace))
         }),
         case("the workspace and the policy are open", "grep -q SECRET \"$W/policy.toml\"", |words| {
-            alone(without_place(without_place(words, &workspace), &policy))
+            alone(&without_place(&without_place(words, &workspace), &policy))
         }),
         case("the brain is writable", "touch \"$W/brain/new\" && rm \"$W/brain/new\"", |words| {
             alone(words)
@@ -107,15 +110,15 @@ fn a_sandbox_with_a_part_left_out_is_noticed() {
             words[root] = "--bind".to_owned();
             words
         }),
-        case("/tmp is everybody's", first("a daemon in /tmp"), |words| alone(without_place(words, "/tmp"))),
+        case("/tmp is everybody's", first("a daemon in /tmp"), |words| alone(&without_place(words, "/tmp"))),
         case("the network is the machine's", first("TCP on loopback"), |words| without(words, "--unshare-net", 0)),
         case("abstract sockets are the machine's", first("an abstract socket"), |words| {
-            alone(without(words, "--unshare-net", 0))
+            alone(&without(words, "--unshare-net", 0))
         }),
         case("processes are seen", "[ $(ls -d /proc/[0-9]* | wc -l) -gt 12 ]", |words| {
             without(words, "--unshare-pid", 0)
         }),
-        case("namespaces can be made", "unshare -U true", |words| alone(without(words, "--disable-userns", 0))),
+        case("namespaces can be made", "unshare -U true", |words| alone(&without(words, "--disable-userns", 0))),
         case(
             "namespaces are refused by bubblewrap alone",
             "unshare -u true || \"$P\" clone 0 && ! grep -q 'Seccomp:.2' /proc/self/status",
@@ -130,7 +133,7 @@ fn a_sandbox_with_a_part_left_out_is_noticed() {
         case("others' files are read-only by the launcher alone", "\"$P\" utime \"$B/outside/file\"", launcher),
         case("the network by the launcher alone", first("TCP on loopback"), launcher),
         case("the machine's name", "[ \"$(uname -n)\" != sandbox ]", |words| {
-            without(without(words, "--hostname", 1), "--unshare-uts", 0)
+            without(&without(words, "--hostname", 1), "--unshare-uts", 0)
         }),
     ];
     for Case { name, script, breaking } in &cases {
@@ -153,7 +156,7 @@ fn either_half_alone_keeps_what_matters_most() {
         "touch \"$W/brain/new\"",
         "touch \"$H/.config/x.desktop\"",
     ] {
-        for (half, breaking) in [("bubblewrap", alone as fn(Vec<String>) -> Vec<String>), ("the launcher", launcher)] {
+        for (half, breaking) in [("bubblewrap", alone as fn(&[String]) -> Vec<String>), ("the launcher", launcher)] {
             let ran = world.inside_a_broken_one(script, breaking);
             assert!(ran.code != 0 && !ran.stderr.contains("sandbox:"), "{half} alone: {script}: {ran:?}");
         }

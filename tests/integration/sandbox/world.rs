@@ -172,10 +172,10 @@ impl World {
     }
 
     /// Runs it in a sandbox that was built otherwise than it should be.
-    pub(super) fn inside_a_broken_one(&self, script: &str, breaking: impl Fn(Vec<String>) -> Vec<String>) -> Ran {
+    pub(super) fn inside_a_broken_one(&self, script: &str, breaking: impl Fn(&[String]) -> Vec<String>) -> Ran {
         let words = self.confined(script).spec;
         let words: Vec<String> = words.words().map(|word| word.to_str().unwrap().to_owned()).collect();
-        let words = breaking(words);
+        let words = breaking(&words);
         let spec = Spec::new(&words[0]).args(&words[1..]).only_inheriting(&["PATH"]).dir(&self.confinement.work_dir);
         run(&spec)
     }

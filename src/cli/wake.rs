@@ -1,6 +1,6 @@
 //! `wake`: one cycle, staying and waking by itself, or looking at what wakes did.
 
-use std::process::ExitCode;
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
@@ -13,10 +13,13 @@ use crate::{
     people,
     queue::{Order, Store, StoreError, wait_after},
     repo::{Repo, RepoError},
+    sandbox::confined,
 };
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
+/// What a shell says of a program that it can't run.
+const CANNOT_RUN: u8 = 126;
 /// What starts the wake of `wake undo`.
 const UNDO: &str = "undo";
 
@@ -114,6 +117,33 @@ enum Command {
     },
 }
 
+/// What runs inside a sandbox, where there are no settings.
+#[derive(Debug, Parser)]
+#[command(name = "wake")]
+struct Within {
+    #[command(subcommand)]
+    command: WithinCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum WithinCommand {
+    /// Sets the rules of the sandbox a second time and becomes the program.
+    Confined {
+        /// What the sandbox was built by.
+        #[arg(long)]
+        rules: String,
+        /// The program and its arguments.
+        #[arg(required = true, last = true)]
+        command: Vec<OsString>,
+    },
+    /// Forwards what comes to the socket on standard input.
+    Forward {
+        /// The proxy's socket.
+        #[arg(long)]
+        to: PathBuf,
+    },
+}
+
 #[derive(Debug, Subcommand)]
 enum QueueAction {
     /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
@@ -132,6 +162,9 @@ enum QueueAction {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == "confined" || first == "forward") {
+        return within(Within::parse().command);
+    }
     let arguments = Arguments::parse();
     let config = match super::set_up() {
         Ok(config) => config,
@@ -153,6 +186,22 @@ pub fn main() -> ExitCode {
         None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),
         None => stay(&config, &arguments),
     }
+}
+
+/// Inside a sandbox. The exit code of what can't be confined is that of a program that can't be run.
+fn within(command: WithinCommand) -> ExitCode {
+    let why = match command {
+        WithinCommand::Confined { rules, command } => {
+            let ran = confined::Rules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
+            ran.map_or_else(|why| why, |never| match never {})
+        }
+        WithinCommand::Forward { to } => match confined::forward(&to) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => error.to_string(),
+        },
+    };
+    complain(&format!("sandbox: {why}\nThe program was not run."));
+    ExitCode::from(CANNOT_RUN)
 }
 
 fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>) -> ExitCode {

@@ -48,6 +48,9 @@ mod policy;
 mod progress;
 #[cfg(test)]
 mod remote;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod sandbox;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

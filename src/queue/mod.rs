@@ -78,6 +78,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("joined.sql"),
     include_str!("stop.sql"),
     include_str!("faults.sql"),
+    include_str!("replaced.sql"),
 ];
 
 /// The database, opened for one process.

@@ -297,6 +297,19 @@ impl Store {
         self.put_aside("undone")
     }
 
+    /// Messages that were taken out of the queue, oldest first.
+    pub fn dropped_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside("dropped")
+    }
+
+    /// Whether each of these messages was taken out of the queue: nobody waits for an answer to any of them.
+    pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
+        let sql = "SELECT count(*) FROM incoming_messages
+                   WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
+        let n: i64 = self.conn.query_row(sql, [super::json(ids)], |row| row.get(0))?;
+        Ok(usize::try_from(n) == Ok(ids.len()))
+    }
+
     fn put_aside(&self, outcome: &str) -> Result<Vec<Incoming>> {
         let sql = format!(
             "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = ?1 ORDER BY id LIMIT {MAX_QUEUED_READ}",

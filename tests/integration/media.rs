@@ -413,7 +413,7 @@ fn a_listener_that_dies_by_itself_costs_a_try() {
     eventually("it listens", || ears(&stage).len() == 1);
     let listener = Pid::from_raw(stage.env.query("SELECT listener FROM attachments")).unwrap();
     kill_process(listener, Signal::KILL).unwrap();
-    eventually("it is dead", || is_dead(listener));
+    eventually("the bot has seen its end", || test_kill_process(listener).is_err());
     stage.end(bot);
     assert_eq!((tries(&stage), stage.state().as_str()), (1, "kept"));
 }

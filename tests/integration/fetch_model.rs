@@ -32,12 +32,12 @@ enum Hub {
     Wrong,
 }
 
-/// A hub, what it does next, and which bytes were asked for of which path.
+/// A hub, what it does next, and what it was asked for.
 struct Stage {
     env: TestEnv,
     _server: HttpServer,
     next: Arc<Mutex<Hub>>,
-    asked: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    asked: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Stage {
@@ -46,8 +46,7 @@ impl Stage {
         let (next, asked) = (Arc::new(Mutex::new(Hub::Good)), Arc::new(Mutex::new(Vec::new())));
         let (does, notes) = (Arc::clone(&next), Arc::clone(&asked));
         let server = HttpServer::start(move |request| {
-            let range = request.header("range").map(str::to_owned);
-            lock(&notes).push((request.target.clone(), range));
+            lock(&notes).push(request.clone());
             answer(request, *lock(&does))
         });
         env.set("HF_ENDPOINT", &format!("{}/", server.url()));
@@ -79,9 +78,9 @@ impl Stage {
 
     /// The bytes that were asked for, each time.
     fn ranges(&self) -> Vec<Option<String>> {
-        let asked = lock(&self.asked).clone();
-        assert!(asked.iter().all(|(path, _)| path == &format!("/ggerganov/whisper.cpp/resolve/main/ggml-{NAME}.bin")));
-        asked.into_iter().map(|(_, range)| range).collect()
+        let (asked, path) = (lock(&self.asked), format!("/ggerganov/whisper.cpp/resolve/main/ggml-{NAME}.bin"));
+        assert!(asked.iter().all(|request| request.target == path));
+        asked.iter().map(|request| request.header("range").map(str::to_owned)).collect()
     }
 }
 

@@ -147,7 +147,11 @@ enum WithinCommand {
 #[derive(Debug, Subcommand)]
 enum QueueAction {
     /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
-    List,
+    List {
+        /// Also what was taken out of the queue.
+        #[arg(long)]
+        all: bool,
+    },
     /// Try a message afresh at the next wake.
     Retry {
         /// Its number, from the list.
@@ -474,12 +478,12 @@ fn queue(config: &Config, action: &QueueAction) -> ExitCode {
         return ExitCode::from(super::EXIT_FAILED);
     }
     let result = Store::open(&path).and_then(|mut store| match action {
-        QueueAction::List => list_queue(config, &store).map(|()| true),
+        QueueAction::List { all } => list_queue(config, &store, *all).map(|()| true),
         QueueAction::Retry { id } => store.retry(*id),
         QueueAction::Drop { id } => store.discard(*id, config.clock().now()),
     });
     match (result, action) {
-        (Ok(true), QueueAction::List) => ExitCode::SUCCESS,
+        (Ok(true), QueueAction::List { .. }) => ExitCode::SUCCESS,
         (Ok(true), QueueAction::Retry { id }) => {
             complain(&format!("Message {id} is tried afresh at the next wake."));
             ExitCode::SUCCESS
@@ -496,7 +500,7 @@ fn queue(config: &Config, action: &QueueAction) -> ExitCode {
     }
 }
 
-fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreError> {
+fn list_queue(config: &Config, store: &Store, all: bool) -> Result<(), crate::queue::StoreError> {
     let waiting = store.queued()?.into_iter().map(|message| {
         let state = match &message.held_for {
             Some(mind) => format!("kept: {mind} can't answer it"),
@@ -509,7 +513,9 @@ fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreE
         (message, state)
     });
     let undone = store.undone_letters()?.into_iter().map(|message| (message, "undone".to_owned()));
-    for (message, state) in waiting.chain(dead).chain(undone) {
+    let dropped = if all { store.dropped_letters()? } else { Vec::new() };
+    let dropped = dropped.into_iter().map(|message| (message, "dropped".to_owned()));
+    for (message, state) in waiting.chain(dead).chain(undone).chain(dropped) {
         let at =
             message.received_at.map(|at| at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M").to_string());
         let text: String = message.text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();

@@ -84,6 +84,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("faults.sql"),
     include_str!("approvals.sql"),
     include_str!("quotes.sql"),
+    include_str!("replaced.sql"),
 ];
 
 /// The database, opened for one process.

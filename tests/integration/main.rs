@@ -19,6 +19,8 @@ mod disk;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod fetch_model;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;

@@ -46,6 +46,8 @@ pub(super) struct Outcome {
     reminders: Vec<String>,
     /// Commits by people, sorted.
     pub(super) people: Vec<String>,
+    /// What became of files that were sent, and what was heard in them.
+    files: Vec<String>,
     /// Cycles that didn't end.
     open_cycles: i64,
     /// Messages to people that didn't arrive.
@@ -55,7 +57,7 @@ pub(super) struct Outcome {
 impl Story {
     /// What must hold of a world of this story once it has recovered.
     pub(crate) fn check(&self, world: &World) -> Result<(), String> {
-        self.check_but(world, Allowed::default())
+        self.check_but(world, Allowed { regrouped: self.has_files, ..Allowed::default() })
     }
 
     /// As [`Story::check`], but for what the trial may leave.
@@ -73,8 +75,18 @@ impl Story {
             let status = world.env.health(&["status"]).stdout;
             return Err(format!("it ended as {outcome:#?}\ninstead of {:#?}\n{status}", self.expected));
         }
+        if self.has_files {
+            world.check_files()?;
+        }
         if !allowed.regrouped {
-            world.check_sent(&self.texts, allowed)?;
+            let sent = world.telegram.sent().into_iter().map(|sent| sent.visible);
+            if self.has_files {
+                // Which answers share a text is a matter of moments.
+                let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
+                check_sent(&lines, sent.flat_map(|text| lines_of(&text)).collect(), allowed)?;
+            } else {
+                check_sent(&self.texts, sent.collect(), allowed)?;
+            }
             self.check_log(&world.log_lines())?;
         }
         world.check_sound()
@@ -118,6 +130,7 @@ impl World {
                  WHERE reminder_id = reminders.id) AS line FROM reminders ORDER BY text",
             ),
             people,
+            files: self.files_sent(),
             open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
             undelivered: self
                 .env
@@ -137,32 +150,6 @@ impl World {
         let log = without_comments(&self.env.memory(EPISODIC));
         let lines = log.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
         lines.map(|(_, what)| what.trim().to_owned()).collect()
-    }
-
-    /// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
-    fn check_sent(&self, texts: &[String], allowed: Allowed<'_>) -> Result<(), String> {
-        let mut refused = 0;
-        let sent: Vec<String> = self.telegram.sent().into_iter().map(|sent| sent.visible).collect();
-        let mut left = sent.clone();
-        for text in texts {
-            let of_it: Vec<String> = left.extract_if(.., |sent| sent.trim_end_matches(REPEAT_MARK) == text).collect();
-            let marked = format!("{text}{REPEAT_MARK}");
-            let is_right = match of_it.as_slice() {
-                [one] => one == text || *one == marked,
-                // What a killed program sent may be taken by the server after what the next one sent.
-                [one, two] => (one == text && *two == marked) || (*one == marked && two == text),
-                [] if refused < allowed.refused => {
-                    refused += 1;
-                    true
-                }
-                _ => false,
-            };
-            if !is_right {
-                return Err(format!("{text:?} was sent as {of_it:#?}"));
-            }
-        }
-        left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
-        if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
     }
 
     /// What must hold of any world, whatever its story.
@@ -221,4 +208,35 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
+fn check_sent(texts: &[String], sent: Vec<String>, allowed: Allowed<'_>) -> Result<(), String> {
+    let mut refused = 0;
+    let mut left = sent.clone();
+    for text in texts {
+        let of_it: Vec<String> = left.extract_if(.., |sent| sent.trim_end_matches(REPEAT_MARK) == text).collect();
+        let marked = format!("{text}{REPEAT_MARK}");
+        let is_right = match of_it.as_slice() {
+            [one] => one == text || *one == marked,
+            // What a killed program sent may be taken by the server after what the next one sent.
+            [one, two] => (one == text && *two == marked) || (*one == marked && two == text),
+            [] if refused < allowed.refused => {
+                refused += 1;
+                true
+            }
+            _ => false,
+        };
+        if !is_right {
+            return Err(format!("{text:?} was sent as {of_it:#?}"));
+        }
+    }
+    left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
+    if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
+}
+
+/// The lines of a text; those of a repeat bear its mark, each.
+fn lines_of(text: &str) -> Vec<String> {
+    let (said, mark) = text.strip_suffix(REPEAT_MARK).map_or((text, ""), |said| (said, REPEAT_MARK));
+    said.lines().map(|line| format!("{line}{mark}")).collect()
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::wire::DOWNLOAD;
+
 /// Which server stands behind the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Target {
@@ -149,7 +151,44 @@ const GIT: &[Fault] = &[
     Fault::Hang,
 ];
 
+/// What one courtesy goes through, and files after the first: nothing that is kept depends on them, so a fault of each kind will do.
+const FEW: &[Fault] = &[
+    Fault::Closed,
+    Fault::Reset,
+    Fault::ResetAfter,
+    Fault::Stall,
+    Fault::Slow,
+    Fault::Cut(50),
+    Fault::Garbled,
+    Fault::Says(slow_down(7)),
+    Fault::Says(says(400, By::Server)),
+    Fault::Says(says(403, By::Server)),
+    Fault::Says(says(401, By::Server)),
+    Fault::Says(says(500, By::Server)),
+    Fault::SaysAfter(says(502, By::Foreign)),
+    Fault::SaysAfter(says(200, By::Hollow)),
+];
+
+/// Longer than Telegram is left alone after a failure of our own finding, in seconds.
+const LONG_WAIT: u64 = 120;
+
 impl Fault {
+    /// A fault of each kind.
+    pub(super) fn few(label: &str) -> Vec<Self> {
+        Self::possible(label, FEW.to_vec())
+    }
+
+    /// Everything that can go wrong with fetching a file.
+    pub(super) fn of_files(label: &str) -> Vec<Self> {
+        Self::possible(label, [ANY, TELEGRAM, &[Self::Says(slow_down(LONG_WAIT))]].concat())
+    }
+
+    /// No client can see that a file's bytes were changed on their way: only their number is told.
+    fn possible(label: &str, mut faults: Vec<Self>) -> Vec<Self> {
+        faults.retain(|fault| !(label == DOWNLOAD && *fault == Self::Garbled));
+        faults
+    }
+
     /// Everything that can go wrong with a request; `events` is how many events its answer streams.
     pub(super) fn all(target: Target, label: &str, events: usize) -> Vec<Self> {
         let own = match target {
@@ -165,6 +204,21 @@ impl Fault {
         faults.extend((label == "getUpdates").then_some(Self::Again));
         faults.extend((0..events).flat_map(|n| [Self::CutEvents(n), Self::EndEvents(n), Self::GarbledEvent(n)]));
         faults
+    }
+
+    /// Whether it is the server's own word that it is to be left alone for a time.
+    pub(super) fn asks_to_wait(self) -> bool {
+        matches!(self, Self::Says(Said { retry_after: Some(_), .. }))
+    }
+
+    /// Whether a file isn't to be had after this.
+    pub(super) fn is_end_of_file(self, label: &str) -> bool {
+        match self {
+            Self::Says(Said { status: 400 | 403, by: By::Server, .. }) => matches!(label, "getFile" | DOWNLOAD),
+            // Telegram knows the file and doesn't say where it is.
+            Self::SaysAfter(Said { by: By::Hollow, .. }) => label == "getFile",
+            _ => false,
+        }
     }
 
     /// How long the other side says nothing.

@@ -27,11 +27,22 @@ const CAPTION: &str = "what is this?";
 pub(super) const SAID: &str = "remember that the wifi code is 1234, and remind me to stretch tomorrow at 9";
 /// What the mind says to the photo if it has seen it.
 pub(super) const SHOWN: &str = "That is a test picture.";
+/// What it says to the note if it was made out.
+const MILK: &str = "Milk is on the list.";
+/// What it says when it is told that one of them couldn't be had.
+const NO_NOTE: &str = "The note didn't come.";
+const NO_PHOTO: &str = "The photo didn't come.";
+/// The line that a bot has left in the chat that was killed while a wake took long: its id in the chat.
+const LEFT_LINE: i64 = 4_900;
 /// Folders of the workspace that files come to.
 const FOLDERS: [&str; 2] = ["voice", "files"];
 
-/// Gives a world its ear.
-pub(super) fn give_ear(env: &TestEnv) {
+/// Prepares a world: it has an ear, and a bot has left a line in the chat.
+pub(super) fn prepare(env: &TestEnv) {
+    env.execute(&format!(
+        "INSERT INTO status_lines (cycle_id, chat_id, channel_message_id) VALUES ('long ago', {CHAT}, {LEFT_LINE})"
+    ));
+
     let heard = json!({"text": HEARD, "language": "en", "confidence": 0.9, "seconds": 3.0, "no_speech": 0.0, "dropped": [],
         "is_damaged": false});
     let whole = env.path("note.ogg");
@@ -50,6 +61,7 @@ pub(super) fn ear_arguments(env: &TestEnv) -> Vec<String> {
 
 /// Ana's voice note and her photo, as Telegram has them.
 pub(super) fn send(telegram: &FakeTelegram) {
+    telegram.let_stand(CHAT, LEFT_LINE, "⏳ I am working on it.");
     telegram.keep_file("note", NOTE);
     let note = json!({"file_id": "note", "file_unique_id": "n", "duration": 3, "mime_type": "audio/ogg"});
     telegram.push_message(CHAT, &json!({ "voice": note }));
@@ -60,6 +72,29 @@ pub(super) fn send(telegram: &FakeTelegram) {
 
 /// Answers what it was asked since its last word, a line for each message; what it is to do it does first.
 pub(super) fn mind(request: &ClaudeRequest) -> Reply {
+    acting(request, &[remember(), remind()])
+}
+
+/// The same after it has made a plan.
+pub(super) fn planning_mind(request: &ClaudeRequest) -> Reply {
+    let steps =
+        json!([{"what": "note the code", "tool": "remember"}, {"what": "set the reminder", "tool": "reminder_set"}]);
+    let plan = json!({"understood": "A fact and a reminder.", "steps": steps});
+    acting(request, &[("toolu_0", "plan", plan), remember(), remind()])
+}
+
+/// A call by its id, its tool and its input.
+type Act = (&'static str, &'static str, Value);
+
+fn remember() -> Act {
+    ("toolu_1", "remember", json!({"fact": "the wifi code is 1234"}))
+}
+
+fn remind() -> Act {
+    ("toolu_2", "reminder_set", json!({"text": "stretch", "when": "2026-11-22 09:00"}))
+}
+
+fn acting(request: &ClaudeRequest, acts: &[Act]) -> Reply {
     let (mut answers, mut called, mut is_picture_shown) = (BTreeSet::new(), BTreeSet::new(), false);
     let mut is_asked_to_act = false;
     for (raw, message) in request.messages.iter().zip(request.json["messages"].as_array().into_iter().flatten()) {
@@ -77,13 +112,8 @@ pub(super) fn mind(request: &ClaudeRequest) -> Reply {
             called.extend(calls);
         }
     }
-    let acts = [
-        ("toolu_1", "remember", json!({"fact": "the wifi code is 1234"})),
-        ("toolu_2", "reminder_set", json!({"text": "stretch", "when": "2026-11-22 09:00"})),
-    ];
-    let next = acts.iter().find(|(_, name, _)| is_asked_to_act && !called.contains(*name));
-    match next {
-        Some((id, name, input)) => Reply::tools(vec![Block::tool(id, name, input)]),
+    match acts.iter().find(|(_, tool, _)| is_asked_to_act && !called.contains(*tool)) {
+        Some((id, tool, input)) => Reply::tools(vec![Block::tool(id, tool, input)]),
         // A person's commit, which nobody waits to hear of.
         None if answers.is_empty() => Reply::text("Seen."),
         None => Reply::text(&answers.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>().join("\n")),
@@ -98,16 +128,28 @@ fn is_picture(block: &Value) -> bool {
 fn answer(text: &str, is_picture_shown: bool) -> &'static str {
     match text {
         SAID => "The code and the reminder are noted.",
-        _ if text.contains(HEARD) => "Milk is on the list.",
+        _ if text.contains(HEARD) => MILK,
         _ if text.contains(CAPTION) && is_picture_shown => SHOWN,
-        _ if text.contains("not fetched") => "I was told that it didn't come.",
+        _ if text.contains("voice note") && text.contains("not fetched") => NO_NOTE,
+        _ if text.contains(CAPTION) && text.contains("not fetched") => NO_PHOTO,
         _ => "I can't make anything of it.",
     }
 }
 
+/// The answers that are expected where these of the files that were sent couldn't be had.
+pub(super) fn without(lines: Vec<String>, unfetched: &[String]) -> Vec<String> {
+    let is_lost = |kind: &str| unfetched.iter().any(|file| file.starts_with(kind));
+    let answer = |line: String| match line.as_str() {
+        MILK if is_lost("voice") => NO_NOTE.to_owned(),
+        SHOWN if is_lost("photo") => NO_PHOTO.to_owned(),
+        _ => line,
+    };
+    lines.into_iter().map(answer).collect()
+}
+
 impl World {
     /// The arguments of this world's bot, with real wakes.
-    pub(super) fn bot_arguments(&self) -> Vec<String> {
+    pub(crate) fn bot_arguments(&self) -> Vec<String> {
         let run = ["run", "--wake", env!("CARGO_BIN_EXE_wake")];
         run.map(str::to_owned).into_iter().chain(ear_arguments(&self.env)).collect()
     }
@@ -127,8 +169,12 @@ impl World {
         (0..n).map(|at| self.env.query(&format!("{column} {at}"))).collect()
     }
 
-    /// Each file that is here is whole, and nothing else is.
-    pub(super) fn check_files(&self) -> Result<(), String> {
+    /// Each file that is here is whole, and nothing else is; the line that was left is gone.
+    pub(super) fn check_files(&self, may_line_stand: bool) -> Result<(), String> {
+        let lines: Vec<String> = self.telegram.standing().into_iter().filter(|text| text.starts_with('⏳')).collect();
+        if !may_line_stand && !lines.is_empty() {
+            return Err(format!("lines that tell of progress are left: {lines:?}"));
+        }
         let workspace = self.env.workspace();
         let mut left: BTreeSet<_> = FOLDERS.iter().flat_map(|folder| files(&workspace.join(folder))).collect();
         for sent in self.files_sent() {

@@ -111,10 +111,19 @@ impl Story {
     pub(crate) fn files() -> Self {
         const AFTER: &[(i64, &str)] = &[(CHAT, media::SAID)];
         let env = Self::lived_in();
-        media::give_ear(&env);
+        media::prepare(&env);
         let story = Self::unplayed(Program::Bot, env, AFTER);
         let story = Self { mind: Some(media::mind), has_files: true, ..story }.played(|_| ());
         assert!(story.texts.iter().any(|text| text.contains(media::SHOWN)), "{:?}", story.texts);
+        story
+    }
+
+    /// A bot that finds a message for Claude, which plans before it acts.
+    pub(crate) fn plan() -> Self {
+        const SAID: &[(i64, &str)] = &[(CHAT, media::SAID)];
+        let story = Self::unplayed(Program::Bot, Self::lived_in(), SAID);
+        let story = Self { mind: Some(media::planning_mind), ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 2, "{:?}", story.texts);
         story
     }
 

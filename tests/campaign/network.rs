@@ -48,6 +48,8 @@ const FIRST_UPDATE: i64 = 2_000;
 /// What shows that an answer is on its way, and what changes the line that tells of progress.
 const TYPING: &str = "sendChatAction";
 const EDIT: &str = "editMessageText";
+/// How messages stand in a request.
+const SHOWN: &str = r"<messages>\n<message id";
 /// Texts that the bot story's wakes send at least.
 const BOT_SENDS: usize = 3;
 
@@ -428,17 +430,20 @@ fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<Atom
             watch(label);
         }
     };
-    let has_called = |request: &Request, call: &str| request.text().contains(call);
+    let holds = |request: &Request, call: &str| request.text().contains(call);
     match play {
-        Play::Files => Some(Box::new(move |_, _| {
-            wait_for(TYPING);
+        Play::Files => Some(Box::new(move |_, request| {
+            // Of a person's commit alone nobody waits to hear.
+            if holds(request, SHOWN) {
+                wait_for(TYPING);
+            }
             Ok(())
         })),
         Play::Long => Some(Box::new(move |_, request| {
-            if has_called(request, "toolu_0") {
+            if holds(request, "toolu_0") {
                 wait_for(LINE);
             }
-            if has_called(request, "toolu_1") {
+            if holds(request, "toolu_1") {
                 wait_for(&last);
             }
             Ok(())

@@ -123,7 +123,7 @@ fn mend_in_time(network: Option<&Proxy>) {
 /// Whether nobody is at work, and nothing waits but for files that are put off.
 fn is_at_rest(world: &World) -> bool {
     let at_work = "SELECT (SELECT is_locked FROM processing_lock)
-                   + (SELECT count(*) FROM outgoing_parts WHERE state <> 'sent')";
+                   + (SELECT count(*) FROM outgoing_parts WHERE state = 'attempting')";
     let queued = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
     world.env.query::<i64>(at_work) == 0
         && world.open_files(true) == 0

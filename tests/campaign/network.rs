@@ -48,6 +48,9 @@ const FIRST_UPDATE: i64 = 2_000;
 /// What shows that an answer is on its way, and what changes the line that tells of progress.
 const TYPING: &str = "sendChatAction";
 const EDIT: &str = "editMessageText";
+/// A sign of progress takes no longer; and a line that stands is changed within so long.
+const SIGN_WITHIN: Duration = Duration::from_secs(40);
+const CHANGE_WITHIN: Duration = Duration::from_secs(4);
 /// How messages stand in a request.
 const SHOWN: &str = r"<messages>\n<message id";
 /// Texts that the bot story's wakes send at least.
@@ -72,7 +75,7 @@ impl Play {
     const ALL: [Self; 5] = [Self::Wake, Self::Bot, Self::Webhook, Self::Files, Self::Long];
 
     /// What this play is there for: requests to Telegram, by name and number, that surely come in it; none where it is for all that
-    /// come. Each goes through a fault of each kind, or through all if `true`.
+    /// come. Each goes through a fault of each kind, or, if `true`, through all.
     fn calls(self) -> &'static [(&'static str, usize, bool)] {
         match self {
             Self::Wake | Self::Bot => &[],
@@ -163,7 +166,7 @@ impl Network {
     }
 }
 
-/// The requests that a play is there for, each with its faults, once and lasting.
+/// The requests that a play is there for, each with its faults: once, and lasting where something is kept.
 fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for &(label, nth, is_essential) in play.calls() {
@@ -171,7 +174,9 @@ fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
         assert!(came > nth, "{play:?}: {label} came {came} times");
         for fault in if is_essential { Fault::of_files(label) } else { Fault::few(label) } {
             let order = |lasts| Order { fault, label: label.to_owned(), nth, lasts };
-            trials.extend([false, true].map(|lasts| Trial { play, target: Target::Telegram, order: order(lasts) }));
+            let lengths = if is_essential { &[false, true][..] } else { &[false] };
+            let trial = |lasts: &bool| Trial { play, target: Target::Telegram, order: order(*lasts) };
+            trials.extend(lengths.iter().map(trial));
         }
     }
     trials
@@ -201,14 +206,12 @@ impl Layer for Network {
         }
     }
 
-    /// To be asked to wait and not to do it harms nothing but the goodwill of the server, and few trials among thousands show it.
     fn first(&self) -> Vec<u64> {
         let is_first = |trial: &Trial| {
             let order = &trial.order;
-            order.fault.asks_to_wait()
-                && !order.lasts
-                && order.nth == 0
-                && matches!(trial.play, Play::Wake | Play::Files)
+            let named = Fault::FIRST.iter().any(|(label, fault)| *label == order.label && *fault == order.fault);
+            // What the bot's stories send comes in the first one's, too.
+            named && !order.lasts && order.nth == 0 && !matches!(trial.play, Play::Bot | Play::Webhook)
         };
         (0..).zip(&self.trials).filter(|(_, trial)| is_first(trial)).map(|(id, _)| id).collect()
     }
@@ -423,11 +426,11 @@ fn guard(env: &TestEnv, play: Play) -> Guard {
 /// A mind that thinks until people were shown that it does, each of its turns until the next sign of it was given.
 fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<AtomicBool>) -> Option<Guard> {
     // Where the line itself goes wrong it may never be changed.
-    let last = label.unwrap_or(EDIT).to_owned();
+    let last = if label == Some(LINE) { CHANGE_WITHIN } else { SIGN_WITHIN };
     let watch = telegram.watch();
-    let wait_for = move |label: &str| {
+    let wait_for = move |label: &str, at_most: Duration| {
         if !is_over.load(Ordering::Relaxed) {
-            watch(label);
+            watch(label, at_most);
         }
     };
     let holds = |request: &Request, call: &str| request.text().contains(call);
@@ -435,16 +438,16 @@ fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<Atom
         Play::Files => Some(Box::new(move |_, request| {
             // Of a person's commit alone nobody waits to hear.
             if holds(request, SHOWN) {
-                wait_for(TYPING);
+                wait_for(TYPING, SIGN_WITHIN);
             }
             Ok(())
         })),
         Play::Long => Some(Box::new(move |_, request| {
             if holds(request, "toolu_0") {
-                wait_for(LINE);
+                wait_for(LINE, SIGN_WITHIN);
             }
             if holds(request, "toolu_1") {
-                wait_for(&last);
+                wait_for(EDIT, last);
             }
             Ok(())
         })),

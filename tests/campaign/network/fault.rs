@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::wire::DOWNLOAD;
+use super::wire::{DOWNLOAD, LINE};
 
 /// Which server stands behind the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +19,8 @@ const STALL: Duration = Duration::from_millis(200);
 /// shorter ones cover them.
 const HANG: Duration = Duration::from_secs(60);
 
+/// Seconds to wait that no program chooses by itself after a first failure.
+const LONG_WAIT: u64 = 120;
 /// Seconds to wait when Telegram is said to be asked too often, and not for how long.
 const UNSAID_WAIT: u64 = 30;
 
@@ -132,7 +134,7 @@ const TELEGRAM: &[Fault] = &[
 
 const CLAUDE: &[Fault] = &[
     Fault::Says(slow_down(2)),
-    Fault::Says(slow_down(120)),
+    Fault::Says(slow_down(LONG_WAIT)),
     Fault::Says(says(529, By::Server)),
     Fault::Says(says(402, By::Server)),
     Fault::Says(says(403, By::Server)),
@@ -169,10 +171,19 @@ const FEW: &[Fault] = &[
     Fault::SaysAfter(says(200, By::Hollow)),
 ];
 
-/// Longer than Telegram is left alone after a failure of our own finding, in seconds.
-const LONG_WAIT: u64 = 120;
-
 impl Fault {
+    /// What each run begins with, by the request's name: promises that few trials among thousands would show broken.
+    pub(super) const FIRST: &[(&str, Self)] = &[
+        ("turn", Self::Says(slow_down(2))),
+        ("turn", Self::Says(slow_down(LONG_WAIT))),
+        ("sendMessage", Self::Says(slow_down(7))),
+        ("getFile", Self::Says(slow_down(LONG_WAIT))),
+        ("getFile", Self::ResetAfter),
+        (DOWNLOAD, Self::SaysAfter(says(200, By::Hollow))),
+        ("deleteMessage", Self::Reset),
+        (LINE, Self::ResetAfter),
+    ];
+
     /// A fault of each kind.
     pub(super) fn few(label: &str) -> Vec<Self> {
         Self::possible(label, FEW.to_vec())
@@ -204,11 +215,6 @@ impl Fault {
         faults.extend((label == "getUpdates").then_some(Self::Again));
         faults.extend((0..events).flat_map(|n| [Self::CutEvents(n), Self::EndEvents(n), Self::GarbledEvent(n)]));
         faults
-    }
-
-    /// Whether it is the server's own word that it is to be left alone for a time.
-    pub(super) fn asks_to_wait(self) -> bool {
-        matches!(self, Self::Says(Said { retry_after: Some(_), .. }))
     }
 
     /// Whether a file isn't to be had after this.

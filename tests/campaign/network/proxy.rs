@@ -25,9 +25,6 @@ const GONE: Duration = Duration::from_millis(300);
 const SLOW_PIECES: usize = 40;
 const SLOW_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long is waited for a request that another one waits for.
-const WATCHED_FOR: Duration = Duration::from_secs(40);
-
 /// Stands for the time before the first request.
 pub(super) const START: &str = "start";
 
@@ -167,13 +164,13 @@ impl Proxy {
         self.shared.lock().exchanges.clone()
     }
 
-    /// Says, from wherever it is taken to, when a request of that name has come; waits for it until the proxy goes.
-    pub(super) fn watch(&self) -> impl Fn(&str) + Send + Sync + 'static {
+    /// Waits, wherever it is taken to, until a request of that name has come, for so long at most.
+    pub(super) fn watch(&self) -> impl Fn(&str, Duration) + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
-        move |label| {
+        move |label, at_most| {
             let has_come = |state: &State| state.is_over || state.counts.contains_key(label);
             let state = shared.lock();
-            drop(shared.changed.wait_timeout_while(state, WATCHED_FOR, |state| !has_come(state)));
+            drop(shared.changed.wait_timeout_while(state, at_most, |state| !has_come(state)));
         }
     }
 

@@ -84,8 +84,12 @@ impl Story {
             let status = world.env.health(&["status"]).stdout;
             return Err(format!("it ended as {outcome:#?}\ninstead of {:#?}\n{status}", self.expected));
         }
+        let lines: Vec<String> = world.telegram.standing().into_iter().filter(|text| text.starts_with('⏳')).collect();
+        if !allowed.line && !lines.is_empty() {
+            return Err(format!("lines that tell of progress are left: {lines:?}"));
+        }
         if self.has_files {
-            world.check_files(allowed.line)?;
+            world.check_files()?;
         }
         if !allowed.regrouped {
             let sent = world.telegram.sent().into_iter().map(|sent| sent.visible);

@@ -181,6 +181,7 @@ impl Fault {
         ("getFile", Self::ResetAfter),
         (DOWNLOAD, Self::SaysAfter(says(200, By::Hollow))),
         ("deleteMessage", Self::Reset),
+        ("deleteMessage", Self::Says(slow_down(7))),
         (LINE, Self::ResetAfter),
     ];
 

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-use super::{FIRST_UPDATE, proxy::Proxy, survivor};
+use super::{FIRST_UPDATE, proxy::Proxy, scene::survivor};
 use crate::{
     support::env::{CHAT, Ran, TestEnv, eventually},
     world::World,

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    Scene, Trial, brief,
+    Trial,
     fault::{Knowledge, Target},
     proxy::Exchange,
+    scene::{Scene, brief},
     wire::LINE,
 };
 use crate::support::env::{Ran, TestEnv};

@@ -97,9 +97,9 @@ impl Story {
                 // Which answers share a text is a matter of moments.
                 let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
                 let lines = media::without(lines, &unfetched);
-                check_sent(&lines, sent.flat_map(|text| lines_of(&text)).collect(), allowed)?;
+                check_sent(&lines, &sent.flat_map(|text| lines_of(&text)).collect::<Vec<_>>(), allowed)?;
             } else {
-                check_sent(&self.texts, sent.collect(), allowed)?;
+                check_sent(&self.texts, &sent.collect::<Vec<_>>(), allowed)?;
             }
             self.check_log(&world.log_lines())?;
         }
@@ -225,9 +225,9 @@ impl World {
 }
 
 /// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
-fn check_sent(texts: &[String], sent: Vec<String>, allowed: Allowed<'_>) -> Result<(), String> {
+fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result<(), String> {
     let mut refused = 0;
-    let mut left = sent.clone();
+    let mut left = sent.to_vec();
     for text in texts {
         let of_it: Vec<String> = left.extract_if(.., |sent| sent.trim_end_matches(REPEAT_MARK) == text).collect();
         let marked = format!("{text}{REPEAT_MARK}");

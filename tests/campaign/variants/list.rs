@@ -397,14 +397,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 600,
     },
     Variant {
-        name: "a recording that was cut off once is given up",
-        layer: "bot-kills",
-        file: "src/bot/media/ear.rs",
-        line: "if file.attempts >= MAX_TRIES {",
-        broken: "if file.attempts >= 1 {",
-        trials: 1_200,
-    },
-    Variant {
         name: "what couldn't be journalled is taken for done",
         layer: "errors",
         file: "src/cycle/drive.rs",

@@ -170,16 +170,16 @@ pub fn month_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
     schedule::resolve(first.and_time(NaiveTime::MIN), tz).at.min(now)
 }
 
-/// Caps of which nothing is spent, on 21 November.
+/// What was spent today and this month, and may be, on 21 November.
 #[cfg(test)]
-pub(crate) fn of(daily_usd: f64, monthly_usd: Option<f64>) -> Budget {
+pub(crate) fn of((today_usd, daily_usd): (f64, f64), (month_usd, monthly_usd): (f64, Option<f64>)) -> Budget {
     let at = |text| crate::clock::parse_time(text).unwrap();
     Budget {
         today: NaiveDate::from_ymd_opt(2026, 11, 21).unwrap(),
         day_begin: at("2026-11-20T23:00:00Z"),
         month_begin: at("2026-10-31T23:00:00Z"),
-        today_usd: 0.0,
-        month_usd: 0.0,
+        today_usd,
+        month_usd,
         reserved_usd: 0.0,
         daily_usd,
         monthly_usd,
@@ -193,7 +193,7 @@ mod tests {
     use crate::clock::parse_time;
 
     fn budget(daily_usd: f64, monthly_usd: Option<f64>) -> Budget {
-        Budget { today_usd: 1.0, month_usd: 20.0, ..of(daily_usd, monthly_usd) }
+        of((1.0, daily_usd), (20.0, monthly_usd))
     }
 
     #[test]

@@ -532,7 +532,7 @@ mod tests {
         memory     none yet
         disk       3.0 GiB free
         mind       offline
-        cost       0.00 of 5.00 USD today
+        cost       0.00 of 5.00 USD today, 0.00 this month
         ");
     }
 
@@ -617,7 +617,7 @@ mod tests {
         memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
         disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min
-        cost       1.50 of 5.00 USD today
+        cost       1.50 of 5.00 USD today, 0.00 this month
         file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
         ");
     }

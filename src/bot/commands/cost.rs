@@ -78,7 +78,7 @@ mod tests {
             cost_usd,
         };
         let cost = Cost {
-            budget: Budget { today_usd: 0.5, month_usd: 12.545, ..budget::of(5.0, None) },
+            budget: budget::of((0.5, 5.0), (12.545, None)),
             month: vec![
                 ("claude-sonnet-5-5".to_owned(), spent(12.345, 99_000, 900_000, 12_345_678)),
                 ("claude-haiku".to_owned(), spent(0.2, 0, 0, 5)),
@@ -91,11 +91,12 @@ mod tests {
         - claude-sonnet-5-5: $12.35; 1000 k tokens in, 90 % of them from the cache, 12 M out
         - claude-haiku: $0.20; 1000 tokens in, 0 % of them from the cache, 5 out
         ");
-        let set_aside = Budget { month_usd: 12.745, reserved_usd: 0.2, monthly_usd: Some(50.0), ..cost.budget.clone() };
+        let mut set_aside = budget::of((0.5, 5.0), (12.745, Some(50.0)));
+        set_aside.reserved_usd = 0.2;
         let text = Cost { budget: set_aside, ..cost.clone() }.text();
         assert!(text.contains("**November**: $12.74 of $50.00 (MONTHLY_BUDGET_USD)"), "{text}");
         assert!(text.contains("$0.20 of it is set aside"), "{text}");
-        let none = Cost { budget: budget::of(5.0, None), month: Vec::new(), ..cost };
+        let none = Cost { budget: budget::of((0.0, 5.0), (0.0, None)), month: Vec::new(), ..cost };
         insta::assert_snapshot!(none.text(), @r"
         **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
         **November**: $0.00

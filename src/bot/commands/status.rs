@@ -185,9 +185,8 @@ mod tests {
             undelivered: 0,
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
-            is_over_budget: false,
-            cost_usd: 0.0,
-            budget_usd: 5.0,
+            over_budget: None,
+            budget: crate::cycle::budget::of((0.0, 5.0), (0.0, None)),
         }
     }
 
@@ -217,7 +216,7 @@ mod tests {
             undelivered: 2,
             mind: "claude-sonnet-5-5".to_owned(),
             is_mind_available: false,
-            cost_usd: 1.234,
+            budget: crate::cycle::budget::of((1.234, 5.0), (1.234, None)),
             ..quiet()
         };
         insta::assert_snapshot!(status.text(), @r"

@@ -8,6 +8,7 @@ use super::*;
 use crate::{
     cycle::limits::Stretch,
     policy::{Risk, Verdict},
+    tool::Complexity,
 };
 
 const LIMITS: Limits = Limits { background: Stretch::of(20, None), ..Limits::alike(Stretch::of(12, Some(60)), 3) };

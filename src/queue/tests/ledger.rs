@@ -12,7 +12,7 @@ fn month(usd: f64) -> SpendCap {
 }
 
 fn used(cost_usd: f64) -> Spent {
-    Spent { tokens: Usage { input: 10, output: 3, cache_read: u64::MAX, cache_write: 1 }, cost_usd }
+    Spent { tokens: Usage { input: 10, output: 3, cache_read: 7, cache_write: 1 }, cost_usd }
 }
 
 impl World {

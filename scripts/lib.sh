@@ -79,6 +79,15 @@ ensure_git() {
     have git || apt_install "git (it fetches and pushes the memory)" git ca-certificates
 }
 
+# What confines the programs that the assistant runs; macOS has its own.
+ensure_bubblewrap() {
+    have bwrap || [ "$(uname -s)" != Linux ] ||
+        apt_install "bubblewrap (it confines the programs that the assistant runs)" bubblewrap
+    [ "$(uname -s)" != Linux ] || bwrap --ro-bind / / --unshare-user --unshare-pid --unshare-net true 2>/dev/null ||
+        say "bubblewrap is installed, but this system forbids it to work (user namespaces are switched off, or this is a container that
+forbids them): programs can't be confined here, and each asks before it runs."
+}
+
 # fetch URL FILE
 fetch() {
     if have curl; then

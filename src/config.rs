@@ -32,6 +32,7 @@ use crate::{
     disk::Reserve,
     redact::Secret,
 };
+pub(crate) use files::read_private;
 
 /// The chat id of the terminal.
 pub const CONSOLE_CHAT_ID: i64 = 0;
@@ -98,6 +99,8 @@ pub struct Config {
     pub no_color: bool,
     /// The `.env` that was read, if any.
     pub env_file: Option<PathBuf>,
+    /// The person's home directory, for `~/` in their policy.
+    pub home: Option<PathBuf>,
     /// What a person may want to know although it isn't wrong, a sentence each.
     pub notes: Vec<String>,
 }

@@ -13,6 +13,8 @@
 //!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
+//! [`policy`] decides what may be done without asking; [`hands`] are what acts outside our own stores.
+//! [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are public.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
 
 pub mod bot;
@@ -27,12 +29,14 @@ pub mod health;
 pub mod media;
 pub mod memory;
 pub mod model;
+pub mod net_guard;
 pub mod people;
 pub mod policy;
 pub mod process;
 pub mod queue;
 pub mod redact;
 pub mod repo;
+pub mod sandbox;
 pub mod schedule;
 pub mod tool;
 pub mod voice;

@@ -9,6 +9,7 @@ mod identity;
 mod leash;
 mod leashed;
 mod table;
+mod within;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -26,8 +27,9 @@ use rustix::process::{Pid, Signal};
 pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
-pub use leashed::Leashed;
+pub use leashed::{Leashed, Pipes};
 pub use table::{holding_flock, runs_in};
+pub use within::{become_program, start_beside};
 
 /// How long a child may run when its [`Spec`] says nothing else.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -48,6 +50,7 @@ pub struct Spec {
     dir: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
     without: Vec<&'static str>,
+    only: Option<&'static [&'static str]>,
     timeout: Duration,
     max_output_bytes: usize,
 }
@@ -61,6 +64,7 @@ impl Spec {
             dir: None,
             env: Vec::new(),
             without: Vec::new(),
+            only: None,
             timeout: DEFAULT_TIMEOUT,
             max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES,
         }
@@ -94,6 +98,13 @@ impl Spec {
         self
     }
 
+    /// Hands on no variables but these; what is set here by name stays.
+    #[must_use]
+    pub fn only_inheriting(mut self, names: &'static [&'static str]) -> Self {
+        self.only = Some(names);
+        self
+    }
+
     /// Kills the child's group after `timeout`.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -106,6 +117,11 @@ impl Spec {
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
         self.max_output_bytes = bytes;
         self
+    }
+
+    /// The program and its arguments.
+    pub fn words(&self) -> impl Iterator<Item = &OsStr> {
+        std::iter::once(&*self.program).chain(self.args.iter().map(|arg| &**arg))
     }
 
     fn name(&self) -> String {
@@ -231,7 +247,10 @@ fn command(spec: &Spec, group: Option<Pid>) -> Command {
     command
         .args(&spec.args)
         .env_clear()
-        .envs(inherited(&spec.without))
+        .envs(
+            inherited(&spec.without)
+                .filter(|(name, _)| spec.only.is_none_or(|only| only.iter().any(|kept| name == kept))),
+        )
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    channel::telegram::{Access, Command, Incoming, Migration, NewMessage, RawUpdate, read_update},
+    channel::telegram::{Access, Command, Incoming, Migration, NewMessage, Quoted, RawUpdate, read_update},
     queue::{Batch, NewIncoming, NewOutgoing, PartOf},
     redact::Redactor,
 };
@@ -59,7 +59,7 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
         let clean = |text: &str| redactor.redact(text);
         match read_update(update, access) {
             Incoming::Message(message) | Incoming::Unsupported(message) => {
-                reading.batch.messages.push(stored(update, message, clean));
+                reading.batch.messages.push(stored(update, access.me.id, message, clean));
             }
             Incoming::Edited(message) => reading.take_edit(update, message, access, clean),
             Incoming::Command { command, message, args } => {
@@ -106,7 +106,7 @@ impl Reading {
                 cycle_id: None,
             });
         }
-        let edit = stored(update, message, clean);
+        let edit = stored(update, access.me.id, message, clean);
         if edit.channel_message_id.is_some() {
             // A command has no row: what it says now is nobody's to answer.
             self.batch.edits.push(NewIncoming { is_only_part: edit.is_only_part || is_command, ..edit });
@@ -127,7 +127,10 @@ impl Reading {
     }
 }
 
-fn stored(update: &RawUpdate, message: NewMessage, clean: impl Fn(&str) -> String) -> NewIncoming {
+fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str) -> String) -> NewIncoming {
+    let is_own = |quoted: &Quoted| {
+        !quoted.is_from_elsewhere && quoted.sender_id.is_some_and(|who| who == message.sender_id || who == me)
+    };
     let part_of = match message.album {
         Some(album) => Some(PartOf::Album(album)),
         None => (message.kind == "text").then_some(PartOf::Text),
@@ -142,6 +145,7 @@ fn stored(update: &RawUpdate, message: NewMessage, clean: impl Fn(&str) -> Strin
         thread_id: message.thread_id,
         channel_message_id: message.telegram_message_id,
         answers: described.and_then(|quoted| quoted.message_id),
+        quotes_own: message.reply_to.as_ref().is_some_and(is_own),
         quoted: message.reply_to.map(|quoted| clean(&quoted.text)),
         forwarded_from: message.forwarded_from,
         raw: Some(clean(update.raw.get())),

@@ -37,10 +37,12 @@ pub(super) async fn show(
     redactor: &Redactor,
     mut is_running: watch::Receiver<bool>,
 ) {
+    let mut not_before = None;
     loop {
-        take_away(channel, &mut store, None).await;
-        if is_running.wait_for(|is_running| *is_running).await.is_err() {
-            return;
+        take_away(channel, &mut store, None, &mut not_before).await;
+        tokio::select! {
+            begun = is_running.wait_for(|is_running| *is_running) => if begun.is_err() { return },
+            () = until(not_before) => continue,
         }
         let bots_end = overdue(is_running.clone());
         tokio::pin!(bots_end);
@@ -48,7 +50,7 @@ pub(super) async fn show(
         let ended = loop {
             // A wake's end doesn't cut it off: of a line that was being sent nobody would know how to take it away.
             tokio::select! {
-                () = look(channel, &mut store, lock_path, redactor, &mut pace) => {}
+                () = look(channel, &mut store, lock_path, redactor, &mut pace, &mut not_before) => {}
                 () = &mut bots_end => return,
             }
             tokio::select! {
@@ -58,9 +60,17 @@ pub(super) async fn show(
         };
         if ended.is_err() {
             // What isn't taken away by then is, by the next bot.
-            tokio::time::timeout(AT_THE_END, take_away(channel, &mut store, None)).await.ok();
+            tokio::time::timeout(AT_THE_END, take_away(channel, &mut store, None, &mut not_before)).await.ok();
             return;
         }
+    }
+}
+
+/// Waits for that time; for ever where there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -71,11 +81,18 @@ async fn overdue(mut is_running: watch::Receiver<bool>) {
 }
 
 /// Looks how far the cycle at work is, and says so if it is time to.
-async fn look(channel: &dyn Presence, store: &mut Store, lock_path: &Path, redactor: &Redactor, pace: &mut Pace) {
+async fn look(
+    channel: &dyn Presence,
+    store: &mut Store,
+    lock_path: &Path,
+    redactor: &Redactor,
+    pace: &mut Pace,
+    not_before: &mut Option<Instant>,
+) {
     let at_work = at_work(lock_path);
     let cycle_id = at_work.as_ref().map(|at_work| at_work.cycle_id.as_str());
     if pace.turn_to(cycle_id, Instant::now()) {
-        take_away(channel, store, cycle_id).await;
+        take_away(channel, store, cycle_id, not_before).await;
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
     match said(store, &at_work).map(|text| redactor.redact(&text)) {
@@ -213,16 +230,26 @@ fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
     Ok(store.status_lines()?.into_iter().find(|line| line.cycle_id == cycle_id).and_then(|line| line.message_id))
 }
 
-/// Takes every line away but that of the cycle at work. One that can't be taken away now is tried again with the next wake.
-async fn take_away(channel: &dyn Presence, store: &mut Store, but: Option<&str>) {
+/// Takes every line away but that of the cycle at work. One that can't be taken away now is tried again with the next wake; when
+/// Telegram wants to be left alone, that is `not_before`, and none is tried until then.
+async fn take_away(channel: &dyn Presence, store: &mut Store, but: Option<&str>, not_before: &mut Option<Instant>) {
+    if not_before.is_some_and(|at| Instant::now() < at) {
+        return;
+    }
+    *not_before = None;
     let Ok(lines) = store.status_lines() else { return };
     for line in lines.into_iter().filter(|line| Some(line.cycle_id.as_str()) != but) {
         if let Some(message_id) = line.message_id
             && let Err(error) = channel.delete(line.chat_id, message_id).await
         {
             tracing::debug!(%error, "the line that tells of a wake's progress could not be taken away");
-            if !matches!(error, SendError::Never { .. }) {
-                continue;
+            match error {
+                SendError::Later { after, .. } => {
+                    *not_before = Some(Instant::now() + after);
+                    return;
+                }
+                SendError::NotSent { .. } | SendError::Ambiguous { .. } => continue,
+                SendError::Never { .. } => {}
             }
         }
         store.forget_status_line(&line.cycle_id).ok();
@@ -234,6 +261,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::channel::{Channel, DoneFuture, SendFuture};
 
     fn called(name: &str, input: &serde_json::Value) -> Entry {
         Entry::Called { call: String::new(), name: name.to_owned(), input: input.to_string() }
@@ -273,6 +301,54 @@ mod tests {
         assert_eq!(line(&calls), "⏳ Step 2 of 3: drop what is done");
         calls.extend([outcome("task_update", false), outcome("reply", false)]);
         assert_eq!(line(&calls), "⏳ All 3 steps are done; I am putting the answer together.");
+    }
+
+    /// A chat that wants to be left alone for this long, and how often it was asked to take a line away.
+    struct Busy(Duration, std::cell::Cell<u32>);
+
+    impl Channel for Busy {
+        fn send<'a>(&'a self, _: &'a Outgoing) -> SendFuture<'a> {
+            panic!("nothing is sent here")
+        }
+    }
+
+    impl Presence for Busy {
+        fn typing<'a>(&'a self, _: i64, _: Option<i64>) -> DoneFuture<'a> {
+            panic!("nothing is shown here")
+        }
+
+        fn acknowledge<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+            panic!("nothing has come here")
+        }
+
+        fn edit<'a>(&'a self, _: i64, _: i64, _: &'a str) -> DoneFuture<'a> {
+            panic!("nothing is changed here")
+        }
+
+        fn delete<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+            self.1.set(self.1.get() + 1);
+            let after = self.0;
+            Box::pin(async move { Err(SendError::Later { after, why: String::new() }) })
+        }
+    }
+
+    #[test]
+    fn a_chat_that_wants_to_be_left_alone_is_left_alone_and_the_line_is_not_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("messages.db")).unwrap();
+        for cycle_id in ["a", "b"] {
+            store.begin_status_line(cycle_id, 7).unwrap();
+            store.status_line_sent(cycle_id, 70).unwrap();
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for (wait, asked) in [(Duration::from_secs(3_600), 1), (Duration::ZERO, 2)] {
+            let (channel, mut not_before) = (Busy(wait, std::cell::Cell::new(0)), None);
+            for _ in 0..2 {
+                runtime.block_on(take_away(&channel, &mut store, None, &mut not_before));
+            }
+            assert_eq!(channel.1.get(), asked);
+        }
+        assert_eq!(store.status_lines().unwrap().len(), 2);
     }
 
     #[test]

@@ -365,7 +365,11 @@ impl<'a> Bot<'a> {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
             self.door.look(config, &self.store)?;
         }
-        if reading.batch.commands.iter().any(|ordered| matches!(ordered.order, Some(Order::Stop { .. }))) {
+        let orders = || reading.batch.commands.iter().filter_map(|ordered| ordered.order.as_ref());
+        if orders().any(|order| matches!(order, Order::Stop { .. } | Order::Resume)) {
+            self.told.bells.ordered.notify_one();
+        }
+        if orders().any(|order| matches!(order, Order::Stop { .. })) {
             let lock_path = config.lock_path();
             // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
             let ending = std::thread::Builder::new().spawn(move || cycle::stop::end_children(&lock_path));

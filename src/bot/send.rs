@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{CONSOLE_CHAT_ID, Config},
     process::Identity,
-    queue::{NewOutgoing, Store, Undelivered},
+    queue::{NewOutgoing, Stopped, Store, Undelivered},
     redact::Redactor,
 };
 
@@ -26,6 +26,8 @@ pub enum Sending {
         /// Why, if it was tried.
         why: Option<String>,
     },
+    /// It waits in the outbox until work goes on: all of it is stopped.
+    Stopped(Stopped),
     /// It may have arrived. The next wake sends it once more, marked as a repeat.
     InDoubt {
         /// What happened.
@@ -57,6 +59,9 @@ pub async fn send(
     let id = store.plan_message(&message, clock.now())?;
     if chat_id == CONSOLE_CHAT_ID {
         return Ok(Sending::Shown);
+    }
+    if let Some(stopped) = store.stopped()? {
+        return Ok(Sending::Stopped(stopped));
     }
     let Some(id) = id else {
         return Ok(Sending::Waits { until: None, why: None });

@@ -12,7 +12,7 @@ use crate::{
     bot::{self, BotError, Outside, Sending},
     channel::{Channel, telegram::Telegram},
     config::{CONSOLE_CHAT_ID, Config},
-    people,
+    cycle, people,
     queue::{Store, StoreError},
 };
 
@@ -196,7 +196,7 @@ fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
     let (clock, redactor) = (config.clock(), super::redactor(config));
     let sending = bot::send(config, channel, clock.as_ref(), &redactor, chat_id, &text);
     match runtime.block_on(sending) {
-        Ok(sending) => show(&sending),
+        Ok(sending) => show(&sending, config),
         Err(error) => failed(&redactor.redact(&error.to_string())),
     }
 }
@@ -227,7 +227,7 @@ fn read_stdin() -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn show(sending: &Sending) -> ExitCode {
+fn show(sending: &Sending, config: &Config) -> ExitCode {
     let (text, code) = match sending {
         Sending::Delivered => ("delivered".to_owned(), super::EXIT_OK),
         Sending::Shown => ("queued: the next wake in a terminal shows it".to_owned(), super::EXIT_OK),
@@ -235,6 +235,10 @@ fn show(sending: &Sending) -> ExitCode {
             let until = until.map(|at| format!(", not before {}", at.to_rfc3339())).unwrap_or_default();
             let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             (format!("queued: a later wake delivers it{until}{why}"), super::EXIT_OK)
+        }
+        Sending::Stopped(stopped) => {
+            complain(&cycle::stop::notice(*stopped, config.timezone));
+            ("queued: it leaves when work goes on".to_owned(), super::EXIT_OK)
         }
         Sending::InDoubt { why } => (
             format!("queued: it may have arrived ({why}); the next wake sends it once more, marked as a repeat"),

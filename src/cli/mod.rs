@@ -6,6 +6,7 @@ mod approvals;
 pub mod bot;
 pub mod health;
 mod pair;
+mod policy;
 mod transcribe;
 pub mod wake;
 

@@ -6,6 +6,7 @@ use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print
 use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
     config::{CONSOLE_CHAT_ID, Config},
+    cycle::orient::count,
     people,
     queue::{Paired, Store, StoreError},
 };
@@ -73,31 +74,38 @@ pub(super) fn list(config: &Config) -> ExitCode {
 
 /// Listens to somebody no more.
 pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
+    let is_listed = config.allowed_chat_ids.contains(&user_id);
     let unpaired = open(config).and_then(|store| {
-        let Some(mut store) = store else { return Ok((false, None)) };
+        let Some(mut store) = store else { return Ok((None, None)) };
         let owner = |store: &Store| people::admitted(config, store).map(|config| config.owner_chat_id);
         let before = owner(&store)?;
-        let is_gone = store.unpair(user_id)?;
+        let dropped = store.unpair(user_id, is_listed, config.clock().now())?;
         let after = owner(&store)?;
-        Ok((is_gone, Some(after).filter(|after| *after != before)))
+        Ok((dropped, Some(after).filter(|after| *after != before)))
     });
-    let is_listed = config.allowed_chat_ids.contains(&user_id);
     let owner = unpaired.as_ref().ok().and_then(|(_, owner)| *owner);
     let code = match (unpaired, is_listed) {
-        (Ok((true, _)), false) => {
+        (Ok((Some(dropped), _)), false) => {
+            let waited = match dropped {
+                0 => "Nothing of theirs waited for an answer.".to_owned(),
+                n => format!(
+                    "{} of theirs waited for an answer and won't get one; `wake queue list --all` shows them, and `wake queue retry` brings \
+                     one back.",
+                    count(n, "message")
+                ),
+            };
             complain(&format!(
-                "{user_id} isn't listened to any more, and their reminders have ended. What they said is kept; what waits is \
-                 still answered (`wake queue drop` takes it out)."
+                "{user_id} isn't listened to any more, and their reminders have ended. What they said is kept. {waited}"
             ));
             ExitCode::SUCCESS
         }
-        (Ok((true, _)), true) => {
+        (Ok((Some(_), _)), true) => {
             complain(&format!(
                 "{user_id} is unpaired, but ALLOWED_CHAT_IDS lists them: take the number out there, too."
             ));
             ExitCode::SUCCESS
         }
-        (Ok((false, _)), _) => {
+        (Ok((None, _)), _) => {
             let listed = if is_listed { " ALLOWED_CHAT_IDS lists them: take the number out there." } else { "" };
             complain(&format!(
                 "{user_id} has not paired. `bot pair --list` shows who has. Nothing was changed.{listed}"

@@ -1,11 +1,11 @@
 //! `wake`: one cycle, staying and waking by itself, or looking at what wakes did.
 
-use std::process::ExitCode;
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
-use super::{approvals, complain, failed, print};
+use super::{approvals, complain, failed, policy::PolicyAction, print};
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
@@ -13,10 +13,13 @@ use crate::{
     people,
     queue::{Cap, Order, Store, StoreError, wait_after},
     repo::{Repo, RepoError},
+    sandbox::confined,
 };
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
+/// What a shell says of a program that it can't run.
+const CANNOT_RUN: u8 = 126;
 /// What starts the wake of `wake undo`.
 const UNDO: &str = "undo";
 
@@ -39,7 +42,8 @@ Examples:
   wake show 20261121T0903            one of them in full
   wake approvals list                what waits for your word
   wake undo                          take back what the last one did
-  wake stop                          end all work, until wake resume"
+  wake stop                          end all work, until wake resume
+  wake policy test 'rm -rf ~'        how a shell command would be judged, and why"
 )]
 struct Arguments {
     /// Run once: do what is due, or find that nothing is, and end.
@@ -101,6 +105,11 @@ enum Command {
         #[command(subcommand)]
         action: approvals::Action,
     },
+    /// Say what may be done without asking, and how a shell command would be judged.
+    Policy {
+        #[command(subcommand)]
+        action: Option<PolicyAction>,
+    },
     /// Show one wake in full: message, trailers, changes.
     Show {
         /// The wake's id or commit, or the beginning of either.
@@ -108,10 +117,41 @@ enum Command {
     },
 }
 
+/// What runs inside a sandbox, where there are no settings.
+#[derive(Debug, Parser)]
+#[command(name = "wake")]
+struct Within {
+    #[command(subcommand)]
+    command: WithinCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum WithinCommand {
+    /// Sets the rules of the sandbox a second time and becomes the program.
+    Confined {
+        /// What the sandbox was built by.
+        #[arg(long)]
+        rules: String,
+        /// The program and its arguments.
+        #[arg(required = true, last = true)]
+        command: Vec<OsString>,
+    },
+    /// Forwards what comes to the socket on standard input.
+    Forward {
+        /// The proxy's socket.
+        #[arg(long)]
+        to: PathBuf,
+    },
+}
+
 #[derive(Debug, Subcommand)]
 enum QueueAction {
     /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
-    List,
+    List {
+        /// Also what was taken out of the queue.
+        #[arg(long)]
+        all: bool,
+    },
     /// Try a message afresh at the next wake.
     Retry {
         /// Its number, from the list.
@@ -126,6 +166,9 @@ enum QueueAction {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == "confined" || first == "forward") {
+        return within(Within::parse().command);
+    }
     let arguments = Arguments::parse();
     let config = match super::set_up() {
         Ok(config) => config,
@@ -141,11 +184,28 @@ pub fn main() -> ExitCode {
             Some(code) => code,
             None => once(&config, &arguments, "approval", None),
         },
+        Some(Command::Policy { action }) => super::policy::run(&config, action.as_ref(), arguments.json),
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
         None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),
         None => stay(&config, &arguments),
     }
+}
+
+/// Inside a sandbox. The exit code of what can't be confined is that of a program that can't be run.
+fn within(command: WithinCommand) -> ExitCode {
+    let why = match command {
+        WithinCommand::Confined { rules, command } => {
+            let ran = confined::Rules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
+            ran.map_or_else(|why| why, |never| match never {})
+        }
+        WithinCommand::Forward { to } => match confined::forward(&to) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => error.to_string(),
+        },
+    };
+    complain(&format!("sandbox: {why}\nThe program was not run."));
+    ExitCode::from(CANNOT_RUN)
 }
 
 fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>) -> ExitCode {
@@ -421,12 +481,12 @@ fn queue(config: &Config, action: &QueueAction) -> ExitCode {
         return ExitCode::from(super::EXIT_FAILED);
     }
     let result = Store::open(&path).and_then(|mut store| match action {
-        QueueAction::List => list_queue(config, &store).map(|()| true),
+        QueueAction::List { all } => list_queue(config, &store, *all).map(|()| true),
         QueueAction::Retry { id } => store.retry(*id),
         QueueAction::Drop { id } => store.discard(*id, config.clock().now()),
     });
     match (result, action) {
-        (Ok(true), QueueAction::List) => ExitCode::SUCCESS,
+        (Ok(true), QueueAction::List { .. }) => ExitCode::SUCCESS,
         (Ok(true), QueueAction::Retry { id }) => {
             complain(&format!("Message {id} is tried afresh at the next wake."));
             ExitCode::SUCCESS
@@ -443,7 +503,7 @@ fn queue(config: &Config, action: &QueueAction) -> ExitCode {
     }
 }
 
-fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreError> {
+fn list_queue(config: &Config, store: &Store, all: bool) -> Result<(), crate::queue::StoreError> {
     let waiting = store.queued()?.into_iter().map(|message| {
         let state = match &message.held_for {
             Some(mind) => format!("kept: {mind} can't answer it"),
@@ -456,7 +516,9 @@ fn list_queue(config: &Config, store: &Store) -> Result<(), crate::queue::StoreE
         (message, state)
     });
     let undone = store.undone_letters()?.into_iter().map(|message| (message, "undone".to_owned()));
-    for (message, state) in waiting.chain(dead).chain(undone) {
+    let dropped = if all { store.dropped_letters()? } else { Vec::new() };
+    let dropped = dropped.into_iter().map(|message| (message, "dropped".to_owned()));
+    for (message, state) in waiting.chain(dead).chain(undone).chain(dropped) {
         let at =
             message.received_at.map(|at| at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M").to_string());
         let text: String = message.text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();

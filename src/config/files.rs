@@ -10,9 +10,9 @@ pub(super) const MAX_BYTES: u64 = 64 * 1024;
 
 /// A file's text, and whether other users could read it too.
 #[derive(Debug)]
-pub(super) struct Private {
-    pub(super) text: String,
-    pub(super) readable_by_others: bool,
+pub(crate) struct Private {
+    pub(crate) text: String,
+    pub(crate) readable_by_others: bool,
 }
 
 /// Reads a small text file that only we or root can have written.
@@ -21,7 +21,7 @@ pub(super) struct Private {
 ///
 /// # Errors
 /// A sentence that says why the file isn't used.
-pub(super) fn read_private(path: &Path) -> Result<Private, String> {
+pub(crate) fn read_private(path: &Path) -> Result<Private, String> {
     let us = rustix::process::geteuid().as_raw();
     let link = std::fs::symlink_metadata(path).map_err(cannot_read)?;
     if link.is_symlink() && !trusted_owner(link.uid(), us) {

@@ -58,7 +58,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         settings.0.notes.push(format!("REVEILLE_NOW is set: the clock stands still at {}.", now.to_rfc3339()));
     }
 
-    let Raw { workspace_dir, no_color, env_file, notes, problems, .. } = settings.0;
+    let Raw { workspace_dir, home, no_color, env_file, notes, problems, .. } = settings.0;
     let workspace_dir = match workspace_dir {
         Some(dir) if problems.is_empty() => dir,
         _ => return Err(ConfigError { problems }),
@@ -91,6 +91,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         log_level,
         no_color,
         env_file,
+        home,
         notes,
     })
 }

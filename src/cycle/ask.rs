@@ -13,7 +13,7 @@ use super::{
     drive::{Interrupt, called},
     limits::{Limits, Reached},
     machine::{Cycle, Request},
-    verify,
+    taint, verify,
     wake::{Live, Wake},
 };
 use crate::{
@@ -48,7 +48,9 @@ impl Wake<'_> {
         registry: &Registry,
         request: &Request,
     ) -> Result<Judged, WakeError> {
-        let Some(verdict) = registry.judge(&request.name, &live.world) else {
+        let Some(verdict) =
+            registry.judge(&request.name, &request.input, &live.world, taint::origin(&live.state.taints).as_deref())
+        else {
             // Running it says that there is no such tool.
             return Ok(Judged::Allowed(Vec::new()));
         };
@@ -153,7 +155,7 @@ impl Wake<'_> {
             tool: request.name.clone(),
             action: request.input.clone(),
             verdict,
-            origin: origin(&live.state.taints),
+            origin: taint::origin(&live.state.taints),
             // A private chat has its person's number. In a group whoever is listed may decide.
             approver: Some(chat_id).filter(|chat| *chat > 0),
             nonce: nonce()?,
@@ -229,11 +231,6 @@ fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
     }
 }
 
-/// Whose bytes a conversation holds, for people.
-fn origin(taints: &[String]) -> Option<String> {
-    (!taints.is_empty()).then(|| taints.join(", "))
-}
-
 /// 128 random bits as text. A guessable one would be worse than none.
 fn nonce() -> Result<String, WakeError> {
     let mut bytes = [0_u8; 16];
@@ -256,7 +253,7 @@ pub fn question(approval: &NewApproval, asked_in: Option<i64>, tz: Tz) -> String
             "By then I had read what others wrote ({origin}); it may be their wish and not yours.\n"
         )),
         (Some(chat), None) if Some(chat) != Some(CONSOLE_CHAT_ID) && chat < 0 => {
-            text.push_str(&format!("It was asked for in chat {chat}.\n"))
+            text.push_str(&format!("It was asked for in chat {chat}.\n"));
         }
         _ => {}
     }
@@ -278,6 +275,9 @@ pub fn go_on_question(state: &Cycle, reached: &Reached, expires_at: DateTime<Utc
     if state.receipts.iter().all(|receipt| receipt.what.is_none()) {
         text.push_str("\nNothing was changed so far.\n");
     }
+    if let Some(origin) = taint::origin(&state.taints) {
+        text.push_str(&format!("\nBy then I had read what others wrote ({origin}).\n"));
+    }
     text.push_str(&format!(
         "\nA yes allows me {} more. A no ends it here, and what was done stays. I wait until {}; no answer is a no.",
         stretch.describe(),
@@ -286,15 +286,16 @@ pub fn go_on_question(state: &Cycle, reached: &Reached, expires_at: DateTime<Utc
     text
 }
 
-/// A heading and the first lines under it, each cut to what is read at a glance.
+/// A heading and the first lines under it, each cut to what is read at a glance. They are shown as they are: what others wrote
+/// makes no link of itself.
 fn listed(heading: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let shown = lines
-        .iter()
-        .take(LISTED_MAX)
-        .map(|line| format!("- {}\n", visible(&brief::clip(&line.replace('\n', " "), LISTED_CHARS_MAX))));
+    let shown = lines.iter().take(LISTED_MAX).map(|line| {
+        let line = brief::clip(&line.replace('\n', " ").replace('`', "'"), LISTED_CHARS_MAX);
+        format!("- `{}`\n", visible(&line))
+    });
     let more = lines.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
     format!("\n{heading}\n{}{more}", shown.collect::<String>())

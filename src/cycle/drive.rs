@@ -16,7 +16,7 @@ use super::{
     machine::{self, Cycle, Request, Step},
     observe, orient,
     prepare::last_channel_id,
-    verify,
+    taint, verify,
     wake::{Live, Wake},
 };
 use crate::{
@@ -305,6 +305,7 @@ impl Wake<'_> {
         world.now = self.context.clock.now();
         world.open_messages.clone_from(&state.open);
         world.replies = state.replies;
+        world.taint = taint::origin(&state.taints);
         live.work.start();
         let outcome = match self.unless_interrupted(registry.run(&request.name, &request.input, world, hands)).await {
             Ok(outcome) => outcome,
@@ -436,7 +437,8 @@ impl Wake<'_> {
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         let reply_to = last_channel_id(&queued, &ids);
         let raw = brief::with_images(self.context.redactor.redact(&raw), &files);
-        let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint: None };
+        let taint = taint::of(&new, &files);
+        let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
         // One that was edited this very moment joins with the next turn, or has a cycle of its own.
         if !self.store.join(self.fence, &live.cycle.id, &said, &new, now)? {
             return Ok(false);

@@ -23,6 +23,7 @@ mod remind;
 mod resume;
 mod retention;
 pub mod stop;
+mod taint;
 mod takeover;
 mod undo;
 mod undoable;

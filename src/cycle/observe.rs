@@ -1,7 +1,10 @@
 //! Observe: looks at the queue, the memory and the clock. Reading only; the same look serves the gate before the lock and
 //! the cycle after it.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::{
     config::{Config, OFFLINE_MODEL},
-    memory::{self, tasks::Task, tasks::TaskList},
+    memory::{self, tasks::Task, tasks::TaskList, view},
     queue::{CycleRow, Incoming, Reminder, Store, StoreError, Undo},
     repo::{Condition, Oid, Repo},
     schedule::due::is_set_back,
@@ -45,8 +48,10 @@ pub(super) struct Observation {
     pub(super) tasks: Vec<Task>,
     pub(super) handled: BTreeSet<String>,
     pub(super) person_commits: Vec<(String, String)>,
-    /// How often may still be spoken unasked today.
+    /// How often the owner may still be spoken to unasked today.
     pub(super) tells_left: usize,
+    /// The same for the chats whose tasks there are besides, of those that may be spoken to.
+    pub(super) guests: BTreeMap<i64, usize>,
     /// The commit at which it was looked for them.
     pub(super) head: Option<String>,
     pub(super) undos: Vec<Undo>,
@@ -60,16 +65,18 @@ impl Observation {
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
         handled.extend(store.handled_keys("budget/")?);
+        let tasks = repo.map(tasks).unwrap_or_default();
         Ok(Self {
             now,
             mind: mind_of(store, context)?,
             messages: store.queued()?,
             open_cycles: store.open_cycles()?,
             reminders: store.reminders()?,
-            tasks: repo.map(tasks).unwrap_or_default(),
+            guests: guests(store, context, &tasks)?,
+            tasks,
             handled,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| person_commits(store, repo))?,
-            tells_left: tells_left(store, context)?,
+            tells_left: tells_left(store, context, context.config.owner_chat_id)?,
             head: repo.map_or(Ok(None), head_of)?,
             undos: store.open_undos()?,
             is_stopped: store.stopped()?.is_some(),
@@ -101,6 +108,8 @@ impl Observation {
             tasks: &self.tasks,
             handled: &self.handled,
             tells_left: self.tells_left,
+            owner_chat_id: context.config.owner_chat_id,
+            guests: &self.guests,
             quiet_hours: context.config.quiet_hours,
             person_commits: &self.person_commits,
             undos: &self.undos,
@@ -208,8 +217,18 @@ fn tasks(repo: &Repo) -> Vec<Task> {
         .collect()
 }
 
-fn tells_left(store: &Store, context: Context<'_>) -> Result<usize, StoreError> {
-    let told = store.told_since("tell", day_begin(context.clock.now(), context.config.timezone))?;
+/// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.
+fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMap<i64, usize>, StoreError> {
+    let config = context.config;
+    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat_id(), config.owner_chat_id));
+    chats
+        .filter(|chat| config.allowed_chat_ids.contains(chat))
+        .map(|chat| Ok((chat, tells_left(store, context, chat)?)))
+        .collect()
+}
+
+fn tells_left(store: &Store, context: Context<'_>, chat_id: i64) -> Result<usize, StoreError> {
+    let told = store.told_since("tell", chat_id, day_begin(context.clock.now(), context.config.timezone))?;
     let left = i64::from(context.config.tell_per_day) - told;
     Ok(usize::try_from(left).unwrap_or(0))
 }

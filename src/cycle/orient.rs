@@ -1,6 +1,6 @@
 //! Orient: is anything due, why, and what is taken up first? Pure functions of what was observed. No reason, no model call.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use chrono_tz::Tz;
@@ -12,6 +12,7 @@ use crate::{
     memory::{
         decay::{self, Stage},
         tasks::Task,
+        view,
     },
     queue::{Cap, CycleRow, CycleState, Incoming, NewCycle, Reminder, Undo},
     schedule::{self, Missed, Slot, due::was_missed},
@@ -51,8 +52,13 @@ pub struct Observed<'a> {
     pub tasks: &'a [Task],
     /// Keys that are reasons no more.
     pub handled: &'a BTreeSet<String>,
-    /// How often may still be spoken unasked today.
+    /// How often the owner may still be spoken to unasked today.
     pub tells_left: usize,
+    /// Whose tasks say nothing of a chat.
+    pub owner_chat_id: i64,
+    /// The chats besides the owner's that may be spoken to, and how often each still may unasked today. Tasks of others are
+    /// nobody's.
+    pub guests: &'a BTreeMap<i64, usize>,
     /// When nothing is said unasked.
     pub quiet_hours: Option<QuietHours>,
     /// Commits of people since the last wake, newest first, as (id, what).
@@ -134,6 +140,13 @@ pub enum Reason {
         /// Handled once under this key.
         key: String,
     },
+    /// Something of a task that belongs to a chat that isn't the owner's: told there by rule, whatever the mind.
+    OfGuest {
+        /// The chat.
+        chat_id: i64,
+        /// What it is about.
+        what: Box<Reason>,
+    },
     /// A person committed to the memory.
     PersonCommits {
         /// What they say, newest first.
@@ -154,6 +167,7 @@ impl Reason {
             | Self::MissedTask { key, .. }
             | Self::Decay { key, .. }
             | Self::OverBudget { key, .. } => Some(key.clone()),
+            Self::OfGuest { what, .. } => what.handled_key(),
             _ => None,
         }
     }
@@ -173,6 +187,7 @@ impl Reason {
             }
             Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
+            Self::OfGuest { chat_id, what } => format!("{} (chat {chat_id})", what.describe()),
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
     }
@@ -204,19 +219,45 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     } else if let Some(cap) = observed.mind.over_budget {
         reasons.extend(waiting_for_budget(observed, cap));
     }
+    reasons.extend(of_guests(observed));
     if observed.mind.is_available || !observed.mind.is_thinking {
-        let mut owners = due_tasks(observed);
-        owners.extend(decaying(observed));
-        if !observed.mind.is_thinking {
-            // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
-            owners.truncate(observed.tells_left);
-        }
-        owners.extend(missed_tasks(observed));
-        reasons.extend(owners);
+        let owners = tasks_of(observed, None);
+        reasons.extend(of_tasks(&Observed { tasks: &owners, ..*observed }));
         if !observed.person_commits.is_empty() {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
             reasons.push(Reason::PersonCommits { subjects });
         }
+    }
+    reasons
+}
+
+/// What there is to be done about one chat's tasks.
+fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
+    let mut reasons = due_tasks(observed);
+    reasons.extend(decaying(observed));
+    if !observed.mind.is_thinking {
+        // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
+        reasons.truncate(observed.tells_left);
+    }
+    reasons.extend(missed_tasks(observed));
+    reasons
+}
+
+/// The tasks of a chat; none: of the owner's.
+fn tasks_of(observed: &Observed<'_>, chat_id: Option<i64>) -> Vec<Task> {
+    let is_theirs = |task: &&Task| view::foreign_chat(task.chat_id(), observed.owner_chat_id) == chat_id;
+    observed.tasks.iter().filter(is_theirs).cloned().collect()
+}
+
+/// The same for each guest, as if there were no mind: what is said in another chat than the owner's is a rule's words, so that
+/// nothing of the owner's can be in it, and costs nobody anything.
+fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
+    let by_rule = Mind { is_thinking: false, ..observed.mind.clone() };
+    let mut reasons = Vec::new();
+    for (chat_id, tells_left) in observed.guests {
+        let tasks = tasks_of(observed, Some(*chat_id));
+        let theirs = of_tasks(&Observed { tasks: &tasks, mind: &by_rule, tells_left: *tells_left, ..*observed });
+        reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat_id: *chat_id, what: Box::new(what) }));
     }
     reasons
 }
@@ -252,7 +293,9 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
         _ => {}
     }
     let is_mechanical = |reason: &Reason| match reason {
-        Reason::Reminder { .. } | Reason::MissedTask { .. } | Reason::OverBudget { .. } => true,
+        Reason::Reminder { .. } | Reason::MissedTask { .. } | Reason::OverBudget { .. } | Reason::OfGuest { .. } => {
+            true
+        }
         Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
         Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
     };

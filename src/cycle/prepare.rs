@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use super::{
     WakeError, attached::Allowance, brief, budget::day_begin, drive::registry, machine::Cycle, observe::Observation,
-    orient::Reason, verify::Account, wake::Wake,
+    orient::Reason, taint, verify::Account, wake::Wake,
 };
 use crate::{
     memory::{
         self, skill,
         view::{self, View},
     },
+    policy,
     queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
     tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, World},
@@ -41,10 +42,15 @@ impl Wake<'_> {
         account.notes.extend(problems);
         account.notes.extend(unreadable(repo));
         let since = day_begin(now, config.timezone);
+        let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+        account.notes.extend(loaded.rules.refusal().map(str::to_owned));
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
             autonomy: config.autonomy,
+            rules: loaded.rules,
+            taint: None,
+            is_sandboxed: false,
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -56,7 +62,7 @@ impl Wake<'_> {
             replies: 0,
             owner_chat_id: config.owner_chat_id,
             told_keys: self.store.told_keys()?,
-            told_today: u32::try_from(self.store.told_since("tell", since)?).unwrap_or(u32::MAX),
+            told_today: u32::try_from(self.store.told_since("tell", config.owner_chat_id, since)?).unwrap_or(u32::MAX),
             tell_per_day: config.tell_per_day,
             quiet_hours: config.quiet_hours,
             reminders: self.store.reminders()?,
@@ -113,7 +119,7 @@ impl Wake<'_> {
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),
-            taint: None,
+            taint: taint::of(&messages, &files),
         })
     }
 

@@ -64,6 +64,8 @@ fn is_unheard(row: &CycleRow, journal: &[Entry]) -> bool {
 enum GivingUp {
     /// It holds no conversation: what it was about is due again, and nothing is to be told.
     Unheard,
+    /// Nobody waits for its end any more: its messages were taken out of the queue. Nothing is to be told either.
+    Dropped,
     /// It can't be resumed, which is no fault of its messages: they are begun again.
     Blameless {
         /// Why, as the end of a sentence.
@@ -107,6 +109,9 @@ impl Wake<'_> {
             // Cut off after its work was parked; perhaps before that was told.
             self.tell_parked(repo, &branch, row.cycle.chat_id, &why_parked(repo)?)?;
             return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
+        }
+        if commit.is_none() && !state.open.is_empty() && self.store.are_dropped(&state.open)? {
+            return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::Dropped).await;
         }
         match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
             (Uptake::Conclude, Some(commit)) => {
@@ -254,7 +259,7 @@ impl Wake<'_> {
             self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
             parked = Some(branch);
         }
-        if giving_up != GivingUp::Unheard
+        if !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped)
             && let Some(row) = self.store.cycle(cycle_id)?
         {
             let notice = Change::Send(self.given_up(&row.cycle, state, &giving_up, parked.as_deref())?);
@@ -262,6 +267,7 @@ impl Wake<'_> {
         }
         let (end_state, why, counts) = match &giving_up {
             GivingUp::Unheard => (CycleState::Failed, "it was cut off before it began", false),
+            GivingUp::Dropped => (CycleState::Abandoned, "its messages were taken out of the queue", false),
             GivingUp::Blameless { why, .. } => (CycleState::Abandoned, why.as_str(), false),
             GivingUp::Failed(why) => (CycleState::Abandoned, why.as_str(), true),
         };
@@ -307,7 +313,7 @@ impl Wake<'_> {
             (GivingUp::Failed(why) | GivingUp::Blameless { why, .. }, None) => {
                 (cycle.id.clone(), gives_work_up(&cycle.reasons, why, parked))
             }
-            (GivingUp::Unheard, _) => (cycle.id.clone(), String::new()),
+            (GivingUp::Unheard | GivingUp::Dropped, _) => (cycle.id.clone(), String::new()),
         };
         Ok(NewOutgoing {
             chat_id: cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),

@@ -1,7 +1,7 @@
 //! What waits for a wake, as far as the queue alone can tell: for the bot, which has no memory of its own and opens no
 //! repository. The same gate decides here as in the wake; what it finds in the repository besides is found by cron's wakes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
@@ -29,6 +29,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let reminders = store.reminders()?;
     let messages = store.queued()?;
     let is_stopped = store.stopped()?.is_some();
+    let guests = BTreeMap::new();
     let reasons = orient::due(&Observed {
         now,
         tz: config.timezone,
@@ -39,6 +40,8 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         tasks: &[],
         handled: &BTreeSet::new(),
         tells_left: 0,
+        owner_chat_id: config.owner_chat_id,
+        guests: &guests,
         quiet_hours: config.quiet_hours,
         person_commits: &[],
         undos: &store.open_undos()?,

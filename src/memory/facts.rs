@@ -172,6 +172,11 @@ pub fn add(text: &str, topic: Option<&str>, fact: &str, origin: &str) -> Result<
     })
 }
 
+/// Whether two facts say the same, but for case and blanks.
+pub fn is_same(one: &str, other: &str) -> bool {
+    folded(one) == folded(other)
+}
+
 fn add_item(document: &Document<'_>, part: &Part, line: &str) -> String {
     if let Some(last) = part.items.last() {
         return document.insert(part, last.end, line, Spacing::Tight);

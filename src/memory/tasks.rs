@@ -151,6 +151,11 @@ impl Task {
         self.get("at")
     }
 
+    /// The chat it belongs to, where it says so: the owner's don't.
+    pub fn chat_id(&self) -> Option<i64> {
+        self.get("chat")?.trim().parse().ok()
+    }
+
     /// Whether its status is `done`.
     pub fn is_done(&self) -> bool {
         self.status().is_some_and(|status| status.eq_ignore_ascii_case("done"))

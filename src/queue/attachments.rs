@@ -15,7 +15,7 @@ pub use steps::NO_MODEL;
 
 use super::{Result, Store};
 use crate::{
-    clock::parse_time,
+    clock::{parse_time, rfc3339},
     media::{
         Transcript,
         words::{self, Telling},
@@ -41,6 +41,13 @@ pub struct NewAttachment {
     pub seconds: Option<i64>,
     /// A picture's width and height, in pixels.
     pub size: Option<(i64, i64)>,
+}
+
+impl NewAttachment {
+    /// What is the same for the same file, as far as the channel tells.
+    pub(super) fn same(&self) -> &str {
+        self.unique_id.as_ref().unwrap_or(&self.file_id)
+    }
 }
 
 /// Where a file stands.
@@ -104,7 +111,10 @@ pub struct Attachment {
 /// Kinds that are listened to, as SQL has them; `media::is_sound` is the same for the rest of the program.
 const SOUND: &str = "('voice', 'video_note', 'audio')";
 
-/// Whether a file of message `incoming_messages.id` is on its way: fetched, or listened to.
+/// Whether a file is on its way: fetched, or listened to. As the index `attachments_awaited` has it, to the letter.
+pub(super) const AWAITED: &str = "(state = 'wanted' OR state = 'kept' AND kind IN ('voice', 'video_note', 'audio'))";
+
+/// Whether one of message `incoming_messages.id` is.
 pub(super) const AWAITS_FILES: &str = "EXISTS (SELECT 1 FROM attachments f WHERE f.message_id = incoming_messages.id
     AND (f.state = 'wanted' OR f.state = 'kept' AND f.kind IN ('voice', 'video_note', 'audio')))";
 
@@ -158,10 +168,13 @@ impl Attachment {
 }
 
 impl Store {
-    /// The files of these messages, in the order in which they came.
+    /// The files of these messages, in the order in which they came; one that was put in another's place by an edit, in that.
     pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
-        let sql =
-            format!("{} WHERE a.message_id IN (SELECT value FROM json_each(?1)) ORDER BY a.id", Attachment::SELECT);
+        let sql = format!(
+            "{} WHERE a.message_id IN (SELECT value FROM json_each(?1)) AND a.replaced_at IS NULL
+             ORDER BY a.message_id, a.channel_message_id, a.id",
+            Attachment::SELECT
+        );
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map([super::json(messages)], Attachment::read)?.collect::<rusqlite::Result<_>>()?)
     }
@@ -169,7 +182,7 @@ impl Store {
     /// The newest files of a chat that are on the disk, the newest first.
     pub fn attachments_of_chat(&self, chat_id: i64, limit: u32) -> Result<Vec<Attachment>> {
         let sql = format!(
-            "{} WHERE m.chat_id = ?1 AND a.path IS NOT NULL ORDER BY a.message_id DESC, a.id DESC LIMIT ?2",
+            "{} WHERE m.chat_id = ?1 AND a.path IS NOT NULL AND a.replaced_at IS NULL ORDER BY a.message_id DESC, a.id DESC LIMIT ?2",
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -177,11 +190,17 @@ impl Store {
     }
 }
 
-/// Stores what came with a message.
-pub(super) fn insert(tx: &Transaction<'_>, message_id: i64, attachments: &[NewAttachment]) -> Result<()> {
+/// Stores what came with a message of the channel, which is the row or a part of it.
+pub(super) fn insert(
+    tx: &Transaction<'_>,
+    message_id: i64,
+    channel_message_id: Option<i64>,
+    attachments: &[NewAttachment],
+) -> Result<()> {
     let mut statement = tx.prepare_cached(
-        "INSERT INTO attachments (message_id, kind, file_id, unique_id, name, mime, bytes, seconds, width, height)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO attachments (message_id, kind, file_id, unique_id, name, mime, bytes, seconds, width, height,
+             channel_message_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     for it in attachments {
         statement.execute(rusqlite::params![
@@ -195,8 +214,32 @@ pub(super) fn insert(tx: &Transaction<'_>, message_id: i64, attachments: &[NewAt
             it.seconds,
             it.size.map(|(width, _)| width),
             it.size.map(|(_, height)| height),
+            channel_message_id,
         ])?;
     }
+    Ok(())
+}
+
+/// An edit gave a message of the channel another file: what it brought to this row before is neither shown nor waited for any
+/// more, and goes when retention comes by. A fetch of it that is under way comes too late to change anything.
+pub(super) fn replace(
+    tx: &Transaction<'_>,
+    message_id: i64,
+    channel_message_id: Option<i64>,
+    by: &[NewAttachment],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let stays: Vec<&str> = by.iter().map(NewAttachment::same).collect();
+    // A row from before parts were noted tells whose its files are when it has one part only.
+    tx.prepare_cached(
+        "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
+             listener = NULL, replaced_at = ?4, changed_at = ?4
+         WHERE message_id = ?1 AND replaced_at IS NULL
+         AND COALESCE(unique_id, file_id) NOT IN (SELECT value FROM json_each(?3))
+         AND (channel_message_id IS ?2 OR channel_message_id IS NULL AND
+              (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) <= 1)",
+    )?
+    .execute((message_id, channel_message_id, super::json(&stays), rfc3339(now)))?;
     Ok(())
 }
 
@@ -204,7 +247,10 @@ pub(super) fn insert(tx: &Transaction<'_>, message_id: i64, attachments: &[NewAt
 /// message that the present mind couldn't answer may be answerable now.
 pub(super) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
-        .prepare_cached(&format!("{} WHERE a.message_id = ?1 ORDER BY a.id", Attachment::SELECT))?
+        .prepare_cached(&format!(
+            "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id, a.id",
+            Attachment::SELECT
+        ))?
         .query_map([message_id], Attachment::read)?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let told: Vec<words::Told<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.telling())).collect();

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{
-    NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, Tap, approvals, attachments,
+    NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, Tap, approvals,
+    attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
     orders, outbox, paired, upkeep,
 };
@@ -14,6 +15,8 @@ use crate::clock::{parse_time, rfc3339};
 const MAX_QUEUED_READ: i64 = 500;
 /// Of one chat this many, so that a flood of one hides no other.
 const MAX_QUEUED_OF_CHAT: i64 = 100;
+/// Besides, so many that wait for their files, the last of each chat: what came after them waits behind them.
+const MAX_AWAITING_READ: i64 = 500;
 /// Cycles that may fail on a message; then it is a dead letter, and nothing takes it up by itself any more.
 pub const MAX_ATTEMPTS: i64 = 3;
 
@@ -39,6 +42,8 @@ pub struct NewIncoming {
     pub channel_message_id: Option<i64>,
     /// What it replies to: somebody's words, never an instruction.
     pub quoted: Option<String>,
+    /// Whether that is the sender's own, or ours.
+    pub quotes_own: bool,
     /// Whose words these are, when forwarded.
     pub forwarded_from: Option<String>,
     /// The update as it came, JSON.
@@ -78,6 +83,9 @@ pub struct Incoming {
     pub channel_message_id: Option<i64>,
     /// What it replies to.
     pub quoted: Option<String>,
+    /// Whether that is the sender's own, or ours.
+    #[serde(default)]
+    pub quotes_own: bool,
     /// Whose words, when forwarded.
     pub forwarded_from: Option<String>,
     /// Cycles that failed on it.
@@ -161,7 +169,7 @@ impl Incoming {
     pub(super) fn columns() -> String {
         format!(
             "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
-             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}",
+             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own",
             attachments::AWAITS_FILES
         )
     }
@@ -183,6 +191,7 @@ impl Incoming {
             not_before: row.get::<_, Option<String>>(12)?.as_deref().and_then(parse_time),
             cycle_id: row.get(13)?,
             awaits_files: row.get(14)?,
+            quotes_own: row.get(15)?,
         })
     }
 }
@@ -253,7 +262,7 @@ impl Store {
 
     /// Queued messages: the chats take turns, the one that was taken up longest ago first; of each the oldest first. Where there are
     /// more than one look takes in, each chat's first ones come in, and those that are kept for another mind give way: however
-    /// many they are, they never hide what can be answered.
+    /// many they are, they never hide what can be answered. Nor do those whose files are on their way, which are counted apart.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         // Each chat is found from the one before, and its first messages by an index: what lies behind them isn't looked at.
         let sql = format!(
@@ -263,24 +272,31 @@ impl Store {
                  SELECT (SELECT min(chat_id) FROM incoming_messages INDEXED BY incoming_queued
                          WHERE processed = 0 AND chat_id > chats.id)
                  FROM chats WHERE chats.id IS NOT NULL
+             ),
+             awaiting (id, place) AS (
+                 SELECT m.id, row_number() OVER (PARTITION BY m.chat_id ORDER BY m.id DESC) FROM incoming_messages m
+                 WHERE m.processed = 0 AND m.id IN (
+                     SELECT message_id FROM attachments INDEXED BY attachments_awaited WHERE {AWAITED})
              )
-             SELECT {} FROM incoming_messages WHERE id IN (
-                 SELECT value FROM (
+             SELECT {columns} FROM incoming_messages WHERE id IN (
+                 SELECT id FROM (SELECT id FROM awaiting ORDER BY place, id LIMIT {MAX_AWAITING_READ})
+                 UNION ALL
+                 SELECT value FROM (SELECT value FROM (
                      SELECT queue.value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
                          SELECT json_group_array(id) FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_answerable
-                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NULL
+                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NULL AND NOT {AWAITS_FILES}
                              ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
                      UNION ALL
                      SELECT queue.value, queue.key, 1 FROM chats, json_each((
                          SELECT json_group_array(id) FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_kept
-                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NOT NULL
+                             WHERE chat_id = chats.id AND processed = 0 AND held_for IS NOT NULL AND NOT {AWAITS_FILES}
                              ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
-                 ) ORDER BY is_kept, place, value LIMIT {MAX_QUEUED_READ}
+                 ) ORDER BY is_kept, place, value LIMIT {MAX_QUEUED_READ})
              )
              ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = incoming_messages.chat_id), 0), id",
-            Incoming::columns()
+            columns = Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?)
@@ -294,6 +310,19 @@ impl Store {
     /// Messages whose answer was undone, oldest first.
     pub fn undone_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside("undone")
+    }
+
+    /// Messages that were taken out of the queue, oldest first.
+    pub fn dropped_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside("dropped")
+    }
+
+    /// Whether each of these messages was taken out of the queue: nobody waits for an answer to any of them.
+    pub fn are_dropped(&self, ids: &[i64]) -> Result<bool> {
+        let sql = "SELECT count(*) FROM incoming_messages
+                   WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1 AND outcome = 'dropped'";
+        let n: i64 = self.conn.query_row(sql, [super::json(ids)], |row| row.get(0))?;
+        Ok(usize::try_from(n) == Ok(ids.len()))
     }
 
     fn put_aside(&self, outcome: &str) -> Result<Vec<Incoming>> {
@@ -389,8 +418,8 @@ pub(super) fn insert(
     };
     let mut statement = tx.prepare_cached(
         "INSERT INTO incoming_messages (chat_id, message_text, received_at, kind, sender_id, sender_name, thread_id,
-             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, not_before)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, quotes_own, not_before)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17,
              (SELECT max(not_before) FROM incoming_messages
               WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before <= ?16))
          ON CONFLICT DO NOTHING RETURNING id",
@@ -414,12 +443,13 @@ pub(super) fn insert(
                 album,
                 message.sent_at.map(rfc3339),
                 rfc3339(now + HOLD),
+                message.quotes_own,
             ],
             |row| row.get(0),
         )
         .optional()?;
     if let Some(id) = id {
-        attachments::insert(tx, id, &message.attachments)?;
+        attachments::insert(tx, id, message.channel_message_id, &message.attachments)?;
     }
     Ok(id)
 }

@@ -102,7 +102,10 @@ pub(super) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: D
     }
     if holder.is_open {
         note(tx, bot_id, holder.row, edit)?;
-        attachments::insert(tx, holder.row, &new_files)?;
+        if !new_files.is_empty() {
+            attachments::replace(tx, holder.row, edit.channel_message_id, &edit.attachments, now)?;
+            attachments::insert(tx, holder.row, edit.channel_message_id, &new_files)?;
+        }
         tell_anew(tx, holder.row)?;
         // A message that the present mind couldn't answer may be answerable now.
         tx.prepare_cached(
@@ -115,7 +118,7 @@ pub(super) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: D
     }
     let correction = NewIncoming {
         kind: CORRECTION.to_owned(),
-        text: corrected(&holder.words, &edit.text),
+        text: corrected(&holder.words, &edit.text, !new_files.is_empty()),
         attachments: new_files,
         part_of: None,
         ..edit.clone()
@@ -155,7 +158,7 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     )?
     .execute([row])?;
     note(tx, bot_id, row, message)?;
-    attachments::insert(tx, row, &message.attachments)?;
+    attachments::insert(tx, row, message.channel_message_id, &message.attachments)?;
     tx.prepare_cached(
         "UPDATE incoming_messages SET kind = iif(album IS NULL OR kind = ?2, kind, ?3), sent_at = COALESCE(?4, sent_at),
              raw = COALESCE(raw || char(10), '') || COALESCE(?5, ''), held_for = NULL WHERE id = ?1",
@@ -277,17 +280,18 @@ fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<boo
     Ok(parts < MAX_PARTS && units(&text) + units(&message.text) <= MAX_JOINED_UNITS)
 }
 
-/// The files that an edit brings: the message had others before.
+/// The files that an edit brings: the message had others before, as the newest row that has any of them tells.
 fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachment>> {
     let mut is_known = tx.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM attachments WHERE COALESCE(unique_id, file_id) = ?3 AND message_id IN (
-             SELECT id FROM incoming_messages WHERE chat_id = ?1 AND channel_message_id = ?2
-             UNION ALL SELECT message_id FROM message_updates WHERE chat_id = ?1 AND channel_message_id = ?2))",
+        "SELECT EXISTS (SELECT 1 FROM attachments WHERE COALESCE(unique_id, file_id) = ?3 AND replaced_at IS NULL AND message_id = (
+             SELECT max(message_id) FROM attachments WHERE replaced_at IS NULL AND message_id IN (
+                 SELECT id FROM incoming_messages WHERE chat_id = ?1 AND channel_message_id = ?2
+                 UNION ALL SELECT message_id FROM message_updates WHERE chat_id = ?1 AND channel_message_id = ?2)))",
     )?;
     let mut new = Vec::new();
     for file in &edit.attachments {
-        let name = file.unique_id.as_ref().unwrap_or(&file.file_id);
-        let is_known: bool = is_known.query_row((edit.chat_id, edit.channel_message_id, name), |row| row.get(0))?;
+        let is_known: bool =
+            is_known.query_row((edit.chat_id, edit.channel_message_id, file.same()), |row| row.get(0))?;
         if !is_known {
             new.push(file.clone());
         }
@@ -297,9 +301,13 @@ fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachme
 
 /// Makes a row's text anew from what its messages say now.
 fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
-    let (kind, is_album): (String, bool) = tx
-        .prepare_cached("SELECT kind, album IS NOT NULL FROM incoming_messages WHERE id = ?1")?
-        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (kind, is_album, has_files): (String, bool, bool) = tx
+        .prepare_cached(
+            "SELECT kind, album IS NOT NULL,
+                 EXISTS (SELECT 1 FROM attachments WHERE message_id = incoming_messages.id AND replaced_at IS NULL)
+             FROM incoming_messages WHERE id = ?1",
+        )?
+        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let parts = tx
         .prepare_cached(
             "SELECT words FROM message_updates u WHERE message_id = ?1
@@ -309,7 +317,7 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
         .query_map([row], |row| inbox::text_of(row, 0))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let text = match kind.as_str() {
-        CORRECTION => corrected(&words_before(tx, row)?, &parts.concat()),
+        CORRECTION => corrected(&words_before(tx, row)?, &parts.concat(), has_files),
         CONTINUATION => format!("[{}]\n{}", belongs_to(is_album), in_one(&parts, is_album)),
         _ => in_one(&parts, is_album),
     };
@@ -353,12 +361,13 @@ fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
     Ok(words)
 }
 
-/// What a correction says: what was said, in short, and what is said now.
-fn corrected(before: &str, now: &str) -> String {
+/// What a correction says: what was said, in short, what is said now, and whether that comes with a file.
+fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
     let before = before.split_whitespace().collect::<Vec<_>>().join(" ");
     let cut = if before.chars().count() > MAX_EARLIER_CHARS { "…" } else { "" };
     let before: String = before.chars().take(MAX_EARLIER_CHARS).collect();
-    format!("[edited an earlier message, which said: “{before}{cut}”; it says now:]\n{now}")
+    let how = if has_new_file { "it has a new file now, and says" } else { "it says now" };
+    format!("[edited an earlier message, which said: “{before}{cut}”; {how}:]\n{now}")
 }
 
 /// Until when a row waits for what may follow this message.

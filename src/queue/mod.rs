@@ -83,6 +83,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("stop.sql"),
     include_str!("faults.sql"),
     include_str!("approvals.sql"),
+    include_str!("quotes.sql"),
+    include_str!("replaced.sql"),
     include_str!("reserved.sql"),
 ];
 

@@ -310,11 +310,11 @@ impl Store {
         })
     }
 
-    /// How many messages of this kind were written since `since`.
-    pub fn told_since(&self, kind: &str, since: DateTime<Utc>) -> Result<i64> {
+    /// How many messages of this kind were written to a chat since `since`.
+    pub fn told_since(&self, kind: &str, chat_id: i64, since: DateTime<Utc>) -> Result<i64> {
         let n = self.conn.query_row(
-            "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND created_at >= ?2",
-            (kind, rfc3339(since)),
+            "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
+            (kind, rfc3339(since), chat_id),
             |row| row.get(0),
         )?;
         Ok(n)

@@ -117,10 +117,13 @@ impl Store {
         Ok(hashes.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Listens to somebody no more. What they said stays, and is answered; their reminders end. Says whether they had paired.
-    pub fn unpair(&mut self, user_id: i64) -> Result<bool> {
+    /// Listens to somebody no more: their reminders end, and what they said and nobody has answered is taken out of the queue,
+    /// to be seen there and put back by hand. `is_listed`: the settings list them, too, so that they are still answered. Says
+    /// how many messages that were; none if they had not paired.
+    pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
         self.write(|tx| {
             let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;
+            let mut dropped = 0;
             if gone > 0 {
                 tx.execute(
                     "UPDATE reminders SET state = 'cancelled' WHERE chat_id = ?1 AND state = 'active'",
@@ -129,7 +132,14 @@ impl Store {
                 // Nor does undoing the wake that ended one bring it back.
                 tx.execute("UPDATE reminders SET ended_by = NULL WHERE chat_id = ?1", [user_id])?;
             }
-            Ok(gone > 0)
+            if gone > 0 && !is_listed {
+                dropped = tx.execute(
+                    "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
+                     WHERE chat_id = ?1 AND processed = 0",
+                    (user_id, rfc3339(now)),
+                )?;
+            }
+            Ok((gone > 0).then_some(dropped))
         })
     }
 }

@@ -84,7 +84,7 @@ impl Store {
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))
                  AND (instr(message_text, ?1) OR instr(COALESCE(raw, ''), ?1)))
              OR EXISTS (SELECT 1 FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
-                 WHERE a.path IN ('voice/' || ?1, 'files/' || ?1)
+                 WHERE a.path IN ('voice/' || ?1, 'files/' || ?1) AND a.replaced_at IS NULL
                  AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone')))",
         )?;
         Ok(statement.query_row([name], |row| row.get(0))?)

@@ -8,7 +8,6 @@ mod attachment;
 mod keep;
 mod note;
 mod plan;
-pub mod policy;
 mod read;
 mod remember;
 mod reminder;
@@ -23,14 +22,16 @@ pub use plan::{Complexity, Plan, Step};
 pub(crate) use reply::answer;
 pub use world::{Chat, Documents, World};
 
-use std::{future::Future, pin::Pin};
+pub use crate::policy::Risk;
+
+use std::{borrow::Cow, future::Future, path::PathBuf, pin::Pin};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::{
     hands::Hands,
-    policy::{Risk, Verdict},
+    policy::{self, Circumstances, Reach, Subject, Verdict, What},
     queue::Change,
 };
 
@@ -100,10 +101,10 @@ enum Run {
 
 /// One tool: how the mind sees it, what it risks, and what it does.
 pub struct Tool {
-    /// Its name, `snake_case`.
-    pub name: &'static str,
+    /// Its name: `snake_case`, or `mcp__<server>__<tool>`.
+    pub name: Cow<'static, str>,
     /// What it is for, in a few lines for the mind.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     /// JSON schema of its arguments.
     pub schema: serde_json::Value,
     /// What repeating a call would do.
@@ -112,7 +113,39 @@ pub struct Tool {
     pub risk: Risk,
     /// Never asks: planning, answering the asking chat, the mind's own notes.
     pub is_free: bool,
+    /// How far a call reaches.
+    pub reach: Reach,
+    touches: Option<Box<dyn Fn(&str) -> Option<Touched> + Send + Sync>>,
     run: Run,
+}
+
+/// What a call acts on, as the policy looks at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touched {
+    /// Shell text.
+    Shell(String),
+    /// A file or folder; relative paths are the scratch folder's.
+    Path {
+        /// As it was given.
+        path: PathBuf,
+        /// Whether it is written.
+        is_write: bool,
+    },
+    /// An address that is fetched.
+    Url(String),
+    /// Nothing that needs a look of its own.
+    Nothing,
+}
+
+impl Touched {
+    fn what(&self) -> What<'_> {
+        match self {
+            Self::Shell(text) => What::Shell(text),
+            Self::Path { path, is_write } => What::Path { path, is_write: *is_write },
+            Self::Url(url) => What::Url(url),
+            Self::Nothing => What::Plain,
+        }
+    }
 }
 
 impl Tool {
@@ -124,7 +157,7 @@ impl Tool {
         run: fn(&A, &World) -> Outcome,
     ) -> Self {
         let run = Run::Values(Box::new(move |input, world| run(&arguments::<A>(name, input)?, world)));
-        Self { name, description, schema: schema_of::<A>(), effect, risk: Risk::Safe, is_free: false, run }
+        Self::running(name, description, schema_of::<A>(), effect, run)
     }
 
     /// A tool that acts outside our stores.
@@ -139,7 +172,19 @@ impl Tool {
             Ok(arguments) => run(arguments, world, hands),
             Err(refusal) => Box::pin(std::future::ready(Err(refusal))),
         }));
-        Self { name, description, schema: schema_of::<A>(), effect, risk: Risk::Safe, is_free: false, run }
+        Self::running(name, description, schema_of::<A>(), effect, run)
+    }
+
+    fn running(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        schema: serde_json::Value,
+        effect: Effect,
+        run: Run,
+    ) -> Self {
+        let (name, description) = (name.into(), description.into());
+        let (risk, reach) = (Risk::Safe, Reach::Within);
+        Self { name, description, schema, effect, risk, is_free: false, reach, touches: None, run }
     }
 
     /// The same, which never asks.
@@ -150,6 +195,39 @@ impl Tool {
     /// The same with another risk than [`Risk::Safe`].
     fn risking(self, risk: Risk) -> Self {
         Self { risk, ..self }
+    }
+
+    /// The same, reaching further than [`Reach::Within`].
+    fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
+    }
+
+    /// The same, which acts on what its arguments name.
+    #[expect(dead_code, reason = "the tools that act come next")]
+    fn touching<A: DeserializeOwned + 'static>(self, touches: fn(&A) -> Touched) -> Self {
+        let touches = move |input: &str| serde_json::from_str::<A>(input).ok().map(|arguments| touches(&arguments));
+        Self { touches: Some(Box::new(touches)), ..self }
+    }
+
+    /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
+    pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
+        let touched = match &self.touches {
+            Some(touches) => touches(or_empty(input)),
+            None => Some(Touched::Nothing),
+        };
+        let Some(touched) = touched else {
+            return Verdict::denied(format!("The arguments don't fit {}.", self.name));
+        };
+        let subject = Subject {
+            tool: &self.name,
+            risk: self.risk,
+            effect: self.effect,
+            is_free: self.is_free,
+            reach: self.reach,
+            what: touched.what(),
+        };
+        let circumstances = Circumstances { autonomy: world.autonomy, taint, is_sandboxed: world.is_sandboxed };
+        policy::judge(&subject, &world.rules, &circumstances)
     }
 }
 
@@ -192,9 +270,10 @@ impl Registry {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// What the policy says of a call; none: there is no such tool, and running it says so.
-    pub fn judge(&self, name: &str, world: &World) -> Option<Verdict> {
-        self.get(name).map(|tool| policy::judge(tool, world.autonomy))
+    /// What the policy says of a call; none: there is no such tool, and running it says so. `taint`: whose bytes the cycle has read,
+    /// besides its person's.
+    pub fn judge(&self, name: &str, input: &str, world: &World, taint: Option<&str>) -> Option<Verdict> {
+        self.get(name).map(|tool| tool.judge(input, world, taint))
     }
 
     /// Runs a call that may be run. Never panics on what a mind sends: anything wrong is a refusal.
@@ -211,7 +290,7 @@ impl Registry {
             Some(Run::Values(run)) => bounded(run(or_empty(input), world)),
             Some(Run::Acts(_)) => Err(Refusal(format!("{name} can't act from here. Nothing was done."))),
             None => {
-                let names: Vec<_> = self.tools.iter().map(|tool| tool.name).collect();
+                let names: Vec<_> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
                 Err(Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", "))))
             }
         }

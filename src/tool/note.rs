@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::memory::{self, shrinks_too_much};
+use crate::policy::Reach;
 
 /// The longest working memory or context, in characters: both are small by design.
 const MAX_CHARS: usize = 12_000;
@@ -27,7 +28,7 @@ pub(super) fn note() -> Tool {
          text; keep it under a page.",
         Effect::Idempotent,
         |args: &Args, world| rewrite(args, world, memory::WORKING_MEMORY, "Rewrote the working memory"),
-    )
+    ).reaching(Reach::Persists)
     .free()
 }
 
@@ -38,7 +39,7 @@ pub(super) fn context_update() -> Tool {
          holds.",
         Effect::Idempotent,
         |args: &Args, world| rewrite(args, world, memory::CONTEXT, "Updated the context"),
-    )
+    ).reaching(Reach::Persists)
     .free()
 }
 

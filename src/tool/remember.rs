@@ -1,4 +1,7 @@
 //! `remember` and `forget`: single facts in the semantic memory, each with where it came from.
+//!
+//! Once a cycle has read what others wrote, what it learns may be their wish: it is kept in quarantine, under a heading of its own,
+//! until a person or a cycle that has read nothing of others says it again.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,6 +12,10 @@ use crate::memory::{
     facts::{self, Added, Forgotten},
     view,
 };
+use crate::policy::Reach;
+
+/// The heading of what a cycle has learnt that had read what others wrote.
+pub(super) const UNCONFIRMED: &str = "Unconfirmed";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,24 +48,45 @@ pub(super) fn tools() -> Vec<Tool> {
             "Remove one fact that is wrong or was asked to be forgotten. Git keeps the history.",
             Effect::Idempotent,
             forget,
-        ),
+        )
+        .reaching(Reach::Persists),
     ]
 }
 
 fn remember(args: &Remember, world: &World) -> Outcome {
     let fact = words(&args.fact, "fact", 1_000)?;
-    let topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
-    let text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let added = facts::add(&text, topic, &fact, &origin(world)).map_err(Refusal::because)?;
+    let mut topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
+    let mut text = world.documents.text(memory::SEMANTIC_MEMORY);
+    let (mut content, mut receipt) = (format!("Remembered: {fact}"), format!("Remembered “{}”", brief(&fact)));
+    let mut origin = origin(world);
+    if let Some(taint) = &world.taint {
+        topic = Some(UNCONFIRMED);
+        content = format!(
+            "Kept under “{UNCONFIRMED}”, because this cycle has read what others wrote ({taint}): {fact}\nIt counts as known once your \
+             person, or a wake that has read nothing of others, says it again."
+        );
+        receipt = format!("Kept “{}” as unconfirmed", brief(&fact));
+        origin = format!("{origin} after {taint}");
+    } else if let Some(rest) = released(&text, &fact) {
+        text = rest;
+    }
+    let added = facts::add(&text, topic, &fact, &origin).map_err(Refusal::because)?;
     let Added::New { text: new, .. } = added else {
         return Ok(Done::told("That is remembered already."));
     };
     Ok(Done {
-        content: format!("Remembered: {fact}"),
-        receipt: Some(format!("Remembered “{}”", brief(&fact))),
+        content,
+        receipt: Some(receipt),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
+}
+
+/// The memory without this fact in quarantine, if it is there.
+fn released(text: &str, fact: &str) -> Option<String> {
+    let (facts, _) = facts::Facts::parse(text);
+    let (_, kept) = facts.iter().find(|(topic, kept)| *topic == UNCONFIRMED && facts::is_same(&kept.text, fact))?;
+    facts::forget(text, &kept.text).ok().map(|forgotten| forgotten.text)
 }
 
 fn forget(args: &Forget, world: &World) -> Outcome {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
+    policy::Reach,
     queue::{Change, NewReminder, Reminder},
     schedule::{
         Missed, Rule, Slot,
@@ -51,9 +52,11 @@ pub(super) fn tools() -> Vec<Tool> {
             "Set a reminder for the asking chat, once or recurring. It is sent at its time without you being asked.",
             Effect::Staged,
             set,
-        ),
+        )
+        .reaching(Reach::Persists),
         Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),
-        Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, done),
+        Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, done)
+            .reaching(Reach::Persists),
     ]
 }
 

@@ -10,6 +10,7 @@ use crate::{
         self,
         tasks::{TaskDraft, TaskError, TaskList},
     },
+    policy::Reach,
     queue::Change,
 };
 
@@ -113,31 +114,36 @@ pub(super) fn tools() -> Vec<Tool> {
             "Add a task. At most seven are active; others go to the backlog.",
             Effect::Idempotent,
             add,
-        ),
+        )
+        .reaching(Reach::Persists),
         Tool::new(
             "task_update",
             "Set or remove one key of a task, such as `next`, `at` or `status`. Counts as touching it.",
             Effect::Idempotent,
             update,
-        ),
+        )
+        .reaching(Reach::Persists),
         Tool::new(
             "task_touch",
             "Say that a task was worked on or talked about today, so that it doesn't count as forgotten.",
             Effect::Idempotent,
             touch,
-        ),
+        )
+        .reaching(Reach::Persists),
         Tool::new(
             "task_done",
             "Finish a task. It leaves its list; the episodic memory keeps that it was done.",
             Effect::Idempotent,
             done,
-        ),
+        )
+        .reaching(Reach::Persists),
         Tool::new(
             "task_move",
             "Move a task between the active tasks and the backlog, with all that stands in it.",
             Effect::Idempotent,
             shift,
-        ),
+        )
+        .reaching(Reach::Persists),
         Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show),
     ]
 }

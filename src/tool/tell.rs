@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Risk, Tool, World, brief, words};
+use crate::policy::Reach;
 use crate::queue::{Change, NewOutgoing};
 
 #[derive(Deserialize, JsonSchema)]
@@ -22,7 +23,7 @@ pub(super) fn tool() -> Tool {
          a daily limit, and quiet hours in which it is refused (set a task's `at` for later instead).",
         Effect::Idempotent,
         run,
-    )
+    ).reaching(Reach::Leaves)
     .risking(Risk::Caution)
 }
 

@@ -18,6 +18,7 @@ use crate::{
         skill::Skill,
         view::{self, View},
     },
+    policy::Rules,
     queue::{Change, Reminder, StagedFile},
 };
 
@@ -43,6 +44,12 @@ pub struct World {
     pub mind: String,
     /// How much may be done without asking.
     pub autonomy: Autonomy,
+    /// The person's rules.
+    pub rules: Rules,
+    /// Whose bytes the cycle has read by now, besides its person's and the memory's.
+    pub taint: Option<String>,
+    /// Whether programs would run in a sandbox.
+    pub is_sandboxed: bool,
     /// Now.
     pub now: DateTime<Utc>,
     /// The person's zone.

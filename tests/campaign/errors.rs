@@ -16,30 +16,46 @@ const ERRORS: [(Errno, u64); 3] = [
     (Errno::MFILE, class::OPEN),
 ];
 
-/// The errors of one story.
+/// The errors of some stories.
 pub(crate) struct Errors {
-    story: Story,
+    /// Each with the calls of its undisturbed run, for each of [`ERRORS`].
+    stories: Vec<(Story, [u64; 3])>,
     /// Trials in the suite's sample.
     sample: u64,
-    /// Calls of an undisturbed run, for each of [`ERRORS`].
-    calls: [u64; 3],
 }
 
 impl Errors {
-    pub(crate) fn new(story: Story, sample: u64) -> Self {
-        let calls = ERRORS.map(|(error, classes)| {
-            let (faults, code, said) = run(&story.open(), classes, Mode::Count);
-            assert_eq!(code, Some(0), "the undisturbed run: {said}");
-            assert!(faults.calls() > 20, "{error}: only {} calls were seen", faults.calls());
-            faults.calls()
-        });
-        Self { story, sample, calls }
+    pub(crate) fn new(stories: impl IntoIterator<Item = Story>, sample: u64) -> Self {
+        let counted = |story: Story| {
+            let calls = ERRORS.map(|(error, classes)| {
+                let (faults, code, said) = run(&story.open(), classes, Mode::Count);
+                assert_eq!(code, Some(0), "the undisturbed run: {said}");
+                assert!(faults.calls() > 20, "{error}: only {} calls were seen", faults.calls());
+                faults.calls()
+            });
+            (story, calls)
+        };
+        Self { stories: stories.into_iter().map(counted).collect(), sample }
+    }
+
+    /// The story that a trial is of, the error with the calls that it can happen to, and which of them it is, from 0.
+    fn find(&self, id: u64) -> Option<(&Story, (Errno, u64), u64)> {
+        let mut left = id / 2;
+        for (story, calls) in &self.stories {
+            for (error, calls) in ERRORS.iter().zip(calls) {
+                match left.checked_sub(*calls) {
+                    Some(rest) => left = rest,
+                    None => return Some((story, *error, left)),
+                }
+            }
+        }
+        None
     }
 }
 
 impl Layer for Errors {
     fn space(&self) -> Option<u64> {
-        Some(self.calls.iter().sum::<u64>() * 2)
+        Some(self.stories.iter().flat_map(|(_, calls)| calls).sum::<u64>() * 2)
     }
 
     fn trials(&self, share: Share) -> u64 {
@@ -50,18 +66,11 @@ impl Layer for Errors {
     }
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
-        let (mut call, is_sticky) = (id / 2, id % 2 == 1);
-        let mut kinds = ERRORS.iter().zip(self.calls);
-        let (error, classes) = loop {
-            match kinds.next() {
-                Some(((error, classes), calls)) if call < calls => break (*error, *classes),
-                Some((_, calls)) => call -= calls,
-                None => return Err("there is no such trial".to_owned()),
-            }
-        };
+        let (story, (error, classes), call) = self.find(id).ok_or("there is no such trial")?;
+        let is_sticky = id % 2 == 1;
         let number = error.raw_os_error();
         let mode = if is_sticky { Mode::Sticky(call + 1, number) } else { Mode::Once(call + 1, number) };
-        let mut world = self.story.open();
+        let mut world = story.open();
         let (faults, code, said) = run(&world, classes, mode);
         if !matches!(code, Some(0 | 1)) || said.contains("panicked") {
             return Err(format!("{error} at {mode:?}: exit code {code:?}: {said}"));
@@ -71,7 +80,7 @@ impl Layer for Errors {
         }
         let context = |why| format!("{error} at {mode:?}: {why}\nthe disturbed run said: {said}");
         let took = world.recover().map_err(context)?;
-        self.story.check(&world).map_err(context)?;
+        story.check(&world).map_err(context)?;
         Ok(Recovery(Some(took)))
     }
 }

@@ -39,6 +39,11 @@ pub(crate) trait Layer: Sync {
     /// How many are run. A countable space that is smaller is run whole.
     fn trials(&self, share: Share) -> u64;
 
+    /// Trials that each run begins with: what they show no others would, or too few among thousands.
+    fn first(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// Runs one trial; the same number plays the same one. An error says what didn't hold, and all that is needed to
     /// understand it; a panic is one, too.
     fn trial(&self, id: u64) -> Result<Recovery, String>;
@@ -111,7 +116,7 @@ pub(crate) fn todays_seed() -> u64 {
 pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64, trials: Option<u64>) -> Row {
     let begun = Instant::now();
     let space = if share == Share::Sample { layer.sample_space() } else { layer.space() };
-    let ids = chosen(space, seed, trials.unwrap_or_else(|| layer.trials(share)));
+    let ids = chosen(&layer.first(), space, seed, trials.unwrap_or_else(|| layer.trials(share)));
     let results = Mutex::new((Vec::new(), Vec::new()));
     let progress = Progress::new(begun, ids.len());
     in_parallel(layer, &ids, |id, result| {
@@ -157,7 +162,7 @@ impl Progress {
 
 /// Runs trials until one fails: how many were run by then, and what it said.
 pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option<(u64, String)> {
-    let ids = chosen(layer.sample_space(), seed, trials);
+    let ids = chosen(&layer.first(), layer.sample_space(), seed, trials);
     let tried = AtomicU64::new(0);
     let first = Mutex::new(None);
     in_parallel(layer, &ids, |id, result| {
@@ -211,8 +216,8 @@ fn in_parallel(layer: &dyn Layer, ids: &[u64], seen: impl Fn(u64, Result<Recover
     });
 }
 
-/// The trials of a run: drawn by its seed, none twice.
-fn chosen(space: Option<u64>, seed: u64, trials: u64) -> Vec<u64> {
+/// The trials of a run: these first ones, the others drawn by its seed, none twice.
+fn chosen(first: &[u64], space: Option<u64>, seed: u64, trials: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let Some(space) = space else {
         return (0..trials).map(|_| random.u64(..)).collect();
@@ -220,11 +225,13 @@ fn chosen(space: Option<u64>, seed: u64, trials: u64) -> Vec<u64> {
     if trials >= space {
         return (0..space).collect();
     }
-    let mut ids = BTreeSet::new();
+    let mut first = first.to_vec();
+    first.truncate(usize::try_from(trials).unwrap_or(usize::MAX));
+    let mut ids: BTreeSet<u64> = first.iter().copied().collect();
     while (ids.len() as u64) < trials {
         ids.insert(random.u64(0..space));
     }
-    let mut ids: Vec<u64> = ids.into_iter().collect();
-    random.shuffle(&mut ids);
-    ids
+    let mut drawn: Vec<u64> = ids.into_iter().filter(|id| !first.contains(id)).collect();
+    random.shuffle(&mut drawn);
+    [first, drawn].concat()
 }

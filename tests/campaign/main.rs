@@ -54,10 +54,10 @@ const LAYERS: &[(&str, Opened)] = &[
     ("kills", || Box::new(kills::Kills::new([Story::wake()], 60))),
     ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 16))),
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 12))),
-    ("bot-kills", || Box::new(kills::Kills::new([Story::bot()], 24))),
+    ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 24))),
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 12))),
-    ("errors", || Box::new(errors::Errors::new(Story::wake(), 24))),
-    ("bot-errors", || Box::new(errors::Errors::new(Story::bot(), 12))),
+    ("errors", || Box::new(errors::Errors::new([Story::wake()], 24))),
+    ("bot-errors", || Box::new(errors::Errors::new([Story::bot(), Story::files()], 12))),
     ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),
@@ -66,7 +66,7 @@ const LAYERS: &[(&str, Opened)] = &[
 ];
 
 /// The stories in which the power fails. None with a clone: git writes some of its files in a way that the record doesn't see.
-const STORIES: [fn() -> Story; 4] = [Story::wake, Story::talk, Story::bot, Story::chat];
+const STORIES: [fn() -> Story; 5] = [Story::wake, Story::talk, Story::bot, Story::chat, Story::files];
 
 const USAGE: &str = "\
 Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]

@@ -132,7 +132,7 @@ impl Recording {
         let sent = self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send);
         for request in requests(sent) {
             let (url, request) = match (request.method(), &world.claude) {
-                (Some("sendMessage"), _) => (world.telegram.url(), request),
+                (Some("sendMessage" | "deleteMessage"), _) => (world.telegram.url(), request),
                 // What it confirms counts, not what it waits for.
                 (Some("getUpdates"), _) => (world.telegram.url(), request.without_waiting()?),
                 (None, Some(claude)) if request.head.contains(API_KEY) => (claude.url(), request),

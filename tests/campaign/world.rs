@@ -3,6 +3,7 @@
 
 mod check;
 mod files;
+mod media;
 mod story;
 
 use std::{
@@ -38,8 +39,6 @@ const LONGEST_WAKE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The stories' time, in minutes after 14:00.
 const STORY_BEGINS_MIN: u32 = 10;
-/// A bot with real wakes.
-const BOT: &[&str] = &["run", "--wake", env!("CARGO_BIN_EXE_wake")];
 /// Longer than any wait between two tries of the same thing.
 const AN_HOUR_MIN: u32 = 61;
 /// Runs after the harm, a minute apart, until nothing is due.
@@ -73,7 +72,7 @@ impl World {
         let log = tempfile::NamedTempFile::new().unwrap();
         let mut command = match self.program {
             Program::Wake => self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
-            Program::Bot => self.env.command(env!("CARGO_BIN_EXE_bot"), BOT),
+            Program::Bot => self.env.command(env!("CARGO_BIN_EXE_bot"), &as_strs(&self.bot_arguments())),
         };
         faults.apply(&mut command);
         command.stdout(Stdio::null()).stderr(log.reopen().unwrap());
@@ -114,6 +113,7 @@ impl World {
         let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
                     + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
                     + (SELECT is_locked FROM processing_lock)";
+        // A message that waits for its files is counted with the queue.
         self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0
     }
 
@@ -123,6 +123,14 @@ impl World {
         let mut first = None;
         if self.program == Program::Bot {
             first = Some(self.run_bot()?);
+            for _ in 0..MAX_RUNS {
+                if self.open_files(false) == 0 {
+                    break;
+                }
+                // A file that couldn't be had is tried again later.
+                self.pass(AN_HOUR_MIN);
+                self.run_bot()?;
+            }
         }
         let took = self.run_until_idle()?;
         // What was put off is tried again by then.
@@ -132,13 +140,15 @@ impl World {
         if checked.code == 0 { Ok(first.unwrap_or(took)) } else { Err(format!("not healthy: {checked:#?}")) }
     }
 
-    /// Runs a bot until it has taken in all that there is, and says how long that took.
+    /// Runs a bot until it has taken in all that there is, files too, and says how long that took.
     fn run_bot(&self) -> Result<Duration, String> {
         let begun = Instant::now();
         let polls = self.telegram.calls("getUpdates").len();
-        let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), BOT);
-        eventually("every update is confirmed", || {
-            self.telegram.calls("getUpdates").len() > polls && self.telegram.unconfirmed() == 0
+        let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), &as_strs(&self.bot_arguments()));
+        eventually("every update is confirmed, every file is here", || {
+            self.telegram.calls("getUpdates").len() > polls
+                && self.telegram.unconfirmed() == 0
+                && self.open_files(true) == 0
         });
         let took = begun.elapsed();
         bot.signal(Signal::TERM);
@@ -228,4 +238,8 @@ impl World {
             File::options().write(true).open(lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
     }
+}
+
+fn as_strs(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
 }

@@ -12,6 +12,7 @@ use crate::{
 };
 
 const BOB: i64 = 5555;
+const ACTIVE: &str = "memory/project-memory/active.md";
 /// What the owner said, each in another place of the memory.
 const SECRETS: [&str; 6] = ["surprise", "divorce", "exhausted", "surgery", "quitting", "Birthday"];
 
@@ -35,6 +36,26 @@ fn confide(claude: &crate::support::claude::FakeClaude, env: &TestEnv) {
     ]));
     claude.expect(Reply::text("Done."));
     env.once();
+}
+
+#[test]
+fn a_guest_is_told_of_their_own_task_and_the_owner_is_not() {
+    let (telegram, _claude, mut env) = shared_by_two();
+    env.wake(&["--once"]).ok();
+    let tasks = "\n## Mend the boat\n- status: active\n- touched: 2026-11-10\n- chat: 5555\n\n\
+                 ## Sell the tent\n- status: active\n- touched: 2026-11-10\n- chat: 66\n";
+    let active = env.memory(ACTIVE);
+    env.write_memory(ACTIVE, &format!("{active}{tasks}"));
+    // Committed by a wake, as it is with a guest's: nobody has to think of it.
+    env.git(&["-c", "user.name=Reveille", "-c", "user.email=reveille@localhost", "commit", "-qam", "Wake"]);
+    env.unset("ANTHROPIC_API_KEY");
+    env.once();
+    let said = telegram.sent();
+    assert_eq!(said.len(), 1, "{said:#?}");
+    assert_eq!(said[0].chat_id, BOB);
+    assert!(said[0].visible.starts_with("“Mend the boat” hasn't moved for 11 days"), "{}", said[0].visible);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
 }
 
 /// A person's edit is committed, and the owner's cycle takes note of it.

@@ -175,7 +175,11 @@ fn a_code_of_bot_pair_lets_one_more_in_and_unpair_out_again() {
     eventually("Bob's message is stored", || stage.stored() == 1);
     assert!(stage.env.bot(&["pair", "--list"]).ok().stdout.starts_with("5555  Ana"));
 
-    stage.env.bot(&["unpair", "5555"]).ok();
+    let said = stage.env.bot(&["unpair", "5555"]).ok().stderr;
+    assert!(said.contains("1 message of theirs waited for an answer and won't get one"), "{said}");
+    assert!(stage.env.queued().is_empty());
+    let listed = stage.env.wake(&["queue", "list", "--all"]).ok().stdout;
+    assert!(listed.contains("dropped  chat 5555  hello from Bob"), "{listed}");
     stage.telegram.push_text(BOB, BOB, "still there?");
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);

@@ -19,6 +19,8 @@ mod disk;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod fetch_model;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;
@@ -45,9 +47,14 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod progress;
 #[cfg(test)]
 mod remote;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod sandbox;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

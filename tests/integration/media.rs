@@ -4,7 +4,7 @@
 use std::{fs, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -314,6 +314,108 @@ fn a_note_that_can_not_be_made_out_is_tried_three_times_and_then_told() {
     );
     assert_eq!(stage.text(), "[voice note, 12 s: not transcribed (too much noise)]");
     assert_eq!(stage.files(), ["1.ogg"]);
+}
+
+/// Writes down who it is, and hears nothing before it may.
+fn slow_ear(stage: &Stage) -> String {
+    let (pids, may_hear) = (stage.env.path("ears"), stage.env.path("may-hear"));
+    format!("echo $$ >> {}\nuntil [ -e {} ]; do sleep 0.02; done\n{HEARD}", pids.display(), may_hear.display())
+}
+
+/// The process ids of those who began to listen.
+fn ears(stage: &Stage) -> Vec<Pid> {
+    let text = fs::read_to_string(stage.env.path("ears")).unwrap_or_default();
+    text.lines().map(|line| Pid::from_raw(line.parse().unwrap()).unwrap()).collect()
+}
+
+fn is_dead(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
+    test_kill_process(pid).is_err() || stat.contains(") Z ")
+}
+
+fn tries(stage: &Stage) -> i64 {
+    stage.env.query("SELECT attempts FROM attachments ORDER BY id LIMIT 1")
+}
+
+#[test]
+fn stop_ends_who_listens_and_resume_takes_the_recording_up_again() {
+    let stage = Stage::new();
+    voice(&stage, "voice-1", b"OggS");
+    let bot = stage.start_listening(&slow_ear(&stage));
+    eventually("it listens", || ears(&stage).len() == 1);
+    assert_eq!(tries(&stage), 1);
+    stage.say("/stop");
+    eventually("it is dead", || is_dead(ears(&stage)[0]));
+    eventually("that was no try", || tries(&stage) == 0);
+
+    // Nobody begins: not this bot, not the next one, not a child of its own accord.
+    voice(&stage, "voice-2", b"OggS");
+    let kept = || stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'") == 2;
+    eventually("the second is here", kept);
+    stage.end(bot);
+    let bot = stage.start_listening(&slow_ear(&stage));
+    stage.say("/status");
+    stage.all_confirmed();
+    let ear = stage.env.path("ear").display().to_string();
+    stage.env.bot(&["listen", "--with", &ear]).ok();
+    assert_eq!((ears(&stage).len(), kept()), (1, true));
+
+    fs::write(stage.env.path("may-hear"), "").unwrap();
+    stage.say("/resume");
+    eventually("both are heard", || {
+        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'ready'") == 2
+    });
+    assert_eq!((stage.text().as_str(), ears(&stage).len()), (HEARD_TEXT, 3));
+    stage.end(bot);
+}
+
+#[test]
+fn stop_from_a_terminal_ends_who_listens() {
+    let stage = Stage::new();
+    voice(&stage, "voice-1", b"OggS");
+    let bot = stage.start_listening(&slow_ear(&stage));
+    eventually("it listens", || ears(&stage).len() == 1);
+    stage.env.wake(&["stop"]).ok();
+    eventually("it is dead", || is_dead(ears(&stage)[0]));
+    eventually("that was no try", || tries(&stage) == 0);
+    stage.end(bot);
+}
+
+#[test]
+fn a_bot_that_ends_in_order_costs_a_long_recording_no_try() {
+    let stage = Stage::new();
+    voice(&stage, "voice-1", b"OggS");
+    for n in 1..=4 {
+        let bot = stage.start_listening(&slow_ear(&stage));
+        eventually("it listens", || ears(&stage).len() == n);
+        assert_eq!(tries(&stage), 1);
+        // A service manager asks all that belongs to the bot to end, and the bot may be the last to hear of it.
+        if n % 2 == 0 {
+            let listener = Pid::from_raw(stage.env.query("SELECT listener FROM attachments")).unwrap();
+            kill_process(listener, Signal::TERM).unwrap();
+            eventually("its child is gone", || is_dead(listener));
+        }
+        stage.end(bot);
+        assert!(is_dead(ears(&stage)[n - 1]));
+        assert_eq!(tries(&stage), 0, "restart {n}");
+    }
+    fs::write(stage.env.path("may-hear"), "").unwrap();
+    let bot = stage.start_listening(&slow_ear(&stage));
+    stage.comes_to("ready");
+    stage.end(bot);
+}
+
+#[test]
+fn a_listener_that_dies_by_itself_costs_a_try() {
+    let stage = Stage::new();
+    voice(&stage, "voice-1", b"OggS");
+    let bot = stage.start_listening(&slow_ear(&stage));
+    eventually("it listens", || ears(&stage).len() == 1);
+    let listener = Pid::from_raw(stage.env.query("SELECT listener FROM attachments")).unwrap();
+    kill_process(listener, Signal::KILL).unwrap();
+    eventually("the bot has seen its end", || test_kill_process(listener).is_err());
+    stage.end(bot);
+    assert_eq!((tries(&stage), stage.state().as_str()), (1, "kept"));
 }
 
 #[test]

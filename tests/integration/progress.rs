@@ -84,6 +84,9 @@ fn the_line_of_a_bot_that_was_killed_is_taken_away_by_the_next() {
     telegram.push_text(CHAT, CHAT, "what is there?");
     asked(&claude, 2);
     shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
+    // Killed before, it would leave the line for good.
+    let is_known = "SELECT count(*) FROM status_lines WHERE channel_message_id IS NOT NULL";
+    eventually("its id is written down", || env.query::<i64>(is_known) == 1);
     bot.signal(Signal::KILL);
     // Its wake goes on without it.
     first.open();

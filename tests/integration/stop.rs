@@ -180,6 +180,44 @@ fn what_was_committed_but_not_sent_waits_for_the_word_to_go_on() {
 }
 
 #[test]
+fn what_is_sent_by_hand_while_all_is_stopped_says_so_and_leaves_afterwards() {
+    let (telegram, _claude, mut env) = minded();
+    env.unset("ANTHROPIC_API_KEY");
+    env.wake(&["stop"]).ok();
+    let ran = env.bot(&["send", "--chat", &CHAT.to_string(), "backup done"]).ok();
+    assert_eq!(ran.stdout, "queued: it leaves when work goes on\n");
+    assert!(ran.stderr.contains("All work is stopped by /stop since Sat 21 Nov 2026, 15:00"), "{}", ran.stderr);
+    env.once();
+    assert_eq!(sent(&telegram), [""; 0]);
+    env.wake(&["resume"]).ok();
+    env.once();
+    assert_eq!(sent(&telegram), ["backup done"]);
+}
+
+/// As when somebody is unpaired while their question waits.
+#[test]
+fn an_interrupted_conversation_ends_when_its_messages_are_taken_out_of_the_queue() {
+    let (telegram, claude, env) = minded();
+    let id = env.receive(CHAT, "remind me to stretch, and cats purr");
+    claude.expect(two_calls());
+    claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
+    let wake = start_wake(&env);
+    asked(&claude, 2);
+    env.wake(&["stop"]).ok();
+    wake.end().ok();
+    env.wake(&["queue", "drop", &id.to_string()]).ok();
+    env.wake(&["resume"]).ok();
+    env.once();
+    assert_eq!((claude.requests().len(), sent(&telegram).len()), (2, 0), "nobody is asked or told anything");
+    assert_eq!(
+        env.query::<String>("SELECT state || ': ' || error FROM cycles"),
+        "abandoned: its messages were taken out of the queue"
+    );
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
 fn programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_out() {
     let mut env = TestEnv::new();
     let pid = hanging_transport(&mut env);

@@ -59,6 +59,24 @@ fn a_voice_note_of_human_speech_is_written_down() {
     }
 }
 
+/// The model hears thirty seconds at a time: what lies across two such windows, and in the last one, is heard, too.
+#[test]
+fn a_recording_longer_than_the_models_window_is_written_down_whole() {
+    const TIMES: usize = 6;
+    let Some((env, sample)) = recording("jfk.wav") else { return };
+    let speech = samples_of(&fs::read(sample).unwrap());
+    let pause = vec![0; 16_000 * 8 / 10 * 2];
+    let long = note(&env, "long.wav", &wav(&[speech, pause].concat().repeat(TIMES)));
+    let ran = env.bot(&["transcribe", "--json", &long]).ok();
+    let transcript = ran.json()[0]["transcript"].clone();
+    let text = transcript["text"].as_str().unwrap();
+    let rate = speech::word_error_rate(&[speech::JFK; TIMES].join(" "), text);
+    eprintln!("{} s: word error rate {:.1} %: {text}", transcript["seconds"], rate * 100.0);
+    assert!((transcript["seconds"].as_f64().unwrap() - 70.8).abs() < 0.1, "{transcript}");
+    assert_eq!(text.matches("my fellow Americans").count(), TIMES, "{text}");
+    assert!(rate <= 0.05, "{rate}: {text}");
+}
+
 #[test]
 fn a_model_that_was_cut_off_is_named() {
     let Some((mut env, sample)) = recording("jfk.ogg") else { return };
@@ -111,6 +129,12 @@ fn white_noise() -> impl FnMut() -> i16 {
         state ^= state << 5;
         (state >> 16) as i16 / 8
     }
+}
+
+/// The samples of such a file, as bytes.
+fn samples_of(wav: &[u8]) -> Vec<u8> {
+    let at = wav.windows(4).position(|name| name == b"data").unwrap();
+    wav[at + 8..].to_vec()
 }
 
 /// 16 kHz mono.

@@ -160,6 +160,8 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     env.wake(&["queue", "retry", "2"]).ok();
     assert_eq!(list(), "2  Sat 2026-11-21 15:00  waits  chat 4242  what broke you?\n");
     assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "dropped");
+    let all = env.wake(&["queue", "list", "--all"]).ok().stdout;
+    assert_eq!(all, format!("{}1  Sat 2026-11-21 15:00  dropped  chat 0  write me a poem\n", list()));
     for wrong in [["queue", "drop", "1"], ["queue", "retry", "99"]] {
         assert_eq!(env.wake(&wrong).code, 1, "{wrong:?}");
     }

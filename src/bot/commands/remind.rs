@@ -9,6 +9,7 @@ use crate::{
         grammar::{self, Command, Parsed},
         time,
     },
+    policy::Rules,
     queue::{Change, Order, Result},
     tool::{Attachments, Chat, Documents, Outcome, Registry, World},
 };
@@ -61,6 +62,9 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         wake_id: String::new(),
         mind: String::new(),
         autonomy: config.autonomy,
+        rules: Rules::default(),
+        taint: None,
+        is_sandboxed: false,
         now: desk.now,
         tz: config.timezone,
         chat: Some(Chat { id: message.chat_id, thread_id: message.thread_id, reply_to: None }),

@@ -102,7 +102,7 @@ pub fn work(
         lock => lock.map_err(EarError::Lock)?,
     };
     let mut store = Store::open(&config.db_path())?;
-    if store.next_unheard(clock.now())?.is_none() {
+    if store.stopped()?.is_some() || store.next_unheard(clock.now())?.is_none() {
         return Ok(());
     }
     let mut ear = match open() {
@@ -113,6 +113,9 @@ pub fn work(
         Err(why) => Err(why),
     };
     for _ in 0..MAX_RECORDINGS {
+        if store.stopped()?.is_some() {
+            break;
+        }
         let Some(file) = store.next_unheard(clock.now())? else { break };
         let heard = match &mut ear {
             Ok(ear) => listen(config, clock, &mut store, ear, &file)?,
@@ -140,7 +143,7 @@ fn listen(
         store.file_unhearable(file, why, &words::unheard(file, why, config.timezone), now)?;
         return Ok(None);
     }
-    store.listening(file.id, now + wait_after(file.attempts + 1), now)?;
+    store.listening(file.id, std::process::id(), now + wait_after(file.attempts + 1), now)?;
     let Some(path) = file.path.as_ref().map(|path| config.workspace_dir.join(path)) else {
         return Ok(Some(Err(Unheard::Never("it isn't where it was kept".to_owned()))));
     };

@@ -1,8 +1,10 @@
 //! Has recordings written down: starts the child that listens when there is one to listen to, one child at a time, and sees to
-//! its end. It dies with the bot. Where there is nothing to listen with, no recording holds its message up.
+//! its end. It dies with the bot, and when all work is stopped: such an end costs no recording one of its tries. Where there is
+//! nothing to listen with, no recording holds its message up.
 
-use std::{path::PathBuf, time::Duration};
+use std::{cell::RefCell, os::unix::process::ExitStatusExt as _, path::PathBuf, process::ExitStatus, time::Duration};
 
+use rustix::process::Signal;
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::Instant,
@@ -20,14 +22,27 @@ const CHILD_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 const CHILD_GAP: Duration = Duration::from_secs(1);
 /// The same after one that failed as a whole: each recording's own failures are in the store.
 const CHILD_GAP_FAILED: Duration = Duration::from_secs(60);
+/// How often it is looked whether all work was stopped while a child listens: a terminal rings no bell.
+const LOOK_WHILE_LISTENING: Duration = Duration::from_secs(1);
 
-/// A child at work, or when the next one may be.
-enum Child {
-    None { from: Instant },
-    Working { child: Leashed, until: Instant },
+/// Who listens.
+#[derive(Debug, Default)]
+pub(super) struct Listener {
+    working: Option<Working>,
+    /// When the next one may begin.
+    from: Option<Instant>,
+    /// The last one, if it was asked to end by somebody else: with us, as it turns out when we are asked, too.
+    asked_to_end: Option<u32>,
 }
 
-pub(super) async fn run(desk: Desk<'_>, ear: Option<PathBuf>) {
+#[derive(Debug)]
+struct Working {
+    child: Leashed,
+    until: Instant,
+}
+
+/// Works for ever.
+pub(super) async fn run(desk: Desk<'_>, listener: &RefCell<Listener>, ear: Option<PathBuf>) {
     let mut children = match signal(SignalKind::child()) {
         Ok(children) => children,
         Err(error) => {
@@ -39,11 +54,10 @@ pub(super) async fn run(desk: Desk<'_>, ear: Option<PathBuf>) {
     if can_listen && let Err(error) = desk.store.borrow_mut().can_listen(desk.outside.clock.now()) {
         tracing::warn!(%error, "recordings from before there was a speech model wait for the next start");
     }
-    let mut child = Child::None { from: Instant::now() };
     let mut has_complained = false;
     loop {
-        child = reap(desk, child);
-        let wait = match step(desk, ear.as_ref(), can_listen, &mut child) {
+        let stepped = listener.borrow_mut().step(desk, ear.as_ref(), can_listen);
+        let wait = match stepped {
             Ok(wait) => {
                 has_complained = false;
                 wait
@@ -57,64 +71,112 @@ pub(super) async fn run(desk: Desk<'_>, ear: Option<PathBuf>) {
         };
         tokio::select! {
             () = desk.bells.kept.notified() => {}
+            () = desk.bells.ordered.notified() => {}
             _ = children.recv() => {}
             () = tokio::time::sleep(wait) => {}
         }
     }
 }
 
-/// Takes note of a child's end, and ends one that has worked for too long.
-fn reap(desk: Desk<'_>, child: Child) -> Child {
-    let Child::Working { child: mut working, until } = child else { return child };
-    let gap = match working.try_wait() {
-        Ok(None) if Instant::now() < until => return Child::Working { child: working, until },
-        Ok(None) => {
-            tracing::warn!("listening took over {} s and was ended; it is tried again", CHILD_TIMEOUT.as_secs());
-            CHILD_GAP_FAILED
+impl Listener {
+    /// Starts a child if there is something to listen to, ends the one there is if nobody is to. Says how long to wait for the
+    /// next look.
+    fn step(&mut self, desk: Desk<'_>, ear: Option<&PathBuf>, can_listen: bool) -> Result<Duration, StoreError> {
+        self.reap(desk);
+        if desk.store.borrow().stopped()?.is_some() {
+            if let Some(working) = self.working.take() {
+                tracing::info!("all work is stopped: listening ends, and is taken up again afterwards");
+                end(desk, working);
+            }
+            return Ok(LOOK_EVERY);
         }
-        Ok(Some(status)) if status.success() => CHILD_GAP,
-        Ok(Some(status)) => {
-            tracing::warn!("listening ended with {}; it is tried again", process::describe(status));
-            CHILD_GAP_FAILED
+        if let Some(working) = &self.working {
+            return Ok(working.until.saturating_duration_since(Instant::now()).min(LOOK_WHILE_LISTENING));
         }
-        Err(error) => {
-            tracing::warn!(%error, "the process that listens can't be waited for");
-            CHILD_GAP_FAILED
+        let now = desk.outside.clock.now();
+        let due = desk.store.borrow().next_unheard(now)?;
+        let Some(file) = due else { return Ok(desk.wait()) };
+        if !can_listen {
+            desk.store.borrow_mut().cannot_listen(&file, None, &words::no_model(&file, None), now)?;
+            desk.bells.settled.notify_one();
+            return Ok(Duration::ZERO);
         }
-    };
-    desk.bells.settled.notify_one();
-    Child::None { from: Instant::now() + gap }
+        let gap = self.from.map_or(Duration::ZERO, |from| from.saturating_duration_since(Instant::now()));
+        if !gap.is_zero() {
+            return Ok(gap);
+        }
+        self.start(ear);
+        Ok(LOOK_WHILE_LISTENING)
+    }
+
+    fn start(&mut self, ear: Option<&PathBuf>) {
+        self.asked_to_end = None;
+        match start(ear) {
+            Ok(child) => {
+                tracing::info!(pid = child.id(), "recordings are being listened to");
+                self.working = Some(Working { child, until: Instant::now() + CHILD_TIMEOUT });
+            }
+            Err(error) => {
+                tracing::error!(%error, "recordings can't be listened to; it is tried again");
+                self.from = Some(Instant::now() + CHILD_GAP_FAILED);
+            }
+        }
+    }
+
+    /// Takes note of a child's end, and ends one that has worked for too long.
+    fn reap(&mut self, desk: Desk<'_>) {
+        let Some(mut working) = self.working.take() else { return };
+        let gap = match working.child.try_wait() {
+            Ok(None) if Instant::now() < working.until => {
+                self.working = Some(working);
+                return;
+            }
+            Ok(None) => {
+                tracing::warn!("listening took over {} s and was ended; it is tried again", CHILD_TIMEOUT.as_secs());
+                CHILD_GAP_FAILED
+            }
+            Ok(Some(status)) if status.success() => CHILD_GAP,
+            Ok(Some(status)) => {
+                tracing::warn!("listening ended with {}; it is tried again", process::describe(status));
+                self.asked_to_end = was_asked_to_end(status).then(|| working.child.id());
+                CHILD_GAP_FAILED
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the process that listens can't be waited for");
+                CHILD_GAP_FAILED
+            }
+        };
+        desk.bells.settled.notify_one();
+        self.from = Some(Instant::now() + gap);
+    }
+
+    /// The bot ends in order: who listens ends with it.
+    pub(super) fn end(mut self, desk: Desk<'_>) {
+        self.reap(desk);
+        if let Some(working) = self.working.take() {
+            end(desk, working);
+        } else if let Some(pid) = self.asked_to_end {
+            take_back(desk, pid);
+        }
+    }
 }
 
-/// Starts a child if there is something to listen to. Says how long to wait for the next look.
-fn step(desk: Desk<'_>, ear: Option<&PathBuf>, can_listen: bool, child: &mut Child) -> Result<Duration, StoreError> {
-    let from = match child {
-        Child::Working { until, .. } => return Ok(until.saturating_duration_since(Instant::now()).min(LOOK_EVERY)),
-        Child::None { from } => *from,
-    };
-    let now = desk.outside.clock.now();
-    let due = desk.store.borrow().next_unheard(now)?;
-    let Some(file) = due else { return Ok(desk.wait()) };
-    if !can_listen {
-        desk.store.borrow_mut().cannot_listen(&file, None, &words::no_model(&file, None), now)?;
-        desk.bells.settled.notify_one();
-        return Ok(Duration::ZERO);
+/// Ends a child at work and takes the try back that it was at. The bot writes that once nobody else does.
+fn end(desk: Desk<'_>, working: Working) {
+    let pid = working.child.id();
+    drop(working);
+    take_back(desk, pid);
+}
+
+fn take_back(desk: Desk<'_>, listener: u32) {
+    if let Err(error) = desk.store.borrow_mut().listener_ended(listener, desk.outside.clock.now()) {
+        tracing::warn!(%error, "a recording was cut off, which counts as one of its tries");
     }
-    if Instant::now() < from {
-        return Ok(from - Instant::now());
-    }
-    match start(ear) {
-        Ok(started) => {
-            tracing::info!(pid = started.id(), "recordings are being listened to");
-            *child = Child::Working { child: started, until: Instant::now() + CHILD_TIMEOUT };
-            Ok(LOOK_EVERY)
-        }
-        Err(error) => {
-            tracing::error!(%error, "recordings can't be listened to; it is tried again");
-            *child = Child::None { from: Instant::now() + CHILD_GAP_FAILED };
-            Ok(LOOK_EVERY)
-        }
-    }
+}
+
+/// Whoever stops all that belongs to the bot (a service manager, a shutdown) asks its children at the same moment.
+fn was_asked_to_end(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::TERM.as_raw())
 }
 
 /// This program as the one that listens.

@@ -31,6 +31,8 @@ const LOOK_GAP: Duration = Duration::from_millis(50);
 pub(super) struct Bells {
     /// Messages were stored: there may be files to fetch.
     pub(super) arrived: Notify,
+    /// All work was ordered to stop, or to go on: who listens is to end, or may begin.
+    pub(super) ordered: Notify,
     /// A file was fetched: there may be something to listen to.
     kept: Notify,
     /// A file has come to rest: its message may be given to a mind.
@@ -55,7 +57,8 @@ impl Desk<'_> {
     }
 }
 
-/// Works until the other end of `running` is gone. `ear`: a program that listens in place of this one.
+/// Works until the other end of `running` is gone, and then ends who listens in order. `ear`: a program that listens in place
+/// of this one.
 pub(super) async fn tend(
     outside: Outside<'_>,
     store: Store,
@@ -65,9 +68,11 @@ pub(super) async fn tend(
 ) {
     let store = RefCell::new(store);
     let desk = Desk { outside, store: &store, bells };
-    let work = async { tokio::join!(fetch::run(desk), listen::run(desk, ear)) };
+    let listener = RefCell::new(listen::Listener::default());
+    let work = async { tokio::join!(fetch::run(desk), listen::run(desk, &listener, ear)) };
     tokio::select! {
         _ = running.wait_for(|_| false) => {}
         _ = work => {}
     }
+    listener.into_inner().end(desk);
 }

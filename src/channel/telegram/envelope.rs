@@ -130,6 +130,7 @@ impl<'a> Envelope<'a> {
             sender_id: original.sender_id(),
             text: text.chars().take(QUOTE_CHARS_MAX).collect(),
             is_description,
+            is_from_elsewhere: !external.0.is_null() || !story.is_null() || original.forwarded_from().is_some(),
         })
     }
 

@@ -115,6 +115,8 @@ pub struct Quoted {
     pub text: String,
     /// Whether the text only describes what was sent instead of words.
     pub is_description: bool,
+    /// Whether it was forwarded into this chat, or stands in another.
+    pub is_from_elsewhere: bool,
 }
 
 /// A group that became a supergroup: Telegram gave it another id.

@@ -23,6 +23,7 @@ struct Scene {
     tasks: Vec<Task>,
     handled: BTreeSet<String>,
     tells_left: usize,
+    guests: BTreeMap<i64, usize>,
     quiet_hours: Option<QuietHours>,
     person_commits: Vec<(String, String)>,
 }
@@ -38,6 +39,7 @@ fn scene() -> Scene {
         tasks: Vec::new(),
         handled: BTreeSet::new(),
         tells_left: 5,
+        guests: BTreeMap::new(),
         quiet_hours: None,
         person_commits: Vec::new(),
     }
@@ -59,6 +61,8 @@ impl Scene {
             tasks: &self.tasks,
             handled: &self.handled,
             tells_left: self.tells_left,
+            owner_chat_id: 7,
+            guests: &self.guests,
             quiet_hours: self.quiet_hours,
             undos: &[],
             is_stopped: false,
@@ -416,4 +420,36 @@ fn a_message_whose_files_are_on_their_way_or_that_is_gone_is_not_begun() {
     for ids in [[1, 2], [1, 3]] {
         assert_eq!(still_due(&queued, &ids, &mind, now), None, "{ids:?}");
     }
+}
+
+const GUESTS: &str = "\
+## Boat\n- status: active\n- touched: 2026-11-11\n- chat: 5555\n\n\
+## Oars\n- status: active\n- touched: 2026-11-21\n- at: 2026-11-21 15:00\n- chat: 5555\n\n\
+## Tent\n- status: active\n- touched: 2026-11-11\n- chat: 66\n\n\
+## Mine\n- status: active\n- touched: 2026-11-11\n- chat: 7\n";
+
+#[test]
+fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
+    let mut scene = scene();
+    scene.tasks = TaskList::parse(GUESTS).0.tasks().to_vec();
+    scene.guests = BTreeMap::from([(5555, 3)]);
+    let theirs = ["task \"Oars\" has its next step now (chat 5555)", "task \"Boat\" is quiet: challenge (chat 5555)"];
+    let mine = "task \"Mine\" is quiet: challenge";
+    // 66 isn't listened to any more; 7 is the owner.
+    assert_eq!(scene.due(), [theirs[0], theirs[1], mine]);
+    let (reasons, mind) = (scene.reasons(), scene.mind.clone());
+    let Some(Work::Mechanical(by_rule)) = choose(reasons, &mind, 7) else { panic!() };
+    assert!(by_rule.len() == 2 && by_rule.iter().all(|reason| matches!(reason, Reason::OfGuest { chat_id: 5555, .. })));
+    // Whatever the mind can do now, and as often as one may speak to them, and not at night.
+    scene.mind.is_available = false;
+    assert_eq!(scene.due(), theirs);
+    scene.guests = BTreeMap::from([(5555, 1)]);
+    assert_eq!(scene.due(), theirs[..1]);
+    scene.handled.insert(by_rule[0].handled_key().unwrap());
+    assert_eq!(scene.due(), theirs[1..]);
+    scene.quiet_hours = Some(QuietHours {
+        from: NaiveTime::from_hms_opt(14, 0, 0).unwrap(),
+        until: NaiveTime::from_hms_opt(16, 0, 0).unwrap(),
+    });
+    assert_eq!(scene.due(), [""; 0]);
 }

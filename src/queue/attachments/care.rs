@@ -26,7 +26,7 @@ impl Store {
     /// Files that wait to be fetched or listened to, or that were given up and whose messages wait: the oldest first.
     pub fn open_files(&self) -> Result<Vec<Attachment>> {
         let sql = format!(
-            "{} WHERE m.processed = 0 AND (a.state IN ('wanted', 'failed') OR a.state = 'kept' AND a.kind IN {SOUND})
+            "{} WHERE m.processed = 0 AND a.replaced_at IS NULL AND (a.state IN ('wanted', 'failed') OR a.state = 'kept' AND a.kind IN {SOUND})
              ORDER BY a.id LIMIT {MAX_NAMED}",
             Attachment::SELECT
         );
@@ -37,7 +37,7 @@ impl Store {
     /// The files that should be on the disk, the newest first.
     pub fn files_on_disk(&self) -> Result<Vec<FileOnDisk>> {
         let sql = format!(
-            "SELECT a.id, a.path, m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone')
+            "SELECT a.id, a.path, a.replaced_at IS NULL AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone'))
              FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE a.path IS NOT NULL ORDER BY a.id DESC LIMIT {MAX_NAMED}"
         );

@@ -17,13 +17,17 @@ pub const NO_MODEL: &str = "there is no speech model to listen with";
 /// The chats that were told so begin with this in `handled`.
 const TOLD: &str = "files/no-model/";
 
+/// Keeps until when the channel wants no file to be fetched.
+const FETCHING: &str = "files";
+
 /// Steps that needn't wait at ?1. What lies beyond ?2, the longest wait there is, was written while the clock was wrong.
 const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_before > ?2)";
 
 impl Store {
     /// The next file to be fetched: of a message that waits for it, the least often tried first.
     pub fn next_wanted(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
-        self.next_step("a.state = 'wanted'", now)
+        // A file that came while a rate limit lasts knows nothing of it.
+        if self.upkeep(FETCHING)?.may_try(now) { self.next_step("a.state = 'wanted'", now) } else { Ok(None) }
     }
 
     /// The next recording to be listened to.
@@ -88,6 +92,11 @@ impl Store {
                     "UPDATE attachments SET not_before = max(COALESCE(not_before, ''), ?1) WHERE state = 'wanted'",
                     [rfc3339(not_before)],
                 )?;
+                tx.execute(
+                    "INSERT INTO upkeep (name, not_before, error) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
+                     SET not_before = excluded.not_before, error = excluded.error",
+                    (FETCHING, rfc3339(not_before), why),
+                )?;
             }
             Ok(())
         })
@@ -104,20 +113,33 @@ impl Store {
         self.write(|tx| fail(tx, file, "wanted", why, notice, now))
     }
 
-    /// A recording is about to be listened to. Counted before, so that one that brings its listener down is tried only so
-    /// often; gives the tries, this one among them.
-    pub fn listening(&mut self, id: i64, not_before: DateTime<Utc>, now: DateTime<Utc>) -> Result<u32> {
+    /// A recording is about to be listened to by the process `listener`. Counted before, so that one that brings its listener
+    /// down is tried only so often; gives the tries, this one among them.
+    pub fn listening(&mut self, id: i64, listener: u32, not_before: DateTime<Utc>, now: DateTime<Utc>) -> Result<u32> {
         self.write(|tx| {
             let attempts = tx
                 .query_row(
-                    "UPDATE attachments SET attempts = attempts + 1, not_before = ?2, changed_at = ?3,
+                    "UPDATE attachments SET attempts = attempts + 1, not_before = ?2, changed_at = ?3, listener = ?4,
                          error = 'it was cut off while it was listened to'
                      WHERE id = ?1 AND state = 'kept' RETURNING attempts",
-                    (id, rfc3339(not_before), rfc3339(now)),
+                    (id, rfc3339(not_before), rfc3339(now), listener),
                     |row| row.get(0),
                 )
                 .optional()?;
             Ok(attempts.unwrap_or(0))
+        })
+    }
+
+    /// The process `listener` was ended in order, which is no failure of what it listened to: that try is taken back, and the
+    /// recording is due. Says whether there was one.
+    pub fn listener_ended(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE attachments SET attempts = max(attempts - 1, 0), not_before = NULL, error = NULL, listener = NULL,
+                     changed_at = ?2 WHERE listener = ?1 AND state = 'kept'",
+                (listener, rfc3339(now)),
+            )?;
+            Ok(n > 0)
         })
     }
 
@@ -126,7 +148,7 @@ impl Store {
         self.write(|tx| {
             let changed = tx.execute(
                 "UPDATE attachments SET state = 'ready', transcript = ?2, attempts = 0, not_before = NULL, error = NULL,
-                     changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
+                     listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
                 (file.id, super::super::json(transcript), rfc3339(now)),
             )?;
             if changed > 0 { retell(tx, file.message_id) } else { Ok(()) }
@@ -137,7 +159,7 @@ impl Store {
     pub fn file_unheard(&mut self, id: i64, why: &str, now: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
             tx.execute(
-                "UPDATE attachments SET error = ?2, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
+                "UPDATE attachments SET error = ?2, listener = NULL, changed_at = ?3 WHERE id = ?1 AND state = 'kept'",
                 (id, why, rfc3339(now)),
             )?;
             Ok(())
@@ -220,7 +242,8 @@ fn fail(
 /// Says whether it was in the state that it is given up from.
 fn give_up(tx: &Transaction<'_>, file: &Attachment, from: &str, why: &str, now: DateTime<Utc>) -> Result<bool> {
     let changed = tx.execute(
-        "UPDATE attachments SET state = 'failed', not_before = NULL, error = ?2, changed_at = ?3 WHERE id = ?1 AND state = ?4",
+        "UPDATE attachments SET state = 'failed', not_before = NULL, error = ?2, listener = NULL, changed_at = ?3
+         WHERE id = ?1 AND state = ?4",
         (file.id, why, rfc3339(now), from),
     )?;
     if changed > 0 {

@@ -69,7 +69,7 @@ fn a_voice_note_is_waited_for_until_it_is_heard_and_an_edit_keeps_its_words() {
     let note = world.file_of(message);
     world.store.file_kept(note.id, "voice/1.ogg", 12, at(1)).unwrap();
     assert!(world.first().1, "kept is not heard");
-    assert_eq!(world.store.listening(note.id, at(30), at(1)).unwrap(), 1);
+    assert_eq!(world.store.listening(note.id, 5, at(30), at(1)).unwrap(), 1);
     world.store.file_heard(&note, &words("hello there"), at(2)).unwrap();
     let heard = "[voice note, 3 s, machine transcript, en, 90 % sure]\nhello there\n[caption]\nlisten";
     assert_eq!(world.first(), (heard.to_owned(), false));
@@ -174,4 +174,56 @@ fn a_failure_that_is_not_the_files_own_does_not_count_against_it() {
     }
     let file = world.file_of(message);
     assert_eq!((file.attempts, file.faults), (3, 1));
+}
+
+#[test]
+fn only_the_try_of_a_listener_that_was_ended_in_order_is_taken_back() {
+    let mut world = World::new();
+    let notes = [1, 2].map(|n| {
+        let message = world.receive_files(n, "[voice note, 3 s]", &["voice"]);
+        let note = world.file_of(message);
+        world.store.file_kept(note.id, "voice/1.ogg", 12, at(1)).unwrap();
+        note
+    });
+    // The first one's listener died, the second one's is ended.
+    world.store.listening(notes[0].id, 5, at(30), at(1)).unwrap();
+    world.store.listening(notes[1].id, 6, at(30), at(1)).unwrap();
+    assert_eq!(world.store.next_unheard(at(2)).unwrap(), None);
+    assert!(world.store.listener_ended(6, at(2)).unwrap());
+    let due = world.store.next_unheard(at(2)).unwrap().unwrap();
+    assert_eq!((due.id, due.attempts, due.error), (notes[1].id, 0, None));
+    assert_eq!(world.file_of(notes[0].message_id).attempts, 1);
+    // A try that came to an end of its own is nobody's any more.
+    world.store.listening(notes[1].id, 7, at(30), at(3)).unwrap();
+    world.store.file_unheard(notes[1].id, "noise", at(4)).unwrap();
+    assert!(!world.store.listener_ended(7, at(5)).unwrap());
+    assert_eq!(world.file_of(notes[1].message_id).attempts, 1);
+}
+
+#[test]
+fn however_many_messages_wait_for_files_later_ones_are_seen() {
+    let mut world = World::new();
+    let stuck: Vec<i64> = (1..=150).map(|n| world.receive_files(n, "[photo]", &["photo"])).collect();
+    world.by_hand("UPDATE incoming_messages SET held_for = 'offline' WHERE id <= 20");
+    let later = world.store.say(7, "are you there?", at(1)).unwrap();
+    let queued = world.store.queued().unwrap();
+    assert!(queued.iter().any(|message| message.id == later && !message.awaits_files));
+    let seen: Vec<i64> = queued.iter().filter(|message| message.awaits_files).map(|message| message.id).collect();
+    assert_eq!(seen, stuck, "what waits is seen, too: later messages wait behind it for a while");
+    world.by_hand("UPDATE attachments SET state = 'kept'");
+    let queued = world.store.queued().unwrap();
+    assert_eq!((queued.len(), queued.iter().filter(|message| message.held_for.is_some()).count()), (120, 20));
+}
+
+#[test]
+fn a_rate_limit_holds_for_files_that_come_while_it_lasts() {
+    let mut world = World::new();
+    let first = world.receive_files(1, "[photo]", &["photo"]);
+    world.store.file_late(world.file_of(first).id, "slow down", at(400), true, false, at(0)).unwrap();
+    world.receive_files(2, "[photo]", &["photo"]);
+    assert_eq!(world.store.next_wanted(at(1)).unwrap(), None);
+    assert_eq!(world.store.next_file_step_at(at(1)).unwrap(), Some(at(400)));
+    assert!(world.store.next_wanted(at(400)).unwrap().is_some());
+    // What a wrong clock wrote isn't sat out.
+    assert!(world.store.next_wanted(at(-30 * 86_400)).unwrap().is_some());
 }

@@ -35,7 +35,7 @@ fn a_code_pairs_once_and_in_its_time() {
         world.store.accept(&batch(Some(person(8, "h3")), 0), now).unwrap();
     }
     assert_eq!(paired(&world), [7]);
-    assert!(world.store.unpair(7).unwrap() && !world.store.unpair(7).unwrap());
+    assert_eq!([(); 2].map(|()| world.store.unpair(7, false, at(600)).unwrap()), [Some(0), None]);
     assert!(paired(&world).is_empty());
 }
 
@@ -70,7 +70,7 @@ fn unpairing_ends_ones_reminders_and_nobody_elses() {
              (7, 'ended', 'UTC', '2026-11-22T09:00:00', '2026-11-22T09:00:00.000Z', '', 'cancelled', 'c1');
          INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 8)",
     );
-    world.store.unpair(7).unwrap();
+    world.store.unpair(7, false, at(2)).unwrap();
     let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 8 };
     let taken = world.store.take_back(world.fence, &undo, "c2", |_| String::new(), at(2)).unwrap();
     assert_eq!(taken.active_again, [""; 0], "whoever isn't heard isn't reminded either");
@@ -176,4 +176,29 @@ fn a_message_by_hand_is_in_the_queue_whatever_its_columns() {
     let message = NewIncoming { chat_id: 7, text: "y".to_owned(), ..NewIncoming::default() };
     world.store.accept(&Batch { bot_id: 1, messages: vec![message], ..Batch::default() }, at(0)).unwrap();
     assert_eq!(world.store.queued().unwrap().len(), 2);
+}
+
+#[test]
+fn what_waits_of_whom_is_not_listened_to_any_more_is_taken_out_and_can_be_put_back() {
+    for is_listed in [false, true] {
+        let mut world = World::new();
+        world.store.offer_code("h", "bot", at(600), at(0)).unwrap();
+        world.store.accept(&batch(Some(person(7, "h")), 0), at(1)).unwrap();
+        let [answered, first, second, others] = [7, 7, 7, 8].map(|chat| world.store.say(chat, "hello", at(1)).unwrap());
+        world.by_hand(&format!(
+            "UPDATE incoming_messages SET processed = 1, outcome = 'answered' WHERE id = {answered}"
+        ));
+        let dropped = world.store.unpair(7, is_listed, at(2)).unwrap();
+        let ids = |messages: Vec<Incoming>| messages.iter().map(|message| message.id).collect::<Vec<_>>();
+        if is_listed {
+            assert_eq!((dropped, ids(world.store.queued().unwrap())), (Some(0), vec![first, second, others]));
+            continue;
+        }
+        assert_eq!((dropped, ids(world.store.queued().unwrap())), (Some(2), vec![others]));
+        assert_eq!(ids(world.store.dropped_letters().unwrap()), [first, second]);
+        assert!(world.store.are_dropped(&[first, second]).unwrap());
+        assert!(!world.store.are_dropped(&[first, answered]).unwrap());
+        assert!(world.store.retry(second).unwrap());
+        assert_eq!(ids(world.store.queued().unwrap()), [second, others]);
+    }
 }

@@ -55,6 +55,12 @@ impl World {
         rows.collect::<rusqlite::Result<_>>().unwrap()
     }
 
+    /// The files of a row, in the order in which it describes them.
+    fn files(&self, row: i64) -> Vec<String> {
+        let files = self.store.attachments_of(&[row]).unwrap();
+        files.into_iter().filter_map(|file| file.file.unique_id).collect()
+    }
+
     fn held_until(&self, row: i64) -> Option<DateTime<Utc>> {
         self.store.queued().unwrap().iter().find(|message| message.id == row).unwrap().not_before
     }
@@ -250,6 +256,49 @@ fn an_edit_that_changes_nothing_makes_no_row() {
     let replaced = NewIncoming { attachments: picture(9, "").attachments, ..edited(&photo, 5, &photo.text) };
     assert_eq!(world.change(2, &replaced).stored, [3]);
     assert_eq!(world.value::<i64>("SELECT message_id FROM attachments WHERE unique_id = 'U9'"), 3);
+    let said =
+        "[edited an earlier message, which said: “[photo] mine”; it has a new file now, and says:]\n[photo]\nmine";
+    assert_eq!(world.rows()[2], row("correction", said));
+    // Back to the first one, before anybody saw the other.
+    let back = NewIncoming { attachments: picture(2, "").attachments, ..edited(&photo, 6, &photo.text) };
+    assert_eq!(world.change(3, &back).edited, 1);
+    assert_eq!((world.files(3), world.rows()[2].1.as_str()), (vec!["U2".to_owned()], said));
+}
+
+#[test]
+fn an_edit_of_what_nobody_has_taken_up_puts_the_new_file_in_the_place_of_the_old() {
+    let mut world = World::new();
+    let (one, two) = (picture(1, "one"), picture(2, "two"));
+    world.hear(0, &one);
+    world.hear(0, &two);
+    let with = |other: i64, of: &NewIncoming, update_id: i64| NewIncoming {
+        attachments: picture(other, "").attachments,
+        ..edited(of, update_id, &of.text)
+    };
+    // The first picture was fetched, and is on its way to nobody when it is replaced.
+    let first = world.store.next_wanted(at(1)).unwrap().unwrap();
+    world.store.file_kept(first.id, "files/1.jpg", 12, at(1)).unwrap();
+    assert_eq!(world.change(1, &with(9, &one, 3)).edited, 1);
+    assert_eq!(world.rows(), [row("album", "[photo]\none\n[photo]\ntwo")]);
+    assert_eq!(world.files(1), ["U9", "U2"], "in the place of the first");
+    assert!(!world.store.is_file_wanted("1.jpg").unwrap());
+    assert!(!world.store.files_on_disk().unwrap()[0].is_wanted);
+    assert!(world.store.attachments_of_chat(7, 9).unwrap().is_empty());
+
+    let ninth = world.store.attachments_of(&[1]).unwrap().remove(0);
+    world.store.file_failed(&ninth, "gone", &outgoing(7, "It is gone."), at(1)).unwrap();
+    assert_eq!(world.rows()[0], row("album", "[photo: not fetched (gone)]\none\n[photo]\ntwo"));
+
+    // One that is being fetched comes too late.
+    let second = world.store.next_wanted(at(1)).unwrap().unwrap();
+    assert_eq!(second.file.unique_id.as_deref(), Some("U2"));
+    assert_eq!(world.change(1, &with(8, &two, 4)).edited, 1);
+    world.store.file_kept(second.id, "files/2.jpg", 12, at(2)).unwrap();
+    assert_eq!(world.files(1), ["U9", "U8"]);
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM attachments WHERE path = 'files/2.jpg'"), 0);
+    // Back again.
+    assert_eq!(world.change(4, &with(1, &one, 5)).edited, 1);
+    assert_eq!(world.files(1), ["U1", "U8"]);
 }
 
 #[test]

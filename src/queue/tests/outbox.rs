@@ -199,8 +199,8 @@ fn a_key_is_told_once() {
     world.plan(7, "no key");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 3);
     assert_eq!(world.store.told_keys().unwrap().into_iter().collect::<Vec<_>>(), ["tell/decay/7"]);
-    assert_eq!(world.store.told_since("tell", at(0)).unwrap(), 1);
-    assert_eq!(world.store.told_since("tell", at(1)).unwrap(), 0);
+    assert_eq!(world.store.told_since("tell", 7, at(0)).unwrap(), 1);
+    assert_eq!(world.store.told_since("tell", 7, at(1)).unwrap(), 0);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{config::Autonomy, memory::SEMANTIC_MEMORY, policy::Decision};
 
 fn definitions(registry: &Registry) -> Vec<Value> {
     serde_json::from_str(&registry.definitions()).unwrap()
@@ -112,7 +113,7 @@ fn a_long_outcome_is_cut_at_a_line_and_said_to_be() {
 fn risk_and_effect_are_declared_for_the_policy() {
     let registry = Registry::offline();
     let of = |effect| -> Vec<_> {
-        registry.tools.iter().filter(|tool| tool.effect == effect).map(|tool| tool.name).collect()
+        registry.tools.iter().filter(|tool| tool.effect == effect).map(|tool| tool.name.as_ref()).collect()
     };
     assert_eq!(of(Effect::Staged), ["reply", "reminder_set"]);
     assert_eq!(of(Effect::Once), [] as [&str; 0]);
@@ -129,7 +130,37 @@ fn risk_and_effect_are_declared_for_the_policy() {
             "recall"
         ]
     );
-    let risky: Vec<_> = registry.tools.iter().filter(|tool| tool.risk > Risk::Safe).map(|tool| tool.name).collect();
+    let risky: Vec<_> =
+        registry.tools.iter().filter(|tool| tool.risk > Risk::Safe).map(|tool| tool.name.as_ref()).collect();
     assert_eq!(risky, ["tell"]);
     assert!(registry.get("reply").is_some() && registry.get("nothing").is_none());
+}
+
+#[test]
+fn what_asks_stands_in_a_table() {
+    let mut scene = Scene::new();
+    let registry = Registry::offline();
+    let asking = |world: &World, taint: Option<&str>| -> Vec<String> {
+        let asks = |tool: &&Tool| tool.judge("{}", world, taint).decision != Decision::Allow;
+        registry.tools.iter().filter(asks).map(|tool| tool.name.to_string()).collect()
+    };
+    assert_eq!(asking(&scene.world, None), [""; 0]);
+    let after_others = asking(&scene.world, Some("https://example.org")).join(" ");
+    insta::assert_snapshot!(after_others, @"");
+    scene.world.autonomy = Autonomy::AskAll;
+    insta::assert_snapshot!(asking(&scene.world, None).join(" "), @"");
+}
+
+#[test]
+fn what_is_learnt_after_reading_others_is_kept_in_quarantine_until_it_is_said_again() {
+    let mut scene = Scene::new();
+    scene.world.taint = Some("https://example.org".to_owned());
+    let told = scene.act("remember", &json!({"fact": "The bank's number is 0900", "topic": "Home"}));
+    assert!(told.content.contains("Unconfirmed") && told.content.contains("example.org"), "{}", told.content);
+    let kept = scene.world.documents.text(SEMANTIC_MEMORY);
+    assert!(kept.contains("## Unconfirmed\n- The bank's number is 0900"), "{kept}");
+    scene.world.taint = None;
+    scene.act("remember", &json!({"fact": "the bank's number is 0900", "topic": "Home"}));
+    let known = scene.world.documents.text(SEMANTIC_MEMORY);
+    assert!(known.contains("## Home\n- the bank's number is 0900") && known.matches("0900").count() == 1, "{known}");
 }

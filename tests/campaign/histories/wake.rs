@@ -1,7 +1,7 @@
 //! A wake, a step at a time: what `cycle` does with the store, each step being one transaction or one act outside, so that a
 //! history can crash between any two. What to do next is asked of the product: `orient`, `machine`, `uptake`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use chrono_tz::Tz;
@@ -157,6 +157,8 @@ impl Wake {
             tasks: &[],
             handled: &BTreeSet::new(),
             tells_left: 3,
+            owner_chat_id: OWNER,
+            guests: &BTreeMap::new(),
             quiet_hours: None,
             person_commits: &[],
         });

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::wire::{DOWNLOAD, LINE};
+
 /// Which server stands behind the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Target {
@@ -17,6 +19,8 @@ const STALL: Duration = Duration::from_millis(200);
 /// shorter ones cover them.
 const HANG: Duration = Duration::from_secs(60);
 
+/// Seconds to wait that no program chooses by itself after a first failure.
+const LONG_WAIT: u64 = 120;
 /// Seconds to wait when Telegram is said to be asked too often, and not for how long.
 const UNSAID_WAIT: u64 = 30;
 
@@ -130,7 +134,7 @@ const TELEGRAM: &[Fault] = &[
 
 const CLAUDE: &[Fault] = &[
     Fault::Says(slow_down(2)),
-    Fault::Says(slow_down(120)),
+    Fault::Says(slow_down(LONG_WAIT)),
     Fault::Says(says(529, By::Server)),
     Fault::Says(says(402, By::Server)),
     Fault::Says(says(403, By::Server)),
@@ -149,7 +153,54 @@ const GIT: &[Fault] = &[
     Fault::Hang,
 ];
 
+/// What one courtesy goes through, and files after the first: nothing that is kept depends on them, so a fault of each kind will do.
+const FEW: &[Fault] = &[
+    Fault::Closed,
+    Fault::Reset,
+    Fault::ResetAfter,
+    Fault::Stall,
+    Fault::Slow,
+    Fault::Cut(50),
+    Fault::Garbled,
+    Fault::Says(slow_down(7)),
+    Fault::Says(says(400, By::Server)),
+    Fault::Says(says(403, By::Server)),
+    Fault::Says(says(401, By::Server)),
+    Fault::Says(says(500, By::Server)),
+    Fault::SaysAfter(says(502, By::Foreign)),
+    Fault::SaysAfter(says(200, By::Hollow)),
+];
+
 impl Fault {
+    /// What each run begins with, by the request's name: promises that few trials among thousands would show broken.
+    pub(super) const FIRST: &[(&str, Self)] = &[
+        ("turn", Self::Says(slow_down(2))),
+        ("turn", Self::Says(slow_down(LONG_WAIT))),
+        ("sendMessage", Self::Says(slow_down(7))),
+        ("getFile", Self::Says(slow_down(LONG_WAIT))),
+        ("getFile", Self::ResetAfter),
+        (DOWNLOAD, Self::SaysAfter(says(200, By::Hollow))),
+        ("deleteMessage", Self::Reset),
+        ("deleteMessage", Self::Says(slow_down(7))),
+        (LINE, Self::ResetAfter),
+    ];
+
+    /// A fault of each kind.
+    pub(super) fn few(label: &str) -> Vec<Self> {
+        Self::possible(label, FEW.to_vec())
+    }
+
+    /// Everything that can go wrong with fetching a file.
+    pub(super) fn of_files(label: &str) -> Vec<Self> {
+        Self::possible(label, [ANY, TELEGRAM, &[Self::Says(slow_down(LONG_WAIT))]].concat())
+    }
+
+    /// No client can see that a file's bytes were changed on their way: only their number is told.
+    fn possible(label: &str, mut faults: Vec<Self>) -> Vec<Self> {
+        faults.retain(|fault| !(label == DOWNLOAD && *fault == Self::Garbled));
+        faults
+    }
+
     /// Everything that can go wrong with a request; `events` is how many events its answer streams.
     pub(super) fn all(target: Target, label: &str, events: usize) -> Vec<Self> {
         let own = match target {
@@ -165,6 +216,16 @@ impl Fault {
         faults.extend((label == "getUpdates").then_some(Self::Again));
         faults.extend((0..events).flat_map(|n| [Self::CutEvents(n), Self::EndEvents(n), Self::GarbledEvent(n)]));
         faults
+    }
+
+    /// Whether a file isn't to be had after this.
+    pub(super) fn is_end_of_file(self, label: &str) -> bool {
+        match self {
+            Self::Says(Said { status: 400 | 403, by: By::Server, .. }) => matches!(label, "getFile" | DOWNLOAD),
+            // Telegram knows the file and doesn't say where it is.
+            Self::SaysAfter(Said { by: By::Hollow, .. }) => label == "getFile",
+            _ => false,
+        }
     }
 
     /// How long the other side says nothing.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    io::{self, BufRead as _, BufReader, Write as _},
+    io::{self, BufRead as _, BufReader},
     net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
     os::fd::OwnedFd,
     sync::{Arc, Condvar, Mutex, MutexGuard, Weak},
@@ -12,9 +12,11 @@ use std::{
 };
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
-use serde_json::json;
 
-use super::fault::{By, Fault, Knowledge, Said, Target};
+use super::{
+    fault::{Fault, Knowledge, Target},
+    wire::{chunks, events_of, framed, garble, head_of, kept, label, send},
+};
 use crate::support::http::{Message, Request, lock, read_message, read_request};
 
 /// How long a server that was gone for a moment is gone.
@@ -47,6 +49,8 @@ pub(super) struct Exchange {
     pub(super) at: Instant,
     /// None while it is under way.
     pub(super) known: Option<Knowledge>,
+    /// What went wrong with it.
+    pub(super) fault: Option<Fault>,
     /// How many events its answer streamed.
     pub(super) events: usize,
 }
@@ -94,24 +98,6 @@ enum Door {
     Open,
     /// Nobody listens until that time.
     ClosedUntil(Option<Instant>),
-}
-
-/// What a request is called: for Telegram its method, else method and path with the query.
-fn label(target: Target, request: &Request) -> String {
-    let path = request.target.as_str();
-    match target {
-        Target::Telegram => path.rsplit('/').next().unwrap_or_default().to_owned(),
-        Target::Claude => "turn".to_owned(),
-        Target::Git => {
-            let kind = if path.contains("git-receive-pack") { "push" } else { "fetch" };
-            let step = match (request.header("authorization").is_some(), request.method.as_str()) {
-                (false, _) => "knock",
-                (true, "GET") => "refs",
-                (true, _) => "pack",
-            };
-            format!("{kind}-{step}")
-        }
-    }
 }
 
 impl Proxy {
@@ -163,6 +149,11 @@ impl Proxy {
         met
     }
 
+    /// Whether a request is still to fail.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.shared.lock().order.is_some()
+    }
+
     /// How long ago the ordered fault was met first.
     pub(super) fn met_for(&self) -> Option<Duration> {
         self.shared.lock().met.map(|at| at.elapsed())
@@ -171,6 +162,16 @@ impl Proxy {
     /// All requests so far, in the order they came.
     pub(super) fn exchanges(&self) -> Vec<Exchange> {
         self.shared.lock().exchanges.clone()
+    }
+
+    /// Waits, wherever it is taken to, until a request of that name has come, for so long at most.
+    pub(super) fn watch(&self) -> impl Fn(&str, Duration) + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move |label, at_most| {
+            let has_come = |state: &State| state.is_over || state.counts.contains_key(label);
+            let state = shared.lock();
+            drop(shared.changed.wait_timeout_while(state, at_most, |state| !has_come(state)));
+        }
     }
 
     /// What the guard found wrong.
@@ -302,7 +303,8 @@ impl Shared {
             state.met.get_or_insert_with(Instant::now);
         }
         let body = request.body.clone();
-        state.exchanges.push(Exchange { label, nth, body, at: Instant::now(), known: None, events: 0 });
+        state.exchanges.push(Exchange { label, nth, body, at: Instant::now(), known: None, fault, events: 0 });
+        self.changed.notify_all();
         (state.exchanges.len() - 1, fault)
     }
 
@@ -416,95 +418,4 @@ fn bound(port: u16) -> io::Result<OwnedFd> {
     sockopt::set_socket_reuseaddr(&socket, true)?;
     rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
     Ok(socket)
-}
-
-fn send(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
-    stream.write_all(bytes).and_then(|()| stream.flush())
-}
-
-/// Headers but for those that say how the body is sent.
-fn kept(headers: &[(String, String)]) -> impl Iterator<Item = &(String, String)> {
-    const OURS: [&str; 4] = ["content-length", "transfer-encoding", "connection", "expect"];
-    headers.iter().filter(|(name, _)| !OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)))
-}
-
-fn head_of(answer: &Message, how: &str) -> Vec<u8> {
-    let headers: String = kept(&answer.headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    format!("{}\r\n{headers}{how}\r\n", answer.first).into_bytes()
-}
-
-/// The answer as bytes: an event stream in a chunk for each event, anything else with its length.
-fn framed(answer: &Message, more: Option<&str>) -> Vec<u8> {
-    let more = more.unwrap_or_default();
-    let events = events_of(answer);
-    if events.is_empty() {
-        let head = head_of(answer, &format!("content-length: {}\r\n{more}", answer.body.len()));
-        return [head, answer.body.clone()].concat();
-    }
-    let head = head_of(answer, &format!("transfer-encoding: chunked\r\n{more}"));
-    [head, chunks(&events), b"0\r\n\r\n".to_vec()].concat()
-}
-
-fn chunks(events: &[Vec<u8>]) -> Vec<u8> {
-    events
-        .iter()
-        .flat_map(|event| [format!("{:x}\r\n", event.len()).into_bytes(), event.clone(), b"\r\n".to_vec()].concat())
-        .collect()
-}
-
-/// The events of a stream; none if the answer is another.
-fn events_of(answer: &Message) -> Vec<Vec<u8>> {
-    let is_stream = |(name, value): &(String, String)| {
-        name.eq_ignore_ascii_case("content-type") && value.starts_with("text/event-stream")
-    };
-    if !answer.headers.iter().any(is_stream) {
-        return Vec::new();
-    }
-    let text = String::from_utf8_lossy(&answer.body);
-    text.split_inclusive("\n\n").map(|event| event.as_bytes().to_vec()).collect()
-}
-
-/// Damages the middle so that no format can overlook it.
-fn garble(body: &mut [u8]) {
-    let middle = body.len() / 2;
-    for byte in body.iter_mut().skip(middle).take(6) {
-        *byte = 0;
-    }
-}
-
-impl Said {
-    fn answer(self, target: Target, request: &Request) -> Message {
-        let Self { status, retry_after, by } = self;
-        let keys = ["authorization", "x-api-key"].iter().filter_map(|name| request.header(name)).collect::<Vec<_>>();
-        let echo = format!("{} {}", request.target, keys.join(" "));
-        let (kind, body) = match (by, target) {
-            (By::Foreign, _) => ("text/html", format!("<html><h1>{status}</h1><p>{echo}</p></html>")),
-            (By::Nobody, _) => ("text/plain", String::new()),
-            (By::Hollow, _) => ("application/json", json!({"ok": true, "result": {}}).to_string()),
-            (By::Server, Target::Telegram) => {
-                let mut body = json!({"ok": false, "error_code": status, "description": format!("As ordered: {echo}")});
-                if let Some(seconds) = retry_after {
-                    body["parameters"] = json!({"retry_after": seconds});
-                }
-                ("application/json", body.to_string())
-            }
-            (By::Server, Target::Claude) => {
-                let kind = match status {
-                    401 => "authentication_error",
-                    402 => "billing_error",
-                    429 => "rate_limit_error",
-                    _ => "api_error",
-                };
-                let error = json!({"type": kind, "message": format!("As ordered: {echo}")});
-                ("application/json", json!({"type": "error", "error": error}).to_string())
-            }
-            (By::Server, Target::Git) => ("text/plain", format!("As ordered: {echo}\n")),
-        };
-        let mut headers = vec![("content-type".to_owned(), kind.to_owned())];
-        headers.extend(retry_after.map(|seconds| ("retry-after".to_owned(), seconds.to_string())));
-        headers.extend((status == 302).then(|| ("location".to_owned(), "http://127.0.0.1:9/elsewhere".to_owned())));
-        let asks = target == Target::Git && status == 401;
-        headers.extend(asks.then(|| ("www-authenticate".to_owned(), "Basic realm=\"memory\"".to_owned())));
-        Message { first: format!("HTTP/1.1 {status} As-Ordered"), headers, body: body.into_bytes() }
-    }
 }

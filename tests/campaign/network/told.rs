@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    Scene, Trial, brief,
+    Trial,
     fault::{Knowledge, Target},
     proxy::Exchange,
+    scene::{Scene, brief},
+    wire::LINE,
 };
 use crate::support::env::{Ran, TestEnv};
 
@@ -69,6 +71,31 @@ pub(super) fn check_turns(exchanges: &[Exchange], env: &TestEnv) -> Result<(), S
     } else {
         Err(format!("{} turns came, {booked} are booked", got.len()))
     }
+}
+
+/// Files that Telegram has refused for good.
+pub(super) fn unfetched(exchanges: &[Exchange]) -> usize {
+    exchanges
+        .iter()
+        .filter(|exchange| exchange.fault.is_some_and(|fault| fault.is_end_of_file(&exchange.label)))
+        .count()
+}
+
+/// Whether a text to a person says that a file couldn't be had.
+pub(super) fn is_of_file(text: &str) -> bool {
+    text.starts_with("I couldn't get your ")
+}
+
+/// Whether a line that tells of progress may stay: nobody knows of it, or it can't be taken away. None is sent again that may have
+/// been sent.
+pub(super) fn may_line_stand(exchanges: &[Exchange]) -> Result<bool, String> {
+    let lines: Vec<&Exchange> = exchanges.iter().filter(|exchange| exchange.label == LINE).collect();
+    let is_out = |exchange: &&Exchange| matches!(exchange.known, Some(Knowledge::Done | Knowledge::Doubt));
+    if let Some(again) = lines.iter().skip_while(|exchange| !is_out(exchange)).nth(1) {
+        return Err(format!("a line that may stand already was sent again: {}", String::from_utf8_lossy(&again.body)));
+    }
+    let is_left = |exchange: &Exchange| exchange.label == "deleteMessage" && exchange.known == Some(Knowledge::Never);
+    Ok(lines.iter().any(|line| line.known == Some(Knowledge::Doubt)) || exchanges.iter().any(is_left))
 }
 
 /// Whether a text to a person is about trouble with that server.

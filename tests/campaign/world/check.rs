@@ -9,6 +9,7 @@ use std::{
 use super::{
     Story, World,
     files::{files, locks, without_comments},
+    media,
 };
 use crate::support::{claude::API_KEY, telegram::TOKEN};
 
@@ -25,13 +26,17 @@ pub(crate) struct Allowed<'a> {
     pub(crate) notice: &'a dyn Fn(&str) -> bool,
     /// Texts that Telegram has refused for good.
     pub(crate) refused: usize,
+    /// Files that Telegram has refused for good.
+    pub(crate) unfetched: usize,
+    /// Whether a line that tells of a cycle's progress may still stand in a chat.
+    pub(crate) line: bool,
     /// Whether the work may be shared out among wakes, and so among texts, in another way.
     pub(crate) regrouped: bool,
 }
 
 impl Default for Allowed<'_> {
     fn default() -> Self {
-        Self { notice: &|_| false, refused: 0, regrouped: false }
+        Self { notice: &|_| false, refused: 0, unfetched: 0, line: false, regrouped: false }
     }
 }
 
@@ -46,6 +51,8 @@ pub(super) struct Outcome {
     reminders: Vec<String>,
     /// Commits by people, sorted.
     pub(super) people: Vec<String>,
+    /// What became of files that were sent, and what was heard in them.
+    files: Vec<String>,
     /// Cycles that didn't end.
     open_cycles: i64,
     /// Messages to people that didn't arrive.
@@ -55,7 +62,7 @@ pub(super) struct Outcome {
 impl Story {
     /// What must hold of a world of this story once it has recovered.
     pub(crate) fn check(&self, world: &World) -> Result<(), String> {
-        self.check_but(world, Allowed::default())
+        self.check_but(world, Allowed { regrouped: self.has_files, ..Allowed::default() })
     }
 
     /// As [`Story::check`], but for what the trial may leave.
@@ -69,12 +76,31 @@ impl Story {
             ));
         }
         outcome.undelivered = 0;
+        let unfetched: Vec<String> = outcome.files.iter().filter(|file| file.ends_with(" failed -")).cloned().collect();
+        if unfetched.len() == allowed.unfetched {
+            outcome.files.clone_from(&self.expected.files);
+        }
         if outcome != self.expected {
             let status = world.env.health(&["status"]).stdout;
             return Err(format!("it ended as {outcome:#?}\ninstead of {:#?}\n{status}", self.expected));
         }
+        let lines: Vec<String> = world.telegram.standing().into_iter().filter(|text| text.starts_with('⏳')).collect();
+        if !allowed.line && !lines.is_empty() {
+            return Err(format!("lines that tell of progress are left: {lines:?}"));
+        }
+        if self.has_files {
+            world.check_files()?;
+        }
         if !allowed.regrouped {
-            world.check_sent(&self.texts, allowed)?;
+            let sent = world.telegram.sent().into_iter().map(|sent| sent.visible);
+            if self.has_files {
+                // Which answers share a text is a matter of moments.
+                let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
+                let lines = media::without(lines, &unfetched);
+                check_sent(&lines, &sent.flat_map(|text| lines_of(&text)).collect::<Vec<_>>(), allowed)?;
+            } else {
+                check_sent(&self.texts, &sent.collect::<Vec<_>>(), allowed)?;
+            }
             self.check_log(&world.log_lines())?;
         }
         world.check_sound()
@@ -118,6 +144,7 @@ impl World {
                  WHERE reminder_id = reminders.id) AS line FROM reminders ORDER BY text",
             ),
             people,
+            files: self.files_sent(),
             open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
             undelivered: self
                 .env
@@ -137,32 +164,6 @@ impl World {
         let log = without_comments(&self.env.memory(EPISODIC));
         let lines = log.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
         lines.map(|(_, what)| what.trim().to_owned()).collect()
-    }
-
-    /// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
-    fn check_sent(&self, texts: &[String], allowed: Allowed<'_>) -> Result<(), String> {
-        let mut refused = 0;
-        let sent: Vec<String> = self.telegram.sent().into_iter().map(|sent| sent.visible).collect();
-        let mut left = sent.clone();
-        for text in texts {
-            let of_it: Vec<String> = left.extract_if(.., |sent| sent.trim_end_matches(REPEAT_MARK) == text).collect();
-            let marked = format!("{text}{REPEAT_MARK}");
-            let is_right = match of_it.as_slice() {
-                [one] => one == text || *one == marked,
-                // What a killed program sent may be taken by the server after what the next one sent.
-                [one, two] => (one == text && *two == marked) || (*one == marked && two == text),
-                [] if refused < allowed.refused => {
-                    refused += 1;
-                    true
-                }
-                _ => false,
-            };
-            if !is_right {
-                return Err(format!("{text:?} was sent as {of_it:#?}"));
-            }
-        }
-        left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
-        if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
     }
 
     /// What must hold of any world, whatever its story.
@@ -221,4 +222,37 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Each of these texts was sent once; or twice, the second time marked; or only marked; or refused. Nothing else was.
+fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result<(), String> {
+    let mut refused = 0;
+    let mut left = sent.to_vec();
+    for text in texts {
+        let of_it: Vec<String> = left.extract_if(.., |sent| sent.trim_end_matches(REPEAT_MARK) == text).collect();
+        let marked = format!("{text}{REPEAT_MARK}");
+        let is_right = match of_it.as_slice() {
+            [one] => one == text || *one == marked,
+            // What a killed program sent may be taken by the server after what the next one sent.
+            [one, two] => (one == text && *two == marked) || (*one == marked && two == text),
+            [] if refused < allowed.refused => {
+                refused += 1;
+                true
+            }
+            _ => false,
+        };
+        if !is_right {
+            return Err(format!("{text:?} was sent as {of_it:#?}"));
+        }
+    }
+    // A line that tells of progress is no message; whether it stands is looked at elsewhere.
+    left.retain(|text| !text.starts_with('⏳'));
+    left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
+    if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
+}
+
+/// The lines of a text; those of a repeat bear its mark, each.
+fn lines_of(text: &str) -> Vec<String> {
+    let (said, mark) = text.strip_suffix(REPEAT_MARK).map_or((text, ""), |said| (said, REPEAT_MARK));
+    said.lines().map(|line| format!("{line}{mark}")).collect()
 }

@@ -3,7 +3,7 @@
 use reveille::{clock, queue::Order};
 use serde_json::json;
 
-use super::{Program, STORY_BEGINS_MIN, World, check::Outcome, files::append};
+use super::{Program, STORY_BEGINS_MIN, World, check::Outcome, files::append, media};
 use crate::support::{
     claude::{Block, ClaudeRequest, FakeClaude, Reply},
     env::{CHAT, NOW, TestEnv},
@@ -16,13 +16,19 @@ const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// What a person has written into [`CONTEXT`] on this machine.
 const HERE: &str = "- Ann is away on Fridays\n";
 
+/// What a mind says to a conversation: a conversation that comes again gets the same turn.
+type Mind = fn(&ClaudeRequest) -> Reply;
+
 /// A prepared world, and what an undisturbed run makes of it.
 pub(crate) struct Story {
     program: Program,
     template: TestEnv,
-    is_minded: bool,
+    /// The mind, if it isn't the offline one.
+    mind: Option<Mind>,
     /// Who said what to the bot.
     said: &'static [(i64, &'static str)],
+    /// Whether a voice note and a photo come before that.
+    pub(super) has_files: bool,
     pub(super) expected: Outcome,
     /// What people get to read.
     pub(super) texts: Vec<String>,
@@ -39,7 +45,7 @@ impl Story {
     /// The same with Claude for a mind, which takes its time and answers at length.
     pub(crate) fn talk() -> Self {
         let story = Self::unplayed(Program::Wake, Self::busy(), &[]);
-        let story = Self { is_minded: true, ..story }.played(|_| ());
+        let story = Self { mind: Some(mind), ..story }.played(|_| ());
         assert_eq!(story.texts.len(), 3, "{:?}", story.texts);
         story
     }
@@ -101,6 +107,26 @@ impl Story {
         Self::prepared(Program::Bot, Self::lived_in(), SAID, 2)
     }
 
+    /// A bot that finds a voice note and a photo, which it fetches and has listened to, before a message for Claude.
+    pub(crate) fn files() -> Self {
+        const AFTER: &[(i64, &str)] = &[(CHAT, media::SAID)];
+        let env = Self::lived_in();
+        media::prepare(&env);
+        let story = Self::unplayed(Program::Bot, env, AFTER);
+        let story = Self { mind: Some(media::mind), has_files: true, ..story }.played(|_| ());
+        assert!(story.texts.iter().any(|text| text.contains(media::SHOWN)), "{:?}", story.texts);
+        story
+    }
+
+    /// A bot that finds a message for Claude, which plans before it acts.
+    pub(crate) fn plan() -> Self {
+        const SAID: &[(i64, &str)] = &[(CHAT, media::SAID)];
+        let story = Self::unplayed(Program::Bot, Self::lived_in(), SAID);
+        let story = Self { mind: Some(media::planning_mind), ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 2, "{:?}", story.texts);
+        story
+    }
+
     /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
     fn lived_in() -> TestEnv {
         let telegram = FakeTelegram::start();
@@ -131,7 +157,7 @@ impl Story {
 
     fn unplayed(program: Program, template: TestEnv, said: &'static [(i64, &'static str)]) -> Self {
         let (expected, texts, log) = (Outcome::default(), Vec::new(), Vec::new());
-        Self { program, template, is_minded: false, said, expected, texts, log }
+        Self { program, template, mind: None, said, has_files: false, expected, texts, log }
     }
 
     /// Finds out what an undisturbed run leaves, after `live`.
@@ -163,20 +189,24 @@ impl Story {
         if self.program == Program::Bot {
             // Beyond what the world has seen already.
             telegram.number_updates_from(2_000);
+            if self.has_files {
+                media::send(&telegram);
+            }
             for (chat, text) in self.said {
                 telegram.push_text(*chat, *chat, text);
             }
         }
-        let claude = self.is_minded.then(FakeClaude::start);
-        if let Some(claude) = &claude {
+        let claude = self.mind.map(|mind| {
+            let claude = FakeClaude::start();
             claude.answer_with(mind);
-            env.think_with(claude);
-        }
+            env.think_with(&claude);
+            claude
+        });
         World { env, telegram, claude, program: self.program, minutes: STORY_BEGINS_MIN }
     }
 }
 
-/// A mind that remembers, sets a reminder, and then has much to say. A conversation that comes again gets the same turn.
+/// A mind that remembers, sets a reminder, and then has much to say.
 fn mind(request: &ClaudeRequest) -> Reply {
     // The person and the mind take turns.
     match request.messages.len() / 2 {

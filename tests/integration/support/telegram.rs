@@ -160,6 +160,16 @@ impl FakeTelegram {
         url.clone_into(&mut self.shared.lock().webhook);
     }
 
+    /// Whether the updates go to a webhook.
+    pub(crate) fn has_webhook(&self) -> bool {
+        !self.shared.lock().webhook.is_empty()
+    }
+
+    /// Lets a message of ours stand in a chat, as an earlier bot has left it.
+    pub(crate) fn let_stand(&self, chat_id: i64, message_id: i64, text: &str) {
+        self.shared.lock().standing.push(((chat_id, message_id), text.to_owned()));
+    }
+
     pub(crate) fn sent(&self) -> Vec<SentMessage> {
         self.shared.lock().sent.clone()
     }

@@ -306,7 +306,13 @@ fn topics_and_quotes() {
     let got = said(json!({"text": "why?", "reply_to_message": original, "quote": {"text": "two", "position": 4}}));
     assert_eq!(
         got.reply_to,
-        Some(Quoted { message_id: Some(2), sender_id: Some(BOT), text: "two".to_owned(), is_description: false })
+        Some(Quoted {
+            message_id: Some(2),
+            sender_id: Some(BOT),
+            text: "two".to_owned(),
+            is_description: false,
+            is_from_elsewhere: false
+        })
     );
     let got = said(json!({"text": "why?", "reply_to_message": original}));
     assert_eq!(got.reply_to.unwrap().text, "one\ntwo");

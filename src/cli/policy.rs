@@ -1,0 +1,188 @@
+//! `wake policy`: what is in force, and how a shell command would be judged. Neither runs nor writes anything, and needs neither
+//! a database nor a repository.
+
+use std::{
+    io::{BufRead, Read as _},
+    process::ExitCode,
+};
+
+use clap::Subcommand;
+
+use super::{EXIT_CONFIG, complain, failed, print};
+use crate::{
+    config::{Autonomy, Config},
+    policy::{self, Circumstances, Decision, Loaded, Risk, Subject, Verdict, What},
+    tool::Effect,
+};
+
+/// The longest line that is read from stdin, in bytes; what is longer is judged as too long.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PolicyAction {
+    /// Say how a shell command would be judged now, and why. Nothing is run.
+    Test {
+        /// The command, as one argument; `-` reads one a line from stdin, JSON strings too.
+        #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
+        command: String,
+        /// Print a JSON object for each command.
+        #[arg(long)]
+        json: bool,
+        /// Judge as on a machine where no sandbox can be had.
+        #[arg(long)]
+        unsandboxed: bool,
+    },
+    /// Say what is in force: the autonomy, the rules and what is granted.
+    Show,
+    /// Print a commented policy.toml to begin with.
+    Example,
+}
+
+/// Carries out `wake policy`.
+pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool) -> ExitCode {
+    let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+    match action {
+        Some(PolicyAction::Test { command, json, unsandboxed }) => {
+            let bench = Bench { loaded: &loaded, autonomy: config.autonomy, is_sandboxed: !unsandboxed };
+            bench.run(command, as_json || *json)
+        }
+        Some(PolicyAction::Example) => {
+            print(policy::EXAMPLE);
+            ExitCode::SUCCESS
+        }
+        Some(PolicyAction::Show) | None => show(config, &loaded),
+    }
+}
+
+/// Where commands are tried.
+struct Bench<'a> {
+    loaded: &'a Loaded,
+    autonomy: Autonomy,
+    is_sandboxed: bool,
+}
+
+/// One answer as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    command: &'a str,
+    #[serde(flatten)]
+    verdict: &'a Verdict,
+}
+
+impl Bench<'_> {
+    fn run(&self, command: &str, as_json: bool) -> ExitCode {
+        complain_of(self.loaded);
+        if command != "-" {
+            let verdict = self.judge(command);
+            print(&if as_json { line_of_json(command, &verdict) } else { in_full(command, &verdict) });
+            return ExitCode::SUCCESS;
+        }
+        let mut lines = std::io::stdin().lock();
+        loop {
+            match next_line(&mut lines) {
+                Ok(Some(line)) => {
+                    let command = serde_json::from_str::<String>(&line).unwrap_or(line);
+                    let verdict = self.judge(&command);
+                    print(&if as_json { line_of_json(&command, &verdict) } else { in_a_line(&command, &verdict) });
+                }
+                Ok(None) => return ExitCode::SUCCESS,
+                Err(error) => return failed(&error),
+            }
+        }
+    }
+
+    fn judge(&self, command: &str) -> Verdict {
+        let subject = Subject {
+            tool: "bash",
+            risk: Risk::Dangerous,
+            effect: Effect::Once,
+            is_free: false,
+            reach: self.loaded.rules.shell_reach(),
+            what: What::Shell(command),
+        };
+        let circumstances = Circumstances { autonomy: self.autonomy, taint: None, is_sandboxed: self.is_sandboxed };
+        policy::judge(&subject, &self.loaded.rules, &circumstances)
+    }
+}
+
+/// The next line without its end; what is beyond the bound is left out.
+fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? == 0 {
+        return Ok(None);
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    } else {
+        lines.skip_until(b'\n')?;
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn line_of_json(command: &str, verdict: &Verdict) -> String {
+    format!("{}\n", serde_json::to_string(&Answer { command, verdict }).unwrap_or_default())
+}
+
+fn in_a_line(command: &str, verdict: &Verdict) -> String {
+    let (decision, risk) = (verdict.decision.name(), verdict.risk.name());
+    format!("{decision:5}  {risk:11}  {}  {}\n", shown(command), verdict.reasons.join(" "))
+}
+
+fn in_full(command: &str, verdict: &Verdict) -> String {
+    let what = match verdict.decision {
+        Decision::Allow => "would be run without asking",
+        Decision::Ask => "would ask first",
+        Decision::Deny => "wouldn't be run",
+    };
+    let reasons: String = verdict.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
+    format!("{}\n{}: it {what}. Risk: {}.\n{reasons}", shown(command), verdict.decision.name(), verdict.risk.name())
+}
+
+/// A command on one line, with nothing in it that a terminal would act on or not show.
+fn shown(command: &str) -> String {
+    if command.chars().all(|c| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric()) {
+        return command.to_owned();
+    }
+    format!("\"{}\"", command.escape_default())
+}
+
+fn complain_of(loaded: &Loaded) {
+    if loaded.problems.is_empty() {
+        return;
+    }
+    let problems: String = loaded.problems.iter().map(|problem| format!("  {problem}\n")).collect();
+    complain(&format!("policy.toml isn't used; until it is mended everything asks:\n{problems}"));
+}
+
+fn show(config: &Config, loaded: &Loaded) -> ExitCode {
+    let level = match config.autonomy {
+        Autonomy::AskAll => "0: everything asks but planning, replying, notes and reading memory",
+        Autonomy::Smart => "1: what is safe is done, what is dangerous asks",
+        Autonomy::Full => "2: only what can't be undone asks",
+    };
+    let file = config.policy_path();
+    let mut text = format!("autonomy  {level}\n");
+    let rules = &loaded.rules;
+    text += &match (loaded.exists, loaded.problems.is_empty()) {
+        (false, _) => format!("rules     none: there is no {}; `wake policy example` prints one\n", file.display()),
+        (true, true) => format!("rules     {} in {}\n", rules.len(), file.display()),
+        (true, false) => format!("rules     refused: {}\n", file.display()),
+    };
+    let indented = |items: Vec<String>| -> String { items.iter().map(|item| format!("          {item}\n")).collect() };
+    text += &indented(rules.described());
+    let paths = |paths: Vec<std::path::PathBuf>| match paths.as_slice() {
+        [] => "nothing beyond the scratch folder".to_owned(),
+        paths => paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
+    };
+    text += &format!("read      {}\nwrite     {}\n", paths(rules.readable()), paths(rules.writable()));
+    let hosts: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
+    text +=
+        &format!("network   {}\n", if hosts.is_empty() { "none for commands".to_owned() } else { hosts.join(", ") });
+    if let Some(timeout) = rules.shell_timeout() {
+        text += &format!("shell     {} s for a command\n", timeout.as_secs());
+    }
+    text += "always    what can't be undone, and changes to claude.md and skills/, ask\n";
+    print(&text);
+    complain_of(loaded);
+    if loaded.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) }
+}

@@ -1,0 +1,78 @@
+//! The one place that reads `policy.toml`. It is believed only when nobody else can have written it.
+
+use std::path::Path;
+
+use super::{Problem, Rules};
+use crate::config::read_private;
+
+/// What `policy.toml` says.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What is in force.
+    pub rules: Rules,
+    /// Why the file isn't used; then everything that isn't free asks.
+    pub problems: Vec<Problem>,
+    /// Whether there is such a file.
+    pub exists: bool,
+}
+
+/// Reads the policy file; without one, no rules are in force. `home` is what `~/` stands for.
+pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
+    if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
+        return Loaded { rules: Rules::default(), problems: Vec::new(), exists: false };
+    }
+    let read =
+        read_private(path).map_err(|what| vec![Problem { line: 0, what }]).and_then(|file| Rules::parse(&file.text));
+    match read {
+        Ok(rules) => Loaded { rules: rules.at_home(home), problems: Vec::new(), exists: true },
+        Err(problems) => Loaded { rules: Rules::refused(&problems), problems, exists: true },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn file(mode: u32, text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("policy.toml");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn no_file_is_no_rules_and_no_problem() {
+        let dir = tempfile::tempdir().unwrap();
+        let loaded = load(&dir.path().join("policy.toml"), None);
+        assert!(loaded.problems.is_empty() && !loaded.exists && loaded.rules.refusal().is_none());
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_is_refused_whole() {
+        let (_dir, path) = file(0o620, "");
+        let loaded = load(&path, None);
+        assert!(loaded.problems.first().unwrap().what.contains("0620"));
+        assert!(loaded.rules.refusal().unwrap().contains("policy.toml"));
+        let (_dir, path) = file(0o600, "");
+        assert!(load(&path, None).problems.is_empty());
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_refused_whole() {
+        let (_dir, path) = file(0o600, "[shell]\ntimeout = 5\n");
+        let loaded = load(&path, None);
+        assert_eq!(loaded.problems.first().unwrap().line, 2);
+        assert!(loaded.rules.refusal().is_some());
+    }
+
+    #[test]
+    fn a_link_to_nowhere_is_a_problem_and_not_the_absence_of_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("policy.toml");
+        std::os::unix::fs::symlink(dir.path().join("gone"), &path).unwrap();
+        assert!(load(&path, None).rules.refusal().is_some());
+    }
+}

@@ -1,0 +1,297 @@
+//! A person's own rules, from `policy.toml`: what is allowed, asked or denied beyond the table, and which folders and hosts are
+//! granted. Of several rules that match the strictest holds.
+
+mod pattern;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use self::pattern::Word;
+use super::{Decision, Reach, classify, shell};
+
+/// Why `policy.toml` isn't used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1 on; 0 when it is about the file.
+    pub line: usize,
+    /// A sentence's worth of what is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.what),
+            line => write!(f, "line {line}: {}", self.what),
+        }
+    }
+}
+
+/// A host that commands in the sandbox may reach, through its proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Its name in lower case, or its address.
+    pub name: String,
+    /// The one port.
+    pub port: u16,
+}
+
+/// What a person's `policy.toml` says. The default is that of no file: nothing is ruled or granted.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    readable: Vec<String>,
+    writable: Vec<String>,
+    hosts: Vec<Host>,
+    shell_timeout: Option<Duration>,
+    home: Option<PathBuf>,
+    refusal: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    line: usize,
+    /// A pattern of tools' names.
+    tool: Option<String>,
+    target: Target,
+    decision: Decision,
+    why: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    /// Every call of the tool.
+    Any,
+    Command(Vec<Word>),
+    Path(String),
+    Host(String),
+}
+
+/// What rules are asked about.
+#[derive(Debug)]
+pub(super) enum Asked<'a> {
+    /// A call with nothing else to look at.
+    Tool,
+    /// One command of a shell text; whether its words are certain or only guessed.
+    Command {
+        words: &'a [String],
+        is_certain: bool,
+    },
+    Path(&'a Path),
+    Url(&'a str),
+}
+
+impl Rules {
+    /// Reads the text of a `policy.toml`. Each rule's own examples are tried.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its line. A file with a problem is not used in part.
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        read::read(text)
+    }
+
+    /// Of a file that can't be used: everything that isn't free asks.
+    pub fn refused(problems: &[Problem]) -> Self {
+        let first = problems.first().map_or_else(String::new, |problem| format!(" ({problem})"));
+        let why = format!("policy.toml has a problem{first} and isn't used; until it is mended everything asks.");
+        Self { refusal: Some(why), ..Self::default() }
+    }
+
+    /// The same, with what `~/` stands for. Without it, what begins so matches nothing.
+    #[must_use]
+    pub fn at_home(self, home: Option<&Path>) -> Self {
+        Self { home: home.map(Path::to_owned), ..self }
+    }
+
+    /// The same, with folders of our own that files may be read and written in: the scratch folder.
+    #[must_use]
+    pub fn with_scratch(mut self, folder: &Path) -> Self {
+        self.writable.push(folder.to_string_lossy().into_owned());
+        self
+    }
+
+    /// Why the file isn't used, in a sentence.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// Folders that files may be read in, those that may be written included.
+    pub fn readable(&self) -> Vec<PathBuf> {
+        self.readable.iter().chain(&self.writable).filter_map(|root| self.absolute(root)).collect()
+    }
+
+    /// Folders that files may be written in.
+    pub fn writable(&self) -> Vec<PathBuf> {
+        self.writable.iter().filter_map(|root| self.absolute(root)).collect()
+    }
+
+    /// Hosts that commands in the sandbox may reach.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// How long a command may take.
+    pub fn shell_timeout(&self) -> Option<Duration> {
+        self.shell_timeout
+    }
+
+    /// How many rules there are.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// How far a command in the sandbox reaches at most, by what is granted to it.
+    pub fn shell_reach(&self) -> Reach {
+        match (self.hosts.is_empty(), self.writable.is_empty()) {
+            (false, _) => Reach::Leaves,
+            (true, false) => Reach::Persists,
+            (true, true) => Reach::Within,
+        }
+    }
+
+    /// Each rule in a line, for people.
+    pub fn described(&self) -> Vec<String> {
+        self.rules.iter().map(Rule::to_string).collect()
+    }
+
+    /// Whether an absolute path is in a granted folder, or is one. By its words alone: tools open beneath a folder's handle.
+    pub(super) fn grants(&self, path: &Path, is_write: bool) -> bool {
+        let roots = if is_write { self.writable() } else { self.readable() };
+        roots.iter().any(|root| path.starts_with(root))
+    }
+
+    /// The strictest decision of the rules that match, and what is said of it.
+    pub(super) fn decide(&self, tool: &str, asked: &Asked<'_>) -> Option<(Decision, String)> {
+        let matching = self.rules.iter().filter(|rule| self.matches(rule, tool, asked));
+        // Of the equally strict the first one is named.
+        let strictest = matching.reduce(|best, rule| if rule.decision > best.decision { rule } else { best })?;
+        Some((strictest.decision, strictest.sentence()))
+    }
+
+    fn matches(&self, rule: &Rule, tool: &str, asked: &Asked<'_>) -> bool {
+        if rule.tool.as_ref().is_some_and(|pattern| !pattern::text(pattern, tool)) {
+            return false;
+        }
+        match (&rule.target, asked) {
+            (Target::Any, _) => true,
+            (Target::Command(pattern), Asked::Command { words, is_certain: true })
+                if rule.decision == Decision::Allow =>
+            {
+                begins(pattern, words)
+            }
+            (Target::Command(_), Asked::Command { .. }) if rule.decision == Decision::Allow => false,
+            // What forbids looks through what runs other commands, too.
+            (Target::Command(pattern), Asked::Command { words, .. }) => {
+                classify::readings(words).iter().any(|words| begins(pattern, words))
+            }
+            (Target::Path(pattern), Asked::Path(path)) => {
+                let pattern = self.absolute(pattern).map(|pattern| pattern.to_string_lossy().into_owned());
+                pattern.is_some_and(|pattern| pattern::path(&pattern, &path.to_string_lossy()))
+            }
+            (Target::Host(pattern), Asked::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),
+            _ => false,
+        }
+    }
+
+    fn absolute(&self, path: &str) -> Option<PathBuf> {
+        match path.strip_prefix("~/") {
+            Some(rest) => Some(self.home.as_ref()?.join(rest)),
+            None => Some(PathBuf::from(path)),
+        }
+    }
+}
+
+fn begins(pattern: &[Word], words: &[String]) -> bool {
+    pattern::command(pattern, &words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Whether a host is the pattern's, which may name a port.
+fn is_host(pattern: &str, host: &Host) -> bool {
+    pattern::text(pattern, &host.name) || pattern::text(pattern, &format!("{}:{}", host.name, host.port))
+}
+
+/// The host of a web address.
+///
+/// # Errors
+/// A sentence that says why it isn't a plain web address.
+pub(super) fn web_host(url: &str) -> Result<Host, String> {
+    let parsed = reqwest::Url::parse(url).map_err(|_| "It isn't a web address.".to_owned())?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(format!("`{}` isn't a web address: only http and https are.", parsed.scheme()));
+    }
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Err("The address holds a name or a password.".to_owned());
+    }
+    match (parsed.host_str(), parsed.port_or_known_default()) {
+        (Some(name), Some(port)) => Ok(Host { name: name.trim_end_matches('.').to_lowercase(), port }),
+        _ => Err("The address names no host.".to_owned()),
+    }
+}
+
+impl Rule {
+    /// Whether an example of the rule's own is matched by it, whatever the tool.
+    fn fits(&self, example: &str) -> bool {
+        match &self.target {
+            Target::Any => self.tool.as_ref().is_some_and(|pattern| pattern::text(pattern, example)),
+            Target::Command(pattern) => {
+                let plain = shell::plain(example).map(|commands| commands.into_iter().map(|command| command.words));
+                match (plain, self.decision) {
+                    (Ok(mut commands), Decision::Allow) => commands.all(|words| begins(pattern, &words)),
+                    (Err(_), Decision::Allow) => false,
+                    (Ok(commands), _) => {
+                        commands.flat_map(|words| classify::readings(&words)).any(|words| begins(pattern, &words))
+                    }
+                    (Err(_), _) => {
+                        let guessed = shell::guess(example).commands;
+                        guessed.iter().flat_map(|words| classify::readings(words)).any(|words| begins(pattern, &words))
+                    }
+                }
+            }
+            Target::Path(pattern) => pattern::path(pattern, example),
+            Target::Host(pattern) => {
+                let host = web_host(example).or_else(|_| web_host(&format!("https://{example}")));
+                host.is_ok_and(|host| is_host(pattern, &host))
+            }
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let why = self.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        format!("Your rule at line {} of policy.toml says {}{why}.", self.line, self.decision.name())
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.decision.name())?;
+        if let Some(tool) = &self.tool {
+            write!(f, " tool {tool}")?;
+        }
+        match &self.target {
+            Target::Any => {}
+            Target::Command(words) => {
+                let words: Vec<String> = words
+                    .iter()
+                    .map(|word| match word {
+                        Word::Many => "**".to_owned(),
+                        Word::OneOf(any) => any.join("|"),
+                    })
+                    .collect();
+                write!(f, " command {} …", words.join(" "))?;
+            }
+            Target::Path(pattern) => write!(f, " path {pattern}")?,
+            Target::Host(pattern) => write!(f, " host {pattern}")?,
+        }
+        self.why.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
+    }
+}

@@ -1,0 +1,114 @@
+//! Patterns of rules, and whether something matches them, in time that grows with both lengths and no faster.
+
+/// A place in a pattern of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Word {
+    /// `**`: any number of words, none too.
+    Many,
+    /// One word that one of these matches; `*` in them stands for any characters.
+    OneOf(Vec<String>),
+}
+
+/// Whether a command begins with the pattern.
+pub(super) fn command(pattern: &[Word], words: &[&str]) -> bool {
+    let open: Vec<&Word> = pattern.iter().chain([&Word::Many]).collect();
+    sequence(
+        &open,
+        words,
+        |word| **word == Word::Many,
+        |word, given| match word {
+            Word::Many => true,
+            Word::OneOf(any) => any.iter().any(|pattern| text(pattern, given)),
+        },
+    )
+}
+
+/// Whether a text is the pattern's, whose `*` stands for any characters.
+pub(super) fn text(pattern: &str, given: &str) -> bool {
+    let (pattern, given): (Vec<char>, Vec<char>) = (pattern.chars().collect(), given.chars().collect());
+    sequence(&pattern, &given, |c| *c == '*', |c, given| c == given)
+}
+
+/// Whether a path is the pattern's: `*` stays within a part of it, a part `**` stands for any number of parts.
+pub(super) fn path(pattern: &str, given: &str) -> bool {
+    let parts =
+        |path: &str| -> Vec<String> { path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect() };
+    let is_same_kind = pattern.starts_with('/') == given.starts_with('/');
+    is_same_kind && sequence(&parts(pattern), &parts(given), |part| part == "**", |part, given| text(part, given))
+}
+
+/// Whether `given` can be read along `pattern`, of which some places take any number.
+fn sequence<P, G>(pattern: &[P], given: &[G], is_many: impl Fn(&P) -> bool, is_one: impl Fn(&P, &G) -> bool) -> bool {
+    // reached[n]: what was read so far is matched by the first n places.
+    let past_many = |reached: &mut Vec<bool>| {
+        let mut is_before = false;
+        let mut previous: Option<&P> = None;
+        for (place, reached) in reached.iter_mut().enumerate() {
+            *reached |= is_before && previous.is_some_and(&is_many);
+            is_before = *reached;
+            previous = pattern.get(place);
+        }
+    };
+    let mut reached: Vec<bool> = std::iter::once(true).chain(pattern.iter().map(|_| false)).collect();
+    past_many(&mut reached);
+    for item in given {
+        let stays = reached.iter().zip(pattern).map(|(reached, place)| *reached && is_many(place)).chain([false]);
+        let steps =
+            reached.iter().zip(pattern).map(|(reached, place)| *reached && !is_many(place) && is_one(place, item));
+        let mut next: Vec<bool> =
+            stays.zip(std::iter::once(false).chain(steps)).map(|(stays, steps)| stays || steps).collect();
+        past_many(&mut next);
+        reached = next;
+    }
+    reached.last().copied().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_is_any_characters() {
+        for (pattern, given, fits) in [
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*c*", "abc", true),
+            ("a*d", "abc", false),
+            ("", "", true),
+            ("", "a", false),
+            ("*.example.com", "a.b.example.com", true),
+            ("*.example.com", "example.com", false),
+        ] {
+            assert_eq!(text(pattern, given), fits, "{pattern} {given}");
+        }
+        // Exponential for a matcher that goes back.
+        assert!(!text(&"a*".repeat(200), &"a".repeat(2000).replace('a', "b")));
+    }
+
+    #[test]
+    fn a_path_s_star_stays_within_a_part() {
+        for (pattern, given, fits) in [
+            ("/a/*", "/a/b", true),
+            ("/a/*", "/a/b/c", false),
+            ("/a/**", "/a/b/c", true),
+            ("/a/**", "/a", true),
+            ("/a/**/c", "/a/c", true),
+            ("/a/**", "/ab", false),
+            ("a/*", "/a/b", false),
+        ] {
+            assert_eq!(path(pattern, given), fits, "{pattern} {given}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_matched_from_its_beginning() {
+        let one = |words: &[&str]| Word::OneOf(words.iter().map(|word| (*word).to_owned()).collect());
+        let push = [one(&["git"]), one(&["push", "pull"])];
+        assert!(command(&push, &["git", "push", "origin"]) && command(&push, &["git", "pull"]));
+        assert!(!command(&push, &["git"]) && !command(&push, &["git", "-C", "push"]));
+        let anywhere = [one(&["git"]), Word::Many, one(&["--force*"])];
+        assert!(command(&anywhere, &["git", "push", "--force-with-lease", "x"]));
+        assert!(!command(&anywhere, &["git", "push"]));
+    }
+}

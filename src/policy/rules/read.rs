@@ -1,0 +1,301 @@
+//! `policy.toml` as [`Rules`]: every problem at once, each with its line. What isn't known is a problem: a rule that is
+//! misspelt must not be a rule that is missing.
+
+use std::time::Duration;
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{Decision, Host, Problem, Rule, Rules, Target, Word};
+
+/// The longest time for a command that can be set, in seconds.
+const MAX_TIMEOUT_S: u64 = 3600;
+/// The most rules.
+const MAX_RULES: usize = 500;
+
+pub(super) fn read(text: &str) -> Result<Rules, Vec<Problem>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut reader = Reader { text, problems: Vec::new() };
+    for error in errors {
+        let at = error.span().map_or(0, |span| span.start);
+        reader.problem(at, error.message());
+    }
+    let mut rules = Rules::default();
+    for (key, value) in table.get_ref() {
+        match key.get_ref().as_ref() {
+            "rule" => reader.rules(value, &mut rules),
+            "files" => reader.files(value, &mut rules),
+            "network" => reader.network(value, &mut rules),
+            "shell" => reader.shell(value, &mut rules),
+            other => reader.unknown(key.span().start, other, "[[rule]], [files], [network] and [shell]"),
+        }
+    }
+    reader.problems.sort_by_key(|problem| problem.line);
+    if reader.problems.is_empty() { Ok(rules) } else { Err(reader.problems) }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    problems: Vec<Problem>,
+}
+
+type Value<'t> = Spanned<DeValue<'t>>;
+
+impl Reader<'_> {
+    fn line(&self, at: usize) -> usize {
+        self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+
+    fn problem(&mut self, at: usize, what: impl Into<String>) {
+        let line = self.line(at);
+        self.problems.push(Problem { line, what: what.into() });
+    }
+
+    fn unknown(&mut self, at: usize, key: &str, known: &str) {
+        self.problem(at, format!("`{key}` isn't known here; there are {known}"));
+    }
+
+    fn table<'v, 't>(&mut self, value: &'v Value<'t>, name: &str) -> Option<&'v DeTable<'t>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.problem(value.span().start, format!("`{name}` must be a table"));
+        }
+        table
+    }
+
+    fn string(&mut self, value: &Value<'_>, name: &str) -> Option<String> {
+        let text = value.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
+        if text.is_none() {
+            self.problem(value.span().start, format!("`{name}` must be a text that isn't empty"));
+        }
+        text.map(str::to_owned)
+    }
+
+    /// A list of texts, each with where it stands.
+    fn strings(&mut self, value: &Value<'_>, name: &str) -> Vec<(usize, String)> {
+        let Some(array) = value.get_ref().as_array() else {
+            self.problem(value.span().start, format!("`{name}` must be a list of texts"));
+            return Vec::new();
+        };
+        array.iter().filter_map(|item| Some((item.span().start, self.string(item, name)?))).collect()
+    }
+
+    fn rules(&mut self, value: &Value<'_>, rules: &mut Rules) {
+        let Some(array) = value.get_ref().as_array() else {
+            self.problem(value.span().start, "write `[[rule]]`, with two brackets");
+            return;
+        };
+        if array.len() > MAX_RULES {
+            self.problem(value.span().start, format!("there are {} rules, at most {MAX_RULES} are read", array.len()));
+        }
+        for item in array.iter().take(MAX_RULES) {
+            let before = self.problems.len();
+            let rule = self.rule(item);
+            if let Some(rule) = rule.filter(|_| self.problems.len() == before) {
+                rules.rules.push(rule);
+            }
+        }
+    }
+
+    fn rule(&mut self, value: &Value<'_>) -> Option<Rule> {
+        let at = value.span().start;
+        let table = self.table(value, "rule")?;
+        let (mut tool, mut targets, mut decision, mut why) = (None, Vec::new(), None, None);
+        let (mut fitting, mut unfitting) = (Vec::new(), Vec::new());
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "tool" => tool = self.string(value, "tool"),
+                "command" => targets.extend(self.command(value).map(Target::Command)),
+                "path" => targets.extend(self.path(value, "path").map(Target::Path)),
+                "host" => targets.extend(self.host_pattern(value).map(Target::Host)),
+                "decision" => decision = self.decision(value),
+                "why" => why = self.string(value, "why").map(|why| why.trim_end_matches('.').to_owned()),
+                "match" => fitting = self.strings(value, "match"),
+                "not_match" => unfitting = self.strings(value, "not_match"),
+                other => self.unknown(
+                    key.span().start,
+                    other,
+                    "tool, command, path, host, decision, why, match and not_match",
+                ),
+            }
+        }
+        if targets.len() > 1 {
+            self.problem(at, "a rule is about a command, a path or a host, and not about two of them");
+        }
+        if targets.is_empty() && tool.is_none() {
+            self.problem(at, "a rule needs a `tool`, a `command`, a `path` or a `host`");
+        }
+        if decision.is_none() && !table.keys().any(|key| key.get_ref() == "decision") {
+            self.problem(at, "a rule needs a `decision`: allow, ask or deny");
+        }
+        if fitting.is_empty() {
+            self.problem(at, "a rule needs `match`: at least one example that shows it works");
+        }
+        let rule =
+            Rule { line: self.line(at), tool, target: targets.pop().unwrap_or(Target::Any), decision: decision?, why };
+        self.examples(&rule, &fitting, &unfitting);
+        Some(rule)
+    }
+
+    fn examples(&mut self, rule: &Rule, fitting: &[(usize, String)], unfitting: &[(usize, String)]) {
+        for (at, example) in fitting.iter().filter(|(_, example)| !rule.fits(example)) {
+            self.problem(*at, format!("the rule doesn't match its own example `{example}`"));
+        }
+        for (at, example) in unfitting.iter().filter(|(_, example)| rule.fits(example)) {
+            self.problem(*at, format!("the rule matches `{example}`, which it says it doesn't"));
+        }
+    }
+
+    fn decision(&mut self, value: &Value<'_>) -> Option<Decision> {
+        let decision = match value.get_ref().as_str() {
+            Some("allow") => Some(Decision::Allow),
+            Some("ask") => Some(Decision::Ask),
+            Some("deny") => Some(Decision::Deny),
+            _ => None,
+        };
+        if decision.is_none() {
+            self.problem(value.span().start, "`decision` must be \"allow\", \"ask\" or \"deny\"");
+        }
+        decision
+    }
+
+    /// A text of words, or a list of words and lists of alternatives.
+    fn command(&mut self, value: &Value<'_>) -> Option<Vec<Word>> {
+        let at = value.span().start;
+        let words: Vec<Word> = if let Some(text) = value.get_ref().as_str() {
+            text.split_whitespace().map(|word| Self::word(vec![word.to_owned()])).collect()
+        } else if let Some(array) = value.get_ref().as_array() {
+            array
+                .iter()
+                .filter_map(|item| match item.get_ref().as_array() {
+                    Some(_) => {
+                        let any: Vec<String> =
+                            self.strings(item, "command").into_iter().map(|(_, word)| word).collect();
+                        (!any.is_empty()).then(|| Self::word(any))
+                    }
+                    None => self.string(item, "command").map(|word| Self::word(vec![word])),
+                })
+                .collect()
+        } else {
+            Vec::new()
+        };
+        match words.first() {
+            Some(Word::OneOf(names)) if !names.iter().any(|name| name.chars().all(|c| c == '*')) => Some(words),
+            _ => {
+                self.problem(at, "`command` must be a text or a list of words, of which the first names a program");
+                None
+            }
+        }
+    }
+
+    fn word(any: Vec<String>) -> Word {
+        if any.iter().any(|word| word == "**") { Word::Many } else { Word::OneOf(any) }
+    }
+
+    fn path(&mut self, value: &Value<'_>, name: &str) -> Option<String> {
+        let path = self.string(value, name)?;
+        let is_plain = path.split('/').all(|part| !matches!(part, "." | "..")) && !path.contains("//");
+        if (path.starts_with('/') || path.starts_with("~/")) && is_plain {
+            return Some(path);
+        }
+        self.problem(value.span().start, format!("`{path}` must be an absolute path or begin with `~/`, without `..`"));
+        None
+    }
+
+    fn host_pattern(&mut self, value: &Value<'_>) -> Option<String> {
+        let pattern = self.string(value, "host")?.to_lowercase();
+        if pattern.chars().all(|c| c.is_ascii_alphanumeric() || ".-*:[]".contains(c)) {
+            return Some(pattern);
+        }
+        self.problem(value.span().start, format!("`{pattern}` must be a host's name, without a scheme or a path"));
+        None
+    }
+
+    fn files(&mut self, value: &Value<'_>, rules: &mut Rules) {
+        let Some(table) = self.table(value, "files") else { return };
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            let list = match name {
+                "read" => &mut rules.readable,
+                "write" => &mut rules.writable,
+                other => {
+                    self.unknown(key.span().start, other, "read and write");
+                    continue;
+                }
+            };
+            let Some(array) = value.get_ref().as_array() else {
+                self.problem(value.span().start, format!("`{name}` must be a list of folders"));
+                continue;
+            };
+            for item in array {
+                match self.path(item, name) {
+                    Some(path) if path.contains('*') => {
+                        self.problem(item.span().start, format!("`{path}` must be a folder, without a `*`"));
+                    }
+                    Some(path) if path.trim_end_matches('/').is_empty() && name == "write" => {
+                        self.problem(item.span().start, "the whole machine can't be granted for writing");
+                    }
+                    path => list.extend(path),
+                }
+            }
+        }
+    }
+
+    fn network(&mut self, value: &Value<'_>, rules: &mut Rules) {
+        let Some(table) = self.table(value, "network") else { return };
+        for (key, value) in table {
+            if key.get_ref() != "hosts" {
+                self.unknown(key.span().start, key.get_ref(), "hosts");
+                continue;
+            }
+            for (at, text) in self.strings(value, "hosts") {
+                match host(&text) {
+                    Some(host) => rules.hosts.push(host),
+                    None => self.problem(
+                        at,
+                        format!("`{text}` must be a host's name or address and a port, as in `api.github.com:443`"),
+                    ),
+                }
+            }
+        }
+    }
+
+    fn shell(&mut self, value: &Value<'_>, rules: &mut Rules) {
+        let Some(table) = self.table(value, "shell") else { return };
+        for (key, value) in table {
+            if key.get_ref() != "timeout_s" {
+                self.unknown(key.span().start, key.get_ref(), "timeout_s");
+                continue;
+            }
+            let seconds = value.get_ref().as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
+            match seconds.filter(|seconds| (1..=MAX_TIMEOUT_S).contains(seconds)) {
+                Some(seconds) => rules.shell_timeout = Some(Duration::from_secs(seconds)),
+                None => self.problem(
+                    value.span().start,
+                    format!("`timeout_s` must be a number of seconds from 1 to {MAX_TIMEOUT_S}"),
+                ),
+            }
+        }
+    }
+}
+
+/// `name:port`, an IPv6 address in brackets.
+fn host(text: &str) -> Option<Host> {
+    let (name, port) = text.rsplit_once(':')?;
+    let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
+    let name = name.to_lowercase();
+    let is_v6 = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok());
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let is_name = name.len() <= 253 && name.split('.').all(is_label);
+    (is_v6 || is_name).then_some(Host { name, port })
+}

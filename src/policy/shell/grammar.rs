@@ -1,0 +1,177 @@
+//! The second reader: the tree of a full grammar of bash (tree-sitter-bash), of which only the plain kinds of nodes are taken.
+//!
+//! It shares nothing with our lexer, neither tables nor the rules of quoting, so that a mistake would have to be made twice. It
+//! is only asked about text that the lexer took: short, without control characters, and not nested.
+
+use tree_sitter::{Node, Parser};
+
+use super::{Joint, Simple};
+
+/// The plain commands of a text; `None` when its tree holds anything else.
+pub(super) fn read(text: &str) -> Option<Vec<Simple>> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    let tree = parser.parse(text, None)?;
+    let root = tree.root_node();
+    if root.kind() != "program" || root.has_error() {
+        return None;
+    }
+    let mut reading = Reading { text, end: 0, joint: Joint::Then, commands: Vec::new() };
+    reading.sequence(root)?;
+    reading.gap(text.len())?;
+    Some(reading.commands)
+}
+
+struct Reading<'t> {
+    text: &'t str,
+    /// Where the last leaf ended: only blanks may lie between leaves.
+    end: usize,
+    joint: Joint,
+    commands: Vec<Simple>,
+}
+
+impl<'t> Reading<'t> {
+    /// The children of a program, a list, a pipeline or a statement with redirections.
+    fn sequence(&mut self, parent: Node<'_>) -> Option<()> {
+        let mut cursor = parent.walk();
+        for child in parent.children(&mut cursor) {
+            match child.kind() {
+                "list" | "pipeline" | "redirected_statement" => self.sequence(child)?,
+                "command" => self.command(child)?,
+                "file_redirect" => self.redirect(child)?,
+                operator => {
+                    self.joint = match operator {
+                        ";" | "\n" => Joint::Then,
+                        "&&" => Joint::And,
+                        "||" => Joint::Or,
+                        "|" => Joint::Pipe,
+                        _ => return None,
+                    };
+                    self.leaf(child)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn command(&mut self, command: Node<'_>) -> Option<()> {
+        let mut words = Vec::new();
+        let mut cursor = command.walk();
+        for child in command.children(&mut cursor) {
+            let (is_name, word) = match child.kind() {
+                "command_name" if child.child_count() == 1 => (true, child.child(0)?),
+                "command_name" => return None,
+                _ => (false, child),
+            };
+            // The name comes first, and once.
+            if is_name != words.is_empty() {
+                return None;
+            }
+            self.blank(word.start_byte(), !words.is_empty())?;
+            words.push(self.word(word)?);
+        }
+        let joint = std::mem::replace(&mut self.joint, Joint::Then);
+        (!words.is_empty()).then(|| self.commands.push(Simple { joint, words }))
+    }
+
+    fn word(&mut self, node: Node<'_>) -> Option<String> {
+        if node.kind() == "concatenation" {
+            let mut whole = String::new();
+            let mut cursor = node.walk();
+            for part in node.children(&mut cursor) {
+                if part.start_byte() != self.end && !whole.is_empty() {
+                    return None;
+                }
+                self.gap(part.start_byte())?;
+                whole.push_str(&self.part(part)?);
+            }
+            return Some(whole);
+        }
+        self.gap(node.start_byte())?;
+        self.part(node)
+    }
+
+    fn part(&mut self, node: Node<'_>) -> Option<String> {
+        let source = self.text.get(node.byte_range())?;
+        self.end = node.end_byte();
+        match node.kind() {
+            "word" | "number" => (node.named_child_count() == 0).then(|| unescaped(source)).flatten(),
+            "raw_string" => source.strip_prefix('\'')?.strip_suffix('\'').map(str::to_owned),
+            "string" => {
+                let mut cursor = node.walk();
+                let is_text = node.named_children(&mut cursor).all(|child| child.kind() == "string_content");
+                let inside = source.strip_prefix('"')?.strip_suffix('"')?;
+                is_text.then(|| without_escapes_of(inside, &["\\\\", "\\\"", "\\$", "\\`"]))
+            }
+            _ => None,
+        }
+    }
+
+    /// A redirection whose text is one of those that do no harm.
+    fn redirect(&mut self, node: Node<'_>) -> Option<()> {
+        let source = self.text.get(node.byte_range())?;
+        let (sign, target) = source.split_at_checked(source.find('/').or_else(|| source.rfind('&'))?)?;
+        let is_quiet = match target {
+            "/dev/null" => matches!(sign, ">" | "1>" | "2>" | "<"),
+            "&1" => sign == "2>",
+            "&2" => matches!(sign, ">" | "1>"),
+            _ => false,
+        };
+        self.blank(node.start_byte(), true)?;
+        self.end = node.end_byte();
+        is_quiet.then_some(())
+    }
+
+    fn leaf(&mut self, node: Node<'_>) -> Option<()> {
+        self.gap(node.start_byte())?;
+        self.end = node.end_byte();
+        Some(())
+    }
+
+    /// What lies between the last leaf and `to` must be blank; line ends there are those that the shell reads on after.
+    fn gap(&mut self, to: usize) -> Option<()> {
+        let between = self.text.get(self.end..to)?;
+        self.end = to;
+        between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n')).then_some(())
+    }
+
+    /// The same, and words of one command are apart, on one line.
+    fn blank(&mut self, to: usize, is_within: bool) -> Option<()> {
+        let between = self.text.get(self.end..to)?;
+        if is_within && (between.is_empty() || between.contains('\n')) {
+            return None;
+        }
+        self.gap(to)
+    }
+}
+
+/// A word outside quotes: each backslash goes and leaves what it stood before.
+fn unescaped(source: &str) -> Option<String> {
+    let mut pieces = source.split('\\');
+    let mut word = pieces.next()?.to_owned();
+    while let Some(piece) = pieces.next() {
+        // Two in a row: the second one stays.
+        if piece.is_empty() {
+            word.push('\\');
+            word.push_str(pieces.next()?);
+        } else {
+            word.push_str(piece);
+        }
+    }
+    Some(word)
+}
+
+/// The text with each of the two-character `escapes` replaced by its second character, from left to right.
+fn without_escapes_of(text: &str, escapes: &[&str]) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, _)) = rest.split_once('\\') {
+        plain.push_str(before);
+        rest = rest.get(before.len()..).unwrap_or_default();
+        let skipped = usize::from(escapes.iter().any(|escape| rest.starts_with(escape)));
+        let kept: String = rest.chars().skip(skipped).take(1).collect();
+        plain.push_str(&kept);
+        rest = rest.get(skipped + kept.len()..).unwrap_or_default();
+    }
+    plain + rest
+}

@@ -1,0 +1,245 @@
+//! Our own reader of shell text. It knows what is plain and refuses all else, a character at a time: what a character that
+//! isn't listed would mean to some shell needn't be known.
+
+use std::{iter::Peekable, str::Chars};
+
+use super::{Joint, MAX_COMMANDS, MAX_TEXT_BYTES, NotPlain, Simple};
+
+/// Redirections that throw output away or join the two outputs, in the only spellings that are taken.
+const QUIET: [&str; 7] = [">/dev/null", "1>/dev/null", "2>/dev/null", "</dev/null", "2>&1", "1>&2", ">&2"];
+
+/// Words that begin something else than a simple command, in one of the shells.
+const RESERVED: [&str; 22] = [
+    "if",
+    "then",
+    "else",
+    "elif",
+    "fi",
+    "do",
+    "done",
+    "case",
+    "esac",
+    "while",
+    "until",
+    "for",
+    "in",
+    "function",
+    "select",
+    "time",
+    "coproc",
+    "repeat",
+    "foreach",
+    "end",
+    "always",
+    "nocorrect",
+];
+
+/// Punctuation that is itself outside quotes, in all shells.
+const ITSELF: &str = "_-./:,+@%^=";
+
+pub(super) fn read(text: &str) -> Result<Vec<Simple>, NotPlain> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(NotPlain::TooLong);
+    }
+    if let Some(control) = text.chars().find(|c| c.is_control() && !matches!(c, '\t' | '\n')) {
+        return Err(NotPlain::Control(control));
+    }
+    let mut lexer = Lexer {
+        chars: text.chars().peekable(),
+        commands: Vec::new(),
+        words: Vec::new(),
+        joint: Joint::Then,
+        is_closed: false,
+    };
+    while let Some(&next) = lexer.chars.peek() {
+        lexer.step(next)?;
+    }
+    lexer.end_line()?;
+    match (lexer.joint, lexer.commands.is_empty()) {
+        (Joint::Then, false) => Ok(lexer.commands),
+        (Joint::Then, true) => Err(NotPlain::Empty),
+        _ => Err(NotPlain::Stray),
+    }
+}
+
+struct Lexer<'t> {
+    chars: Peekable<Chars<'t>>,
+    commands: Vec<Simple>,
+    /// Of the command that is being read.
+    words: Vec<String>,
+    /// How that command is joined to the one before it.
+    joint: Joint,
+    /// After a redirection: the command takes no more words.
+    is_closed: bool,
+}
+
+impl Lexer<'_> {
+    fn step(&mut self, next: char) -> Result<(), NotPlain> {
+        match next {
+            ' ' | '\t' => self.skip(),
+            '\n' => {
+                self.skip();
+                self.end_line()?;
+            }
+            ';' => {
+                self.skip();
+                self.end(Joint::Then)?;
+            }
+            '&' => {
+                self.skip();
+                self.second('&').then_some(()).ok_or(NotPlain::Background)?;
+                self.end(Joint::And)?;
+            }
+            '|' => {
+                self.skip();
+                let joint = if self.second('|') { Joint::Or } else { Joint::Pipe };
+                self.end(joint)?;
+            }
+            _ if self.quiet() => self.is_closed = true,
+            _ if self.is_closed => return Err(NotPlain::Redirection),
+            _ => {
+                let word = self.word()?;
+                self.words.push(word);
+            }
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self) {
+        self.chars.next();
+    }
+
+    fn second(&mut self, wanted: char) -> bool {
+        self.chars.next_if_eq(&wanted).is_some()
+    }
+
+    /// Ends a command at an operator, which needs one on its left.
+    fn end(&mut self, next: Joint) -> Result<(), NotPlain> {
+        if self.words.is_empty() {
+            return Err(NotPlain::Stray);
+        }
+        if self.commands.len() == MAX_COMMANDS {
+            return Err(NotPlain::TooLong);
+        }
+        self.commands.push(Simple { joint: self.joint, words: std::mem::take(&mut self.words) });
+        self.joint = next;
+        self.is_closed = false;
+        Ok(())
+    }
+
+    /// A line's end is `;`, but for empty lines and after an operator, where the shell reads on.
+    fn end_line(&mut self) -> Result<(), NotPlain> {
+        if self.words.is_empty() { Ok(()) } else { self.end(Joint::Then) }
+    }
+
+    /// Takes a redirection that does no harm, if one stands here alone, after a command.
+    fn quiet(&mut self) -> bool {
+        let rest: String = self.chars.clone().take(12).collect();
+        let Some(spelling) = QUIET.into_iter().find(|spelling| rest.starts_with(spelling)) else { return false };
+        let after = rest.chars().nth(spelling.len());
+        if self.words.is_empty() || !matches!(after, None | Some(' ' | '\t' | '\n' | ';' | '|')) {
+            return false;
+        }
+        self.chars.by_ref().take(spelling.len()).for_each(drop);
+        true
+    }
+
+    fn word(&mut self) -> Result<String, NotPlain> {
+        let is_name = self.words.is_empty();
+        let (mut word, mut is_bare, mut is_begun) = (String::new(), true, false);
+        while let Some(&c) = self.chars.peek() {
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' => break,
+                '\'' => self.single(&mut word)?,
+                '"' => self.double(&mut word)?,
+                '\\' => self.escaped(&mut word)?,
+                '=' if !is_begun => return Err(NotPlain::Expansion('=')),
+                '=' if is_name => return Err(NotPlain::Assignment),
+                '^' if !is_begun => return Err(NotPlain::History('^')),
+                _ => {
+                    word.push(bare(c)?);
+                    self.skip();
+                }
+            }
+            is_bare &= !matches!(c, '\'' | '"' | '\\');
+            is_begun = true;
+        }
+        if is_name {
+            name(&word, is_bare)?;
+        }
+        Ok(word)
+    }
+
+    fn single(&mut self, word: &mut String) -> Result<(), NotPlain> {
+        self.skip();
+        loop {
+            match self.chars.next().ok_or(NotPlain::Unended)? {
+                '\'' => return Ok(()),
+                c => word.push(quoted(c)?),
+            }
+        }
+    }
+
+    fn double(&mut self, word: &mut String) -> Result<(), NotPlain> {
+        self.skip();
+        loop {
+            match self.chars.next().ok_or(NotPlain::Unended)? {
+                '"' => return Ok(()),
+                c @ ('$' | '`') => return Err(NotPlain::Expansion(c)),
+                '!' => return Err(NotPlain::History('!')),
+                // Before anything else a backslash in double quotes is itself.
+                '\\' => match self.chars.next_if(|c| matches!(c, '$' | '`' | '"' | '\\')) {
+                    Some(c) => word.push(c),
+                    None => word.push('\\'),
+                },
+                c => word.push(quoted(c)?),
+            }
+        }
+    }
+
+    fn escaped(&mut self, word: &mut String) -> Result<(), NotPlain> {
+        self.skip();
+        match self.chars.next().ok_or(NotPlain::Unended)? {
+            '\n' => Err(NotPlain::Control('\n')),
+            c if c == ' ' || c.is_ascii_graphic() => {
+                word.push(c);
+                Ok(())
+            }
+            c => Err(NotPlain::Foreign(c)),
+        }
+    }
+}
+
+/// A character outside quotes.
+fn bare(c: char) -> Result<char, NotPlain> {
+    match c {
+        c if c.is_ascii_alphanumeric() || ITSELF.contains(c) => Ok(c),
+        '$' | '`' | '~' => Err(NotPlain::Expansion(c)),
+        '*' | '?' | '[' | ']' | '{' | '}' => Err(NotPlain::Pattern(c)),
+        '<' | '>' => Err(NotPlain::Redirection),
+        '(' | ')' => Err(NotPlain::Group),
+        '#' => Err(NotPlain::Comment),
+        '!' => Err(NotPlain::History(c)),
+        c => Err(NotPlain::Foreign(c)),
+    }
+}
+
+/// A character in quotes: ASCII, and letters and digits of any language, but nothing that is invisible or turns the
+/// direction of writing.
+fn quoted(c: char) -> Result<char, NotPlain> {
+    match c {
+        '\t' | '\n' => Err(NotPlain::Control(c)),
+        c if c.is_ascii() || c.is_alphanumeric() => Ok(c),
+        c => Err(NotPlain::Foreign(c)),
+    }
+}
+
+/// The first word must be a command's name, of a kind that isn't mistaken for another's.
+fn name(word: &str, is_bare: bool) -> Result<(), NotPlain> {
+    if is_bare && RESERVED.contains(&word) {
+        return Err(NotPlain::Reserved(word.to_owned()));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./+-".contains(c);
+    let begins_well = word.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c));
+    if begins_well && word.chars().all(is_plain) { Ok(()) } else { Err(NotPlain::Name(word.to_owned())) }
+}

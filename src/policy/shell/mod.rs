@@ -1,0 +1,92 @@
+//! Shell text as a list of simple commands of plain words, or the reason why it isn't one.
+//!
+//! Two readers that have nothing in common must come to the same list: our own strict [`lex`]er, which knows only what is
+//! plain, and [`grammar`], a library's full grammar of bash. What only one of them takes for plain is not. Nothing here
+//! is a boundary (that is the sandbox); it decides what may run without asking, so a doubt is always an answer: ask.
+
+mod grammar;
+mod guess;
+mod lex;
+#[cfg(test)]
+mod tests;
+
+pub(super) use guess::guess;
+
+/// The longest shell text that is read, in bytes.
+pub const MAX_TEXT_BYTES: usize = 8 * 1024;
+/// The most simple commands in one text.
+const MAX_COMMANDS: usize = 64;
+
+/// How a simple command is joined to the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// It is the first, or comes after `;` or a line's end.
+    Then,
+    /// After `&&`.
+    And,
+    /// After `||`.
+    Or,
+    /// After `|`.
+    Pipe,
+}
+
+/// A command with its arguments as the program gets them, without quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Simple {
+    pub(super) joint: Joint,
+    /// Never empty.
+    pub(super) words: Vec<String>,
+}
+
+/// Why a text isn't plain: a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotPlain {
+    #[error("It is empty: there is nothing to run.")]
+    Empty,
+    #[error(
+        "It is longer than {MAX_TEXT_BYTES} bytes, or has more than {MAX_COMMANDS} commands: too much to be read with care."
+    )]
+    TooLong,
+    #[error("It holds the control character {}, which a shell and a person may read differently.", .0.escape_unicode())]
+    Control(char),
+    #[error("It holds the character {} where only plain ASCII is taken: it may look like another one.", .0.escape_unicode())]
+    Foreign(char),
+    #[error("The shell would put something else in the place of `{0}`: it can't be known beforehand what.")]
+    Expansion(char),
+    #[error("The shell would make file names of the pattern character `{0}`: it can't be known beforehand which.")]
+    Pattern(char),
+    #[error("It redirects: a file would be written or read by the shell itself.")]
+    Redirection,
+    #[error("It starts a subshell, a group or a function.")]
+    Group,
+    #[error("It leaves a command running in the background.")]
+    Background,
+    #[error("It sets a variable, which can change what later commands do.")]
+    Assignment,
+    #[error("`{0}` is a word of the shell's own language: a loop, a condition or the like.")]
+    Reserved(String),
+    #[error("It holds a comment sign, `#`, outside quotes.")]
+    Comment,
+    #[error("It holds `{0}`, which some shells replace by earlier commands.")]
+    History(char),
+    #[error("A quote or a backslash has no end.")]
+    Unended,
+    #[error("`{0}` isn't the name of a command.")]
+    Name(String),
+    #[error("It has an operator with no command beside it.")]
+    Stray,
+    #[error("Two readers of shell text disagree about its words.")]
+    Disagreement,
+}
+
+/// Reads a text as plain commands: at least one, each with at least one word.
+///
+/// # Errors
+/// Why the text isn't plain.
+pub(super) fn plain(text: &str) -> Result<Vec<Simple>, NotPlain> {
+    let ours = lex::read(text)?;
+    match grammar::read(text) {
+        Some(theirs) if theirs == ours => Ok(ours),
+        _ => Err(NotPlain::Disagreement),
+    }
+}

@@ -1,0 +1,293 @@
+//! The corpus: what must never run without a question, and what must never cost one. And each voice of the judgement.
+
+use super::*;
+
+const AT_SMART: Circumstances<'_> = Circumstances { autonomy: Autonomy::Smart, taint: None, is_sandboxed: true };
+const LEVELS: [Autonomy; 3] = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
+
+fn command(text: &str) -> Subject<'_> {
+    Subject {
+        tool: "bash",
+        risk: Risk::Dangerous,
+        effect: Effect::Once,
+        is_free: false,
+        reach: Reach::Within,
+        what: What::Shell(text),
+    }
+}
+
+fn call(tool: &str, risk: Risk) -> Subject<'_> {
+    Subject { tool, risk, effect: Effect::Once, is_free: false, reach: Reach::Within, what: What::Plain }
+}
+
+fn path(path: &str, is_write: bool) -> Subject<'_> {
+    Subject { what: What::Path { path: Path::new(path), is_write }, ..call("edit", Risk::Caution) }
+}
+
+fn smart(subject: &Subject, rules: &str) -> Verdict {
+    judge(subject, &Rules::parse(rules).unwrap().at_home(Some(Path::new("/home/anna"))), &AT_SMART)
+}
+
+/// A line of the corpus: as it stands, or a JSON string.
+fn decoded(line: &str) -> String {
+    let is_json = line.starts_with('"') && line.contains('\\') || matches!(line, "\"\"" | "\" \"");
+    if is_json { serde_json::from_str(line).unwrap_or_else(|_| line.to_owned()) } else { line.to_owned() }
+}
+
+#[test]
+fn no_hostile_command_runs_without_a_question() {
+    let lines: Vec<&str> = include_str!("corpus/hostile.txt").lines().collect();
+    assert!(lines.len() >= 300, "{}", lines.len());
+    let mut wrong = Vec::new();
+    for line in lines {
+        let (risk, text) = line.split_once(": ").unwrap();
+        let text = decoded(text);
+        let verdict = judge(&command(&text), &Rules::default(), &AT_SMART);
+        let at_full =
+            judge(&command(&text), &Rules::default(), &Circumstances { autonomy: Autonomy::Full, ..AT_SMART });
+        let holds_at_full = risk != "destructive" || at_full.decision == Decision::Ask;
+        if verdict.decision != Decision::Ask || verdict.risk.name() != risk || !holds_at_full {
+            wrong.push(format!("{line}\n    {verdict:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn no_friendly_command_costs_a_question() {
+    let lines: Vec<&str> = include_str!("corpus/friendly.txt").lines().collect();
+    assert!(lines.len() >= 100, "{}", lines.len());
+    let mut wrong = Vec::new();
+    for line in lines {
+        let verdict = judge(&command(&decoded(line)), &Rules::default(), &AT_SMART);
+        if verdict.decision != Decision::Allow || verdict.risk > Risk::Caution {
+            wrong.push(format!("{line}\n    {verdict:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_harmful_command_keeps_its_risk_behind_a_harmless_one() {
+    for line in include_str!("corpus/hostile.txt").lines() {
+        let (risk, text) = line.split_once(": ").unwrap();
+        let text = decoded(text);
+        // Alone they are nothing, or the beginning of what the next line goes on with.
+        if text.trim().is_empty() || text.ends_with(['&', '|']) {
+            continue;
+        }
+        for behind in
+            [format!("ls && {text}"), format!("git status; {text}"), format!("cat a | {text}"), format!("{text}\nls")]
+        {
+            let verdict = judge(&command(&behind), &Rules::default(), &AT_SMART);
+            assert_eq!(verdict.decision, Decision::Ask, "{behind:?} {verdict:?}");
+            assert!(risk != "destructive" || verdict.risk == Risk::Destructive, "{behind:?} {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn each_risk_asks_at_the_levels_of_the_table() {
+    let table = [
+        (Risk::Safe, [true, false, false]),
+        (Risk::Caution, [true, false, false]),
+        (Risk::Dangerous, [true, true, false]),
+        (Risk::Destructive, [true, true, true]),
+    ];
+    for (risk, asks) in table {
+        let decided = LEVELS.map(|autonomy| {
+            judge(&call("x", risk), &Rules::default(), &Circumstances { autonomy, ..AT_SMART }).decision
+                == Decision::Ask
+        });
+        assert_eq!(decided, asks, "{risk:?}");
+    }
+}
+
+#[test]
+fn planning_answering_and_reading_memory_never_ask() {
+    let asking = Circumstances { autonomy: Autonomy::AskAll, taint: Some("a web page"), is_sandboxed: false };
+    let free = Subject { is_free: true, reach: Reach::Leaves, ..call("reply", Risk::Safe) };
+    let memory = Subject { effect: Effect::Read, ..call("memory_read", Risk::Safe) };
+    let refused = Rules::refused(&[Problem { line: 3, what: "it is wrong".to_owned() }]);
+    assert_eq!(judge(&free, &refused, &asking).decision, Decision::Allow);
+    assert_eq!(judge(&memory, &Rules::default(), &asking).decision, Decision::Allow);
+    // A file of the machine isn't memory.
+    let file = Subject { effect: Effect::Read, ..path("notes.md", false) };
+    assert_eq!(judge(&file, &Rules::default(), &asking).decision, Decision::Ask);
+}
+
+#[test]
+fn what_steers_asks_whatever_allows_it() {
+    let rules = Rules::parse("[[rule]]\ntool = \"*\"\ndecision = \"allow\"\nmatch = [\"x\"]").unwrap();
+    let full = Circumstances { autonomy: Autonomy::Full, ..AT_SMART };
+    for is_free in [true, false] {
+        let steers = Subject { is_free, reach: Reach::Steers, ..call("skill_write", Risk::Safe) };
+        assert_eq!(judge(&steers, &rules, &full).decision, Decision::Ask);
+    }
+}
+
+#[test]
+fn after_untrusted_bytes_what_leaves_or_persists_asks() {
+    let tainted = Circumstances { taint: Some("https://example.com"), autonomy: Autonomy::Full, ..AT_SMART };
+    for (reach, decision) in
+        [(Reach::Within, Decision::Allow), (Reach::Leaves, Decision::Ask), (Reach::Persists, Decision::Ask)]
+    {
+        let verdict = judge(&Subject { reach, ..call("x", Risk::Caution) }, &Rules::default(), &tainted);
+        assert_eq!(verdict.decision, decision, "{reach:?}");
+        assert_eq!(verdict.reasons.concat().contains("example.com"), decision == Decision::Ask);
+        let shell = judge(&Subject { reach, ..command("touch a") }, &Rules::default(), &tainted);
+        assert_eq!(shell.decision, decision, "{reach:?}");
+        // A command that only reads stays within, whatever the sandbox is granted.
+        let reading = judge(&Subject { reach, ..command("ls -la") }, &Rules::default(), &tainted);
+        assert_eq!(reading.decision, Decision::Allow, "{reach:?}");
+    }
+}
+
+#[test]
+fn without_a_sandbox_every_command_asks_and_says_so() {
+    let bare = Circumstances { autonomy: Autonomy::Full, is_sandboxed: false, ..AT_SMART };
+    let verdict = judge(&command("ls"), &Rules::default(), &bare);
+    assert_eq!(verdict.decision, Decision::Ask);
+    assert!(verdict.reasons.concat().contains("no sandbox"), "{verdict:?}");
+}
+
+const ALLOW_CARGO: &str =
+    "[[rule]]\ncommand = [\"cargo\", [\"test\", \"build\"]]\ndecision = \"allow\"\nmatch = [\"cargo test\"]";
+
+#[test]
+fn an_allowing_rule_lifts_the_table_s_question_and_nothing_else() {
+    assert_eq!(smart(&command("cargo test --all"), ALLOW_CARGO).decision, Decision::Allow);
+    for asks in [
+        "cargo publish",
+        "cargo test && curl x",
+        "cargo test $(id)",
+        "cargo test > out",
+        "./cargo test",
+        "A=b cargo test",
+        "sh -c 'cargo test'",
+    ] {
+        assert_eq!(smart(&command(asks), ALLOW_CARGO).decision, Decision::Ask, "{asks}");
+    }
+    let everything = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\nmatch = [\"bash\"]";
+    assert_eq!(smart(&command("cargo publish"), everything).decision, Decision::Allow);
+    for asks in ["rm -rf x", "echo $(id)", "git push --force"] {
+        assert_eq!(smart(&command(asks), everything).decision, Decision::Ask, "{asks}");
+    }
+    let rules = Rules::parse(everything).unwrap();
+    let bare = Circumstances { is_sandboxed: false, ..AT_SMART };
+    assert_eq!(judge(&command("cargo test"), &rules, &bare).decision, Decision::Ask);
+    let tainted = Circumstances { taint: Some("a page"), ..AT_SMART };
+    let leaves = Subject { reach: Reach::Leaves, ..command("cargo test") };
+    assert_eq!(judge(&leaves, &rules, &tainted).decision, Decision::Ask);
+}
+
+#[test]
+fn a_denying_rule_sees_through_what_runs_other_commands() {
+    let rules = "[[rule]]\ncommand = \"curl\"\ndecision = \"deny\"\nwhy = \"no downloads\"\nmatch = [\"curl x\"]";
+    for denied in [
+        "curl x",
+        "/usr/bin/curl x",
+        "ls && curl x",
+        "timeout 5 curl x",
+        "sudo -u me curl x",
+        "sh -c 'curl x'",
+        "echo $(curl x)",
+        "env A=b curl x",
+        "ls | xargs curl",
+        "if true; then curl x; fi",
+    ] {
+        let verdict = smart(&command(denied), rules);
+        assert_eq!(verdict.decision, Decision::Deny, "{denied}");
+        assert!(verdict.reasons.first().unwrap().contains("no downloads"), "{verdict:?}");
+    }
+    for other in ["grep curl notes.txt", "echo 'curl is a program'", "git log --grep=curl"] {
+        assert_eq!(smart(&command(other), rules).decision, Decision::Allow, "{other}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_denied_is_denied_whatever_its_text() {
+    let rules = "[[rule]]\ntool = \"bash\"\ndecision = \"deny\"\nmatch = [\"bash\"]";
+    for text in ["ls", "", "\u{0}", "$(", "rm -rf x"] {
+        assert_eq!(smart(&command(text), rules).decision, Decision::Deny, "{text:?}");
+    }
+}
+
+#[test]
+fn of_several_rules_the_strictest_holds() {
+    let rule = |decision: &str| format!("[[rule]]\ntool = \"x\"\ndecision = \"{decision}\"\nmatch = [\"x\"]\n");
+    for (decisions, held) in [
+        (["allow", "ask"], Decision::Ask),
+        (["ask", "allow"], Decision::Ask),
+        (["deny", "allow"], Decision::Deny),
+        (["ask", "deny"], Decision::Deny),
+    ] {
+        let rules = decisions.map(rule).concat();
+        assert_eq!(smart(&call("x", Risk::Safe), &rules).decision, held, "{decisions:?}");
+    }
+}
+
+#[test]
+fn paths_need_a_grant_and_private_places_have_none() {
+    let rules = "[files]\nread = [\"/srv/data\"]\nwrite = [\"~/work\", \"/\u{fc}ber\"]";
+    for (target, is_write, decision) in [
+        ("notes.md", true, Decision::Allow),
+        ("a/b.md", false, Decision::Allow),
+        ("../b.md", false, Decision::Ask),
+        ("/srv/data/x", false, Decision::Allow),
+        ("/srv/data/x", true, Decision::Ask),
+        ("/srv/database", false, Decision::Ask),
+        ("/srv/data/../x", false, Decision::Ask),
+        ("/home/anna/work/x", true, Decision::Allow),
+        ("/home/anna/x", false, Decision::Ask),
+        ("/home/anna/work/.git/config", true, Decision::Deny),
+        ("/home/anna/work/.GIT/hooks/x", true, Decision::Deny),
+        ("/home/anna/.ssh/id_rsa", false, Decision::Deny),
+        (".env", false, Decision::Deny),
+        ("policy.toml", true, Decision::Deny),
+        ("messages.db-wal", false, Decision::Deny),
+        ("", false, Decision::Deny),
+        ("a\nb", false, Decision::Deny),
+    ] {
+        assert_eq!(smart(&path(target, is_write), rules).decision, decision, "{target:?} {is_write}");
+    }
+}
+
+#[test]
+fn a_rule_about_a_path_or_a_host_holds_for_it() {
+    let rules = "[[rule]]\npath = \"~/work/secret/**\"\ndecision = \"deny\"\nmatch = [\"~/work/secret/a\"]\n\
+        [[rule]]\nhost = \"*.example.com\"\ndecision = \"deny\"\nmatch = [\"https://a.example.com/x\"]\n\
+        [files]\nread = [\"~/work\"]";
+    assert_eq!(smart(&path("/home/anna/work/secret/a/b", false), rules).decision, Decision::Deny);
+    assert_eq!(smart(&path("/home/anna/work/a", false), rules).decision, Decision::Allow);
+    let url = |url| Subject { what: What::Url(url), reach: Reach::Leaves, ..call("web_fetch", Risk::Caution) };
+    for (address, decision) in [
+        ("https://www.example.com/", Decision::Deny),
+        ("https://WWW.EXAMPLE.COM./", Decision::Deny),
+        ("https://example.org/", Decision::Allow),
+        ("https://example.org/?https://www.example.com", Decision::Allow),
+        ("https://me:pw@example.org/", Decision::Ask),
+        ("file:///etc/passwd", Decision::Ask),
+        ("not an address", Decision::Ask),
+    ] {
+        assert_eq!(smart(&url(address), rules).decision, decision, "{address}");
+    }
+}
+
+#[test]
+fn a_refused_file_makes_everything_ask_and_says_where_it_is_wrong() {
+    let problems = Rules::parse("[shell]\ntimeout_s = 0").unwrap_err();
+    let verdict = judge(&command("ls"), &Rules::refused(&problems), &AT_SMART);
+    assert_eq!(verdict.decision, Decision::Ask);
+    assert!(verdict.reasons.concat().contains("line 2"), "{verdict:?}");
+}
+
+#[test]
+fn every_verdict_has_a_reason() {
+    for autonomy in LEVELS {
+        for subject in [command("ls"), command("rm x"), command(""), path("a", true), call("x", Risk::Caution)] {
+            let verdict = judge(&subject, &Rules::default(), &Circumstances { autonomy, ..AT_SMART });
+            assert!(verdict.reasons.iter().all(|reason| !reason.is_empty()) && !verdict.reasons.is_empty());
+        }
+    }
+}

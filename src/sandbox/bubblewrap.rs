@@ -1,0 +1,80 @@
+//! bubblewrap's arguments for a layout. A pure list: what is not in it is not allowed.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    confined::Rules,
+    layout::{Kind, Layout},
+};
+
+/// How much a program may keep in its private directories, in bytes each: they live in memory.
+const MAX_PRIVATE_BYTES: u64 = 512 << 20;
+/// Where our own things lie inside: in a directory that is empty otherwise.
+const OWN: &str = "/run/reveille";
+
+/// Everything before the program's own name. What follows the last `--` is the program's alone.
+pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) -> Vec<OsString> {
+    let mut list = List::default();
+    // A world of its own: users, processes, network, names, messages. No capability, and no user namespace within to get one.
+    list.add([
+        "--unshare-user",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]);
+    list.add(["--disable-userns", "--cap-drop", "ALL", "--hostname", "sandbox", "--new-session", "--die-with-parent"]);
+    list.add(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    let mut covered = Vec::new();
+    for place in &layout.places {
+        let path = place.path.as_path();
+        match place.kind {
+            Kind::Private => {
+                list.add(["--size", &MAX_PRIVATE_BYTES.to_string(), "--perms", "1777", "--tmpfs"]).path(path)
+            }
+            Kind::Covered => {
+                covered.push(path);
+                list.add(["--perms", "0755", "--tmpfs"]).path(path)
+            }
+            Kind::Readable => list.add(["--ro-bind"]).path(path).path(path),
+            Kind::Writable => list.add(["--bind"]).path(path).path(path),
+            Kind::HiddenDir => list.add(["--perms", "0000", "--tmpfs"]).path(path).add(["--remount-ro"]).path(path),
+            // A device that its mount forbids to open.
+            Kind::HiddenFile => list.add(["--ro-bind", "/dev/null"]).path(path),
+            // Beneath what can't be written nobody makes it; that nobody reads it is Landlock's.
+            Kind::HiddenMissing => &mut list,
+        };
+    }
+    let own = PathBuf::from(OWN);
+    let (program, socket) = (own.join("wake"), own.join("proxy.sock"));
+    list.add(["--ro-bind"]).path(launcher).path(&program);
+    if let Some(proxy) = proxy {
+        list.add(["--ro-bind"]).path(proxy).path(&socket);
+    }
+    for path in covered {
+        list.add(["--remount-ro"]).path(path);
+    }
+    list.add(["--chdir"]).path(&layout.work_dir);
+    let rules = Rules { layout: layout.clone(), proxy: proxy.map(|_| socket) };
+    list.add(["--"]).path(&program).add(["confined", "--rules", &rules.to_text(), "--"]);
+    list.0
+}
+
+#[derive(Default)]
+struct List(Vec<OsString>);
+
+impl List {
+    fn add<const N: usize>(&mut self, words: [&str; N]) -> &mut Self {
+        self.0.extend(words.map(OsString::from));
+        self
+    }
+
+    fn path(&mut self, path: &Path) -> &mut Self {
+        self.0.push(path.into());
+        self
+    }
+}

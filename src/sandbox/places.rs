@@ -1,0 +1,256 @@
+//! Where keys, sessions and histories lie on people's machines: what no confined program gets to see. Lists, and little else.
+
+use std::path::{Path, PathBuf};
+
+/// Below the home directory. Grouped by what a thief would want.
+const KEYS: &[&str] = &[
+    // Keys of this machine's owner.
+    ".ssh",
+    ".gnupg",
+    ".pki",
+    ".age",
+    ".config/age",
+    ".config/sops",
+    ".password-store",
+    ".vault-token",
+    ".netrc",
+    "_netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".pgpass",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".env",
+    ".envrc",
+    // Clouds and hosts.
+    ".aws",
+    ".azure",
+    ".boto",
+    ".s3cfg",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/hub",
+    ".config/glab-cli",
+    ".config/doctl",
+    ".config/hcloud",
+    ".config/rclone",
+    ".config/heroku",
+    ".config/configstore",
+    ".config/op",
+    ".databrickscfg",
+    ".docker",
+    ".fly",
+    ".kube",
+    ".netlify",
+    ".oci",
+    ".terraform.d",
+    ".terraformrc",
+    ".wrangler",
+    ".config/containers",
+    // Registries of packages.
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".config/pip",
+    ".nuget",
+    // Keyrings and password managers.
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".config/1Password",
+    ".config/Bitwarden",
+    ".config/Bitwarden CLI",
+    ".config/keepassxc",
+    ".electrum",
+    ".bitcoin",
+    ".ethereum",
+    ".monero",
+    // Browsers, mail, chats: whoever has the profile is logged in.
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome",
+    ".config/google-chrome-beta",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    ".config/Signal",
+    ".config/Slack",
+    ".config/discord",
+    ".local/share/TelegramDesktop",
+    ".local/share/evolution",
+    ".var/app",
+    "snap",
+    // Other assistants.
+    ".claude",
+    ".claude.json",
+    ".config/claude",
+    ".codex",
+    ".gemini",
+    ".config/anthropic",
+    ".config/openai",
+    ".copilot",
+    ".config/github-copilot",
+    ".continue",
+    ".aider.conf.yml",
+    // The session, and what was typed.
+    ".Xauthority",
+    ".ICEauthority",
+    ".bash_history",
+    ".zsh_history",
+    ".histfile",
+    ".local/share/fish",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".rediscli_history",
+    ".lesshst",
+    // macOS.
+    "Library/Keychains",
+    "Library/Cookies",
+    "Library/Safari",
+    "Library/Messages",
+    "Library/Mail",
+    "Library/Accounts",
+    "Library/Application Support/Google",
+    "Library/Application Support/Firefox",
+    "Library/Application Support/BraveSoftware",
+    "Library/Application Support/Microsoft Edge",
+    "Library/Application Support/com.apple.TCC",
+    "Library/Group Containers",
+];
+
+/// The system's own, which only root could read anyway: some people run us as root.
+const OF_THE_SYSTEM: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/etc/krb5.keytab",
+    "/etc/NetworkManager/system-connections",
+    "/etc/wpa_supplicant",
+    "/etc/wireguard",
+    "/etc/credstore",
+    "/etc/credstore.encrypted",
+    "/var/lib/systemd/credential.secret",
+    "/var/spool/cron",
+    "/var/spool/at",
+    "/var/mail",
+    "/var/spool/mail",
+    "/var/lib/docker",
+    "/var/lib/containerd",
+    "/var/log/journal",
+];
+
+/// Directories of the system that look empty: what lies there belongs to others or leads to them (sockets of daemons).
+pub(super) const COVERED: &[&str] = &["/run", "/var/run"];
+/// The same, but a confined program may write in its own.
+pub(super) const PRIVATE: &[&str] = &["/tmp", "/var/tmp"];
+
+/// How deep files of settings are looked for below a granted root.
+const ENV_DEPTH: usize = 3;
+/// How many entries are looked at for it in all.
+const MAX_ENTRIES: usize = 10_000;
+
+/// The places of keys below a home directory, whether they exist or not.
+pub fn of_keys(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let home = home.to_owned();
+    KEYS.iter().map(move |key| home.join(key))
+}
+
+/// The same of the system.
+pub fn of_the_system() -> Vec<PathBuf> {
+    OF_THE_SYSTEM.iter().map(PathBuf::from).collect()
+}
+
+/// A repository's own directory, and where it leads if it is elsewhere.
+pub fn git_dirs(repo: &Path) -> Vec<PathBuf> {
+    let git = repo.join(".git");
+    let elsewhere = std::fs::read_to_string(&git).ok();
+    let elsewhere = elsewhere.and_then(|text| Some(repo.join(text.strip_prefix("gitdir:")?.trim())));
+    std::iter::once(git).chain(elsewhere).collect()
+}
+
+/// The files of settings (`.env` and its kin, not their examples) near the top of a granted root. What a program makes itself
+/// later is its own; what lies deeper than three directories isn't found.
+pub(super) fn env_files(root: &Path) -> Vec<PathBuf> {
+    let (mut found, mut seen) = (Vec::new(), 0);
+    let mut level = vec![root.to_owned()];
+    for _ in 0..=ENV_DEPTH {
+        let mut below = Vec::new();
+        for entry in level.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
+            seen += 1;
+            if seen > MAX_ENTRIES {
+                return found;
+            }
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_dir {
+                below.push(entry.path());
+            } else if is_env_file(&entry.file_name().to_string_lossy()) {
+                found.push(entry.path());
+            }
+        }
+        level = below;
+    }
+    found
+}
+
+fn is_env_file(name: &str) -> bool {
+    const EXAMPLES: [&str; 5] = ["example", "sample", "template", "dist", "defaults"];
+    match name.strip_prefix(".env") {
+        Some("" | "rc") => true,
+        Some(rest) => rest.starts_with('.') && !EXAMPLES.iter().any(|example| rest.contains(example)),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_told_from_their_examples() {
+        for name in [".env", ".env.local", ".env.production", ".envrc"] {
+            assert!(is_env_file(name), "{name}");
+        }
+        for name in [".env.example", ".env.sample", ".environment", "env", "x.env.rs", ".env.dist"] {
+            assert!(!is_env_file(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn settings_are_found_three_directories_down() {
+        let root = tempfile::tempdir().unwrap();
+        let deep = root.path().join("a/b/c");
+        std::fs::create_dir_all(deep.join("d")).unwrap();
+        for file in [root.path().join(".env"), deep.join(".env.local"), deep.join("d/.env"), deep.join("readme")] {
+            std::fs::write(file, "A=1").unwrap();
+        }
+        assert_eq!(env_files(root.path()), [root.path().join(".env"), deep.join(".env.local")]);
+    }
+
+    #[test]
+    fn a_repository_whose_directory_is_elsewhere_has_two_places() {
+        let repo = tempfile::tempdir().unwrap();
+        assert_eq!(git_dirs(repo.path()), [repo.path().join(".git")]);
+        std::fs::write(repo.path().join(".git"), "gitdir: /elsewhere/brain.git\n").unwrap();
+        assert_eq!(git_dirs(repo.path()), [repo.path().join(".git"), PathBuf::from("/elsewhere/brain.git")]);
+    }
+}

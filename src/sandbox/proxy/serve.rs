@@ -1,0 +1,115 @@
+//! One connection to the proxy: read what is wanted, check it, dial, and copy.
+
+use std::{
+    io::{self, Read, Write as _},
+    net::{IpAddr, SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use super::{
+    DIAL_TIMEOUT, Shared, answer,
+    grant::{Grant, Host},
+    hang_up, read_head,
+    relay::{self, Stream},
+    request::{self, Request},
+};
+use crate::net_guard;
+
+/// The longest head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// At most so many of a name's addresses are tried.
+const MAX_ADDRESSES: usize = 4;
+
+/// An answer that isn't the target's: a status, and why.
+type Refusal = (&'static str, String);
+
+pub(super) fn serve<S: Stream>(shared: &Shared, mut client: S) {
+    match open(shared, &mut client) {
+        Ok((Request::Tunnel { .. }, target)) => {
+            if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
+                relay::both_ways(&client, &target, &shared.limits);
+            }
+        }
+        Ok((Request::Plain { head, .. }, mut target)) => {
+            // One request, one answer: what the client writes after it goes nowhere.
+            if target.write_all(&head).is_ok() {
+                client = relay::one_way(target, client, &shared.limits);
+            }
+            hang_up(client);
+        }
+        Err((status, why)) => {
+            answer(&mut client, status, &why);
+            hang_up(client);
+        }
+    }
+}
+
+/// Reads the request and connects to its target.
+fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStream), Refusal> {
+    let bad = |why: String| ("400 Bad Request", why);
+    client.bound(shared.limits.head, shared.limits.head).map_err(|error| bad(error.to_string()))?;
+    let mut bounded = Until { stream: client, end: Instant::now() + shared.limits.head };
+    let head =
+        read_head(&mut bounded, MAX_HEAD_BYTES).map_err(|error| bad(format!("the request can't be read: {error}")))?;
+    let request = request::parse(&head).map_err(|why| bad(why.to_owned()))?;
+    let to = request.to();
+    if !shared.grants.contains(to) {
+        tracing::info!(%to, "a confined program asked for a host that isn't granted");
+        return Err((
+            "403 Forbidden",
+            format!("{to} isn't granted; policy.toml says which hosts are ([network] hosts)"),
+        ));
+    }
+    let target = dial(shared, to).map_err(|why| ("502 Bad Gateway", why))?;
+    tracing::debug!(%to, "a confined program is connected");
+    Ok((request, target))
+}
+
+/// Connects to an address that was checked, and to no other.
+fn dial(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
+    let addresses = match &to.host {
+        Host::Address(address) => vec![*address],
+        Host::Name(name) => {
+            let found =
+                (shared.outside.resolve)(name, to.port).map_err(|error| format!("{to} can't be found: {error}"))?;
+            check(to, &found)?;
+            found
+        }
+    };
+    let mut failure = format!("{to} has no address");
+    for address in addresses.into_iter().take(MAX_ADDRESSES) {
+        match (shared.outside.dial)(SocketAddr::new(address, to.port), DIAL_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = format!("{to} can't be reached: {error}"),
+        }
+    }
+    Err(failure)
+}
+
+/// A name that leads to one address that isn't public is refused as a whole: somebody plays with it.
+fn check(to: &Grant, addresses: &[IpAddr]) -> Result<(), String> {
+    let inner = addresses.iter().find_map(|address| Some((address, net_guard::why_not_public(*address)?)));
+    match inner {
+        Some((address, what)) => {
+            Err(format!("{to} leads to {address}, which isn't on the public internet: it is {what}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads until an instant: a byte now and then doesn't keep a connection open.
+struct Until<'a, S> {
+    stream: &'a mut S,
+    end: Instant,
+}
+
+impl<S: Stream> Read for Until<'_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.bound(left.max(Duration::from_millis(1)), left.max(Duration::from_millis(1)))?;
+        self.stream.read(buffer)
+    }
+}

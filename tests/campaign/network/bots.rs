@@ -1,0 +1,187 @@
+//! The programs of the stories with a bot: what people do meanwhile, and when all is done that can be done now.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal};
+
+use super::{FIRST_UPDATE, proxy::Proxy, scene::survivor};
+use crate::{
+    support::env::{CHAT, Ran, TestEnv, eventually},
+    world::World,
+};
+
+/// How long a lasting fault lasts where a program goes on by itself, from its first effect.
+const LASTING: Duration = Duration::from_millis(1_500);
+/// Nothing that a trial waits for takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often is looked whether it has come.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Where the updates go that no bot gets.
+const WEBHOOK: &str = "https://elsewhere.example/hook";
+
+/// What a person and a stranger write in two batches, and what runs until all of it is stored, confirmed and answered.
+pub(super) fn live_with_bot(world: &mut World, network: Option<&Proxy>) -> Result<Ran, String> {
+    let stored = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM incoming_messages");
+    let before = stored(&world.env);
+    world.telegram.number_updates_from(FIRST_UPDATE);
+    world.telegram.push_text(CHAT, CHAT, "remember that Anna has a dog");
+    world.telegram.push_text(CHAT, CHAT, "/help");
+    world.telegram.push_text(666, 666, "hello?");
+    let mut bot = Bot::start(world);
+    let (begun, mut is_all_said) = (Instant::now(), false);
+    while !is_all_said || stored(&world.env) < before + 2 || !is_all_done(world) {
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("not all was stored, confirmed and answered: {:#?}", bot.kill()));
+        }
+        mend_in_time(network);
+        if bot.has_ended() {
+            network.map(Proxy::mend);
+            let ended = bot.end()?;
+            // Telegram didn't know the token, which only a person can mend.
+            if ended.code != 78 || !ended.stderr.contains("TELEGRAM_BOT_TOKEN") {
+                return Err(format!("the bot ended by itself: {ended:#?}"));
+            }
+            bot = Bot::start(world);
+        }
+        if !is_all_said && stored(&world.env) > before {
+            is_all_said = true;
+            world.telegram.push_text(CHAT, CHAT, "remember that Bob has a cat");
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    bot.signal(Signal::TERM);
+    let ran = bot.end()?;
+    // A wake that it started may end after it.
+    eventually("its wakes have ended", || survivor(&world.env).is_none());
+    Ok(ran)
+}
+
+/// The same while its messages go to a webhook, until a person removes that.
+pub(super) fn live_with_webhook(world: &mut World, network: &Proxy) -> Result<Ran, String> {
+    world.telegram.set_webhook(WEBHOOK);
+    let explained = || world.telegram.calls("getWebhookInfo").len();
+    let mut bot = Bot::start(world);
+    eventually("the bot looks who has its messages", || explained() > 0 || network.met_for().is_some());
+    let begun = Instant::now();
+    loop {
+        let ran = world.env.bot(&["webhook", "delete"]);
+        mend_in_time(Some(network));
+        let is_gone = !world.telegram.has_webhook();
+        match ran.code {
+            0 if is_gone => break,
+            1 if begun.elapsed() < PATIENCE => {}
+            _ => return Err(format!("`bot webhook delete` (the webhook is gone: {is_gone}): {ran:#?}")),
+        }
+    }
+    bot.signal(Signal::TERM);
+    bot.end()?;
+    live_with_bot(world, Some(network))
+}
+
+/// What runs until all that Telegram had is stored and confirmed, its files are here or put off, and what doesn't wait for them is
+/// answered.
+pub(super) fn live_with_files(world: &mut World, network: Option<&Proxy>) -> Result<Ran, String> {
+    let mut bot = Bot::start(world);
+    let begun = Instant::now();
+    let has_met = || network.is_none_or(|network| !network.is_ordered() || network.met_for().is_some());
+    while world.telegram.unconfirmed() > 0 || !is_at_rest(world) || !has_met() {
+        if begun.elapsed() > PATIENCE || bot.has_ended() {
+            return Err(format!("not all was stored, fetched and answered: {:#?}", bot.kill()));
+        }
+        mend_in_time(network);
+        std::thread::sleep(LOOK_EVERY);
+    }
+    bot.signal(Signal::TERM);
+    let ran = bot.end()?;
+    eventually("its wakes have ended", || survivor(&world.env).is_none());
+    Ok(ran)
+}
+
+/// A bot that has looked once what is to be done, and is asked to end.
+pub(super) fn look_with_bot(world: &World) -> Result<Ran, String> {
+    let polls = world.telegram.calls("getUpdates").len();
+    let mut bot = Bot::start(world);
+    eventually("it polls", || world.telegram.calls("getUpdates").len() > polls);
+    bot.signal(Signal::TERM);
+    let ran = bot.end()?;
+    eventually("its wakes have ended", || survivor(&world.env).is_none());
+    Ok(ran)
+}
+
+/// A lasting fault doesn't last for ever.
+fn mend_in_time(network: Option<&Proxy>) {
+    if network.and_then(Proxy::met_for).is_some_and(|time| time > LASTING) {
+        network.map(Proxy::mend);
+    }
+}
+
+/// Whether nobody is at work, and nothing waits but for files that are put off.
+fn is_at_rest(world: &World) -> bool {
+    let at_work = "SELECT (SELECT is_locked FROM processing_lock)
+                   + (SELECT count(*) FROM outgoing_parts WHERE state = 'attempting')";
+    let queued = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
+    world.env.query::<i64>(at_work) == 0
+        && world.open_files(true) == 0
+        && (world.open_files(false) > 0 || world.env.query::<i64>(queued) == 0)
+}
+
+/// Whether Telegram has nothing to give and nobody is at work.
+fn is_all_done(world: &World) -> bool {
+    let open = "SELECT (SELECT count(*) FROM incoming_messages WHERE processed = 0)
+                + (SELECT is_locked FROM processing_lock)
+                + (SELECT count(*) FROM outgoing_parts WHERE state = 'attempting')
+                + NOT EXISTS (SELECT 1 FROM outgoing_messages WHERE kind = 'command')";
+    world.telegram.unconfirmed() == 0 && world.env.query::<i64>(open) == 0
+}
+
+/// A bot under way, and the file that it and its wakes say things in; killed when it goes.
+struct Bot(Child, PathBuf);
+
+impl Bot {
+    fn start(world: &World) -> Self {
+        let path = world.env.path("bot.log");
+        let log = fs::File::options().create(true).append(true).open(&path).unwrap();
+        let arguments = world.bot_arguments();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut command = world.env.command(env!("CARGO_BIN_EXE_bot"), &arguments);
+        Self(command.stdout(Stdio::null()).stderr(log).spawn().unwrap(), path)
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    fn end(&mut self) -> Result<Ran, String> {
+        let begun = Instant::now();
+        while !self.has_ended() {
+            if begun.elapsed() > PATIENCE {
+                return Err(format!("the bot doesn't end: {:#?}", self.kill()));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(self.kill())
+    }
+
+    fn kill(&mut self) -> Ran {
+        self.0.kill().ok();
+        let code = self.0.wait().unwrap().code().unwrap_or(-1);
+        Ran { code, stdout: String::new(), stderr: fs::read_to_string(&self.1).unwrap() }
+    }
+}
+
+impl Drop for Bot {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}

@@ -72,6 +72,8 @@ pub struct Config {
     pub autonomy: Autonomy,
     /// What model calls may cost a day, in US dollars (`DAILY_BUDGET_USD`).
     pub daily_budget_usd: f64,
+    /// What model calls may cost in a civil month, in US dollars; `None`: no bound (`MONTHLY_BUDGET_USD`).
+    pub monthly_budget_usd: Option<f64>,
     /// The longest that one wake may take (`WAKE_TIMEOUT_MIN`).
     pub wake_timeout: Duration,
     /// How long a wake may show no life before the next one replaces it, and how long it may outlive its time-out, or a cycle or

@@ -11,7 +11,7 @@ use super::{error::Problem, files::read_private, values};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 25] = [
+pub const VARIABLES: [&str; 26] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -22,6 +22,7 @@ pub const VARIABLES: [&str; 25] = [
     "ANTHROPIC_BASE_URL",
     "MODEL",
     "DAILY_BUDGET_USD",
+    "MONTHLY_BUDGET_USD",
     "WORKSPACE_DIR",
     "REPO_NAME",
     "REPO_URL",

@@ -38,6 +38,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
     let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
     let daily_budget_usd = settings.read("DAILY_BUDGET_USD", values::budget_usd).unwrap_or(DEFAULT_BUDGET_USD);
+    let monthly_budget_usd = settings.read("MONTHLY_BUDGET_USD", values::budget_usd);
     let wake_timeout = settings.read("WAKE_TIMEOUT_MIN", values::minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
     let stale_lock = settings.read("STALE_LOCK_MIN", values::minutes).unwrap_or(DEFAULT_STALE_LOCK);
     let pull_every = settings.read("PULL_EVERY_MIN", values::minutes).unwrap_or(DEFAULT_PULL_EVERY);
@@ -77,6 +78,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         timezone,
         autonomy,
         daily_budget_usd,
+        monthly_budget_usd,
         wake_timeout,
         stale_lock,
         pull_every,

@@ -7,10 +7,12 @@
 pub mod ask;
 mod attached;
 pub mod brief;
+pub mod budget;
 mod by_rule;
 mod drive;
 mod finish;
 pub mod gate;
+pub mod limits;
 pub mod lock;
 pub mod machine;
 mod observe;
@@ -34,7 +36,8 @@ use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-pub use observe::{day_begin, mind_again_at, mind_called, mind_of};
+pub use budget::{day_begin, month_begin};
+pub use observe::{mind_again_at, mind_called, mind_of};
 pub use resume::{MAX_TRIES, Uptake, uptake};
 pub use undoable::{Choice, undoable};
 pub use waiting::{Waiting, waiting};

@@ -121,7 +121,7 @@ mod tests {
 
         - 1 message
 
-        ## Plan (quick)
+        ## Plan (medium)
 
         Keep a fact.
 

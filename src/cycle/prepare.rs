@@ -3,16 +3,8 @@
 use std::{collections::BTreeSet, rc::Rc};
 
 use super::{
-    WakeError,
-    attached::Allowance,
-    brief,
-    drive::registry,
-    machine::Cycle,
-    observe::{Observation, day_begin},
-    orient::Reason,
-    taint,
-    verify::Account,
-    wake::Wake,
+    WakeError, attached::Allowance, brief, budget::day_begin, drive::registry, machine::Cycle, observe::Observation,
+    orient::Reason, taint, verify::Account, wake::Wake,
 };
 use crate::{
     memory::{

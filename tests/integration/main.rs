@@ -29,6 +29,8 @@ mod health;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod mind;

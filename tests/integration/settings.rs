@@ -56,6 +56,7 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("ANTHROPIC_BASE_URL", "example.org", "a URL such as"),
         ("MODEL", "claude sonnet", "the id of a model"),
         ("DAILY_BUDGET_USD", "-1", "an amount in US dollars"),
+        ("MONTHLY_BUDGET_USD", "much", "an amount in US dollars"),
         ("WORKSPACE_DIR", "here", "an absolute path"),
         ("REPO_NAME", "../brain", "a plain directory name"),
         ("REPO_URL", "ext::sh -c evil", "a git remote"),

@@ -38,3 +38,4 @@ pub mod repo;
 pub mod schedule;
 pub mod tool;
 pub mod voice;
+pub mod web;

@@ -22,6 +22,7 @@ use crate::{
     queue::{Fence, NewCycle, StagedFile, Store},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
+    web::{Web, search::Engine},
 };
 
 /// Cycles that one wake runs at most; the rest is the next wake's.
@@ -288,7 +289,9 @@ impl<'a> Wake<'a> {
     }
 
     pub(super) fn hands(&self) -> Hands {
-        Hands::new(&self.context.config.scratch_dir())
+        let config = self.context.config;
+        let engine = config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
+        Hands::new(&config.scratch_dir()).with_web(Web::default().searching(engine))
     }
 
     /// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.

@@ -15,6 +15,8 @@ mod reminder;
 mod reply;
 mod task;
 mod tell;
+mod web_fetch;
+mod web_search;
 mod world;
 
 pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
@@ -128,7 +130,6 @@ impl Tool {
     }
 
     /// A tool that acts outside our stores.
-    #[expect(dead_code, reason = "the tools that act come next")]
     fn acting<A: JsonSchema + DeserializeOwned + 'static>(
         name: &'static str,
         description: &'static str,
@@ -175,6 +176,13 @@ impl Registry {
         let mut registry = Self::standard();
         registry.tools.extend([keep::tool(), read::quote(), read::recall()]);
         registry
+    }
+
+    /// The same, with the tools that reach the web.
+    #[must_use]
+    pub fn with_web(mut self) -> Self {
+        self.tools.extend([web_fetch::tool(), web_search::tool()]);
+        self
     }
 
     /// The definitions as a raw JSON array.

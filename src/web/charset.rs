@@ -15,11 +15,11 @@ pub(super) fn decode(bytes: &[u8], declared: Option<&str>, is_html: bool) -> Str
     encoding.decode(bytes).0.into_owned()
 }
 
-/// Whether it is UTF-8, but for a character that the bound cut in two.
+/// Whether it is UTF-8. If there was such text already, a character at the end may be cut in two by the bound.
 fn is_utf8(bytes: &[u8]) -> bool {
     match std::str::from_utf8(bytes) {
         Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
+        Err(error) => error.error_len().is_none() && !bytes.split_at(error.valid_up_to()).0.is_ascii(),
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     fn a_wrong_word_costs_characters_and_nothing_else() {
         assert_eq!(decode(b"caf\xe9!", Some("utf-8"), false), "caf\u{fffd}!");
         assert_eq!(decode("café".as_bytes(), Some("no-such-charset"), false), "café");
-        let (cut, _) = "café".as_bytes().split_at(4);
-        assert_eq!(decode(cut, None, false), "caf\u{fffd}");
+        let (cut, _) = "été".as_bytes().split_at(4);
+        assert_eq!(decode(cut, None, false), "ét\u{fffd}");
     }
 }

@@ -102,3 +102,6 @@ pub(super) fn client(
         .build()
         .map_err(|_| WebError::Unreachable("No connection can be made on this machine."))
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,3 +67,5 @@ mod updates;
 mod voice;
 #[cfg(test)]
 mod wake;
+#[cfg(test)]
+mod web;

@@ -2,8 +2,10 @@
 //! search engines that refuse.
 
 use std::{
+    collections::BTreeSet,
     io::Write as _,
     net::IpAddr,
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -11,11 +13,15 @@ use std::{
     time::Duration,
 };
 
+use chrono::DateTime;
 use reveille::{
+    config::Autonomy,
     hands::Hands,
     redact::Secret,
+    tool::{Attachments, Documents, Registry, World},
     web::{Grants, Limits, Lookup, Names, Page, Web, WebError, search::Engine},
 };
+use serde_json::json;
 
 use super::support::http::{Gate, HttpServer, Request, Response, Step, lock};
 
@@ -270,13 +276,13 @@ fn the_key_goes_to_the_engine_alone() {
     let away = elsewhere.url();
     let server = HttpServer::start(move |request| {
         if request.header("x-subscription-token") != Some("brave-key") {
-            return Response::json(422, &serde_json::json!({"type": "ErrorResponse"}));
+            return Response::json(422, &json!({"type": "ErrorResponse"}));
         }
         match request.target.as_str() {
             "/search?q=away&count=10" => redirect(&away),
             "/search?q=bread&count=10" => Response::json(
                 200,
-                &serde_json::json!({"type": "search", "web": {"results": [{"title": "A", "url": "https://example.org/", "description": "<strong>b</strong>"}]}}),
+                &json!({"type": "search", "web": {"results": [{"title": "A", "url": "https://example.org/", "description": "<strong>b</strong>"}]}}),
             ),
             _ => Response::new(500, ""),
         }
@@ -292,14 +298,71 @@ fn the_key_goes_to_the_engine_alone() {
     assert!(!format!("{:?}", with_key("brave-key")).contains("brave-key"));
 }
 
+/// What the tools see of everything else: nothing that they need.
+fn world(dir: &Path) -> World {
+    World {
+        wake_id: "20261121T140000Z-812".to_owned(),
+        mind: "offline".to_owned(),
+        autonomy: Autonomy::Full,
+        now: DateTime::UNIX_EPOCH,
+        tz: chrono_tz::UTC,
+        chat: None,
+        open_messages: Vec::new(),
+        replies: 0,
+        owner_chat_id: 7,
+        told_keys: BTreeSet::new(),
+        told_today: 0,
+        tell_per_day: 0,
+        quiet_hours: None,
+        reminders: Vec::new(),
+        documents: Documents::new(dir, Vec::new()),
+        skills: Vec::new(),
+        attachments: Attachments::default(),
+    }
+}
+
 #[test]
-fn a_long_page_is_told_in_part_and_kept_whole() {
-    let server = HttpServer::start(|_| html(&(0..5_000).map(|n| format!("<p>paragraph {n}")).collect::<String>()));
+fn the_tools_say_what_was_read_and_whose_words_it_is() {
+    let server = HttpServer::start(|request| match request.target.as_str() {
+        "/long?private=1" => html(&(0..5_000).map(|n| format!("<p>paragraph {n}")).collect::<String>()),
+        "/moved" => redirect("/short"),
+        "/short" => html("<title>A title</title><p>Words"),
+        "/empty" => html("<script>app()</script>"),
+        "/html/?q=bread" => html(RESULTS),
+        _ => Response::new(404, "evil"),
+    });
     let dir = tempfile::tempdir().unwrap();
-    let hands = Hands::new(dir.path()).with_web(web(&[&server]));
-    let page = now(hands.web().page(&server.url())).unwrap();
-    let told = hands.keep_rest("web_fetch", page.text.clone());
-    assert!(told.starts_with("paragraph 0\n\nparagraph 1\n") && told.len() < page.text.len());
+    let engine = Engine::default().at(&format!("{}/html/", server.url()));
+    let mut hands = Hands::new(dir.path()).with_web(web(&[&server]).searching(engine));
+    let (registry, world) = (Registry::standard().with_web(), world(dir.path()));
+    let mut call =
+        |name: &str, input: serde_json::Value| now(registry.run(name, &input.to_string(), &world, &mut hands));
+    let mut fetch = |path: &str| call("web_fetch", json!({"url": format!("{}{path}", server.url())}));
+
+    let short = fetch("/moved").unwrap();
+    assert_eq!(short.content, format!("# A title\n{}/short\n\nWords", server.url()));
+    assert_eq!(short.receipt, Some(format!("Read {}/moved", server.url())));
+    assert_eq!((short.taint, short.changes), (Some(server.url()), Vec::new()));
+    assert!(fetch("/empty").unwrap().content.ends_with("(There is no text on this page.)"));
+    assert_eq!(fetch("/none").unwrap_err().0, "Nothing was read. The server answers 404 (Not Found).");
+
+    let long = fetch("/long?private=1").unwrap();
+    assert_eq!(long.receipt, Some(format!("Read {}/long", server.url())));
     let kept = std::fs::read_to_string(dir.path().join("outputs/0001-web_fetch.txt")).unwrap();
-    assert!(kept == page.text && kept.ends_with("paragraph 4999"));
+    assert!(long.content.len() < kept.len() && kept.ends_with("paragraph 4999"));
+    assert!(long.content.contains("outputs/0001-web_fetch.txt; read on there from line"), "{}", long.content);
+
+    let found = call("web_search", json!({"query": " bread "})).unwrap();
+    assert_eq!(found.content, "Found by DuckDuckGo:\n\n1. Bread\n   https://example.org/\n   Flour & water");
+    assert_eq!((found.receipt.as_deref(), found.taint), (Some("Searched the web for \"bread\""), Some(server.url())));
+    assert!(call("web_search", json!({"query": "evil"})).unwrap_err().0.starts_with("Nothing was found out."));
+    for (name, wrong) in [
+        ("web_search", json!({"query": " "})),
+        ("web_search", json!({"query": "x".repeat(401)})),
+        ("web_fetch", json!({"url": "example.org"})),
+        ("web_fetch", json!({"url": "http://127.0.0.1/"})),
+        ("web_fetch", json!({"url": "https://example.org/", "method": "POST"})),
+    ] {
+        assert!(call(name, wrong.clone()).is_err(), "{name} {wrong}");
+    }
 }

@@ -146,7 +146,7 @@ fn spelled_v6(address: Ipv6Addr, spelling: u8) -> String {
         0 => format!("[{address}]"),
         1 => format!("[{full}]"),
         2 => format!("[{}]", full.to_uppercase()),
-        _ => format!("[{}{v4}]", &full[..30]),
+        _ => format!("[{}{v4}]", full.split_at(30).0),
     }
 }
 

@@ -62,6 +62,11 @@ enum What {
 impl Document {
     /// Reads HTML. There is no wrong HTML.
     pub(in crate::web) fn parse(html: &str) -> Self {
+        Self::parse_for(PARSE_FOR, html)
+    }
+
+    /// The same, for so long at most.
+    pub(super) fn parse_for(time: Duration, html: &str) -> Self {
         // Without scripting, what stands in `noscript` is part of the page: so it is for us.
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
@@ -69,7 +74,7 @@ impl Document {
         let mut rest = html;
         while !rest.is_empty() {
             let sink = &parser.tokenizer.sink.sink;
-            if sink.is_too_much() || began.elapsed() > PARSE_FOR {
+            if sink.is_too_much() || began.elapsed() > time {
                 break;
             }
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));

@@ -23,7 +23,10 @@ use reveille::{
 };
 use serde_json::json;
 
-use super::support::http::{Gate, HttpServer, Request, Response, Step, lock};
+use super::support::{
+    env::TestEnv,
+    http::{Gate, HttpServer, Request, Response, Step, lock},
+};
 
 fn now<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
@@ -80,6 +83,21 @@ fn a_granted_server_is_read_in_every_spelling_and_an_ungranted_one_never_hears_o
         assert_eq!(page.origin, format!("http://127.0.0.1:{port}"), "{host}");
     }
     assert_eq!(server.connections(), spellings.len());
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_not_asked() {
+    let proxy = HttpServer::start(|_| html("by the proxy"));
+    let env = TestEnv::new();
+    let me = std::env::current_exe().unwrap();
+    let story = "web::a_granted_server_is_read_in_every_spelling_and_an_ungranted_one_never_hears_of_it";
+    let mut again = env.command(&me.display().to_string(), &["--exact", story]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        again.env(name, proxy.url());
+    }
+    let ran = again.output().unwrap();
+    assert!(ran.status.success() && String::from_utf8_lossy(&ran.stdout).contains("1 passed"), "{ran:?}");
+    assert_eq!(proxy.connections(), 0);
 }
 
 #[test]
@@ -161,8 +179,8 @@ fn a_name_is_looked_up_once_and_what_was_checked_is_what_is_dialled() {
     let server = HttpServer::start(|request| html(&format!("host {}", request.header("host").unwrap())));
     let asked = Arc::new(AtomicUsize::new(0));
     let web = web(&[&server]).naming(Rebinds(Arc::clone(&asked)));
-    let url = format!("http://rebinds.test:{}/", port(&server));
-    assert_eq!(read(&web, &url).unwrap().text, format!("host rebinds.test:{}", port(&server)));
+    let url = format!("http://rebinds.test.:{}/", port(&server));
+    assert_eq!(read(&web, &url).unwrap().text, format!("host rebinds.test.:{}", port(&server)));
     assert_eq!((asked.load(Ordering::Relaxed), server.connections()), (1, 1));
     // The control: another look-up leads elsewhere.
     assert!(matches!(read(&web, &url), Err(WebError::Unreachable(_))));

@@ -122,7 +122,7 @@ fn the_main_part_is_the_page_if_it_says_enough() {
 
 #[test]
 fn hostile_pages_end_soon_and_say_that_they_were_cut() {
-    let long = |piece: &str| piece.repeat(2_000_000 / piece.len());
+    let long = |piece: &str| piece.repeat(1_000_000 / piece.len());
     for (name, html, is_cut) in [
         ("deep", long("<div>"), true),
         ("deep in p", long("<p><span>"), true),
@@ -132,7 +132,7 @@ fn hostile_pages_end_soon_and_say_that_they_were_cut() {
         ("many nodes", long("<br>"), true),
         ("foster parents", long("<table>x<b>"), true),
         ("open angle", long("<"), false),
-        ("ends of nothing", long("</p>"), true),
+        ("ends of nothing", format!("x{}", long("</p>")), true),
         ("ends of nothing at all", long("</b></table>"), false),
         ("one comment", format!("<!--{}", long("x")), false),
         ("one attribute", format!("<a href='{}'>x", long("y")), false),

@@ -91,7 +91,7 @@ fn a_proxy_of_the_environment_is_not_asked() {
     let env = TestEnv::new();
     let me = std::env::current_exe().unwrap();
     let story = "web::a_granted_server_is_read_in_every_spelling_and_an_ungranted_one_never_hears_of_it";
-    let mut again = env.command(&me.display().to_string(), &["--exact", story]);
+    let mut again = env.command(&me, &["--exact", story]);
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         again.env(name, proxy.url());
     }

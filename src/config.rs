@@ -66,6 +66,8 @@ pub struct Config {
     pub anthropic_base_url: String,
     /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
     pub model: String,
+    /// The key to Brave's search; without one DuckDuckGo is asked (`BRAVE_API_KEY`).
+    pub brave_key: Option<Secret>,
     /// The zone in which the person lives (`TIMEZONE`).
     pub timezone: Tz,
     /// How much may be done without asking (`AUTONOMY`).
@@ -160,7 +162,7 @@ impl Config {
     /// Everything that must not reach a log, a message, a prompt or a commit.
     pub fn secrets(&self) -> Vec<Secret> {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
-        self.telegram_token.iter().chain(&self.anthropic_key).cloned().chain(password).collect()
+        self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.brave_key).cloned().chain(password).collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file.

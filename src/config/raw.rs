@@ -11,7 +11,7 @@ use super::{error::Problem, files::read_private, values};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 26] = [
+pub const VARIABLES: [&str; 28] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -23,6 +23,8 @@ pub const VARIABLES: [&str; 26] = [
     "MODEL",
     "DAILY_BUDGET_USD",
     "MONTHLY_BUDGET_USD",
+    "BRAVE_API_KEY",
+    "BRAVE_API_KEY_FILE",
     "WORKSPACE_DIR",
     "REPO_NAME",
     "REPO_URL",
@@ -41,8 +43,11 @@ pub const VARIABLES: [&str; 26] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-const SECRETS: [(&str, &str); 2] =
-    [("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"), ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE")];
+const SECRETS: [(&str, &str); 3] = [
+    ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
+    ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
+    ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
+];
 
 /// Where a setting was said.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
 
     let telegram_token = settings.read("TELEGRAM_BOT_TOKEN", values::bot_token);
     let anthropic_key = settings.read("ANTHROPIC_API_KEY", values::api_key);
+    let brave_key = settings.read("BRAVE_API_KEY", values::api_key);
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
     let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
@@ -75,6 +76,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
         model,
+        brave_key: brave_key.map(Secret::new),
         timezone,
         autonomy,
         daily_budget_usd,

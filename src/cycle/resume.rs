@@ -134,7 +134,7 @@ impl Wake<'_> {
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;
-        let hands = Self::hands(&world);
+        let hands = self.hands(&world);
         let live = Live::new(row.cycle, state, world, plan_file, account, hands);
         self.carry_on(repo, live).await
     }

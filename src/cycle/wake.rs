@@ -22,6 +22,7 @@ use crate::{
     queue::{Entry, Fence, NewCycle, StagedFile, Store},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
+    web::search::Engine,
 };
 
 /// Cycles that one wake runs at most; the rest is the next wake's.
@@ -322,7 +323,7 @@ impl<'a> Wake<'a> {
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        let hands = Self::hands(&world);
+        let hands = self.hands(&world);
         self.carry_on(repo, Live::new(cycle, state, world, plan_file, account, hands)).await
     }
 
@@ -331,8 +332,9 @@ impl<'a> Wake<'a> {
         Rc::new(Shelter::new(self.context.config, process::beside("wake")))
     }
 
-    pub(super) fn hands(world: &World) -> Hands {
-        Hands::new(Rc::clone(&world.shelter), world.rules.clone())
+    pub(super) fn hands(&self, world: &World) -> Hands {
+        let engine = self.context.config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
+        Hands::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
     }
 
     /// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.

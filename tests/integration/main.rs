@@ -78,3 +78,5 @@ mod updates;
 mod voice;
 #[cfg(test)]
 mod wake;
+#[cfg(test)]
+mod web;

@@ -53,6 +53,8 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("TELEGRAM_API_URL", "http://example.org", "https"),
         ("ANTHROPIC_API_KEY", "two words", "one word without spaces"),
         ("ANTHROPIC_API_KEY_FILE", NO_FILE, "can't be read"),
+        ("BRAVE_API_KEY", "two words", "one word without spaces"),
+        ("BRAVE_API_KEY_FILE", NO_FILE, "can't be read"),
         ("ANTHROPIC_BASE_URL", "example.org", "a URL such as"),
         ("MODEL", "claude sonnet", "the id of a model"),
         ("DAILY_BUDGET_USD", "-1", "an amount in US dollars"),

@@ -377,7 +377,7 @@ impl Wake<'_> {
         };
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         let reply_to = last_channel_id(&queued, &ids);
-        let raw = brief::with_images(self.context.redactor.redact(&raw), &files);
+        let raw = brief::with_images(self.context.redactor.redact_json(&raw), &files);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint: None };
         // One that was edited this very moment joins with the next turn, or has a cycle of its own.
         if !self.store.join(self.fence, &live.cycle.id, &said, &new, now)? {

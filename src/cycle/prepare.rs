@@ -93,7 +93,7 @@ impl Wake<'_> {
         let is_owners = world.foreign_chat().is_none();
         let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
         let orders = world.documents.text(memory::CLAUDE);
-        cycle.system = redactor.redact(&brief::system(&orders, &world.skills));
+        cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
         cycle.tools = registry(self.context.model.name()).definitions();
         let exchanges = match cycle.chat_id {
             Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
@@ -116,7 +116,7 @@ impl Wake<'_> {
             documents: &world.documents,
         });
         Ok(Entry::Said {
-            raw: brief::with_images(redactor.redact(&raw), &files),
+            raw: brief::with_images(redactor.redact_json(&raw), &files),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),

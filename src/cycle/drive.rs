@@ -303,7 +303,7 @@ impl Wake<'_> {
         let redactor = self.context.redactor;
         let is_error = outcome.is_err();
         let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
-        let changes = self.redacted(done.changes);
+        let changes = self.fit_to_leave(&live.state, done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
         let entry = Entry::Outcome {
             call: request.id.clone(),
@@ -319,7 +319,7 @@ impl Wake<'_> {
         self.record_all(live, &entries, &changes)?;
         let written = match &live.state.plan {
             _ if is_error => Ok(()),
-            Some(plan) if request.name == "plan" => live.plan_file.plan(plan),
+            Some(plan) if request.name == "plan" => live.plan_file.plan(plan, redactor),
             _ => live.plan_file.progress(self.now(), receipt.as_deref().unwrap_or(&request.name)),
         };
         if let Err(error) = written {
@@ -331,7 +331,7 @@ impl Wake<'_> {
     /// Takes a text as the answer to the open messages.
     fn answer(&mut self, live: &mut Live, text: String, outcome: &'static str) -> Result<(), WakeError> {
         live.world.open_messages.clone_from(&live.state.open);
-        let changes = self.redacted(answer(&live.world, text, outcome));
+        let changes = self.fit_to_leave(&live.state, answer(&live.world, text, outcome));
         let messages = closed(&changes);
         let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
         let receipt = format!("{verb} {}", orient::count(messages.len(), "message"));
@@ -409,7 +409,7 @@ impl Wake<'_> {
                 ..NewOutgoing::default()
             })
         });
-        let changes = self.redacted(notice.into_iter().collect());
+        let changes = self.fit_to_leave(&live.state, notice.into_iter().collect());
         self.record(live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
         Ok(not_done)
     }
@@ -441,17 +441,22 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Nothing that is written or sent holds a live secret.
-    fn redacted(&self, changes: Vec<Change>) -> Vec<Change> {
+    /// Nothing that is written or sent holds a live secret; and once the conversation holds what others wrote, nothing that is sent holds a
+    /// link that can be followed by a tap.
+    fn fit_to_leave(&self, state: &Cycle, changes: Vec<Change>) -> Vec<Change> {
         let redactor = self.context.redactor;
-        let redact = |change| match change {
-            Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
+        let fit = |change| match change {
+            Change::Send(message) => Change::Send(NewOutgoing {
+                text: redactor.redact(&message.text),
+                links_as_text: message.links_as_text || !state.taints.is_empty(),
+                ..message
+            }),
             Change::AddReminder(reminder) => {
                 Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
             }
             other => other,
         };
-        changes.into_iter().map(redact).collect()
+        changes.into_iter().map(fit).collect()
     }
 }
 

@@ -244,8 +244,3 @@ fn readable(documents: &Documents) -> Result<(), WakeError> {
         None => Ok(()),
     }
 }
-
-/// A skill that couldn't be read, for notes.
-fn skill_note(path: &str, problem: &memory::Problem) -> String {
-    format!("The skill {path} is left out: {problem}")
-}

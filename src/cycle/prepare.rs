@@ -1,7 +1,5 @@
 //! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
 
-use std::collections::BTreeSet;
-
 use super::{
     WakeError,
     attached::Allowance,
@@ -15,7 +13,8 @@ use super::{
 };
 use crate::{
     memory::{
-        self, skill,
+        self,
+        skill::Skills,
         view::{self, View},
     },
     queue::{Entry, Incoming, NewCycle, StoreError},
@@ -25,6 +24,9 @@ use crate::{
 
 /// Tools whose effect outlives a cycle that is given up.
 const LASTING_TOOLS: [&str; 4] = ["reply", "tell", "reminder_set", "reminder_done"];
+
+/// Problems of skills that one wake's account names at most; `health check` names all.
+const MAX_NOTED: usize = 5;
 
 impl Wake<'_> {
     /// Builds what the tools see.
@@ -44,8 +46,8 @@ impl Wake<'_> {
         {
             documents = documents.seen_by(View::of(chat));
         }
-        let (skills, problems) = skills(&documents);
-        account.notes.extend(problems);
+        let Skills { usable: skills, problems } = Skills::collect(&documents.list(), |path| documents.text(path));
+        account.notes.extend(problems.into_iter().take(MAX_NOTED));
         account.notes.extend(unreadable(repo));
         let since = day_begin(now, config.timezone);
         Ok(World {
@@ -153,26 +155,6 @@ impl Wake<'_> {
 fn unreadable(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_writable(path).err());
     errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
-}
-
-/// The skills that can be read, and notes on those that can't.
-fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
-    let (mut skills, mut notes, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for path in documents.list() {
-        let Some(folder) = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md")) else {
-            continue;
-        };
-        match skill::Skill::parse(&documents.text(&path)) {
-            Ok(skill) => {
-                notes.extend(skill.check_folder(folder).map(|problem| super::skill_note(&path, &problem)));
-                if seen.insert(skill.name.clone()) {
-                    skills.push(skill);
-                }
-            }
-            Err(problem) => notes.push(super::skill_note(&path, &problem)),
-        }
-    }
-    (skills, notes)
 }
 
 /// The channel's id of the last of these messages, to reply to.

@@ -14,7 +14,7 @@ use super::{
     machine::{self, Cycle, Limits, Request, Step},
     observe::{self, day_begin},
     orient,
-    prepare::last_channel_id,
+    prepare::{last_channel_id, taint_of},
     verify,
     wake::{Live, Wake},
 };
@@ -378,7 +378,8 @@ impl Wake<'_> {
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         let reply_to = last_channel_id(&queued, &ids);
         let raw = brief::with_images(self.context.redactor.redact_json(&raw), &files);
-        let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint: None };
+        let taint = taint_of(&new);
+        let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
         // One that was edited this very moment joins with the next turn, or has a cycle of its own.
         if !self.store.join(self.fence, &live.cycle.id, &said, &new, now)? {
             return Ok(false);

@@ -42,7 +42,6 @@ use crate::{
     channel::Channel,
     clock::Clock,
     config::Config,
-    memory,
     model::{Model, Usage},
     queue::{Store, StoreError},
     redact::Redactor,

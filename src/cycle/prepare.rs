@@ -122,7 +122,7 @@ impl Wake<'_> {
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),
-            taint: None,
+            taint: taint_of(&messages),
         })
     }
 
@@ -155,6 +155,11 @@ impl Wake<'_> {
 fn unreadable(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_writable(path).err());
     errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
+}
+
+/// Whose words these messages bring along, if not only their sender's.
+pub(super) fn taint_of(messages: &[&Incoming]) -> Option<String> {
+    messages.iter().any(|message| message.forwarded_from.is_some()).then(|| "a forwarded message".to_owned())
 }
 
 /// The channel's id of the last of these messages, to reply to.

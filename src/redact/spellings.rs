@@ -58,19 +58,11 @@ impl Spellings {
             if !is_long && spaces(text.get(exact)?) != spelling.spaces {
                 return None;
             }
-            squeezed.original(with_edges(&squeezed.text, found.range(), spelling.shares_edges))
+            let range = if spelling.shares_edges { squeezed.with_edges(text, found.range()) } else { found.range() };
+            squeezed.original(range)
         };
         found.filter_map(spelled).collect()
     }
-}
-
-/// The range, with the characters of base64 beside it if it shares them.
-fn with_edges(text: &str, range: Range<usize>, shares_edges: bool) -> Range<usize> {
-    let is_shared = |at: Option<usize>| {
-        let byte = at.and_then(|at| text.as_bytes().get(at));
-        usize::from(shares_edges && byte.is_some_and(|byte| is_base64(*byte)))
-    };
-    range.start - is_shared(range.start.checked_sub(1))..range.end + is_shared(Some(range.end))
 }
 
 /// A text without its white space that remembers where each byte stood.
@@ -93,6 +85,18 @@ impl Squeezed {
             }
         }
         squeezed
+    }
+
+    /// The range with the characters of base64 beside it, of which `text`, the original, has no space in between: those would be of
+    /// another word.
+    fn with_edges(&self, text: &str, range: Range<usize>) -> Range<usize> {
+        let is_edge = |at: usize, pair: Range<usize>| {
+            self.text.as_bytes().get(at).is_some_and(|byte| is_base64(*byte))
+                && self.original(pair).and_then(|pair| text.get(pair)).is_some_and(|pair| spaces(pair).is_empty())
+        };
+        let start = range.start.checked_sub(1).filter(|at| is_edge(*at, *at..range.start + 1)).unwrap_or(range.start);
+        let end = if is_edge(range.end, range.end - 1..range.end + 1) { range.end + 1 } else { range.end };
+        start..end
     }
 
     /// The range in the text that this came from.

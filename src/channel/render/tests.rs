@@ -145,10 +145,10 @@ fn no_way_of_writing_an_address_makes_a_link_of_it() {
                     linked = format!("{before} {after}");
                 }
             }
+            assert!(!linked.contains("<a"), "{way} became {part:?}");
             for text in [linked.to_lowercase(), part.plain.to_lowercase()] {
-                let found = ["://", ".ex", "evil.", "www.", "tg:", "113.7", "。", "<a"]
-                    .iter()
-                    .find(|sign| text.contains(*sign));
+                let found =
+                    ["://", ".ex", "evil.", "www.", "tg:", "113.7", "。"].iter().find(|sign| text.contains(*sign));
                 assert_eq!(found, None, "{way} became {part:?}");
             }
             visible(&part.html).unwrap();

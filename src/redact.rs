@@ -110,14 +110,22 @@ impl Redactor {
                 }
                 is_secret
             }
-            Value::Array(values) => values.iter_mut().fold(false, |changed, value| self.redact_value(value) || changed),
+            Value::Array(values) => self.redact_values(values.iter_mut()),
             Value::Object(fields) => {
                 let is_bytes = fields.get("type").and_then(Value::as_str) == Some("base64");
                 let fields = fields.iter_mut().filter(|(name, _)| !(is_bytes && *name == "data"));
-                fields.fold(false, |changed, (_, value)| self.redact_value(value) || changed)
+                self.redact_values(fields.map(|(_, value)| value))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
+    }
+
+    fn redact_values<'a>(&self, values: impl Iterator<Item = &'a mut Value>) -> bool {
+        let mut is_changed = false;
+        for value in values {
+            is_changed |= self.redact_value(value);
+        }
+        is_changed
     }
 
     /// Whether [`Redactor::redact`] would change the text.

@@ -26,6 +26,8 @@ enum Tail {
     Exactly(usize, Bytes),
     /// As `AtLeast`, at a word's beginning, a digit and a letter among them.
     Mixed(usize, Bytes),
+    /// At a word's beginning: two parts with a point between them, each of so many bytes, or more.
+    Pair(usize),
     /// `xoxb-` and its like: a letter and a hyphen, then the rest.
     Slack,
     /// A JSON web token: three parts with points between them.
@@ -87,7 +89,7 @@ const SHAPES: [(&str, Tail); 45] = [
     ("xapp-", Tail::Mixed(20, word)),
     ("hooks.slack.com/services/", Tail::AtLeast(20, path)),
     ("discord.com/api/webhooks/", Tail::AtLeast(30, path)),
-    ("SG.", Tail::Mixed(40, dotted)),
+    ("SG.", Tail::Pair(16)), // SendGrid
     ("hf_", Tail::Mixed(30, alnum)),
     ("dop_v1_", Tail::AtLeast(40, alnum)),
     ("shpat_", Tail::AtLeast(24, alnum)),
@@ -141,19 +143,27 @@ impl Look<'_> {
     fn key(&self, tail: Tail) -> Option<Range<usize>> {
         let Range { start, end } = self.beginning;
         match tail {
+            Tail::Mixed(..) | Tail::Exactly(..) | Tail::Pair(_) | Tail::Token if !self.begins_a_word() => None,
             Tail::AtLeast(least, of) => {
                 let length = self.run(end, of, usize::MAX);
                 (length >= least).then_some(start..end + length)
             }
             Tail::Exactly(exactly, of) => {
                 let is_one = self.run(end, of, exactly + 1) == exactly && self.run(end, word, exactly + 1) == exactly;
-                (is_one && self.begins_a_word()).then_some(start..end + exactly)
+                is_one.then_some(start..end + exactly)
+            }
+            Tail::Pair(least) => {
+                let first = self.run(end, word, usize::MAX);
+                let second = end + first + 1;
+                let is_pair = first >= least && self.bytes().get(second - 1) == Some(&b'.');
+                let length = if is_pair { self.run(second, word, usize::MAX) } else { 0 };
+                (length >= least).then_some(start..second + length)
             }
             Tail::Mixed(least, of) => {
                 let length = self.run(end, of, MAX_MIXED_BYTES);
                 let key = self.bytes().get(end..end + length)?;
                 let is_mixed = key.iter().any(u8::is_ascii_digit) && key.iter().any(u8::is_ascii_alphabetic);
-                (length >= least && is_mixed && self.begins_a_word()).then_some(start..end + length)
+                (length >= least && is_mixed).then_some(start..end + length)
             }
             Tail::Slack => {
                 let [kind, b'-'] = self.bytes().get(end..end + 2)? else { return None };
@@ -189,9 +199,6 @@ impl Look<'_> {
     }
 
     fn token(&self) -> Option<Range<usize>> {
-        if !self.begins_a_word() {
-            return None;
-        }
         let Range { start, end } = self.beginning;
         let word_end = |from: usize| from + self.run(from, word, usize::MAX);
         let header_end = word_end(end);

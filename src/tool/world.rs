@@ -232,7 +232,7 @@ impl Documents {
                 let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() && !is_hidden && depth < MAX_SKILL_DEPTH => {
-                        folders.push((path, depth + 1))
+                        folders.push((path, depth + 1));
                     }
                     Ok(kind) if kind.is_file() && !is_hidden && path != Path::new("SKILL.md") => {
                         found.extend(path.to_str().map(str::to_owned));

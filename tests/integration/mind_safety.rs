@@ -135,6 +135,9 @@ fn no_spelling_of_a_secret_passes_a_prompt_a_message_a_commit_or_a_log() {
     assert!(said.contains("0: *** and ***\n1: ") && said.contains("\n7: ***"), "each was said: {said}");
     assert!(!places[4].1.is_empty(), "the log says something at all");
     assert_eq!(shown_in(&all, API_KEY).as_deref(), Some(API_KEY), "it would be found");
+    // Left alone, it is the one thing that isn't committed.
+    assert_eq!(env.git(&["status", "--short"]), "?? memory/spelled.md");
+    std::fs::remove_file(env.brain().join("memory/spelled.md")).unwrap();
     env.check_sound();
 }
 

@@ -174,6 +174,8 @@ impl Wake<'_> {
             thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
             reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
             cycle_id: None,
+            // Whose words an action holds is not known.
+            links_as_text: true,
         };
         self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, &message, now)?;
         live.state.apply(&judged);

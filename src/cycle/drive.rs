@@ -347,7 +347,7 @@ impl Wake<'_> {
         let redactor = self.context.redactor;
         let is_error = outcome.is_err();
         let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
-        let changes = self.redacted(done.changes);
+        let changes = self.fit_to_leave(&live.state, done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
         let entry = Entry::Outcome {
             call: request.id.clone(),
@@ -364,7 +364,7 @@ impl Wake<'_> {
         self.record_all(live, &entries, &changes)?;
         let written = match &live.state.plan {
             _ if is_error => Ok(()),
-            Some(plan) if request.name == "plan" => live.plan_file.plan(plan),
+            Some(plan) if request.name == "plan" => live.plan_file.plan(plan, redactor),
             _ => live.plan_file.progress(self.now(), receipt.as_deref().unwrap_or(&request.name)),
         };
         if let Err(error) = written {
@@ -387,7 +387,7 @@ impl Wake<'_> {
                 ..NewOutgoing::default()
             })],
         };
-        let changes = self.redacted(changes);
+        let changes = self.fit_to_leave(&live.state, changes);
         let messages = closed(&changes);
         let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
         let receipt = match messages.len() {
@@ -436,7 +436,7 @@ impl Wake<'_> {
         };
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         let reply_to = last_channel_id(&queued, &ids);
-        let raw = brief::with_images(self.context.redactor.redact(&raw), &files);
+        let raw = brief::with_images(self.context.redactor.redact_json(&raw), &files);
         let taint = taint::of(&new, &files);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
         // One that was edited this very moment joins with the next turn, or has a cycle of its own.
@@ -469,7 +469,7 @@ impl Wake<'_> {
                 ..NewOutgoing::default()
             })
         });
-        let changes = self.redacted(notice.into_iter().collect());
+        let changes = self.fit_to_leave(&live.state, notice.into_iter().collect());
         self.record(live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
         Ok(not_done)
     }
@@ -501,17 +501,22 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Nothing that is written or sent holds a live secret.
-    fn redacted(&self, changes: Vec<Change>) -> Vec<Change> {
+    /// Nothing that is written or sent holds a live secret; and once the conversation holds what others wrote, nothing that is sent holds a
+    /// link that can be followed by a tap.
+    fn fit_to_leave(&self, state: &Cycle, changes: Vec<Change>) -> Vec<Change> {
         let redactor = self.context.redactor;
-        let redact = |change| match change {
-            Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
+        let fit = |change| match change {
+            Change::Send(message) => Change::Send(NewOutgoing {
+                text: redactor.redact(&message.text),
+                links_as_text: message.links_as_text || !state.taints.is_empty(),
+                ..message
+            }),
             Change::AddReminder(reminder) => {
                 Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
             }
             other => other,
         };
-        changes.into_iter().map(redact).collect()
+        changes.into_iter().map(fit).collect()
     }
 }
 

@@ -46,7 +46,6 @@ use crate::{
     channel::Channel,
     clock::Clock,
     config::Config,
-    memory,
     model::{Model, Usage},
     queue::{Store, StoreError},
     redact::Redactor,
@@ -247,9 +246,4 @@ fn readable(documents: &Documents) -> Result<(), WakeError> {
         Some((path, source)) => Err(WakeError::Workspace { path, source }),
         None => Ok(()),
     }
-}
-
-/// A skill that couldn't be read, for notes.
-fn skill_note(path: &str, problem: &memory::Problem) -> String {
-    format!("The skill {path} is left out: {problem}")
 }

@@ -61,7 +61,7 @@ const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Pages of the database that one connection keeps in memory, in KiB: the bot has several that stay open, and what is looked at
 /// often is little.
-const CACHE_KIB: i64 = 512;
+const CACHE_KIB: i64 = 128;
 
 /// The longest that the write-ahead log may get, in bytes. SQLite begins it anew when a write finds everything copied and
 /// nobody reading; readers that come and go without a gap would keep it from that for ever.

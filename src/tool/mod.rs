@@ -5,18 +5,27 @@
 //! changes in one transaction, so a call has either happened once or not at all.
 
 mod attachment;
+mod brain;
+mod edit;
+mod files;
+mod find;
+mod image;
 mod keep;
 mod note;
+mod open;
 mod plan;
 mod read;
 mod remember;
 mod reminder;
 mod reply;
+mod system;
 mod task;
 mod tell;
 mod world;
 
 pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
+pub use brain::{MAX_UNDOABLE, Undoable};
+pub use edit::EDITOR;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
 pub(crate) use reply::answer;
@@ -115,6 +124,8 @@ pub struct Tool {
     pub is_free: bool,
     /// How far a call reaches.
     pub reach: Reach,
+    /// The type by which minds know it that were trained on it: they are given that and its name instead of the schema.
+    pub trained: Option<&'static str>,
     touches: Option<Box<dyn Fn(&str) -> Option<Touched> + Send + Sync>>,
     run: Run,
 }
@@ -161,7 +172,6 @@ impl Tool {
     }
 
     /// A tool that acts outside our stores.
-    #[expect(dead_code, reason = "the tools that act come next")]
     fn acting<A: JsonSchema + DeserializeOwned + 'static>(
         name: &'static str,
         description: &'static str,
@@ -184,7 +194,7 @@ impl Tool {
     ) -> Self {
         let (name, description) = (name.into(), description.into());
         let (risk, reach) = (Risk::Safe, Reach::Within);
-        Self { name, description, schema, effect, risk, is_free: false, reach, touches: None, run }
+        Self { name, description, schema, effect, risk, is_free: false, reach, trained: None, touches: None, run }
     }
 
     /// The same, which never asks.
@@ -202,8 +212,12 @@ impl Tool {
         Self { reach, ..self }
     }
 
+    /// The same, which some minds were trained on.
+    fn trained(self, kind: &'static str) -> Self {
+        Self { trained: Some(kind), ..self }
+    }
+
     /// The same, which acts on what its arguments name.
-    #[expect(dead_code, reason = "the tools that act come next")]
     fn touching<A: DeserializeOwned + 'static>(self, touches: fn(&A) -> Touched) -> Self {
         let touches = move |input: &str| serde_json::from_str::<A>(input).ok().map(|arguments| touches(&arguments));
         Self { touches: Some(Box::new(touches)), ..self }
@@ -245,6 +259,8 @@ impl Registry {
         tools.extend(reminder::tools());
         tools.extend(read::tools());
         tools.push(attachment::tool());
+        tools.extend([edit::tool(), find::tool(), image::tool(), system::tool(), open::tool()]);
+        tools.extend(brain::tools());
         Self { tools }
     }
 

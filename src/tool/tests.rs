@@ -49,6 +49,7 @@ impl Scene {
             documents: Documents::new(dir.path(), Vec::new()),
             skills: Vec::new(),
             attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },
+            undoable: Vec::new(),
         };
         Self { world, dir }
     }

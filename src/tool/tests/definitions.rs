@@ -13,7 +13,7 @@ fn names(registry: &Registry) -> Vec<String> {
 fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     insta::assert_snapshot!(
         names(&Registry::standard()).join(" "),
-        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill read_attachment"
+        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill read_attachment str_replace_based_edit_tool find_files view_image system_info open brain_log brain_diff brain_revert"
     );
     let offline = names(&Registry::offline());
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
@@ -115,8 +115,8 @@ fn risk_and_effect_are_declared_for_the_policy() {
     let of = |effect| -> Vec<_> {
         registry.tools.iter().filter(|tool| tool.effect == effect).map(|tool| tool.name.as_ref()).collect()
     };
-    assert_eq!(of(Effect::Staged), ["reply", "reminder_set"]);
-    assert_eq!(of(Effect::Once), [] as [&str; 0]);
+    assert_eq!(of(Effect::Staged), ["reply", "reminder_set", "brain_revert"]);
+    assert_eq!(of(Effect::Once), [EDITOR, "open"]);
     assert_eq!(
         of(Effect::Read),
         [
@@ -126,13 +126,18 @@ fn risk_and_effect_are_declared_for_the_policy() {
             "memory_search",
             "read_skill",
             "read_attachment",
+            "find_files",
+            "view_image",
+            "system_info",
+            "brain_log",
+            "brain_diff",
             "quote",
             "recall"
         ]
     );
     let risky: Vec<_> =
         registry.tools.iter().filter(|tool| tool.risk > Risk::Safe).map(|tool| tool.name.as_ref()).collect();
-    assert_eq!(risky, ["tell"]);
+    assert_eq!(risky, ["tell", EDITOR, "open", "brain_revert"]);
     assert!(registry.get("reply").is_some() && registry.get("nothing").is_none());
 }
 

@@ -57,7 +57,7 @@ pub enum PathError {
     #[error("{0} was changed by somebody else meanwhile. Look at it again.")]
     Changed(String),
     /// The system.
-    #[error("{path}: {source}")]
+    #[error("{path} can't be used: {source}.")]
     Io {
         /// Which.
         path: String,
@@ -415,6 +415,9 @@ impl Place {
     }
 
     fn io(&self, source: io::Error) -> PathError {
+        if Errno::from_io_error(&source) == Some(Errno::NAMETOOLONG) {
+            return refused(&self.given, "it is longer than the system takes");
+        }
         PathError::Io { path: self.given.clone(), source }
     }
 }

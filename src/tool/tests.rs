@@ -3,6 +3,7 @@
 
 mod attachments;
 mod definitions;
+mod files;
 mod memory;
 mod reminders;
 mod speaking;

@@ -146,7 +146,13 @@ fn what_asks_stands_in_a_table() {
     let mut scene = Scene::new();
     let registry = Registry::offline();
     let asking = |world: &World, taint: Option<&str>| -> Vec<String> {
-        let asks = |tool: &&Tool| tool.judge("{}", world, taint).decision != Decision::Allow;
+        let arguments = |tool: &Tool| match &*tool.name {
+            "open" => r#"{"target":"https://example.org"}"#,
+            EDITOR => r#"{"command":"create","path":"a.txt"}"#,
+            "view_image" => r#"{"path":"a.png"}"#,
+            _ => "{}",
+        };
+        let asks = |tool: &&Tool| tool.judge(arguments(tool), world, taint).decision != Decision::Allow;
         registry.tools.iter().filter(asks).map(|tool| tool.name.to_string()).collect()
     };
     assert_eq!(asking(&scene.world, None), [""; 0]);

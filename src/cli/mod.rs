@@ -1,9 +1,10 @@
-//! The three binaries as functions: arguments in, wiring, an exit code out. What they do is elsewhere.
+//! The binaries as functions: arguments in, wiring, an exit code out. What they do is elsewhere.
 //!
 //! stdout is data, stderr is for people and logs; with `--json` stdout is exactly one document.
 
 mod approvals;
 pub mod bot;
+pub mod ear;
 pub mod health;
 mod pair;
 mod policy;

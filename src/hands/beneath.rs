@@ -123,6 +123,7 @@ impl Roots {
         let mut all: Vec<Folder> = readable.iter().map(|path| granted(path, false)).collect();
         all.extend(writable.iter().map(|path| granted(path, true)));
         // The outermost first: within it each folder is opened by its handle, so that a link can't stand for an inner one.
+        all.retain(|folder| folder.path != self.scratch);
         all.sort_by_key(|folder| folder.path.components().count());
         self.folders.extend(all);
         self

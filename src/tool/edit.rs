@@ -81,7 +81,7 @@ pub(super) fn tool() -> Tool {
 
 fn run(args: &Edit, world: &World, hands: &mut Hands) -> Outcome {
     let access = if args.command == Command::View { Access::Read } else { Access::Write };
-    let place = files::roots(world, hands).find(&args.path, access)?;
+    let place = files::roots(world, hands)?.find(&args.path, access)?;
     match args.command {
         Command::View => view(args, &place),
         Command::Create => create(args, &place, hands),

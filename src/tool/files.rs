@@ -8,12 +8,12 @@ use crate::hands::{
 
 /// The folders of this cycle. Another chat than the person's own has the scratch folder alone: what the person keeps is no more
 /// its business than the memory is.
-pub(super) fn roots(world: &World, hands: &Hands) -> Roots {
-    let roots = Roots::new(hands.scratch(), &world.attachments.dir);
-    match world.documents.root() {
+pub(super) fn roots(world: &World, hands: &Hands) -> Result<Roots, Refusal> {
+    let roots = Roots::new(hands.scratch().map_err(Refusal::because)?, &world.attachments.dir);
+    Ok(match world.documents.root() {
         Some(brain) => roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable()),
         None => roots,
-    }
+    })
 }
 
 /// Whose bytes a file holds. The memory's are our own.

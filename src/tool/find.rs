@@ -61,7 +61,7 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
 
 /// Where to look: at the path, or in each folder that isn't within another one.
 fn starts(path: Option<&str>, world: &World, hands: &Hands) -> Result<Vec<Place>, Refusal> {
-    let roots = files::roots(world, hands);
+    let roots = files::roots(world, hands)?;
     if let Some(path) = path {
         let place = roots.find(path, Access::Read)?;
         return match place.kind()? {

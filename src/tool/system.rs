@@ -22,7 +22,7 @@ pub(super) fn tool() -> Tool {
 }
 
 fn described(world: &World, hands: &Hands) -> Outcome {
-    let roots = files::roots(world, hands);
+    let roots = files::roots(world, hands)?;
     let folders = roots.described().map(|(path, whose, may_write)| {
         let what = match (whose, may_write) {
             (Whose::Scratch, _) => "scratch, yours: relative paths begin here",

@@ -32,7 +32,7 @@ fn granted(env: &TestEnv) -> PathBuf {
 /// One wake in which the mind makes these calls, one after the other, and answers "Done.".
 #[track_caller]
 fn calls(env: &TestEnv, claude: &FakeClaude, calls: &[(&str, Value)]) -> Vec<(String, bool)> {
-    env.receive(CHAT, "please do it");
+    env.receive(CHAT, "open the files on this machine, show what the system is, or undo a wake");
     let blocks = calls.iter().enumerate().map(|(n, (name, input))| Block::tool(&format!("t{n}"), name, input));
     claude.expect(Reply::tools(blocks.collect()));
     claude.expect(Reply::text("Done."));
@@ -151,7 +151,7 @@ fn a_hostile_mind_gets_nowhere() {
 fn a_yes_to_a_path_does_not_make_it_lead_out() {
     let (_telegram, claude, env) = minded();
     besieged(&env);
-    env.receive(CHAT, "look");
+    env.receive(CHAT, "look at the file");
     let path = "../../outside/secret.txt";
     assert_eq!(fs::read_to_string(env.workspace().join("scratch").join(path)).unwrap(), SECRET, "the control");
     claude.expect(Reply::tool("t1", EDITOR, json!({"command": "view", "path": path})));
@@ -180,7 +180,7 @@ fn a_picture_is_shown_in_its_calls_result() {
     let folder = granted(&env);
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02";
     fs::write(folder.join("cat.png"), png).unwrap();
-    env.receive(CHAT, "what is on cat.png?");
+    env.receive(CHAT, "what is on the picture cat.png?");
     claude.expect(Reply::tool("t1", "view_image", json!({"path": folder.join("cat.png")})));
     claude.expect(Reply::text("A cat."));
     env.once();
@@ -255,7 +255,7 @@ fn taking_back_asks_its_person() {
     let (_telegram, claude, env) = minded();
     all_well(&calls(&env, &claude, &[("remember", json!({"fact": "Cats purr"}))]));
     let wake = env.trailer("Wake-Id");
-    env.receive(CHAT, "take it back");
+    env.receive(CHAT, "undo it");
     claude.expect(Reply::tool("t1", "brain_revert", json!({ "wake": wake })));
     assert_eq!(env.once()["outcome"], "parked");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM undos"), 0);

@@ -25,6 +25,8 @@ mod git;
 #[cfg(test)]
 mod hands_files;
 #[cfg(test)]
+mod hands_shell;
+#[cfg(test)]
 mod health;
 #[cfg(test)]
 mod lease;

@@ -50,8 +50,8 @@ pub struct Rules {
     hosts: Vec<Host>,
     shell_timeout: Option<Duration>,
     home: Option<PathBuf>,
-    /// Folders of our own for the tools that act on files, and whether they may be written; no program is granted them.
-    own: Vec<(PathBuf, bool)>,
+    /// The memory's work tree, which the tools for files may read.
+    brain: Option<PathBuf>,
     refusal: Option<String>,
 }
 
@@ -117,11 +117,10 @@ impl Rules {
         self
     }
 
-    /// The same, with a folder of our own that the tools for files may read, and write in if `is_written`.
+    /// The same, with the memory's work tree, which the tools for files may read; programs are granted it elsewhere.
     #[must_use]
-    pub fn with_own_folder(mut self, folder: &Path, is_written: bool) -> Self {
-        self.own.push((folder.to_owned(), is_written));
-        self
+    pub fn with_brain(self, folder: &Path) -> Self {
+        Self { brain: Some(folder.to_owned()), ..self }
     }
 
     /// Why the file isn't used, in a sentence.
@@ -176,8 +175,8 @@ impl Rules {
     /// Whether an absolute path is in a granted folder, or is one. By its words alone: tools open beneath a folder's handle.
     pub(super) fn grants(&self, path: &Path, is_write: bool) -> bool {
         let roots = if is_write { self.writable() } else { self.readable() };
-        let own = self.own.iter().filter(|(_, is_written)| *is_written || !is_write).map(|(folder, _)| folder);
-        roots.iter().chain(own).any(|root| path.starts_with(root))
+        let brain = self.brain.iter().filter(|_| !is_write);
+        roots.iter().chain(brain).any(|root| path.starts_with(root))
     }
 
     /// The strictest decision of the rules that match, and what is said of it.

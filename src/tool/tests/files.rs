@@ -26,8 +26,10 @@ impl Handy {
         let at = |name: &str| folder.path().join(name).display().to_string();
         let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", at("looked-at"), at("mine"));
         let rules = crate::policy::Rules::parse(&policy).unwrap();
-        scene.world.rules = rules.with_own_folder(&folder.path().join("scratch"), true);
-        let hands = Hands::new(&folder.path().join("scratch"));
+        let scratch = folder.path().join("scratch");
+        scene.world.rules = rules.with_scratch(&scratch);
+        let shelter = std::rc::Rc::new(crate::hands::Shelter::assumed_in(&scratch));
+        let hands = Hands::new(shelter, scene.world.rules.clone());
         Self { scene, hands, folder }
     }
 
@@ -38,7 +40,7 @@ impl Handy {
     fn run(&mut self, name: &str, input: &Value) -> Outcome {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (world, hands) = (&self.scene.world, &mut self.hands);
-        runtime.block_on(Registry::standard().run(name, &input.to_string(), world, hands))
+        runtime.block_on(Registry::thinking().run(name, &input.to_string(), world, hands))
     }
 
     #[track_caller]
@@ -324,23 +326,23 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
 
 #[test]
 fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
-    let mut scene = Scene::new();
+    let mut at = Handy::new();
     let known = |wake: &str, commit: &str| Undoable { wake: wake.to_owned(), commit: commit.to_owned() };
-    scene.world.undoable = vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
-    let done = scene.done("brain_revert", &json!({"wake": "abcd"}));
+    at.scene.world.undoable = vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
+    let done = at.done("brain_revert", &json!({"wake": "abcd"}));
     let wanted =
         Change::Undo { wake: "20261121T130000Z-1".to_owned(), chat_id: 7, thread_id: Some(3), reply_to: Some(100) };
     assert_eq!(done.changes, [wanted]);
     assert_eq!(done.receipt.as_deref(), Some("Asked for the wake 20261121T130000Z-1 to be undone"));
-    assert!(scene.refused("brain_revert", &json!({"wake": "20261121"})).contains("Several wakes"));
-    assert!(scene.refused("brain_revert", &json!({"wake": "2025"})).contains("There is no wake"));
-    assert!(scene.refused("brain_revert", &json!({"wake": "abc"})).contains("4 characters"));
+    assert!(at.refused("brain_revert", &json!({"wake": "20261121"})).contains("Several wakes"));
+    assert!(at.refused("brain_revert", &json!({"wake": "2025"})).contains("There is no wake"));
+    assert!(at.refused("brain_revert", &json!({"wake": "abc"})).contains("4 characters"));
 }
 
 #[test]
 fn what_asks_of_these_stands_in_a_table() {
     let mut at = Handy::new();
-    let registry = Registry::standard();
+    let registry = Registry::thinking();
     let granted = at.at("mine/a.txt");
     let scratch = at.at("scratch/a.txt");
     let judge = |world: &World, name: &str, input: Value| {

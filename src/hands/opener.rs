@@ -21,6 +21,9 @@ const SHOWN: [&str; 30] = [
     "m4a", "ogg", "opus", "flac", "wav", "mp4", "webm", "mov", "mkv", "docx", "xlsx", "pptx", "odt", "epub",
 ];
 
+/// Settings of ours, which are nobody else's business: variables whose names begin so.
+const OURS: [&str; 4] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "REVEILLE_"];
+
 /// Why nothing was opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -86,10 +89,11 @@ pub async fn open(target: &str) -> Result<(), OpenError> {
     if !has_desktop {
         return Err(OpenError::NoDesktop);
     }
-    let mut child = process::start_detached(&Spec::new(program).args([target])).map_err(|error| match error {
-        ProcessError::NotFound { .. } => OpenError::NoOpener(error),
-        error => OpenError::Start(error),
-    })?;
+    let mut child =
+        process::start_detached(&Spec::new(program).args([target]).without(&OURS)).map_err(|error| match error {
+            ProcessError::NotFound { .. } => OpenError::NoOpener(error),
+            error => OpenError::Start(error),
+        })?;
     let watched = async {
         loop {
             if let Some(status) = child.try_wait()? {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
 use crate::hands::{
     Hands,
-    beneath::{Access, Place, Whose},
+    beneath::{Access, Kind, Place, Whose},
     search::{self, Found, Hit, Query, Wanted},
 };
 
@@ -65,7 +65,10 @@ fn starts(path: Option<&str>, world: &World, hands: &Hands) -> Result<Vec<Place>
     if let Some(path) = path {
         let place = roots.find(path, Access::Read)?;
         return match place.kind()? {
-            Some(_) => Ok(vec![place]),
+            Some(Kind::File | Kind::Folder) => Ok(vec![place]),
+            Some(Kind::Other) => {
+                Err(Refusal(format!("{path} is a link or a device, which isn't followed. Nothing was found out.")))
+            }
             None => Err(Refusal(format!("There is no {path}. Nothing was found out."))),
         };
     }

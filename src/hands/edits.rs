@@ -131,7 +131,9 @@ pub fn inserted(text: &str, after: usize, new: &str) -> Result<String, String> {
     } else {
         whole.push_str(new);
     }
-    if !new.is_empty() && !new.ends_with('\n') && !(below.is_empty() && !text.ends_with('\n') && !text.is_empty()) {
+    // A file whose last line has no end keeps it so.
+    let is_left_open = below.is_empty() && !text.is_empty() && !text.ends_with('\n');
+    if !(new.is_empty() || new.ends_with('\n') || is_left_open) {
         whole.push_str(end);
     }
     whole.extend(below.iter().copied());

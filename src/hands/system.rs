@@ -95,13 +95,12 @@ fn load(text: &str) -> Option<String> {
 fn battery(supplies: &Path) -> Option<String> {
     let mut names: Vec<PathBuf> = fs::read_dir(supplies).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     names.sort();
-    let charge = names.iter().find_map(|supply| {
+    names.iter().find_map(|supply| {
         let of = |name: &str| read(&supply.join(name)).map(|text| text.trim().to_owned());
         let percent = of("capacity").filter(|_| of("type").as_deref() == Some("Battery"))?;
         let state = of("status").map(|state| format!(", {}", state.to_lowercase())).unwrap_or_default();
         Some(format!("Battery: {percent} %{state}"))
-    });
-    charge
+    })
 }
 
 /// A span as a person reads it.

@@ -73,6 +73,8 @@ fn a_granted_file_is_found_and_edited_and_the_episode_says_so() {
     assert!(told[5].0.contains("list.md:1: - oat milk") && told[5].0.contains("draft.md:2: two"), "{}", told[5].0);
     assert_eq!(told[6].0, "     1\t- oat milk\n     2\t- bread");
     assert!(told[7].0.contains(&format!("- {}: may be read and written", folder.display())), "{}", told[7].0);
+    let declared = last(&claude).json["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == EDITOR).cloned();
+    assert_eq!(declared, Some(json!({"type": "text_editor_20250728", "name": EDITOR})), "the mind was trained on it");
     let log = env.memory("memory/agent-memory/episodic-memory.md");
     assert!(log.contains("Edited the file list.md") && log.contains("Created the file draft.md"), "{log}");
     let tainted = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body LIKE '%a file (list.md)%'";

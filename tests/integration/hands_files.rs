@@ -94,7 +94,8 @@ fn besieged(env: &TestEnv) -> PathBuf {
         symlink(&outside, link).unwrap();
     }
     symlink(outside.join("secret.txt"), scratch.join("secret.txt")).unwrap();
-    fs::hard_link(outside.join("secret.txt"), scratch.join("hard.txt")).unwrap();
+    fs::write(outside.join("linked.txt"), SECRET).unwrap();
+    fs::hard_link(outside.join("linked.txt"), scratch.join("hard.txt")).unwrap();
     fs::create_dir_all(folder.join(".ssh")).unwrap();
     fs::write(folder.join(".ssh/id_ed25519"), SECRET).unwrap();
     folder
@@ -143,8 +144,10 @@ fn a_hostile_mind_gets_nowhere() {
     for request in claude.requests() {
         assert!(!request.json.to_string().contains(SECRET));
     }
-    assert_eq!(fs::read_to_string(env.path("outside/secret.txt")).unwrap(), SECRET);
-    assert_eq!(fs::read_dir(env.path("outside")).unwrap().count(), 1);
+    for file in ["outside/secret.txt", "outside/linked.txt"] {
+        assert_eq!(fs::read_to_string(env.path(file)).unwrap(), SECRET);
+    }
+    assert_eq!(fs::read_dir(env.path("outside")).unwrap().count(), 2);
     env.check_sound();
 }
 

@@ -39,6 +39,8 @@ impl Scene {
         }
         for file in [
             "outside/secret.txt",
+            // Has other names elsewhere: told apart from the one above, which only links lead to.
+            "outside/linked.txt",
             "outside/deep/secret.txt",
             "ws/messages.db",
             "ws/policy.toml",
@@ -136,8 +138,8 @@ fn no_spelling_leads_out() {
     symlink(outside.join("deep"), scratch.join("deep/er/link")).unwrap();
     symlink(&outside, scene.at("home/write/link")).unwrap();
     symlink(&outside, scene.at("ws/brain/memory/link")).unwrap();
-    fs::hard_link(outside.join("secret.txt"), scratch.join("hard.txt")).unwrap();
-    fs::hard_link(outside.join("secret.txt"), scene.at("home/read/hard.txt")).unwrap();
+    fs::hard_link(outside.join("linked.txt"), scratch.join("hard.txt")).unwrap();
+    fs::hard_link(outside.join("linked.txt"), scene.at("home/read/hard.txt")).unwrap();
     for name in [".env", ".ENV", "policy.toml", "Policy.TOML", "messages.db", "messages.db-wal", ".netrc", ".wake-lock"]
     {
         fs::write(scratch.join(name), SECRET).unwrap();
@@ -338,7 +340,7 @@ fn writing_leads_out_no_more_than_reading() {
     symlink(outside.join("new.txt"), scratch.join("dangling")).unwrap();
     symlink(outside.join("secret.txt"), scratch.join("secret")).unwrap();
     symlink(&outside, scene.at("home/write/link")).unwrap();
-    fs::hard_link(outside.join("secret.txt"), scratch.join("hard.txt")).unwrap();
+    fs::hard_link(outside.join("linked.txt"), scratch.join("hard.txt")).unwrap();
     let before = scene.outside();
     for path in [
         "link/new.txt",
@@ -369,7 +371,7 @@ fn writing_leads_out_no_more_than_reading() {
     fs::write(scratch.join("link/new.txt"), "owned").unwrap();
     fs::write(scratch.join("dangling"), "owned").unwrap();
     fs::write(scratch.join("hard.txt"), "owned").unwrap();
-    assert_eq!(fs::read_to_string(outside.join("secret.txt")).unwrap(), "owned");
+    assert_eq!(fs::read_to_string(outside.join("linked.txt")).unwrap(), "owned");
     assert_ne!(scene.outside(), before);
 }
 

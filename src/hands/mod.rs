@@ -5,8 +5,8 @@
 
 pub mod beneath;
 pub mod edits;
+mod keep;
 pub mod opener;
-pub mod output;
 pub mod search;
 pub mod session;
 mod shelter;
@@ -20,15 +20,16 @@ use std::{
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-pub use self::shelter::Shelter;
 use self::{
     edits::Edits,
     session::{End, Ran, Session},
 };
+pub use self::{keep::MAX_TOLD_BYTES, shelter::Shelter};
 use crate::{
     policy::Rules,
     process::Spec,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
+    web::{Grants, Web, search::Engine},
 };
 
 /// How long a command may take when `policy.toml` says nothing else.
@@ -40,6 +41,7 @@ pub struct Hands {
     shelter: Rc<Shelter>,
     rules: Rules,
     session: Option<Session>,
+    web: Web,
     /// What the text editor has done.
     pub(crate) edits: Edits,
     /// Pictures that were looked at, and their bytes.
@@ -65,7 +67,32 @@ pub enum HandsError {
 impl Hands {
     /// Hands under these rules.
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
-        Self { shelter, rules, session: None, edits: Edits::default(), pictures: (0, 0) }
+        let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
+        let web = Web::default().granting(Grants::new(granted.iter().map(String::as_str)));
+        Self { shelter, rules, session: None, web, edits: Edits::default(), pictures: (0, 0) }
+    }
+
+    /// The same, searching the web by this engine.
+    #[must_use]
+    pub fn searching(self, engine: Engine) -> Self {
+        Self { web: self.web.searching(engine), ..self }
+    }
+
+    /// The same, reaching the web in this way.
+    #[must_use]
+    pub fn with_web(self, web: Web) -> Self {
+        Self { web, ..self }
+    }
+
+    /// The way to the web.
+    pub fn web(&self) -> &Web {
+        &self.web
+    }
+
+    /// An output as a mind is told it: all of it if it is short, else how it begins, with the file that holds the whole and how
+    /// to read on. `name` is the tool's, part of the file's name.
+    pub fn keep_rest(&self, name: &str, output: String) -> String {
+        keep::keep_rest(self.shelter.scratch(), name, output)
     }
 
     /// Hands that can do nothing, for tests of tools that need none.

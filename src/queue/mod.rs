@@ -35,7 +35,7 @@ pub use inspect::{Schema, UnsentPart};
 pub use joined::PartOf;
 pub use journal::{Change, Entry, StagedFile};
 pub use lease::{Fence, Holder};
-pub use ledger::Spent;
+pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
@@ -89,6 +89,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("approvals.sql"),
     include_str!("quotes.sql"),
     include_str!("replaced.sql"),
+    include_str!("reserved.sql"),
 ];
 
 /// The database, opened for one process.

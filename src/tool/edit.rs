@@ -20,7 +20,7 @@ pub const EDITOR: &str = "str_replace_based_edit_tool";
 /// The tool's type where the mind was trained on it.
 const TRAINED: &str = "text_editor_20250728";
 /// The largest file that is looked at or written, in bytes.
-const MAX_FILE_BYTES: u64 = 2 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 /// How much of a file one call shows, in bytes.
 const MAX_SHOWN_BYTES: usize = 20 * 1024;
 /// How deep a folder is listed.

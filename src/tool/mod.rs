@@ -24,6 +24,8 @@ mod reply;
 mod system;
 mod task;
 mod tell;
+mod web_fetch;
+mod web_search;
 mod world;
 
 pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
@@ -283,7 +285,7 @@ impl Registry {
     /// Those of a mind that thinks: the standard ones, and what acts outside our stores.
     pub fn thinking() -> Self {
         let mut registry = Self::standard();
-        registry.tools.push(bash::tool());
+        registry.tools.extend([bash::tool(), web_fetch::tool(), web_search::tool()]);
         registry.tools.extend([edit::tool(), find::tool(), image::tool(), system::tool(), open::tool()]);
         registry.tools.extend(brain::tools());
         registry.tools.extend(find_tools::tools());

@@ -31,6 +31,8 @@ mod health;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod mind;
@@ -78,3 +80,5 @@ mod updates;
 mod voice;
 #[cfg(test)]
 mod wake;
+#[cfg(test)]
+mod web;

@@ -118,7 +118,7 @@ fn a_wrong_edit_changes_nothing_and_says_what_is_wrong() {
     fs::write(at.at("scratch/a.txt"), "x\ny\nx\n").unwrap();
     fs::write(at.at("scratch/b.bin"), b"\xff\xfe\0").unwrap();
     fs::write(at.at("looked-at/c.txt"), "c").unwrap();
-    fs::write(at.at("scratch/big.txt"), "x".repeat(3 << 20)).unwrap();
+    fs::write(at.at("scratch/big.txt"), "x".repeat(9 << 20)).unwrap();
     symlink(at.at("looked-at"), at.at("scratch/link")).unwrap();
     let granted = at.at("looked-at/c.txt");
     for (input, why) in [
@@ -133,11 +133,11 @@ fn a_wrong_edit_changes_nothing_and_says_what_is_wrong() {
         (json!({"command": "insert", "path": "a.txt", "insert_text": "z"}), "insert_line is missing"),
         (json!({"command": "create", "path": "new.txt"}), "file_text is missing"),
         (
-            json!({"command": "create", "path": "new.txt", "file_text": "x".repeat(3 << 20)}),
-            "at most 2097152 are written",
+            json!({"command": "create", "path": "new.txt", "file_text": "x".repeat(9 << 20)}),
+            "at most 8388608 are written",
         ),
         (json!({"command": "view", "path": "b.bin"}), "isn't text"),
-        (json!({"command": "view", "path": "big.txt"}), "at most 2097152 are read"),
+        (json!({"command": "view", "path": "big.txt"}), "at most 8388608 are read"),
         (json!({"command": "view", "path": "none.txt"}), "There is no none.txt."),
         (json!({"command": "view", "path": "a.txt", "view_range": [4, 5]}), "the file has 3 lines"),
         (json!({"command": "view", "path": ".", "view_range": [1, 2]}), "this is a folder"),

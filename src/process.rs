@@ -4,6 +4,7 @@
 //! of its output, and an environment without our secrets. It dies with us, and so does what it starts (`leash`). [`Identity`]
 //! tells a living process from one whose number was given away; [`end`] ends one with all that descends from it.
 
+mod detached;
 mod end;
 mod identity;
 mod leash;
@@ -24,6 +25,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
+pub use detached::start_detached;
 pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;

@@ -17,13 +17,11 @@ use crate::{
     disk,
     media::{
         self,
-        content::{self, Content},
+        content::{self, Content, MAX_IMAGE_BYTES},
     },
     queue::{Attachment, FileState, Incoming},
 };
 
-/// The largest picture that is shown, in bytes: it grows by a third on its way, and the mind's server takes 5 MB.
-const MAX_IMAGE_BYTES: u64 = 3_500_000;
 /// All pictures of one cycle, in bytes: they are journalled with the message that shows them.
 const MAX_IMAGES_BYTES: u64 = 6_000_000;
 /// Pictures that one cycle shows at most.

@@ -495,6 +495,7 @@ impl Wake<'_> {
                 Change::AddReminder(_) | Change::EndReminder { .. } => {
                     live.world.reminders = self.store.reminders()?;
                 }
+                Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
                 Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } => {}
             }
         }

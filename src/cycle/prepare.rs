@@ -15,11 +15,11 @@ use crate::{
     policy,
     queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
-    tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, World},
+    tool::{Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_UNDOABLE, Undoable, World},
 };
 
 /// Tools whose effect outlives a cycle that is given up.
-const LASTING_TOOLS: [&str; 4] = ["reply", "tell", "reminder_set", "reminder_done"];
+const LASTING_TOOLS: [&str; 7] = ["reply", "tell", "reminder_set", "reminder_done", EDITOR, "open", "brain_revert"];
 
 /// Problems of skills that one wake's account names at most; `health check` names all.
 const MAX_NOTED: usize = 5;
@@ -52,7 +52,7 @@ impl Wake<'_> {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
             autonomy: config.autonomy,
-            rules: loaded.rules.with_scratch(&config.scratch_dir()),
+            rules: self.with_own_folders(loaded.rules, &documents),
             taint: None,
             shelter: self.shelter(),
             catalogue: Rc::new(registry(self.context.model.name()).catalogue()),
@@ -74,7 +74,25 @@ impl Wake<'_> {
             documents,
             skills,
             attachments: self.attachments(cycle)?,
+            undoable: self.undoable(cycle)?,
         })
+    }
+
+    /// The rules, and the folders of ours that the tools for files may use.
+    fn with_own_folders(&self, rules: policy::Rules, documents: &Documents) -> policy::Rules {
+        let rules = rules.with_scratch(&self.context.config.scratch_dir());
+        match documents.root() {
+            Some(brain) => rules.with_brain(brain),
+            None => rules,
+        }
+    }
+
+    /// The wakes that a cycle may take back: the owner's any, another chat's its own.
+    fn undoable(&self, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
+        let foreign = view::foreign_chat(cycle.chat_id, self.context.config.owner_chat_id);
+        let chats: Vec<i64> = foreign.into_iter().collect();
+        let known = self.store.all_undoable(&chats, MAX_UNDOABLE)?;
+        Ok(known.into_iter().map(|(wake, commit)| Undoable { wake, commit }).collect())
     }
 
     /// The files that the asking chat has sent.

@@ -3,9 +3,14 @@
 //! A tool that acts (`tool::Tool::acting`) is given [`Hands`]; they belong to one cycle and end with it, and so does what they have
 //! started. Whether a call may act at all was decided before, by the policy; what a program can reach is the sandbox's.
 
+pub mod beneath;
+pub mod edits;
 mod keep;
+pub mod opener;
+pub mod search;
 pub mod session;
 mod shelter;
+pub mod system;
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +20,10 @@ use std::{
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use self::session::{End, Ran, Session};
+use self::{
+    edits::Edits,
+    session::{End, Ran, Session},
+};
 pub use self::{keep::MAX_TOLD_BYTES, shelter::Shelter};
 use crate::{
     policy::Rules,
@@ -34,6 +42,10 @@ pub struct Hands {
     rules: Rules,
     session: Option<Session>,
     web: Web,
+    /// What the text editor has done.
+    pub(crate) edits: Edits,
+    /// Pictures that were looked at, and their bytes.
+    pub(crate) pictures: (usize, u64),
 }
 
 /// Why something couldn't be begun, for the mind.
@@ -57,7 +69,7 @@ impl Hands {
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
         let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
         let web = Web::default().granting(Grants::new(granted.iter().map(String::as_str)));
-        Self { shelter, rules, session: None, web }
+        Self { shelter, rules, session: None, web, edits: Edits::default(), pictures: (0, 0) }
     }
 
     /// The same, searching the web by this engine.

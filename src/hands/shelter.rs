@@ -40,6 +40,13 @@ impl Shelter {
         Self { launcher: program, confinement: Confinement::default(), found: OnceCell::from(found) }
     }
 
+    /// The same with a scratch directory.
+    #[cfg(test)]
+    pub fn assumed_in(scratch: &Path) -> Self {
+        let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
+        Self { confinement, ..Self::assumed() }
+    }
+
     /// What this machine offers. The first call tries it out.
     pub fn sandbox(&self) -> &Sandbox {
         self.found.get_or_init(|| match make_private(self.scratch()) {

@@ -6,6 +6,9 @@ pub const HEAD_BYTES: usize = 256 * 1024;
 /// The longest side that the mind's server takes, in pixels.
 pub const MAX_SIDE_PX: u32 = 8_000;
 
+/// The largest picture that is shown, in bytes: it grows by a third on its way, and the mind's server takes 5 MB.
+pub const MAX_IMAGE_BYTES: u64 = 3_500_000;
+
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {

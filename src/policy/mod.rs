@@ -29,6 +29,17 @@ use crate::{config::Autonomy, tool::Effect};
 /// A `policy.toml` to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");
 
+/// Whether a path leads to keys or to our own state: no tool reads or writes those, whatever is granted. Neither case nor what
+/// some file systems make of it (`ſ` is an `s` there) tells names apart.
+pub fn is_private(path: &str) -> bool {
+    places::is_private(&path.to_uppercase())
+}
+
+/// Whether a path is one that a tool doesn't come upon by itself: private, or asked about when it is named.
+pub fn is_sensitive(path: &str) -> bool {
+    is_private(path) || places::why(path).is_some()
+}
+
 /// What a call can do to the person's things. The policy turns it and the autonomy into allow, ask or deny.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -8,7 +8,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use super::{Fence, NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, taken_up, upkeep};
+use super::{Fence, NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, taken_up, undo, upkeep};
 use crate::{
     clock::rfc3339,
     model::{Stop, Usage},
@@ -166,6 +166,17 @@ pub enum Change {
         /// The state it ends in.
         state: &'static str,
     },
+    /// A wake is to be undone by the next one, and this chat to be told what became of it.
+    Undo {
+        /// Its cycle's id.
+        wake: String,
+        /// The chat; 0 is the console.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// The channel's id of the message that asked for it.
+        reply_to: Option<i64>,
+    },
     /// Something that is a reason once was handled.
     Handled {
         /// Its key.
@@ -274,6 +285,11 @@ fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, now: DateTim
         Change::Hold { messages, mind } => inbox::hold(tx, messages, mind, cycle_id)?,
         Change::AddReminder(reminder) => reminders::add(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id, state } => reminders::end(tx, *id, state, cycle_id)?,
+        Change::Undo { wake, chat_id, thread_id, reply_to } => {
+            let answer =
+                NewOutgoing { chat_id: *chat_id, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
+            undo::ask(tx, wake, &answer, now)?;
+        }
         Change::Handled { key, value } => upkeep::set_handled(tx, key, value, now)?,
     }
     Ok(())

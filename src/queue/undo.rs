@@ -59,6 +59,18 @@ impl Store {
         Ok(statement.query_row((json(chats), json(not)), CycleRow::read).optional()?)
     }
 
+    /// The wakes that can be undone, with their commits, the newest first: of these chats, or of all when none is named.
+    pub fn all_undoable(&self, chats: &[i64], limit: u32) -> Result<Vec<(String, String)>> {
+        let sql = format!(
+            "SELECT id, commit_id FROM cycles WHERE {UNDOABLE}
+                 AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
+             ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT ?2"
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The cycles of these chats, or of all when none is named, whose id, or whose commit's, begins so (four characters at least):
     /// two at most, which is one too many. One whose id it is in full is meant alone.
     pub fn cycles_called(&self, prefix: &str, chats: &[i64]) -> Result<Vec<CycleRow>> {

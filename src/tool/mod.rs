@@ -6,15 +6,22 @@
 
 mod attachment;
 mod bash;
+mod brain;
+mod edit;
+mod files;
+mod find;
 mod find_tools;
+mod image;
 mod keep;
 mod note;
 mod offer;
+mod open;
 mod plan;
 mod read;
 mod remember;
 mod reminder;
 mod reply;
+mod system;
 mod task;
 mod tell;
 mod web_fetch;
@@ -22,6 +29,8 @@ mod web_search;
 mod world;
 
 pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
+pub use brain::{MAX_UNDOABLE, Undoable};
+pub use edit::EDITOR;
 pub use find_tools::unwrapped;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
@@ -241,9 +250,8 @@ impl Tool {
             reach: match &touched {
                 Touched::Shell(_) => world.rules.shell_reach(),
                 Touched::Path { is_write: true, .. } => Reach::Persists,
-                Touched::Path { .. } => Reach::Within,
                 Touched::Url(_) => Reach::Leaves,
-                Touched::Nothing => self.reach,
+                Touched::Path { .. } | Touched::Nothing => self.reach,
             },
             what: touched.what(),
         };
@@ -278,6 +286,8 @@ impl Registry {
     pub fn thinking() -> Self {
         let mut registry = Self::standard();
         registry.tools.extend([bash::tool(), web_fetch::tool(), web_search::tool()]);
+        registry.tools.extend([edit::tool(), find::tool(), image::tool(), system::tool(), open::tool()]);
+        registry.tools.extend(brain::tools());
         registry.tools.extend(find_tools::tools());
         Self { is_claude: true, ..registry }
     }

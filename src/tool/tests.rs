@@ -3,6 +3,7 @@
 
 mod attachments;
 mod definitions;
+mod files;
 mod memory;
 mod reminders;
 mod speaking;
@@ -50,6 +51,7 @@ impl Scene {
             documents: Documents::new(dir.path(), Vec::new()),
             skills: Vec::new(),
             attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },
+            undoable: Vec::new(),
         };
         Self { world, dir }
     }

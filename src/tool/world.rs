@@ -11,7 +11,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
-use super::Attachments;
+use super::{Attachments, Undoable};
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
@@ -90,6 +90,8 @@ pub struct World {
     pub skills: Vec<Skill>,
     /// Files that the asking chat has sent.
     pub attachments: Attachments,
+    /// Wakes that this chat may take back.
+    pub undoable: Vec<Undoable>,
 }
 
 impl World {
@@ -138,6 +140,11 @@ impl Documents {
     pub fn seen_by(mut self, view: View) -> Self {
         self.view = Some(view);
         self
+    }
+
+    /// The work tree, where all of it may be seen; none where a [`View`] limits what is.
+    pub fn root(&self) -> Option<&Path> {
+        self.view.is_none().then_some(self.dir.as_path())
     }
 
     /// What kept a file from being read that may well be sound: no descriptor left, a disk that fails. What was given out since

@@ -348,6 +348,7 @@ fn world(dir: &Path) -> World {
         documents: Documents::new(dir, Vec::new()),
         skills: Vec::new(),
         attachments: Attachments::default(),
+        undoable: Vec::new(),
     }
 }
 

@@ -84,6 +84,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         documents: Documents::new(&config.repo_dir(), Vec::new()),
         skills: Vec::new(),
         attachments: Attachments::default(),
+        undoable: Vec::new(),
     };
     Ok(Registry::offline().call(tool, input, &world))
 }

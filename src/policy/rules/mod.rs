@@ -50,6 +50,8 @@ pub struct Rules {
     hosts: Vec<Host>,
     shell_timeout: Option<Duration>,
     home: Option<PathBuf>,
+    /// The memory's work tree, which the tools for files may read.
+    brain: Option<PathBuf>,
     refusal: Option<String>,
 }
 
@@ -115,6 +117,12 @@ impl Rules {
         self
     }
 
+    /// The same, with the memory's work tree, which the tools for files may read; programs are granted it elsewhere.
+    #[must_use]
+    pub fn with_brain(self, folder: &Path) -> Self {
+        Self { brain: Some(folder.to_owned()), ..self }
+    }
+
     /// Why the file isn't used, in a sentence.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
@@ -167,7 +175,8 @@ impl Rules {
     /// Whether an absolute path is in a granted folder, or is one. By its words alone: tools open beneath a folder's handle.
     pub(super) fn grants(&self, path: &Path, is_write: bool) -> bool {
         let roots = if is_write { self.writable() } else { self.readable() };
-        roots.iter().any(|root| path.starts_with(root))
+        let brain = self.brain.iter().filter(|_| !is_write);
+        roots.iter().chain(brain).any(|root| path.starts_with(root))
     }
 
     /// The strictest decision of the rules that match, and what is said of it.

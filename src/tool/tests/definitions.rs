@@ -19,10 +19,17 @@ fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
 }
 
+/// What only a mind that thinks has, as its schema tells it.
+fn not_standard() -> Vec<Value> {
+    let standard = names(&Registry::standard());
+    let of_its_own = |tool: &Value| !standard.contains(&tool["name"].as_str().unwrap().to_owned());
+    Registry::thinking().catalogue().into_iter().filter(of_its_own).collect()
+}
+
 #[test]
 fn every_definition_is_what_the_api_takes() {
     let mut seen = BTreeSet::new();
-    for tool in definitions(&Registry::offline()) {
+    for tool in definitions(&Registry::offline()).into_iter().chain(not_standard()) {
         let name = tool["name"].as_str().unwrap();
         assert!((1..=64).contains(&name.len()), "{name}");
         assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)), "{name}");

@@ -262,7 +262,8 @@ impl Model {
                         known.1 = state;
                     }
                 }
-                Change::Handled { .. } => {}
+                // No history asks for an undo.
+                Change::Handled { .. } | Change::Undo { .. } => {}
             }
         }
         Ok(())

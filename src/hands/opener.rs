@@ -1,0 +1,185 @@
+//! Opening a page or a document on the person's desktop, with the program that they have for it.
+//!
+//! Only web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
+//! some start as programs.
+
+use std::{io, path::Path, time::Duration};
+
+use reqwest::Url;
+
+use crate::process::{self, ProcessError, Spec};
+
+/// So long it is watched for failing. What it started goes on after that.
+const WATCHED_FOR: Duration = Duration::from_secs(3);
+/// How often it is looked at meanwhile.
+const LOOKED_AT_EVERY: Duration = Duration::from_millis(20);
+/// The longest address, in bytes.
+pub const MAX_URL_BYTES: usize = 2_000;
+/// Endings of documents that are shown: none of them holds what a viewer would run by itself.
+const SHOWN: [&str; 30] = [
+    "pdf", "txt", "md", "csv", "log", "png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic", "avif", "mp3",
+    "m4a", "ogg", "opus", "flac", "wav", "mp4", "webm", "mov", "mkv", "docx", "xlsx", "pptx", "odt", "epub",
+];
+
+/// Settings of ours, which are nobody else's business: variables whose names begin so.
+const OURS: [&str; 4] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "REVEILLE_"];
+
+/// Why nothing was opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no desktop that it could be seen on.
+    #[error("This machine has no desktop that I could open it on.")]
+    NoDesktop,
+    /// What opens things there isn't installed.
+    #[error("{0}, so nothing can be opened here.")]
+    NoOpener(ProcessError),
+    /// It couldn't be started.
+    #[error("{0}.")]
+    Start(#[from] ProcessError),
+    /// It ended at once and said that it didn't work.
+    #[error("{program} said that it didn't work ({how}).")]
+    Failed {
+        /// The program.
+        program: &'static str,
+        /// How it ended.
+        how: String,
+    },
+    /// The system.
+    #[error("It can't be known whether it worked: {0}.")]
+    Unknown(#[from] io::Error),
+}
+
+/// Whether this looks like an address, as opposed to a path: a scheme and a colon.
+pub fn is_address(target: &str) -> bool {
+    target.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    })
+}
+
+/// A web address as it is handed on.
+///
+/// # Errors
+/// A sentence that says why it isn't one.
+pub fn web_address(target: &str) -> Result<String, String> {
+    if target.len() > MAX_URL_BYTES {
+        return Err(format!("The address has more than {MAX_URL_BYTES} bytes."));
+    }
+    let url = Url::parse(target).map_err(|_| "It isn't a web address.".to_owned())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err("Only addresses that begin with http:// or https:// are opened.".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("The address holds a name or a password.".to_owned());
+    }
+    Ok(url.into())
+}
+
+/// Whether a file's name says that it is a document, which is shown and not run.
+pub fn is_document(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
+    ending.is_some_and(|ending| SHOWN.contains(&ending.as_str()))
+}
+
+/// Opens what was found to be good: an absolute path or a web address. It is left to itself once it runs.
+pub async fn open(target: &str) -> Result<(), OpenError> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let has_desktop = cfg!(target_os = "macos") || process::inherits("DISPLAY") || process::inherits("WAYLAND_DISPLAY");
+    if !has_desktop {
+        return Err(OpenError::NoDesktop);
+    }
+    let mut child =
+        process::start_detached(&Spec::new(program).args([target]).without(&OURS)).map_err(|error| match error {
+            ProcessError::NotFound { .. } => OpenError::NoOpener(error),
+            error => OpenError::Start(error),
+        })?;
+    let watched = async {
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok::<_, io::Error>(status);
+            }
+            tokio::time::sleep(LOOKED_AT_EVERY).await;
+        }
+    };
+    match tokio::time::timeout(WATCHED_FOR, watched).await {
+        Ok(Ok(status)) if !status.success() => Err(OpenError::Failed { program, how: process::describe(status) }),
+        Ok(Err(error)) => Err(OpenError::Unknown(error)),
+        // Some stay for as long as what they opened.
+        Ok(Ok(_)) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_from_paths() {
+        for address in [
+            "https://example.org",
+            "HTTP://example.org",
+            "mailto:a@b",
+            "javascript:alert(1)",
+            "file:///etc",
+            "x-a.b+c:d",
+        ] {
+            assert!(is_address(address), "{address}");
+        }
+        for path in ["a.pdf", "/a:b", "notes/a:b.pdf", ":a", "1a:b", "./x:y", "C:\\x"] {
+            assert!(!is_address(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_the_webs_addresses_are_opened() {
+        assert_eq!(web_address("HTTPS://Example.org/a b?q=ü").as_deref(), Ok("https://example.org/a%20b?q=%C3%BC"));
+        for address in [
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "mailto:a@b.org",
+            "data:text/html,x",
+            "ssh://host",
+            "https://",
+            "http:",
+            "https://user@example.org",
+            "https://user:word@example.org",
+            "vscode://file/x",
+            "smb://host/share",
+            "-a",
+        ] {
+            assert!(web_address(address).is_err(), "{address}");
+        }
+        assert!(web_address(&format!("https://example.org/{}", "a".repeat(MAX_URL_BYTES))).is_err());
+    }
+
+    #[test]
+    fn only_what_is_shown_and_not_run_is_a_document() {
+        for path in ["a.pdf", "b.PNG", "deep/c.tar.md"] {
+            assert!(is_document(Path::new(path)), "{path}");
+        }
+        for path in [
+            "a",
+            "a.desktop",
+            "a.sh",
+            "a.html",
+            "a.svg",
+            "a.app",
+            "a.command",
+            "a.jar",
+            "a.exe",
+            "a.docm",
+            "a.xls",
+            "a.url",
+            "a.webloc",
+            "a.pdf.desktop",
+            ".pdf",
+            "pdf",
+            "a.scpt",
+            "a.AppImage",
+            "a.py",
+        ] {
+            assert!(!is_document(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What this machine is and how it fares, without what tells it from others: no host name, no user, no address, no program that
+//! runs. Linux says it in files, macOS by its own programs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{
+    disk,
+    process::{self, Spec},
+};
+
+/// How long a program that is asked may take.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// The largest file that is read of the system's, in bytes.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// What is known of the machine; what isn't told is left out. `root` is where the system's files are, `/` but for tests; `work`
+/// a folder on the disk that matters to us.
+pub fn described(root: &Path, work: &Path) -> String {
+    let lines = if cfg!(target_os = "macos") { macos() } else { linux(root) };
+    let cpus = std::thread::available_parallelism().map_or_else(|_| String::new(), |n| format!(", {n} processors"));
+    let machine = format!("Machine: {}{cpus}", std::env::consts::ARCH);
+    let disk = disk::free_bytes(work).ok().map(|free| format!("Disk: {} free where I work", disk::size(free)));
+    lines.into_iter().flatten().chain([machine]).chain(disk).collect::<Vec<_>>().join("\n")
+}
+
+fn linux(root: &Path) -> Vec<Option<String>> {
+    let read = |path: &str| read(&root.join(path));
+    let release = read("etc/os-release").and_then(|text| pretty_name(&text)).unwrap_or_else(|| "Linux".to_owned());
+    let kernel =
+        read("proc/sys/kernel/osrelease").map(|kernel| format!(", kernel {}", kernel.trim())).unwrap_or_default();
+    let uptime = read("proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
+    vec![
+        Some(format!("System: {release}{kernel}")),
+        uptime.map(|seconds: u64| format!("Up: {}", span(seconds))),
+        read("proc/meminfo").and_then(|text| memory(&text)),
+        read("proc/loadavg").and_then(|text| load(&text)),
+        battery(&root.join("sys/class/power_supply")),
+    ]
+}
+
+fn macos() -> Vec<Option<String>> {
+    let version = ran("/usr/bin/sw_vers", &["-productVersion"]).unwrap_or_default();
+    let kernel = ran("/usr/bin/uname", &["-r"]).unwrap_or_default();
+    let bytes = ran("/usr/sbin/sysctl", &["-n", "hw.memsize"]).and_then(|bytes| bytes.parse().ok());
+    let load = ran("/usr/sbin/sysctl", &["-n", "vm.loadavg"]);
+    let battery = ran("/usr/bin/pmset", &["-g", "batt"]).and_then(|text| {
+        let line = text.lines().find(|line| line.contains('%'))?;
+        line.split('\t').next_back().map(|state| format!("Battery: {}", state.trim()))
+    });
+    vec![
+        Some(format!("System: macOS {version}, kernel {kernel}")),
+        ran("/usr/bin/uptime", &[]).and_then(|text| {
+            let up = text.split_once(" up ")?.1.split(", ").take(2).collect::<Vec<_>>().join(", ");
+            Some(format!("Up: {up}"))
+        }),
+        bytes.map(|bytes| format!("Memory: {} in all", disk::size(bytes))),
+        load.map(|load| format!("Load: {}", load.trim_matches(['{', '}', ' ']))),
+        battery,
+    ]
+}
+
+fn ran(program: &str, args: &[&str]) -> Option<String> {
+    let spec = Spec::new(program).args(args.iter().copied()).timeout(TIMEOUT).max_output_bytes(MAX_BYTES);
+    let output = process::run(&spec).ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn read(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok().filter(|text| text.len() <= MAX_BYTES)
+}
+
+fn pretty_name(text: &str) -> Option<String> {
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(name.trim_matches(['"', '\'']).to_owned())
+}
+
+fn memory(text: &str) -> Option<String> {
+    let of = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    let available = of("MemAvailable").map(|bytes| format!(", {} available", disk::size(bytes))).unwrap_or_default();
+    Some(format!("Memory: {} in all{available}", disk::size(of("MemTotal")?)))
+}
+
+fn load(text: &str) -> Option<String> {
+    let numbers: Vec<&str> = text.split_whitespace().take(3).collect();
+    (numbers.len() == 3).then(|| format!("Load: {} (1, 5 and 15 minutes)", numbers.join(", ")))
+}
+
+fn battery(supplies: &Path) -> Option<String> {
+    let mut names: Vec<PathBuf> = fs::read_dir(supplies).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    names.sort();
+    names.iter().find_map(|supply| {
+        let of = |name: &str| read(&supply.join(name)).map(|text| text.trim().to_owned());
+        let percent = of("capacity").filter(|_| of("type").as_deref() == Some("Battery"))?;
+        let state = of("status").map(|state| format!(", {}", state.to_lowercase())).unwrap_or_default();
+        Some(format!("Battery: {percent} %{state}"))
+    })
+}
+
+/// A span as a person reads it.
+fn span(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours) {
+        (0, 0) => format!("{minutes} min"),
+        (0, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn what_the_system_says_is_told_and_what_it_does_not_say_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for (path, text) in [
+            ("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 13\"\n"),
+            ("proc/sys/kernel/osrelease", "6.12.1\n"),
+            ("proc/sys/kernel/hostname", "annas-laptop\n"),
+            ("proc/uptime", "93784.17 10.0\n"),
+            ("proc/meminfo", "MemTotal:       16384000 kB\nMemFree: 1 kB\nMemAvailable:    8192000 kB\n"),
+            ("proc/loadavg", "0.50 0.40 0.30 1/234 999\n"),
+            ("sys/class/power_supply/AC/type", "Mains\n"),
+            ("sys/class/power_supply/BAT0/type", "Battery\n"),
+            ("sys/class/power_supply/BAT0/capacity", "81\n"),
+            ("sys/class/power_supply/BAT0/status", "Discharging\n"),
+        ] {
+            let full = root.join(path);
+            fs::create_dir_all(full.parent().unwrap()).unwrap();
+            fs::write(full, text).unwrap();
+        }
+        let told = described(root, root);
+        for line in [
+            "System: Debian GNU/Linux 13, kernel 6.12.1",
+            "Up: 1 d 2 h",
+            "Memory: 15.6 GiB in all, 7.8 GiB available",
+            "Load: 0.50, 0.40, 0.30 (1, 5 and 15 minutes)",
+            "Battery: 81 %, discharging",
+        ] {
+            assert!(told.lines().any(|told| told == line), "{line}: {told}");
+        }
+        assert!(!told.contains("annas"), "{told}");
+        let bare = described(&root.join("nothing"), root);
+        assert!(bare.starts_with("System: Linux\nMachine: ") && bare.contains("Disk: "), "{bare}");
+    }
+
+    #[test]
+    fn damaged_numbers_are_left_out() {
+        assert_eq!(memory("MemTotal: many kB"), None);
+        assert_eq!(memory("MemTotal: 18446744073709551615 kB"), None);
+        assert_eq!(load("0.5"), None);
+        assert_eq!((span(59), span(3700)), ("0 min".to_owned(), "1 h 1 min".to_owned()));
+    }
+}

@@ -1,0 +1,30 @@
+//! A program of the person's that outlives us: what opens a page or a document.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use super::{ProcessError, Spec, inherited};
+
+/// Starts a program that is left to itself, in its own process group, with nothing to read and its output dropped. It has the
+/// environment of every child, without our secrets; a time-out and a bound on its output it has not. The caller polls the child for
+/// as long as it wants to know.
+#[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
+pub fn start_detached(spec: &Spec) -> Result<Child, ProcessError> {
+    let mut command = Command::new(&spec.program);
+    command
+        .args(&spec.args)
+        .env_clear()
+        .envs(inherited(&spec.without))
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    if let Some(dir) = &spec.dir {
+        command.current_dir(dir);
+    }
+    command.spawn().map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => ProcessError::NotFound { program: spec.name() },
+        _ => ProcessError::Start { program: spec.name(), source },
+    })
+}

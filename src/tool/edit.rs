@@ -1,0 +1,243 @@
+//! `str_replace_based_edit_tool`: looks at text files and edits them. Models are trained on its name and arguments, so these are
+//! theirs; what it may touch is ours.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
+use crate::{
+    hands::{
+        Hands,
+        beneath::{Access, Kind, Place, Stamp, Whose},
+        edits::{self, Edit as Step},
+    },
+    media::content::{self, Content},
+    policy::{self, Risk},
+};
+
+/// The tool's name.
+pub const EDITOR: &str = "str_replace_based_edit_tool";
+/// The tool's type where the mind was trained on it.
+const TRAINED: &str = "text_editor_20250728";
+/// The largest file that is looked at or written, in bytes.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+/// How much of a file one call shows, in bytes.
+const MAX_SHOWN_BYTES: usize = 20 * 1024;
+/// How deep a folder is listed.
+const LISTED_DEPTH: usize = 2;
+/// Entries that are listed at most.
+const MAX_LISTED: usize = 500;
+
+#[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Command {
+    View,
+    Create,
+    StrReplace,
+    Insert,
+    UndoEdit,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    /// view: a file's lines, or a folder's entries. create: a new file. str_replace: old_str, which must stand in the file exactly
+    /// once, becomes new_str. insert: lines behind a line. undo_edit: takes back this wake's last edit of the file.
+    command: Command,
+    /// The file or folder. What doesn't begin with / is in the scratch folder.
+    path: String,
+    /// view: the first and the last line, from 1; -1 is the end.
+    #[serde(default)]
+    view_range: Option<[i64; 2]>,
+    /// create: what the file says.
+    #[serde(default)]
+    file_text: Option<String>,
+    /// str_replace: what is replaced.
+    #[serde(default)]
+    old_str: Option<String>,
+    /// str_replace: what stands there instead; nothing when left out.
+    #[serde(default)]
+    new_str: Option<String>,
+    /// insert: the line behind which it is put; 0 is the beginning.
+    #[serde(default)]
+    insert_line: Option<usize>,
+    /// insert: the lines.
+    #[serde(default)]
+    insert_text: Option<String>,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::acting(
+        EDITOR,
+        "Look at text files and folders, create files and edit them: in the scratch folder, and in folders that your person has \
+         granted. The memory has tools of its own.",
+        Effect::Once,
+        |args: Edit, world, hands| Box::pin(std::future::ready(run(&args, world, hands))),
+    )
+    .risking(Risk::Caution)
+    .touching(|args: &Edit| Touched::Path { path: args.path.clone().into(), is_write: args.command != Command::View })
+    .trained(TRAINED)
+}
+
+fn run(args: &Edit, world: &World, hands: &mut Hands) -> Outcome {
+    let access = if args.command == Command::View { Access::Read } else { Access::Write };
+    let place = files::roots(world, hands)?.find(&args.path, access)?;
+    match args.command {
+        Command::View => view(args, &place),
+        Command::Create => create(args, &place, hands),
+        Command::StrReplace => {
+            let old = given(args.old_str.as_deref(), "old_str")?;
+            change(&place, hands, |text| {
+                let (whole, line) = edits::replaced(text, old, args.new_str.as_deref().unwrap_or_default())?;
+                Ok((whole, format!("Replaced it in line {line} of {}.", args.path)))
+            })
+        }
+        Command::Insert => {
+            let line = args.insert_line.ok_or_else(|| missing("insert_line"))?;
+            let new = given(args.insert_text.as_deref().or(args.new_str.as_deref()), "insert_text")?;
+            change(&place, hands, |text| {
+                Ok((edits::inserted(text, line, new)?, format!("Inserted it behind line {line} of {}.", args.path)))
+            })
+        }
+        Command::UndoEdit => undo(&place, hands),
+    }
+}
+
+fn given<'a>(argument: Option<&'a str>, name: &str) -> Result<&'a str, Refusal> {
+    argument.ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Refusal {
+    Refusal(format!("{name} is missing, which this command needs. Nothing was done."))
+}
+
+fn view(args: &Edit, place: &Place) -> Outcome {
+    let content = match place.kind()? {
+        Some(Kind::Folder) if args.view_range.is_some() => {
+            return Err(Refusal::because("view_range is for files, and this is a folder. Nothing was done."));
+        }
+        Some(Kind::Folder) => {
+            let mut lines = vec![format!("{}/", place.path().display())];
+            list(place, 1, &mut lines)?;
+            if lines.len() > MAX_LISTED {
+                lines.truncate(MAX_LISTED);
+                lines.push("(There is more; look into one of the folders, or use find_files.)".to_owned());
+            }
+            lines.join("\n")
+        }
+        _ => {
+            let text = text_of(place)?.0;
+            edits::numbered(&text, args.view_range, MAX_SHOWN_BYTES)
+                .map_err(|why| Refusal(format!("{why} Nothing was done.")))?
+        }
+    };
+    Ok(Done { content, taint: files::origin(place), ..Done::default() })
+}
+
+/// A folder's entries, without what is hidden or nobody's business; one more than is shown is enough.
+fn list(place: &Place, depth: usize, lines: &mut Vec<String>) -> Result<(), Refusal> {
+    let indent = "  ".repeat(depth);
+    for entry in place.list()? {
+        if lines.len() > MAX_LISTED {
+            return Ok(());
+        }
+        if entry.name.starts_with('.') || policy::is_private(&entry.name) {
+            continue;
+        }
+        let name = entry.name.escape_debug();
+        lines.push(match entry.kind {
+            Kind::Folder => format!("{indent}{name}/"),
+            Kind::File => format!("{indent}{name}"),
+            Kind::Other => format!("{indent}{name} (a link or a device, not followed)"),
+        });
+        if entry.kind == Kind::Folder && depth < LISTED_DEPTH {
+            let inner = place.inner(&entry.name)?;
+            // One that can't be looked into is named all the same.
+            if list(&inner, depth + 1, lines).is_err() {
+                lines.push(format!("{indent}  (can't be looked into)"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A file's text, and what tells whether it was changed since.
+fn text_of(place: &Place) -> Result<(String, Stamp), Refusal> {
+    let (bytes, stamp) = place.read(MAX_FILE_BYTES)?;
+    if let Content::Image { .. } = content::sniff(&bytes) {
+        return Err(Refusal::because("It is a picture: view_image shows it. Nothing was done."));
+    }
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    Ok((text.ok_or_else(|| Refusal::because("It isn't text in UTF-8. Nothing was done."))?, stamp))
+}
+
+fn create(args: &Edit, place: &Place, hands: &mut Hands) -> Outcome {
+    let text = given(args.file_text.as_deref(), "file_text")?;
+    check_size(text)?;
+    let is_there = place.kind().is_ok_and(|kind| kind.is_some());
+    let before = match place.whose() {
+        // What it wrote for itself it may write anew.
+        Whose::Scratch if is_there => Some(text_of(place)?),
+        _ if is_there => {
+            return Err(Refusal(format!(
+                "{} is there already, and create doesn't overwrite: edit it with str_replace. Nothing was done.",
+                args.path
+            )));
+        }
+        _ => None,
+    };
+    place.write(text.as_bytes(), before.as_ref().map(|(_, stamp)| stamp))?;
+    let verb = if before.is_some() { "Overwrote" } else { "Created" };
+    hands.edits.push(Step {
+        path: place.path().to_owned(),
+        before: before.map(|(text, _)| text),
+        after: text.to_owned(),
+    });
+    let content = format!("{verb} {}, {} bytes.", place.path().display(), text.len());
+    Ok(Done { content, receipt: Some(format!("{verb} the file {}", place.name())), ..Done::default() })
+}
+
+/// Edits a file that is there: what it says now becomes what `edit` makes of it.
+fn change(place: &Place, hands: &mut Hands, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
+    let (before, stamp) = text_of(place)?;
+    let (after, told) = edit(&before).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+    check_size(&after)?;
+    place.write(after.as_bytes(), Some(&stamp))?;
+    hands.edits.push(Step { path: place.path().to_owned(), before: Some(before), after });
+    Ok(Done { content: told, receipt: Some(format!("Edited the file {}", place.name())), ..Done::default() })
+}
+
+fn undo(place: &Place, hands: &mut Hands) -> Outcome {
+    let Some(step) = hands.edits.last_of(place.path()) else {
+        return Err(Refusal::because(
+            "In this wake nothing of this file was edited that isn't undone. Nothing was done.",
+        ));
+    };
+    let (now, stamp) = text_of(place)?;
+    if now != step.after {
+        return Err(Refusal::because("The file was changed since by somebody else; it stays as it is."));
+    }
+    let content = match &step.before {
+        Some(before) => {
+            place.write(before.as_bytes(), Some(&stamp))?;
+            "The last edit is undone: the file says what it said before."
+        }
+        None => {
+            place.remove(&stamp)?;
+            "The file was new; it is gone again."
+        }
+    };
+    hands.edits.pop(place.path());
+    let receipt = Some(format!("Undid the last edit of the file {}", place.name()));
+    Ok(Done { content: content.to_owned(), receipt, ..Done::default() })
+}
+
+fn check_size(text: &str) -> Result<(), Refusal> {
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(Refusal(format!(
+            "The file would have {} bytes, and at most {MAX_FILE_BYTES} are written. Nothing was done.",
+            text.len()
+        )));
+    }
+    Ok(())
+}

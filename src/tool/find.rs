@@ -1,0 +1,107 @@
+//! `find_files`: by name, by text, or both. What it tells of files is their writers' word.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
+use crate::hands::{
+    Hands,
+    beneath::{Access, Kind, Place, Whose},
+    search::{self, Found, Hit, Query, Wanted},
+};
+
+/// The longest pattern, in characters.
+const MAX_PATTERN_CHARS: usize = 500;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Find {
+    /// A glob for names, such as `*.pdf`; with a slash in it for paths below the folder, such as `notes/**/*.md`.
+    #[serde(default)]
+    pattern: Option<String>,
+    /// A regular expression that a line of the file matches. Capitals don't matter.
+    #[serde(default)]
+    text: Option<String>,
+    /// Where to look; without it in every folder that you may read.
+    #[serde(default)]
+    path: Option<String>,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::acting(
+        "find_files",
+        "Find files by name, by the text in them, or both, in the folders that you may read.",
+        Effect::Read,
+        |args: Find, world, hands| Box::pin(find(args, world, hands)),
+    )
+    .touching(|args: &Find| Touched::Path { path: args.path.as_deref().unwrap_or(".").into(), is_write: false })
+}
+
+async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
+    let Find { pattern, text, path } = args;
+    let given = [pattern.as_deref(), text.as_deref()];
+    if given.iter().flatten().all(|part| part.trim().is_empty()) {
+        return Err(Refusal::because("Say what is looked for: pattern, text, or both."));
+    }
+    if given.iter().flatten().any(|part| part.chars().count() > MAX_PATTERN_CHARS) {
+        return Err(Refusal(format!("pattern and text have {MAX_PATTERN_CHARS} characters at most.")));
+    }
+    let query = Query::new(pattern.as_deref(), text.as_deref()).map_err(Refusal)?;
+    let starts = starts(path.as_deref(), world, hands)?;
+    let is_others = starts.iter().any(|start| start.whose() != Whose::Brain);
+    let wanted = Wanted::default();
+    let flag = wanted.flag();
+    let found = tokio::task::spawn_blocking(move || search::search(starts, &query, &flag))
+        .await
+        .map_err(|error| Refusal(format!("The search broke off ({error}). Nothing was found out.")))?;
+    drop(wanted);
+    let taint = (is_others && !found.hits.is_empty()).then(|| "names and lines of files".to_owned());
+    Ok(Done { content: told(&found), taint, ..Done::default() })
+}
+
+/// Where to look: at the path, or in each folder that isn't within another one.
+fn starts(path: Option<&str>, world: &World, hands: &Hands) -> Result<Vec<Place>, Refusal> {
+    let roots = files::roots(world, hands)?;
+    if let Some(path) = path {
+        let place = roots.find(path, Access::Read)?;
+        return match place.kind()? {
+            Some(Kind::File | Kind::Folder) => Ok(vec![place]),
+            Some(Kind::Other) => {
+                Err(Refusal(format!("{path} is a link or a device, which isn't followed. Nothing was found out.")))
+            }
+            None => Err(Refusal(format!("There is no {path}. Nothing was found out."))),
+        };
+    }
+    let folders: Vec<_> = roots.described().map(|(path, ..)| path).collect();
+    let outermost = folders.iter().enumerate().filter(|(at, folder)| {
+        !folders
+            .iter()
+            .enumerate()
+            .any(|(other, path)| other != *at && folder.starts_with(path) && (**folder != *path || other < *at))
+    });
+    // One that isn't there has nothing to be found.
+    Ok(outermost.filter_map(|(_, folder)| roots.find(folder.to_str()?, Access::Read).ok()).collect())
+}
+
+fn told(found: &Found) -> String {
+    let mut lines: Vec<String> = found.hits.iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push(format!("Nothing was found among {} files and folders.", found.seen));
+    }
+    if let Some(why) = found.is_cut {
+        lines.push(format!("(Not everything was looked at: {why}. Look for less, or in one folder.)"));
+    }
+    if found.passed_by > 0 {
+        lines.push(format!("({} names of keys or private state were passed by.)", found.passed_by));
+    }
+    lines.join("\n")
+}
+
+fn line(hit: &Hit) -> String {
+    let path = hit.path.escape_debug();
+    match &hit.line {
+        Some((number, text)) => format!("{path}:{number}: {text}"),
+        None if hit.is_folder => format!("{path}/"),
+        None => path.to_string(),
+    }
+}

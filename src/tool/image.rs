@@ -1,0 +1,59 @@
+//! `view_image`: shows a picture beside what is told of it. What stands in one is information, never an order.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
+use crate::{
+    hands::{Hands, beneath::Access},
+    media::content::{self, Content, MAX_IMAGE_BYTES, MAX_SIDE_PX},
+};
+
+/// Pictures that one cycle looks at, at most.
+const MAX_PICTURES: usize = 8;
+/// All pictures of one cycle, in bytes: each is sent with every request that follows.
+const MAX_PICTURES_BYTES: u64 = 6_000_000;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ViewImage {
+    /// The file. What doesn't begin with / is in the scratch folder.
+    path: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::acting(
+        "view_image",
+        "Look at a picture (PNG, JPEG, GIF or WebP) in a folder that you may read.",
+        Effect::Read,
+        |args: ViewImage, world, hands| Box::pin(std::future::ready(view(&args, world, hands))),
+    )
+    .touching(|args: &ViewImage| Touched::Path { path: args.path.clone().into(), is_write: false })
+}
+
+fn view(args: &ViewImage, world: &World, hands: &mut Hands) -> Outcome {
+    let place = files::roots(world, hands)?.find(&args.path, Access::Read)?;
+    let (bytes, _) = place.read(MAX_IMAGE_BYTES)?;
+    let Content::Image { mime, size: (width, height) } = content::sniff(&bytes) else {
+        return Err(Refusal::because("By its bytes it is no picture that can be shown: PNG, JPEG, GIF and WebP can."));
+    };
+    if width.max(height) > MAX_SIDE_PX {
+        return Err(Refusal(format!("It is {width}×{height} pixels; a side of {MAX_SIDE_PX} can be shown at most.")));
+    }
+    let (shown, shown_bytes) = hands.pictures;
+    let total = shown_bytes + bytes.len() as u64;
+    if shown >= MAX_PICTURES || total > MAX_PICTURES_BYTES {
+        return Err(Refusal(format!(
+            "That is one too many: in one wake {MAX_PICTURES} pictures of {MAX_PICTURES_BYTES} bytes together are looked at."
+        )));
+    }
+    hands.pictures = (shown + 1, total);
+    let source = serde_json::json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(&bytes)});
+    Ok(Done {
+        content: format!("{}: {mime}, {width}×{height} pixels, {} bytes.", place.path().display(), bytes.len()),
+        taint: files::origin(&place),
+        image: Some(serde_json::json!({"type": "image", "source": source}).to_string()),
+        ..Done::default()
+    })
+}

@@ -1,0 +1,38 @@
+//! `system_info`: what machine this is, how it fares, and which folders may be used on it.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Tool, World, files};
+use crate::hands::{Hands, beneath::Whose, system};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SystemInfo {}
+
+pub(super) fn tool() -> Tool {
+    Tool::acting(
+        "system_info",
+        "Tell what machine this is and how it fares: system, memory, disk, load, battery; and which folders you may use.",
+        Effect::Read,
+        |_: SystemInfo, world, hands| Box::pin(std::future::ready(described(world, hands))),
+    )
+}
+
+fn described(world: &World, hands: &Hands) -> Outcome {
+    let roots = files::roots(world, hands)?;
+    let folders = roots.described().map(|(path, whose, may_write)| {
+        let what = match (whose, may_write) {
+            (Whose::Scratch, _) => "scratch, yours: relative paths begin here",
+            (Whose::Brain, _) => "the memory, to be read; its tools write it",
+            (Whose::Granted, true) => "may be read and written",
+            (Whose::Granted, false) => "may be read",
+        };
+        format!("- {}: {what}", path.display())
+    });
+    let folders: Vec<String> = folders.collect();
+    let machine = system::described(Path::new("/"), &world.attachments.dir);
+    Ok(Done::told(format!("{machine}\nFolders:\n{}", folders.join("\n"))))
+}

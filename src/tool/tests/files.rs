@@ -1,0 +1,377 @@
+//! The tools that act on files and on the machine: what each tells, what it marks as others' words, and its bounds.
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use super::*;
+use crate::{
+    memory::view::View,
+    policy::{Decision, Reach},
+    repo::Repo,
+};
+
+/// A scene with hands: a workspace with a scratch folder beside the memory, and a granted folder.
+struct Handy {
+    scene: Scene,
+    hands: Hands,
+    folder: tempfile::TempDir,
+}
+
+impl Handy {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["scratch", "mine", "looked-at"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let mut scene = Scene::new();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", at("looked-at"), at("mine"));
+        let rules = crate::policy::Rules::parse(&policy).unwrap();
+        let scratch = folder.path().join("scratch");
+        scene.world.rules = rules.with_scratch(&scratch);
+        let shelter = std::rc::Rc::new(crate::hands::Shelter::assumed_in(&scratch));
+        let hands = Hands::new(shelter, scene.world.rules.clone());
+        Self { scene, hands, folder }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn run(&mut self, name: &str, input: &Value) -> Outcome {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (world, hands) = (&self.scene.world, &mut self.hands);
+        runtime.block_on(Registry::thinking().run(name, &input.to_string(), world, hands))
+    }
+
+    #[track_caller]
+    fn done(&mut self, name: &str, input: &Value) -> Done {
+        self.run(name, input).unwrap_or_else(|refusal| panic!("{input}: {refusal}"))
+    }
+
+    #[track_caller]
+    fn refused(&mut self, name: &str, input: &Value) -> String {
+        match self.run(name, input) {
+            Err(refusal) => refusal.0,
+            Ok(done) => panic!("{input}: {done:?}"),
+        }
+    }
+
+    fn edit(&mut self, input: &Value) -> Outcome {
+        self.run(EDITOR, input)
+    }
+
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+}
+
+#[test]
+fn a_file_is_created_seen_edited_and_taken_back_step_by_step() {
+    let mut at = Handy::new();
+    let path = at.at("mine/notes.txt").display().to_string();
+    let created = at.done(EDITOR, &json!({"command": "create", "path": path, "file_text": "one\ntwo\n"}));
+    assert_eq!((created.receipt.as_deref(), created.taint), (Some("Created the file notes.txt"), None));
+    let seen = at.done(EDITOR, &json!({"command": "view", "path": path}));
+    assert_eq!((seen.content.as_str(), seen.receipt), ("     1\tone\n     2\ttwo", None));
+    assert_eq!(seen.taint.as_deref(), Some("a file (notes.txt)"));
+    at.done(EDITOR, &json!({"command": "str_replace", "path": path, "old_str": "two", "new_str": "2"}));
+    at.done(EDITOR, &json!({"command": "insert", "path": path, "insert_line": 1, "insert_text": "and"}));
+    assert_eq!(at.text("mine/notes.txt"), "one\nand\n2\n");
+    for after in ["one\n2\n", "one\ntwo\n"] {
+        at.done(EDITOR, &json!({"command": "undo_edit", "path": path}));
+        assert_eq!(at.text("mine/notes.txt"), after);
+    }
+    let gone = at.done(EDITOR, &json!({"command": "undo_edit", "path": path}));
+    assert!(gone.content.contains("gone again") && !at.at("mine/notes.txt").exists());
+    assert!(
+        at.refused(EDITOR, &json!({"command": "undo_edit", "path": path})).contains("nothing of this file was edited")
+    );
+}
+
+#[test]
+fn an_edit_by_somebody_else_is_not_taken_back() {
+    let mut at = Handy::new();
+    at.done(EDITOR, &json!({"command": "create", "path": "a.txt", "file_text": "ours"}));
+    fs::write(at.at("scratch/a.txt"), "theirs").unwrap();
+    let why = at.refused(EDITOR, &json!({"command": "undo_edit", "path": "a.txt"}));
+    assert!(why.contains("changed since by somebody else") && at.text("scratch/a.txt") == "theirs", "{why}");
+}
+
+#[test]
+fn only_its_own_files_are_overwritten_and_that_can_be_taken_back() {
+    let mut at = Handy::new();
+    for path in ["scratch/a.txt", "mine/a.txt"] {
+        fs::write(at.at(path), "old").unwrap();
+    }
+    let done = at.done(EDITOR, &json!({"command": "create", "path": "a.txt", "file_text": "new"}));
+    assert!(done.content.starts_with("Overwrote ") && at.text("scratch/a.txt") == "new");
+    at.done(EDITOR, &json!({"command": "undo_edit", "path": "./a.txt"}));
+    assert_eq!(at.text("scratch/a.txt"), "old");
+    let path = at.at("mine/a.txt");
+    let why = at.refused(EDITOR, &json!({"command": "create", "path": path, "file_text": "new"}));
+    assert!(why.contains("doesn't overwrite") && at.text("mine/a.txt") == "old", "{why}");
+}
+
+#[test]
+fn a_wrong_edit_changes_nothing_and_says_what_is_wrong() {
+    let mut at = Handy::new();
+    fs::write(at.at("scratch/a.txt"), "x\ny\nx\n").unwrap();
+    fs::write(at.at("scratch/b.bin"), b"\xff\xfe\0").unwrap();
+    fs::write(at.at("looked-at/c.txt"), "c").unwrap();
+    fs::write(at.at("scratch/big.txt"), "x".repeat(9 << 20)).unwrap();
+    symlink(at.at("looked-at"), at.at("scratch/link")).unwrap();
+    let granted = at.at("looked-at/c.txt");
+    for (input, why) in [
+        (
+            json!({"command": "str_replace", "path": "a.txt", "old_str": "x", "new_str": "z"}),
+            "more than once, in lines 1, 3",
+        ),
+        (json!({"command": "str_replace", "path": "a.txt", "old_str": "z"}), "doesn't stand in the file"),
+        (json!({"command": "str_replace", "path": "a.txt"}), "old_str is missing"),
+        (json!({"command": "insert", "path": "a.txt", "insert_line": 9, "insert_text": "z"}), "the file has 3 lines"),
+        (json!({"command": "insert", "path": "a.txt", "insert_line": 1}), "insert_text is missing"),
+        (json!({"command": "insert", "path": "a.txt", "insert_text": "z"}), "insert_line is missing"),
+        (json!({"command": "create", "path": "new.txt"}), "file_text is missing"),
+        (
+            json!({"command": "create", "path": "new.txt", "file_text": "x".repeat(9 << 20)}),
+            "at most 8388608 are written",
+        ),
+        (json!({"command": "view", "path": "b.bin"}), "isn't text"),
+        (json!({"command": "view", "path": "big.txt"}), "at most 8388608 are read"),
+        (json!({"command": "view", "path": "none.txt"}), "There is no none.txt."),
+        (json!({"command": "view", "path": "a.txt", "view_range": [4, 5]}), "the file has 3 lines"),
+        (json!({"command": "view", "path": ".", "view_range": [1, 2]}), "this is a folder"),
+        (json!({"command": "view", "path": "link/c.txt"}), "links aren't followed"),
+        (json!({"command": "create", "path": "link/d.txt", "file_text": ""}), "links aren't followed"),
+        (json!({"command": "str_replace", "path": granted, "old_str": "c", "new_str": "d"}), "may be written"),
+        (json!({"command": "view", "path": "/etc/passwd"}), "may be read"),
+        (json!({"command": "delete", "path": "a.txt"}), "unknown variant"),
+    ] {
+        let refused = at.refused(EDITOR, &input);
+        assert!(refused.contains(why) && refused.contains("Nothing was done."), "{input}: {refused}");
+    }
+    assert_eq!(at.text("scratch/a.txt"), "x\ny\nx\n");
+    assert_eq!(fs::read_dir(at.at("looked-at")).unwrap().count(), 1);
+    assert!(!at.at("scratch/new.txt").exists());
+}
+
+#[test]
+fn a_folder_is_listed_without_what_is_nobodys_business() {
+    let mut at = Handy::new();
+    for path in ["b/c/d.txt", "a.txt", ".hidden", ".git/config", "policy.toml"] {
+        let full = at.at("scratch").join(path);
+        fs::create_dir_all(full.parent().unwrap()).unwrap();
+        fs::write(full, "").unwrap();
+    }
+    symlink("/etc", at.at("scratch/etc")).unwrap();
+    let listed = at.done(EDITOR, &json!({"command": "view", "path": "."}));
+    let below = listed.content.split_once('\n').unwrap().1;
+    assert_eq!(below, "  a.txt\n  b/\n    c/\n  etc (a link or a device, not followed)");
+    for n in 0..600 {
+        fs::write(at.at(&format!("looked-at/{n}.txt")), "").unwrap();
+    }
+    let path = at.at("looked-at");
+    let listed = at.done(EDITOR, &json!({"command": "view", "path": path}));
+    assert_eq!(listed.content.lines().count(), 501);
+    assert!(listed.content.ends_with("(There is more; look into one of the folders, or use find_files.)"));
+}
+
+#[test]
+fn files_are_found_in_all_folders_that_may_be_read() {
+    let mut at = Handy::new();
+    at.scene = std::mem::replace(&mut at.scene, Scene::new()).with("memory/a.md", "the word\n");
+    for path in ["scratch/a.txt", "mine/deep/b.txt", "looked-at/c.txt"] {
+        fs::create_dir_all(at.at(path).parent().unwrap()).unwrap();
+        fs::write(at.at(path), "nothing\nthe Word\n").unwrap();
+    }
+    let found = at.done("find_files", &json!({"text": "word"}));
+    for path in ["scratch/a.txt:2: the Word", "mine/deep/b.txt:2: ", "looked-at/c.txt:2: ", "memory/a.md:1: the word"] {
+        assert!(found.content.contains(path), "{path}: {}", found.content);
+    }
+    assert_eq!(found.taint.as_deref(), Some("names and lines of files"));
+    let path = at.at("mine");
+    let found = at.done("find_files", &json!({"pattern": "*.txt", "path": path}));
+    assert_eq!(found.content, at.at("mine/deep/b.txt").display().to_string());
+    let nothing = at.done("find_files", &json!({"pattern": "*.pdf"}));
+    assert!(nothing.content.starts_with("Nothing was found among ") && nothing.taint.is_none());
+    for (input, why) in [
+        (json!({}), "Say what is looked for"),
+        (json!({"text": "(a"}), "isn't a regular expression"),
+        (json!({"text": "x".repeat(501)}), "500 characters at most"),
+        (json!({"text": "a", "path": "/etc"}), "may be read"),
+        (json!({"text": "a", "path": "none"}), "There is no none"),
+    ] {
+        assert!(at.refused("find_files", &input).contains(why), "{input}");
+    }
+}
+
+#[test]
+fn a_picture_is_shown_by_its_bytes_and_within_bounds() {
+    let mut at = Handy::new();
+    let png =
+        |width: u8| [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01".as_slice(), &[width], b"\0\0\0\xf0\x08\x02"].concat();
+    fs::write(at.at("scratch/a.txt"), png(0x40)).unwrap();
+    fs::write(at.at("scratch/b.png"), "no picture").unwrap();
+    fs::write(at.at("scratch/big.png"), [png(1), vec![0; 4_000_000]].concat()).unwrap();
+    let mut wide = png(0);
+    wide[16..20].copy_from_slice(&9_000_u32.to_be_bytes());
+    fs::write(at.at("scratch/wide.png"), wide).unwrap();
+    let shown = at.done("view_image", &json!({"path": "a.txt"}));
+    assert!(shown.content.ends_with("a.txt: image/png, 320×240 pixels, 26 bytes."), "{}", shown.content);
+    assert_eq!(shown.taint.as_deref(), Some("a file (a.txt)"));
+    let image: Value = serde_json::from_str(&shown.image.unwrap()).unwrap();
+    assert_eq!((&image["type"], &image["source"]["media_type"]), (&json!("image"), &json!("image/png")));
+    assert!(image["source"]["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
+    assert!(at.refused("view_image", &json!({"path": "b.png"})).contains("no picture"));
+    assert!(at.refused("view_image", &json!({"path": "big.png"})).contains("at most 3500000 are read"));
+    assert!(at.refused("view_image", &json!({"path": "wide.png"})).contains("9000×240"));
+    assert!(at.refused("view_image", &json!({"path": "../a.png"})).contains("leads upwards"));
+    for _ in 1..8 {
+        at.done("view_image", &json!({"path": "a.txt"}));
+    }
+    assert!(at.refused("view_image", &json!({"path": "a.txt"})).contains("one too many"));
+    assert!(at.refused(EDITOR, &json!({"command": "view", "path": "a.txt"})).contains("view_image"));
+}
+
+#[test]
+fn the_machine_is_described_with_the_folders_that_may_be_used() {
+    let mut at = Handy::new();
+    let told = at.done("system_info", &json!({}));
+    assert!(told.content.starts_with("System: ") && told.content.contains("\nMachine: "), "{}", told.content);
+    for (path, what) in
+        [("scratch", "scratch, yours"), ("mine", "may be read and written"), ("looked-at", "may be read")]
+    {
+        let line = format!("- {}: {what}", at.at(path).display());
+        assert!(told.content.contains(&line), "{line}: {}", told.content);
+    }
+    assert_eq!((told.taint, told.receipt), (None, None));
+}
+
+#[test]
+fn nothing_but_pages_and_documents_is_opened() {
+    let mut at = Handy::new();
+    for path in ["a.desktop", "a.pdf", "run.pdf"] {
+        fs::write(at.at("scratch").join(path), "").unwrap();
+    }
+    fs::set_permissions(at.at("scratch/run.pdf"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for (target, why) in [
+        ("file:///etc/passwd", "Only addresses that begin with"),
+        ("javascript:alert(1)", "Only addresses that begin with"),
+        ("https://me:word@example.org", "a password"),
+        ("a.desktop", "Only documents are opened"),
+        ("run.pdf", "run as a program"),
+        ("/etc/passwd", "may be read"),
+        ("none.pdf", "There is no none.pdf"),
+        ("--help", "Only documents are opened"),
+    ] {
+        let refused = at.refused("open", &json!({"target": target}));
+        assert!(refused.contains(why), "{target}: {refused}");
+    }
+}
+
+/// A memory with two commits: what a person wrote, and a wake.
+fn with_history(at: &mut Handy) {
+    let dir = at.scene.path("brain");
+    Repo::open_or_create(&dir, None, &[("claude.md", "# Orders\n")], at.scene.world.now).unwrap();
+    at.scene.world.documents = Documents::new(&dir, Vec::new());
+}
+
+#[test]
+fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
+    let mut at = Handy::new();
+    with_history(&mut at);
+    let log = at.done("brain_log", &json!({}));
+    assert_eq!((log.content.lines().count(), &log.taint), (1, &None));
+    let id = log.content.split(' ').next().unwrap().to_owned();
+    let shown = at.done("brain_diff", &json!({"id": id}));
+    assert!(shown.content.contains("+# Orders"), "{}", shown.content);
+    assert!(at.done("brain_diff", &json!({"id": id, "from_line": 3})).content.len() < shown.content.len());
+    assert_eq!(at.done("brain_log", &json!({"words": "no such words"})).content, "No such commit was found.");
+    for (tool, input, why) in [
+        ("brain_log", json!({"n": 0}), "1 to 50"),
+        ("brain_log", json!({"n": 51}), "1 to 50"),
+        ("brain_diff", json!({"id": "abc"}), "4 characters"),
+        ("brain_diff", json!({"id": "zzzz"}), "There is no wake or commit"),
+        ("brain_diff", json!({"id": id, "from_line": 9999}), "was asked for"),
+    ] {
+        assert!(at.refused(tool, &input).contains(why), "{tool} {input}");
+    }
+    let brain = at.scene.path("brain");
+    let path = brain.join("claude.md");
+    assert_eq!(at.done(EDITOR, &json!({"command": "view", "path": path})).taint, None);
+    assert!(
+        at.refused(EDITOR, &json!({"command": "view", "path": brain.join(".git/config")}))
+            .contains("out of every tool's reach")
+    );
+    assert!(
+        at.refused(EDITOR, &json!({"command": "create", "path": brain.join("new.md"), "file_text": ""}))
+            .contains("may be written")
+    );
+
+    at.scene.world.documents = Documents::new(&brain, Vec::new()).seen_by(View::of(99));
+    fs::write(at.at("mine/a.txt"), "the person's").unwrap();
+    let granted = at.at("mine/a.txt");
+    for (tool, input) in [
+        ("brain_log", json!({})),
+        ("brain_diff", json!({"id": id})),
+        (EDITOR, json!({"command": "view", "path": path})),
+        (EDITOR, json!({"command": "view", "path": granted})),
+        ("find_files", json!({"pattern": "*", "path": brain})),
+    ] {
+        at.refused(tool, &input);
+    }
+    assert!(!at.done("find_files", &json!({"text": "person|orders"})).content.contains("a.txt"));
+    assert!(!at.done("system_info", &json!({})).content.contains("mine"));
+}
+
+#[test]
+fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
+    let mut at = Handy::new();
+    let known = |wake: &str, commit: &str| Undoable { wake: wake.to_owned(), commit: commit.to_owned() };
+    at.scene.world.undoable = vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
+    let done = at.done("brain_revert", &json!({"wake": "abcd"}));
+    let wanted =
+        Change::Undo { wake: "20261121T130000Z-1".to_owned(), chat_id: 7, thread_id: Some(3), reply_to: Some(100) };
+    assert_eq!(done.changes, [wanted]);
+    assert_eq!(done.receipt.as_deref(), Some("Asked for the wake 20261121T130000Z-1 to be undone"));
+    assert!(at.refused("brain_revert", &json!({"wake": "20261121"})).contains("Several wakes"));
+    assert!(at.refused("brain_revert", &json!({"wake": "2025"})).contains("There is no wake"));
+    assert!(at.refused("brain_revert", &json!({"wake": "abc"})).contains("4 characters"));
+}
+
+#[test]
+fn what_asks_of_these_stands_in_a_table() {
+    let mut at = Handy::new();
+    let registry = Registry::thinking();
+    let granted = at.at("mine/a.txt");
+    let scratch = at.at("scratch/a.txt");
+    let judge = |world: &World, name: &str, input: Value| {
+        registry.get(name).unwrap().judge(&input.to_string(), world, None).decision
+    };
+    for (name, input, decision) in [
+        (EDITOR, json!({"command": "view", "path": "a.txt"}), Decision::Allow),
+        (EDITOR, json!({"command": "create", "path": "a.txt"}), Decision::Allow),
+        (EDITOR, json!({"command": "create", "path": scratch}), Decision::Allow),
+        (EDITOR, json!({"command": "create", "path": granted}), Decision::Allow),
+        (EDITOR, json!({"command": "view", "path": "../a.txt"}), Decision::Ask),
+        (EDITOR, json!({"command": "view", "path": "/etc/passwd"}), Decision::Ask),
+        (EDITOR, json!({"command": "view", "path": ".git/config"}), Decision::Deny),
+        (EDITOR, json!({"command": "view", "path": "id_rsa"}), Decision::Ask),
+        ("find_files", json!({"pattern": "*"}), Decision::Allow),
+        ("find_files", json!({"pattern": "*", "path": "/home"}), Decision::Ask),
+        ("view_image", json!({"path": "a.png"}), Decision::Allow),
+        ("view_image", json!({"path": "/etc/a.png"}), Decision::Ask),
+        ("system_info", json!({}), Decision::Allow),
+        ("open", json!({"target": "https://example.org"}), Decision::Allow),
+        ("open", json!({"target": "file:///etc/passwd"}), Decision::Ask),
+        ("open", json!({"target": "/etc/a.pdf"}), Decision::Ask),
+        ("brain_log", json!({}), Decision::Allow),
+        ("brain_diff", json!({"id": "abcd"}), Decision::Allow),
+        ("brain_revert", json!({"wake": "abcd"}), Decision::Ask),
+    ] {
+        assert_eq!(judge(&at.scene.world, name, input.clone()), decision, "{name} {input}");
+    }
+    assert_eq!(registry.get("open").unwrap().reach, Reach::Leaves);
+    assert_eq!(registry.get(EDITOR).unwrap().trained, Some("text_editor_20250728"));
+    assert!(at.edit(&json!({"command": "view", "path": "a.txt"})).is_err());
+}

@@ -26,7 +26,9 @@ pub mod cycle;
 pub mod disk;
 pub mod hands;
 pub mod health;
+
 pub mod media;
+pub mod mcp;
 pub mod memory;
 pub mod model;
 pub mod net_guard;

@@ -42,6 +42,12 @@ const DRAIN_GRACE: Duration = Duration::from_millis(500);
 /// fork and exec, which the standard library offers only as unsafe code.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
+/// The program of this name beside the running one, else the one on `PATH`.
+pub fn beside(name: &str) -> PathBuf {
+    let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(name)).filter(|path| path.is_file());
+    beside.unwrap_or_else(|| PathBuf::from(name))
+}
+
 /// A program to run, and its bounds.
 #[derive(Debug, Clone)]
 pub struct Spec {

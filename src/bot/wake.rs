@@ -14,8 +14,7 @@ const ARGUMENTS: [&str; 4] = ["--once", "--reason", "nudge", "--no-console"];
 
 /// The `wake` beside the running program, else the one on `PATH`.
 pub(super) fn program() -> PathBuf {
-    let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(PROGRAM)).filter(|path| path.is_file());
-    beside.unwrap_or_else(|| PathBuf::from(PROGRAM))
+    process::beside(PROGRAM)
 }
 
 /// Starts a wake in its own process group: it outlives the bot. What it logs goes where the bot's log goes.

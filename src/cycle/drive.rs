@@ -464,7 +464,7 @@ pub(super) fn called(request: &Request) -> Entry {
 
 /// The tools of a mind.
 pub(super) fn registry(mind: &str) -> Registry {
-    if mind == OFFLINE_MODEL { Registry::offline() } else { Registry::standard() }
+    if mind == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() }
 }
 
 /// Messages that changes answer or put aside.

@@ -12,7 +12,7 @@ use crate::{
     },
     policy::Decision,
     queue::Entry,
-    tool::{Effect, Plan},
+    tool::{Effect, Plan, unwrapped},
 };
 
 /// A cut-off text is continued at most this often.
@@ -124,9 +124,11 @@ struct Told {
 
 impl Pending {
     fn new(call: ToolCall) -> Self {
+        let (name, input) =
+            unwrapped(&call.name, call.input.get()).unwrap_or_else(|| (call.name, call.input.get().to_owned()));
         Self {
             is_complete: call.complete,
-            request: Request { id: call.id, name: call.name, input: call.input.get().to_owned() },
+            request: Request { id: call.id, name, input },
             was_begun: false,
             verdict: None,
             decided: None,

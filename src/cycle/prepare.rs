@@ -1,6 +1,6 @@
 //! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, rc::Rc};
 
 use super::{
     WakeError,
@@ -56,9 +56,10 @@ impl Wake<'_> {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
             autonomy: config.autonomy,
-            rules: loaded.rules,
+            rules: loaded.rules.with_scratch(&config.scratch_dir()),
             taint: None,
-            is_sandboxed: false,
+            shelter: self.shelter(),
+            catalogue: Rc::new(registry(self.context.model.name()).catalogue()),
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -101,7 +102,8 @@ impl Wake<'_> {
         let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
         let orders = world.documents.text(memory::CLAUDE);
         cycle.system = redactor.redact(&brief::system(&orders, &world.skills));
-        cycle.tools = registry(self.context.model.name()).definitions();
+        let words = called_for(&cycle.reasons, observation, &ids);
+        cycle.tools = registry(self.context.model.name()).offered(&words, !world.attachments.files.is_empty());
         let exchanges = match cycle.chat_id {
             Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
             None => Vec::new(),
@@ -154,6 +156,13 @@ impl Wake<'_> {
         }
         Ok(done)
     }
+}
+
+/// The words that say what a cycle is about: what is said to it, and why it is due.
+fn called_for(reasons: &[String], observation: &Observation, messages: &[i64]) -> String {
+    let said = observation.messages.iter().filter(|message| messages.contains(&message.id));
+    let said = said.flat_map(|message| [Some(message.text.as_str()), message.quoted.as_deref()]).flatten();
+    reasons.iter().map(String::as_str).chain(said).collect::<Vec<_>>().join("\n")
 }
 
 /// Notes on documents that are there and can't be read as text.

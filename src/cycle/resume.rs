@@ -132,7 +132,8 @@ impl Wake<'_> {
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;
-        let live = Live { cycle: row.cycle, state, world, plan_file, account, hands: self.hands() };
+        let hands = Self::hands(&world);
+        let live = Live { cycle: row.cycle, state, world, plan_file, account, hands };
         self.carry_on(repo, live).await
     }
 

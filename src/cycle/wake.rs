@@ -1,6 +1,6 @@
 //! A wake that holds the lock: settles what is open, then runs cycles until nothing is due.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 use chrono::{DateTime, Utc};
 
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{
     channel::deliver,
-    hands::Hands,
+    hands::{Hands, Shelter},
     memory::templates::templates,
-    process::Identity,
+    process::{self, Identity},
     queue::{Fence, NewCycle, StagedFile, Store},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
@@ -283,12 +283,17 @@ impl<'a> Wake<'a> {
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        let hands = self.hands();
+        let hands = Self::hands(&world);
         self.carry_on(repo, Live { cycle, state, world, plan_file, account, hands }).await
     }
 
-    pub(super) fn hands(&self) -> Hands {
-        Hands::new(&self.context.config.scratch_dir())
+    /// Where programs of this cycle would run.
+    pub(super) fn shelter(&self) -> Rc<Shelter> {
+        Rc::new(Shelter::new(self.context.config, process::beside("wake")))
+    }
+
+    pub(super) fn hands(world: &World) -> Hands {
+        Hands::new(Rc::clone(&world.shelter), world.rules.clone())
     }
 
     /// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.

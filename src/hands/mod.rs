@@ -1,24 +1,139 @@
 //! What acts outside our own stores: programs, files beside the memory, the network.
 //!
-//! A tool that acts (`tool::Tool::acting`) is given [`Hands`]; they belong to one cycle and end with it. Whether a call
-//! may act at all was decided before, by the policy.
+//! A tool that acts (`tool::Tool::acting`) is given [`Hands`]; they belong to one cycle and end with it, and so does what they have
+//! started. Whether a call may act at all was decided before, by the policy; what a program can reach is the sandbox's.
 
-use std::path::{Path, PathBuf};
+pub mod output;
+pub mod session;
+mod shelter;
+
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+    time::Duration,
+};
+
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use self::session::{End, Ran, Session};
+pub use self::shelter::Shelter;
+use crate::{
+    policy::Rules,
+    process::Spec,
+    sandbox::{Confined, ENVIRONMENT, Grant, Network},
+};
+
+/// How long a command may take when `policy.toml` says nothing else.
+pub const SHELL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The means by which one cycle acts.
 #[derive(Debug)]
 pub struct Hands {
-    scratch: PathBuf,
+    shelter: Rc<Shelter>,
+    rules: Rules,
+    session: Option<Session>,
+}
+
+/// Why something couldn't be begun, for the mind.
+#[derive(Debug, thiserror::Error)]
+pub enum HandsError {
+    /// The shell can't be started.
+    #[error("no shell could be started: {0}. Nothing was done.")]
+    NoShell(String),
+    /// The scratch directory can't be made.
+    #[error("the scratch directory {} can't be made: {source}. Nothing was done.", path.display())]
+    Scratch {
+        /// Where it would stand.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
 }
 
 impl Hands {
-    /// Hands whose own files stand in `scratch`.
-    pub fn new(scratch: &Path) -> Self {
-        Self { scratch: scratch.to_owned() }
+    /// Hands under these rules.
+    pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
+        Self { shelter, rules, session: None }
     }
 
-    /// The directory that programs may write to and that outlives cycles.
-    pub fn scratch(&self) -> &Path {
-        &self.scratch
+    /// Hands that can do nothing, for tests of tools that need none.
+    #[cfg(test)]
+    pub fn tied() -> Self {
+        Self::new(Rc::new(Shelter::assumed()), Rules::default())
     }
+
+    /// The directory that programs may write to and that outlives cycles, made if need be.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn scratch(&self) -> Result<&Path, HandsError> {
+        let path = self.shelter.scratch();
+        match shelter::make_private(path) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(HandsError::Scratch { path: path.to_owned(), source }),
+        }
+    }
+
+    /// How long a command may take.
+    pub fn shell_timeout(&self) -> Duration {
+        self.rules.shell_timeout().unwrap_or(SHELL_TIMEOUT)
+    }
+
+    /// Runs a command in the kept shell, which is started if there is none.
+    ///
+    /// # Errors
+    /// It can't be started.
+    pub async fn run_command(&mut self, command: &str) -> Result<Ran, HandsError> {
+        let within = self.shell_timeout();
+        let mark = mark().ok_or_else(|| HandsError::NoShell("the system gives no random numbers".to_owned()))?;
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => self.start_shell()?,
+        };
+        let ran = session.run(&mark, command, within).await;
+        if matches!(ran.end, End::Code(_)) {
+            self.session = Some(session);
+        }
+        Ok(ran)
+    }
+
+    /// Ends the kept shell with all that it has started.
+    pub fn end_shell(&mut self) {
+        self.session = None;
+    }
+
+    fn start_shell(&self) -> Result<Session, HandsError> {
+        let no_shell = |why: String| HandsError::NoShell(why);
+        if !session::is_there() {
+            return Err(no_shell(format!("{} is not installed", session::program().0)));
+        }
+        self.scratch()?;
+        let (program, args) = session::program();
+        let Confined { spec, proxy } = if self.shelter.is_there() {
+            let mut confinement = self.shelter.confinement();
+            confinement.writable.extend(self.rules.writable().into_iter().filter(|path| path.is_dir()));
+            confinement.network = Network::Hosts(self.grants());
+            self.shelter
+                .sandbox()
+                .confine(&confinement, program.as_ref(), args)
+                .map_err(|error| no_shell(error.to_string()))?
+        } else {
+            // Each command was asked for, and the question said that nothing confines it.
+            let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(self.shelter.scratch());
+            Confined { spec: spec.env("HOME", self.shelter.scratch()), proxy: None }
+        };
+        Session::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))
+    }
+
+    fn grants(&self) -> Vec<Grant> {
+        // A grant that only one of the two readers takes for one is none.
+        self.rules.hosts().iter().filter_map(|host| format!("{}:{}", host.name, host.port).parse().ok()).collect()
+    }
+}
+
+/// Random, so that no output can hold it by chance.
+fn mark() -> Option<String> {
+    let mut bytes = [0_u8; 12];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

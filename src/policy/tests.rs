@@ -106,11 +106,15 @@ fn each_risk_asks_at_the_levels_of_the_table() {
 #[test]
 fn planning_answering_and_reading_memory_never_ask() {
     let asking = Circumstances { autonomy: Autonomy::AskAll, taint: Some("a web page"), is_sandboxed: false };
-    let free = Subject { is_free: true, reach: Reach::Leaves, ..call("reply", Risk::Safe) };
+    let free = Subject { is_free: true, ..call("reply", Risk::Safe) };
     let memory = Subject { effect: Effect::Read, ..call("memory_read", Risk::Safe) };
     let refused = Rules::refused(&[Problem { line: 3, what: "it is wrong".to_owned() }]);
     assert_eq!(judge(&free, &refused, &asking).decision, Decision::Allow);
     assert_eq!(judge(&memory, &Rules::default(), &asking).decision, Decision::Allow);
+    // The mind's own notes outlive the cycle: they never ask but after text of others.
+    let note = Subject { reach: Reach::Persists, ..free };
+    assert_eq!(judge(&note, &refused, &asking).decision, Decision::Ask);
+    assert_eq!(judge(&note, &refused, &Circumstances { taint: None, ..asking }).decision, Decision::Allow);
     // A file of the machine isn't memory.
     let file = Subject { effect: Effect::Read, ..path("notes.md", false) };
     assert_eq!(judge(&file, &Rules::default(), &asking).decision, Decision::Ask);

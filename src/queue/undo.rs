@@ -13,8 +13,8 @@ use crate::clock::rfc3339;
 /// The shortest beginning of a wake's or a commit's id that is looked up.
 const MIN_PREFIX: usize = 4;
 /// Whether a cycle can be undone: it ended in a commit that a mind worked for, and nobody has asked for it yet.
-const UNDOABLE: &str = "c.state = 'done' AND c.commit_id IS NOT NULL AND c.model <> 'none'
-    AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = c.id)";
+const UNDOABLE: &str = "cycles.state = 'done' AND cycles.commit_id IS NOT NULL AND cycles.model <> 'none'
+    AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
 
 /// A wake that is to be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,10 +49,10 @@ impl Store {
     /// nobody go with the console, 0. `not` are left out.
     pub fn last_undoable(&self, chats: &[i64], not: &[String]) -> Result<Option<CycleRow>> {
         let sql = format!(
-            "SELECT {} FROM cycles c WHERE {UNDOABLE}
-                 AND (?1 = '[]' OR COALESCE(c.chat_id, 0) IN (SELECT value FROM json_each(?1)))
-                 AND c.id NOT IN (SELECT value FROM json_each(?2))
-             ORDER BY c.ended_at DESC, c.started_at DESC, c.id DESC LIMIT 1",
+            "SELECT {} FROM cycles WHERE {UNDOABLE}
+                 AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
+                 AND id NOT IN (SELECT value FROM json_each(?2))
+             ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT 1",
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;

@@ -32,7 +32,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the program prints that is run to try a sandbox out.
 const PROBE_WORD: &str = "confined";
 /// The variables of ours that a confined program gets; all others stay outside, whoever's secret is in them.
-const ENVIRONMENT: &[&str] = &[
+pub const ENVIRONMENT: &[&str] = &[
     "PATH",
     "LANG",
     "LANGUAGE",

@@ -5,8 +5,11 @@
 //! changes in one transaction, so a call has either happened once or not at all.
 
 mod attachment;
+mod bash;
+mod find_tools;
 mod keep;
 mod note;
+mod offer;
 mod plan;
 mod read;
 mod remember;
@@ -17,6 +20,7 @@ mod tell;
 mod world;
 
 pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
+pub use find_tools::unwrapped;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
 pub(crate) use reply::answer;
@@ -115,6 +119,8 @@ pub struct Tool {
     pub is_free: bool,
     /// How far a call reaches.
     pub reach: Reach,
+    /// The type under which Claude's models were trained on it: then it is declared by that and its name alone.
+    pub trained: Option<&'static str>,
     touches: Option<Box<dyn Fn(&str) -> Option<Touched> + Send + Sync>>,
     run: Run,
 }
@@ -161,7 +167,6 @@ impl Tool {
     }
 
     /// A tool that acts outside our stores.
-    #[expect(dead_code, reason = "the tools that act come next")]
     fn acting<A: JsonSchema + DeserializeOwned + 'static>(
         name: &'static str,
         description: &'static str,
@@ -184,7 +189,7 @@ impl Tool {
     ) -> Self {
         let (name, description) = (name.into(), description.into());
         let (risk, reach) = (Risk::Safe, Reach::Within);
-        Self { name, description, schema, effect, risk, is_free: false, reach, touches: None, run }
+        Self { name, description, schema, effect, risk, is_free: false, reach, trained: None, touches: None, run }
     }
 
     /// The same, which never asks.
@@ -202,11 +207,19 @@ impl Tool {
         Self { reach, ..self }
     }
 
+    /// The same, which Claude's models know under this type.
+    fn trained(self, kind: &'static str) -> Self {
+        Self { trained: Some(kind), ..self }
+    }
+
     /// The same, which acts on what its arguments name.
-    #[expect(dead_code, reason = "the tools that act come next")]
     fn touching<A: DeserializeOwned + 'static>(self, touches: fn(&A) -> Touched) -> Self {
         let touches = move |input: &str| serde_json::from_str::<A>(input).ok().map(|arguments| touches(&arguments));
         Self { touches: Some(Box::new(touches)), ..self }
+    }
+
+    fn definition(&self) -> serde_json::Value {
+        serde_json::json!({"name": self.name, "description": self.description, "input_schema": self.schema})
     }
 
     /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
@@ -223,17 +236,28 @@ impl Tool {
             risk: self.risk,
             effect: self.effect,
             is_free: self.is_free,
-            reach: self.reach,
+            reach: match &touched {
+                Touched::Shell(_) => world.rules.shell_reach(),
+                Touched::Path { is_write: true, .. } => Reach::Persists,
+                Touched::Path { .. } => Reach::Within,
+                Touched::Url(_) => Reach::Leaves,
+                Touched::Nothing => self.reach,
+            },
             what: touched.what(),
         };
-        let circumstances = Circumstances { autonomy: world.autonomy, taint, is_sandboxed: world.is_sandboxed };
+        // Looking for a sandbox runs a program: only where it matters.
+        let is_sandboxed = !matches!(touched, Touched::Shell(_)) || world.shelter.is_there();
+        let circumstances = Circumstances { autonomy: world.autonomy, taint, is_sandboxed };
         policy::judge(&subject, &world.rules, &circumstances)
     }
 }
 
-/// The tools of one cycle, in a fixed order: their definitions are part of the conversation's signed prefix.
+/// The tools of one cycle. Those that are offered stand in its conversation's prefix, in a fixed order; the others are found by
+/// `find_tools` and called through `use_tool`.
 pub struct Registry {
     tools: Vec<Tool>,
+    /// Whether the mind is one of Claude's models, which were trained on some of them.
+    is_claude: bool,
 }
 
 impl Registry {
@@ -245,7 +269,15 @@ impl Registry {
         tools.extend(reminder::tools());
         tools.extend(read::tools());
         tools.push(attachment::tool());
-        Self { tools }
+        Self { tools, is_claude: false }
+    }
+
+    /// Those of a mind that thinks: the standard ones, and what acts outside our stores.
+    pub fn thinking() -> Self {
+        let mut registry = Self::standard();
+        registry.tools.push(bash::tool());
+        registry.tools.extend(find_tools::tools());
+        Self { is_claude: true, ..registry }
     }
 
     /// The offline mind's: the standard ones, and one to keep what it can't answer.
@@ -255,14 +287,27 @@ impl Registry {
         registry
     }
 
-    /// The definitions as a raw JSON array.
+    /// The definitions of all tools as a raw JSON array.
     pub fn definitions(&self) -> String {
-        let definitions: Vec<_> = self
-            .tools
-            .iter()
-            .map(|tool| serde_json::json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema}))
-            .collect();
-        serde_json::Value::Array(definitions).to_string()
+        self.definitions_of(self.tools.iter())
+    }
+
+    /// The definitions of those that a cycle about these words is offered; see [`offer`].
+    pub fn offered(&self, words: &str, has_files: bool) -> String {
+        self.definitions_of(self.tools.iter().filter(|tool| offer::is_offered(&tool.name, words, has_files)))
+    }
+
+    fn definitions_of<'a>(&self, tools: impl Iterator<Item = &'a Tool>) -> String {
+        let definition = |tool: &Tool| match tool.trained {
+            Some(kind) if self.is_claude => serde_json::json!({"type": kind, "name": tool.name}),
+            _ => tool.definition(),
+        };
+        serde_json::Value::Array(tools.map(definition).collect()).to_string()
+    }
+
+    /// What `find_tools` looks through.
+    pub fn catalogue(&self) -> Vec<serde_json::Value> {
+        self.tools.iter().map(Tool::definition).collect()
     }
 
     /// A tool by its name.

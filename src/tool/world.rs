@@ -5,6 +5,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
 use chrono::{DateTime, Utc};
@@ -14,6 +15,7 @@ use super::Attachments;
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
+    hands::Shelter,
     memory::{
         skill::Skill,
         view::{self, View},
@@ -48,8 +50,10 @@ pub struct World {
     pub rules: Rules,
     /// Whose bytes the cycle has read by now, besides its person's and the memory's.
     pub taint: Option<String>,
-    /// Whether programs would run in a sandbox.
-    pub is_sandboxed: bool,
+    /// Where programs would run.
+    pub shelter: Rc<Shelter>,
+    /// What `find_tools` looks through: the definitions of all tools.
+    pub catalogue: Rc<Vec<serde_json::Value>>,
     /// Now.
     pub now: DateTime<Utc>,
     /// The person's zone.

@@ -23,6 +23,8 @@ mod fetch_model;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
+mod hands_shell;
+#[cfg(test)]
 mod health;
 #[cfg(test)]
 mod lease;

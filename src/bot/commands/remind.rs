@@ -1,15 +1,19 @@
 //! `/remind`: lists the reminders; with words, sets one. It is read by the offline grammar and set by the reminder tool, as if a
 //! cycle had done it, but no mind is asked.
 
+use std::rc::Rc;
+
 use serde_json::json;
 
 use super::{super::batch::Asked, Desk, Reply};
 use crate::{
+    hands::Shelter,
     model::offline::{
         grammar::{self, Command, Parsed},
         time,
     },
     policy::Rules,
+    process,
     queue::{Change, Order, Result},
     tool::{Attachments, Chat, Documents, Outcome, Registry, World},
 };
@@ -64,7 +68,8 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         autonomy: config.autonomy,
         rules: Rules::default(),
         taint: None,
-        is_sandboxed: false,
+        shelter: Rc::new(Shelter::new(config, process::beside("wake"))),
+        catalogue: Rc::default(),
         now: desk.now,
         tz: config.timezone,
         chat: Some(Chat { id: message.chat_id, thread_id: message.thread_id, reply_to: None }),

@@ -146,9 +146,15 @@ fn what_asks_stands_in_a_table() {
     };
     assert_eq!(asking(&scene.world, None), [""; 0]);
     let after_others = asking(&scene.world, Some("https://example.org")).join(" ");
-    insta::assert_snapshot!(after_others, @"");
+    insta::assert_snapshot!(
+        after_others,
+        @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_done"
+    );
     scene.world.autonomy = Autonomy::AskAll;
-    insta::assert_snapshot!(asking(&scene.world, None).join(" "), @"");
+    insta::assert_snapshot!(
+        asking(&scene.world, None).join(" "),
+        @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_done"
+    );
 }
 
 #[test]

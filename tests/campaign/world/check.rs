@@ -156,14 +156,16 @@ impl World {
     fn memory(&self) -> BTreeMap<String, String> {
         let files = self.env.git(&["ls-files", "memory"]);
         let markdown = files.lines().filter(|path| path.ends_with(".md") && *path != EPISODIC);
-        markdown.map(|path| (path.to_owned(), without_comments(&self.env.memory(path)))).collect()
+        // Whether a fact was learnt before or after the picture came is a matter of moments.
+        let text = |path| without_comments(&self.env.memory(path)).replace("## Unconfirmed\n", "## Notes\n");
+        markdown.map(|path| (path.to_owned(), text(path))).collect()
     }
 
     /// What the log says was done, without the times.
     pub(super) fn log_lines(&self) -> Vec<String> {
         let log = without_comments(&self.env.memory(EPISODIC));
         let lines = log.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
-        lines.map(|(_, what)| what.trim().to_owned()).collect()
+        lines.map(|(_, what)| what.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”")).collect()
     }
 
     /// What must hold of any world, whatever its story.

@@ -70,9 +70,10 @@ pub(super) fn send(telegram: &FakeTelegram) {
     telegram.push_message(CHAT, &json!({ "caption": CAPTION, "photo": [photo] }));
 }
 
-/// Answers what it was asked since its last word, a line for each message; what it is to do it does first.
+/// Answers what it was asked since its last word, a line for each message; what it is to do it does first. A reminder would be asked
+/// about where the picture has come first.
 pub(super) fn mind(request: &ClaudeRequest) -> Reply {
-    acting(request, &[remember(), remind()])
+    acting(request, &[remember()])
 }
 
 /// The same after it has made a plan.

@@ -1,0 +1,68 @@
+//! The sandbox of this machine as one cycle knows it: looked for when it is first asked for, and only then.
+
+use std::{
+    cell::OnceCell,
+    fs::DirBuilder,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    config::Config,
+    sandbox::{Confinement, Sandbox},
+};
+
+/// Where programs run.
+#[derive(Debug)]
+pub struct Shelter {
+    launcher: PathBuf,
+    confinement: Confinement,
+    found: OnceCell<Sandbox>,
+}
+
+impl Shelter {
+    /// Of this workspace; `launcher` is the program `wake`.
+    pub fn new(config: &Config, launcher: PathBuf) -> Self {
+        let confinement = Confinement::new(config, config.home.as_deref(), config.scratch_dir());
+        Self { launcher, confinement, found: OnceCell::new() }
+    }
+
+    /// One that is taken to be there, and confines nothing.
+    #[cfg(test)]
+    pub fn assumed() -> Self {
+        let program = PathBuf::from("/nowhere");
+        let found = Sandbox::Seatbelt { program: program.clone() };
+        Self { launcher: program, confinement: Confinement::default(), found: OnceCell::from(found) }
+    }
+
+    /// What this machine offers. The first call tries it out.
+    pub fn sandbox(&self) -> &Sandbox {
+        self.found.get_or_init(|| match make_private(self.scratch()) {
+            Ok(()) => Sandbox::find(&self.launcher, self.scratch()),
+            Err(error) => Sandbox::None { why: format!("{} can't be made: {error}", self.scratch().display()) },
+        })
+    }
+
+    /// Whether there is a sandbox.
+    pub fn is_there(&self) -> bool {
+        self.sandbox().is_there()
+    }
+
+    /// What is confined to what, before a person's grants.
+    pub fn confinement(&self) -> Confinement {
+        self.confinement.clone()
+    }
+
+    /// The directory that programs may write to.
+    pub fn scratch(&self) -> &Path {
+        &self.confinement.work_dir
+    }
+}
+
+/// Makes a directory that only its owner can look into.
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}

@@ -1,0 +1,88 @@
+//! `find_tools` and `use_tool`: what a cycle was not offered from its beginning, since the definitions in its conversation's prefix never
+//! change.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Refusal, Tool, World, offer, words};
+
+/// Calls another tool; [`unwrapped`] is what becomes of such a call.
+pub(super) const USE_TOOL: &str = "use_tool";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Find {
+    /// What you want to do, in a few words.
+    query: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the schema is what it is for")]
+struct Use {
+    /// The tool's name, as `find_tools` gave it.
+    name: String,
+    /// Its arguments, by its own schema.
+    arguments: serde_json::Map<String, serde_json::Value>,
+}
+
+pub(super) fn tools() -> [Tool; 2] {
+    [
+        Tool::new(
+            "find_tools",
+            "There are more tools than are listed here: for the shell, files, the web, the machine, the history of the memory, connected \
+             servers. Find them by what you want to do; call what you find with `use_tool`.",
+            Effect::Read,
+            find,
+        ),
+        Tool::new(USE_TOOL, "Call a tool that `find_tools` has found.", Effect::Once, |_: &Use, _: &World| {
+            // Such a call is unwrapped before it is judged and run.
+            Err(Refusal("`use_tool` needs a name and an object of arguments. Nothing was done.".to_owned()))
+        }),
+    ]
+}
+
+fn find(args: &Find, world: &World) -> super::Outcome {
+    let query = words(&args.query, "query", 200)?;
+    let found = offer::found(&world.catalogue, &query);
+    if found.is_empty() {
+        let names: Vec<&str> = world.catalogue.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        return Ok(Done::told(format!("No tool speaks of that. There are: {}.", names.join(", "))));
+    }
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    Ok(Done::told(found.join("\n")))
+}
+
+/// The call that a call of [`USE_TOOL`] stands for: name and raw arguments. None if it isn't one, or not well formed.
+pub fn unwrapped(name: &str, input: &str) -> Option<(String, String)> {
+    #[derive(Deserialize)]
+    struct Wrapped<'a> {
+        name: String,
+        #[serde(borrow)]
+        arguments: &'a serde_json::value::RawValue,
+    }
+    if name != USE_TOOL {
+        return None;
+    }
+    let Wrapped { name, arguments } = serde_json::from_str(input).ok()?;
+    // One that calls itself would never be seen by the policy under its own name.
+    (name != USE_TOOL).then(|| (name, arguments.get().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrapped_call_is_the_one_it_stands_for_byte_for_byte() {
+        let call = |input: &str| unwrapped(USE_TOOL, input);
+        assert_eq!(
+            call(r#"{"name":"bash","arguments":{ "command" : "ls" }}"#),
+            Some(("bash".to_owned(), r#"{ "command" : "ls" }"#.to_owned()))
+        );
+        for damaged in ["", "{}", "[]", r#"{"name":"bash"}"#, r#"{"name":"use_tool","arguments":{}}"#] {
+            assert_eq!(call(damaged), None, "{damaged}");
+        }
+        assert_eq!(unwrapped("bash", r#"{"name":"x","arguments":{}}"#), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Which tools a cycle is offered: those that its reasons call for. All definitions together would cost each cycle some thousand
+//! tokens; what is left out is found by `find_tools`. Words in, a choice out: the same words, the same choice.
+
+use serde_json::Value;
+
+/// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
+/// `file` also stands for `files`.
+const CALLED_FOR: [(&[&str], &[&str]); 4] = [
+    (
+        &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
+        &[
+            "build", "code", "command", "compil", "comput", "convert", "count", "csv", "director", "download",
+            "execut", "file", "folder", "git", "image", "install", "log", "machine", "picture", "program", "python",
+            "rename", "repo", "run", "script", "server", "shell", "skript", "test", "unzip", "zip", "/", "~",
+        ],
+    ),
+    (
+        &["web_fetch", "web_search"],
+        &[
+            "article", "browse", "find out", "google", "http", "internet", "latest", "link", "look up", "news",
+            "online", "page", "price", "search", "site", "today's", "url", "weather", "web", "who is", "what is",
+            "www",
+        ],
+    ),
+    (
+        &["system_info", "open"],
+        &["app", "battery", "cpu", "disk", "launch", "memory usage", "open", "start", "system", "uptime"],
+    ),
+    (
+        &["brain_log", "brain_diff", "brain_revert"],
+        &["brain", "change", "commit", "diff", "histor", "revert", "undo", "what did you", "yesterday"],
+    ),
+];
+
+/// Tools found at a time.
+const FOUND_MAX: usize = 8;
+
+/// Whether a cycle about these words is offered this tool from its beginning.
+pub(super) fn is_offered(tool: &str, words: &str, has_files: bool) -> bool {
+    if tool == "read_attachment" {
+        return has_files;
+    }
+    if let Some(rest) = tool.strip_prefix("mcp__") {
+        // A server is called for by its own name.
+        let server = rest.split("__").next().unwrap_or(rest);
+        return words.to_lowercase().contains(&server.to_lowercase());
+    }
+    let group = CALLED_FOR.iter().find(|(tools, _)| tools.contains(&tool));
+    group.is_none_or(|(_, called_by)| {
+        let words = words.to_lowercase();
+        called_by.iter().any(|word| begins_a_word(&words, word))
+    })
+}
+
+fn begins_a_word(text: &str, beginning: &str) -> bool {
+    let is_word = beginning.starts_with(char::is_alphanumeric);
+    text.match_indices(beginning).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        !is_word || !before.is_some_and(char::is_alphanumeric)
+    })
+}
+
+/// The definitions that have most of these words in name or description, the best first.
+pub(super) fn found<'a>(catalogue: &'a [Value], words: &str) -> Vec<&'a Value> {
+    let words: Vec<String> = words.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
+    let words: Vec<&String> = words.iter().filter(|word| word.len() > 2).collect();
+    let text = |tool: &Value, field: &str| tool[field].as_str().unwrap_or_default().to_lowercase();
+    let score = |tool: &Value| -> usize {
+        let (name, description) = (text(tool, "name"), text(tool, "description"));
+        words.iter().map(|word| 2 * usize::from(name.contains(*word)) + usize::from(description.contains(*word))).sum()
+    };
+    let mut scored: Vec<(usize, &Value)> =
+        catalogue.iter().map(|tool| (score(tool), tool)).filter(|(score, _)| *score > 0).collect();
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().take(FOUND_MAX).map(|(_, tool)| tool).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_asked_calls_for_its_tools() {
+        let offered = |words: &str| {
+            let tools = ["plan", "bash", "web_search", "open", "brain_log", "mcp__calendar__list", "read_attachment"];
+            tools.into_iter().filter(|tool| is_offered(tool, words, false)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(offered("remember that tea is in the attic"), "plan");
+        assert_eq!(offered("Rename the files in ~/notes"), "plan bash");
+        assert_eq!(offered("what's the weather in Lima?"), "plan web_search");
+        assert_eq!(offered("is anything in my Calendar?"), "plan mcp__calendar__list");
+        assert_eq!(offered("a profile of the reopened shop"), "plan", "only beginnings of words count");
+        assert!(is_offered("read_attachment", "", true));
+    }
+
+    #[test]
+    fn tools_are_found_by_words_of_their_names_and_descriptions() {
+        let catalogue = [
+            json!({"name": "bash", "description": "Run a command in a shell"}),
+            json!({"name": "web_fetch", "description": "Read a page of the web"}),
+            json!({"name": "web_search", "description": "Search the web"}),
+        ];
+        let names = |words: &str| {
+            found(&catalogue, words).iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("search the web"), ["web_search", "web_fetch"]);
+        assert_eq!(names("run"), ["bash"]);
+        assert_eq!(names("zebra"), [""; 0]);
+    }
+}

@@ -1,0 +1,184 @@
+//! The shell that a mind is given: kept from call to call, confined, judged before it runs, ended with its wake.
+
+use std::time::Duration;
+
+use super::{
+    mind::{end_well, last, minded, results, start_wake},
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, TestEnv, eventually},
+        telegram::FakeTelegram,
+    },
+};
+use rustix::process::Signal;
+use serde_json::json;
+
+/// A world whose person asks for work in the shell.
+fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "run a command for me");
+    (telegram, claude, env)
+}
+
+fn bash(id: &str, command: &str) -> Reply {
+    Reply::tools(vec![Block::tool(id, "bash", json!({ "command": command }))])
+}
+
+fn told(claude: &FakeClaude) -> (String, bool) {
+    results(&last(claude)).remove(0)
+}
+
+fn approve(env: &TestEnv) {
+    let mut store = env.store();
+    let asked = store.last_approvals(1).unwrap().remove(0);
+    assert!(store.decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
+}
+
+#[test]
+fn what_only_looks_runs_at_once_and_the_shell_is_kept() {
+    let (telegram, claude, env) = asked();
+    claude.expect(bash("t1", "cd / && pwd"));
+    claude.expect(bash("t2", "pwd"));
+    claude.expect(bash("t3", "cat /nowhere"));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let requests = claude.requests();
+    let said = |n: usize| results(&requests[n]).remove(0).0;
+    assert_eq!((said(1).trim_end(), said(2).trim_end()), ("/", "/"));
+    assert!(said(3).contains("No such file") && said(3).contains("[exit code 1]"), "{}", said(3));
+    assert_eq!(
+        requests[0].json["tools"].as_array().unwrap().iter().filter(|tool| tool["type"] == "bash_20250124").count(),
+        1
+    );
+    assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
+    assert!(env.memory("memory/agent-memory/episodic-memory.md").contains("Ran “cd / && pwd”"));
+    env.check_sound();
+}
+
+#[test]
+fn what_writes_asks_and_then_writes_in_the_scratch_directory_alone() {
+    let (telegram, claude, env) = asked();
+    let command = format!("echo here > kept.txt; echo there > {}; echo $?", env.path("outside.txt").display());
+    claude.expect(bash("t1", &command));
+    assert_eq!(env.once()["outcome"], "parked");
+    let question = telegram.sent().pop().unwrap();
+    assert!(question.visible.contains(&command) && question.visible.contains("dangerous"), "{}", question.visible);
+    assert!(!env.workspace().join("scratch/kept.txt").exists());
+    approve(&env);
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(std::fs::read_to_string(env.workspace().join("scratch/kept.txt")).unwrap(), "here\n");
+    assert!(!env.path("outside.txt").exists(), "the rest of the machine is not written to");
+    assert!(told(&claude).0.contains("Read-only file system"), "{}", told(&claude).0);
+    std::fs::write(env.path("outside.txt"), "there").expect("outside the sandbox it can be written");
+    env.check_sound();
+}
+
+#[test]
+fn what_must_stay_out_of_reach_is_not_there() {
+    let (_telegram, claude, mut env) = asked();
+    env.set("AUTONOMY", "2");
+    let database = env.workspace().join("messages.db");
+    assert!(std::fs::read(&database).is_ok(), "outside it can be read");
+    claude.expect(bash("t1", &format!("cat {}", database.display())));
+    claude.expect(bash("t2", "printenv ANTHROPIC_API_KEY"));
+    claude.expect(bash("t3", &format!("ls {}", env.brain().join(".git").display())));
+    claude.expect(Reply::text("Nothing to be seen."));
+    // Whatever of it asks is allowed: the sandbox is the boundary.
+    while env.once()["outcome"] == "parked" {
+        approve(&env);
+    }
+    let requests = claude.requests();
+    let conversation = last(&claude).raw.clone();
+    assert!(!conversation.contains("SQLite format 3") && !conversation.contains("refs/heads"), "{conversation}");
+    for request in &requests[1..] {
+        let (said, _) = results(request).remove(0);
+        assert!(said.contains("exit code") || said.contains("doesn't allow"), "{said}");
+    }
+}
+
+#[test]
+fn a_tool_that_was_not_offered_is_found_and_used() {
+    let (_telegram, claude, env) = minded();
+    env.receive(CHAT, "how many bytes are in it?");
+    claude.expect(Reply::tools(vec![Block::tool("t1", "find_tools", json!({"query": "run a shell"}))]));
+    claude.expect(Reply::tools(vec![Block::tool(
+        "t2",
+        "use_tool",
+        json!({"name": "bash", "arguments": {"command": "echo found"}}),
+    )]));
+    claude.expect(Reply::text("Five."));
+    env.once();
+    let requests = claude.requests();
+    let offered = requests[0].json["tools"].to_string();
+    assert!(!offered.contains("bash_20250124") && offered.contains("find_tools"), "{offered}");
+    assert!(results(&requests[1])[0].0.contains("\"name\":\"bash\""));
+    assert_eq!(results(&requests[2])[0].0.trim_end(), "found");
+    let called: String =
+        env.query("SELECT group_concat(json_extract(body, '$.name')) FROM cycle_journal WHERE kind = 'called'");
+    assert_eq!(called, "find_tools,bash");
+}
+
+#[test]
+fn a_command_that_a_kill_cut_off_is_dead_and_not_run_again() {
+    let (_telegram, claude, env) = asked();
+    let marker = format!("sleep 61{}", std::process::id());
+    claude.expect(bash("t1", &marker));
+    assert_eq!(env.once()["outcome"], "parked", "what waits for long isn't known to only look");
+    approve(&env);
+    let wake = start_wake(&env);
+    eventually("the command runs", || running(&marker));
+    wake.signal(Signal::KILL);
+    drop(wake.end());
+    eventually("it died with its wake", || !running(&marker));
+    claude.expect(Reply::text("I don't know whether it ran."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let (said, is_error) = told(&claude);
+    assert!(is_error && said.contains("uncertain"), "{said}");
+    env.check_sound();
+}
+
+#[test]
+fn stop_ends_a_command_within_seconds() {
+    let (_telegram, claude, env) = asked();
+    let marker = format!("sleep 62{}", std::process::id());
+    claude.expect(bash("t1", &marker));
+    env.once();
+    approve(&env);
+    let wake = start_wake(&env);
+    eventually("the command runs", || running(&marker));
+    env.wake(&["stop"]).ok();
+    eventually("it is dead", || !running(&marker));
+    assert_eq!(end_well(wake)["outcome"], "parked");
+    env.wake(&["resume"]).ok();
+    claude.expect(Reply::text("It was stopped."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(told(&claude).0.contains("uncertain"));
+}
+
+/// Whether a process with exactly these arguments lives.
+fn running(command: &str) -> bool {
+    let wanted = format!("{}\0", command.replace(' ', "\0"));
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.any(|line| line == wanted.as_bytes())
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_killed_and_told() {
+    let (_telegram, claude, env) = asked();
+    let policy = env.workspace().join("policy.toml");
+    std::fs::write(&policy, "[shell]\ntimeout_s = 1\n").unwrap();
+    std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    claude.expect(bash("t1", "echo begun; sleep 600"));
+    env.once();
+    approve(&env);
+    claude.expect(bash("t2", "echo fresh"));
+    claude.expect(Reply::text("Done."));
+    let begun = std::time::Instant::now();
+    env.once();
+    assert!(begun.elapsed() < Duration::from_secs(120), "it was not waited for");
+    let said = results(&claude.requests()[1]).remove(0).0;
+    assert!(said.starts_with("begun") && said.contains("longer than 1 s"), "{said}");
+    assert_eq!(told(&claude).0.trim_end(), "fresh");
+}

@@ -206,6 +206,16 @@ impl Config {
         self.workspace_dir.join("scratch")
     }
 
+    /// The MCP servers whose tools may be used, written by a person alone.
+    pub fn mcp_path(&self) -> PathBuf {
+        self.workspace_dir.join("mcp.toml")
+    }
+
+    /// What was accepted of those servers, and the token of ours.
+    pub fn mcp_dir(&self) -> PathBuf {
+        self.workspace_dir.join("mcp")
+    }
+
     /// What Reveille may do, written by a person alone.
     pub fn policy_path(&self) -> PathBuf {
         self.workspace_dir.join("policy.toml")

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 use super::{
-    Reply, WakeError,
+    Context, Reply, WakeError,
     ask::Judged,
     attached::Allowance,
     brief::{self, File},
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     config::OFFLINE_MODEL,
+    mcp,
     model::{
         ModelError, Turn, Usage,
         anthropic::{price, retry},
@@ -92,7 +93,7 @@ impl Interrupt {
 impl Wake<'_> {
     /// Runs the machine until it is finished or interrupted.
     pub(super) async fn drive(&mut self, live: &mut Live) -> Result<Driven, WakeError> {
-        let registry = registry(self.context.model.name());
+        let registry = registry(self.context);
         let limits = Limits { max_rounds: MAX_ROUNDS };
         loop {
             if let Some(interrupt) = self.is_to_end()? {
@@ -302,7 +303,7 @@ impl Wake<'_> {
         outcome: Outcome,
     ) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
-        let is_error = outcome.is_err();
+        let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
         let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
         let changes = self.redacted(done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
@@ -462,9 +463,12 @@ pub(super) fn called(request: &Request) -> Entry {
     Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() }
 }
 
-/// The tools of a mind.
-pub(super) fn registry(mind: &str) -> Registry {
-    if mind == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() }
+/// The tools of a mind: one that thinks has those of the servers that its person has accepted, too.
+pub(super) fn registry(context: Context<'_>) -> Registry {
+    match context.model.name() {
+        OFFLINE_MODEL => Registry::offline(),
+        _ => Registry::thinking().with(mcp::client::tools(context.config)),
+    }
 }
 
 /// Messages that changes answer or put aside.

@@ -15,6 +15,7 @@ use super::{
     wake::Wake,
 };
 use crate::{
+    mcp,
     memory::{
         self, skill,
         view::{self, View},
@@ -52,6 +53,7 @@ impl Wake<'_> {
         let since = day_begin(now, config.timezone);
         let loaded = policy::load(&config.policy_path(), config.home.as_deref());
         account.notes.extend(loaded.rules.refusal().map(str::to_owned));
+        account.notes.extend(mcp::client::settings::Settings::load(&config.mcp_path(), config.home.as_deref()).problems);
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
@@ -59,7 +61,7 @@ impl Wake<'_> {
             rules: loaded.rules.with_scratch(&config.scratch_dir()),
             taint: None,
             shelter: self.shelter(),
-            catalogue: Rc::new(registry(self.context.model.name()).catalogue()),
+            catalogue: Rc::new(registry(self.context).catalogue()),
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -103,7 +105,7 @@ impl Wake<'_> {
         let orders = world.documents.text(memory::CLAUDE);
         cycle.system = redactor.redact(&brief::system(&orders, &world.skills));
         let words = called_for(&cycle.reasons, observation, &ids);
-        cycle.tools = registry(self.context.model.name()).offered(&words, !world.attachments.files.is_empty());
+        cycle.tools = registry(self.context).offered(&words, !world.attachments.files.is_empty());
         let exchanges = match cycle.chat_id {
             Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
             None => Vec::new(),

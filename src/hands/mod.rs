@@ -18,6 +18,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use self::session::{End, Ran, Session};
 pub use self::shelter::Shelter;
 use crate::{
+    mcp::client::Servers,
     policy::Rules,
     process::Spec,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
@@ -32,6 +33,9 @@ pub struct Hands {
     shelter: Rc<Shelter>,
     rules: Rules,
     session: Option<Session>,
+    servers: Servers,
+    /// What a person was told when they allowed the call that runs now.
+    agreed: Vec<String>,
 }
 
 /// Why something couldn't be begun, for the mind.
@@ -53,7 +57,17 @@ pub enum HandsError {
 impl Hands {
     /// Hands under these rules.
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
-        Self { shelter, rules, session: None }
+        Self { shelter, rules, session: None, servers: Servers::default(), agreed: Vec::new() }
+    }
+
+    /// A person has allowed the next call; these are the reasons for which they were asked. An empty list takes that back.
+    pub fn agree(&mut self, reasons: Vec<String>) {
+        self.agreed = reasons;
+    }
+
+    /// The MCP servers of this cycle, where they run, and what was agreed to for the call that runs now.
+    pub fn servers(&mut self) -> (&mut Servers, &Shelter, &[String]) {
+        (&mut self.servers, &self.shelter, &self.agreed)
     }
 
     /// Hands that can do nothing, for tests of tools that need none.

@@ -53,6 +53,15 @@ impl Shelter {
         self.confinement.clone()
     }
 
+    /// A directory of its own within [`Shelter::scratch`], made if need be.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn folder(&self, name: &str) -> std::io::Result<PathBuf> {
+        let path = self.scratch().join(name);
+        make_private(&path).map(|()| path)
+    }
+
     /// The directory that programs may write to.
     pub fn scratch(&self) -> &Path {
         &self.confinement.work_dir

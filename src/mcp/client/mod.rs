@@ -15,7 +15,7 @@ mod tools;
 
 pub use connection::Connection;
 use serde_json::{Value, json};
-pub use tools::{Servers, tools};
+pub use tools::{Servers, described, look, tools, try_out};
 
 use super::{
     RpcError,

@@ -27,8 +27,8 @@ pub mod disk;
 pub mod hands;
 pub mod health;
 
-pub mod media;
 pub mod mcp;
+pub mod media;
 pub mod memory;
 pub mod model;
 pub mod net_guard;

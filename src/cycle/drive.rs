@@ -14,6 +14,7 @@ use super::{
     machine::{self, Cycle, Limits, Request, Step},
     observe::{self, day_begin},
     orient,
+    outside::OUTSIDE,
     prepare::last_channel_id,
     taint, verify,
     wake::{Live, Wake},
@@ -100,6 +101,8 @@ impl Wake<'_> {
                 return Ok(Driven::Interrupted(interrupt));
             }
             match live.state.next(limits) {
+                // A client has taken the one turn that there is.
+                Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
                 Step::Ask => {
                     if let Err(interrupt) = self.ask(live).await? {
                         return Ok(Driven::Interrupted(interrupt));
@@ -350,7 +353,8 @@ impl Wake<'_> {
     fn tell(&mut self, live: &mut Live, results: String) -> Result<(), WakeError> {
         let with_news =
             |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);
-        if self.context.model.name() != OFFLINE_MODEL && self.say_with_news(live, with_news)? {
+        let hears_news = self.context.model.name() != OFFLINE_MODEL && live.cycle.model != OUTSIDE;
+        if hears_news && self.say_with_news(live, with_news)? {
             return Ok(());
         }
         self.record(

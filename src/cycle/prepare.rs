@@ -53,7 +53,9 @@ impl Wake<'_> {
         let since = day_begin(now, config.timezone);
         let loaded = policy::load(&config.policy_path(), config.home.as_deref());
         account.notes.extend(loaded.rules.refusal().map(str::to_owned));
-        account.notes.extend(mcp::client::settings::Settings::load(&config.mcp_path(), config.home.as_deref()).problems);
+        account
+            .notes
+            .extend(mcp::client::settings::Settings::load(&config.mcp_path(), config.home.as_deref()).problems);
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
@@ -174,7 +176,7 @@ fn unreadable(repo: &Repo) -> Vec<String> {
 }
 
 /// The skills that can be read, and notes on those that can't.
-fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
+pub(super) fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
     let (mut skills, mut notes, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in documents.list() {
         let Some(folder) = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md")) else {

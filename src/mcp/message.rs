@@ -111,8 +111,13 @@ mod tests {
     #[test]
     fn each_kind_of_message_is_told_by_what_it_has() {
         let is = |text: &str| parse(text).unwrap();
-        assert!(matches!(is(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Message::Request { method, .. } if method == "ping"));
-        assert!(matches!(is(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Message::Notification { .. }));
+        assert!(
+            matches!(is(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Message::Request { method, .. } if method == "ping")
+        );
+        assert!(matches!(
+            is(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            Message::Notification { .. }
+        ));
         let failed = is(r#"{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"no"}}"#);
         assert_eq!(failed, Message::Response { id: "a".into(), result: Err(RpcError::new(-1, "no")) });
     }

@@ -218,7 +218,19 @@ impl Tool {
     ) -> Self {
         let (name, description) = (name.into(), description.into());
         let (risk, reach) = (Risk::Safe, Reach::Within);
-        Self { name, description, schema, effect, risk, is_free: false, reach, trained: None, touches: None, asks: None, run }
+        Self {
+            name,
+            description,
+            schema,
+            effect,
+            risk,
+            is_free: false,
+            reach,
+            trained: None,
+            touches: None,
+            asks: None,
+            run,
+        }
     }
 
     /// A tool of somebody else's.

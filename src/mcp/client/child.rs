@@ -78,9 +78,9 @@ fn read(output: impl Read, said: &mpsc::Sender<Result<String, ClientError>>) {
         let mut line = Vec::new();
         let line = match (&mut output).take(MAX_MESSAGE_BYTES as u64 + 1).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
-            Ok(n) if n > MAX_MESSAGE_BYTES => Err(ClientError::Protocol(format!(
-                "it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
-            ))),
+            Ok(n) if n > MAX_MESSAGE_BYTES => {
+                Err(ClientError::Protocol(format!("it sent a message of more than {MAX_MESSAGE_BYTES} bytes")))
+            }
             Ok(_) => Ok(String::from_utf8_lossy(&line).into_owned()),
         };
         let is_over = line.is_err();

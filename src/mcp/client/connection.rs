@@ -73,7 +73,9 @@ impl Connection {
         let revision = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         if !is_known(revision) {
             let revision = super::pin::clean(revision, 40);
-            return Err(ClientError::Protocol(format!("it speaks a revision of the protocol ({revision:?}) that isn't known here")));
+            return Err(ClientError::Protocol(format!(
+                "it speaks a revision of the protocol ({revision:?}) that isn't known here"
+            )));
         }
         if let Way::Http(http) = &mut self.way {
             http.agree_on(revision);
@@ -109,7 +111,9 @@ impl Connection {
                 return Ok(tools);
             }
         }
-        Err(ClientError::Protocol(format!("its list of tools has no end within {MAX_PAGES} pages and {MAX_LISTED} tools")))
+        Err(ClientError::Protocol(format!(
+            "its list of tools has no end within {MAX_PAGES} pages and {MAX_LISTED} tools"
+        )))
     }
 
     /// Whether it has said since [`Connection::list`] that its tools are others.
@@ -143,10 +147,7 @@ impl Connection {
     }
 }
 
-async fn in_time<T>(
-    within: Duration,
-    work: impl Future<Output = Result<T, ClientError>>,
-) -> Result<T, ClientError> {
+async fn in_time<T>(within: Duration, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     tokio::time::timeout(within, work).await.unwrap_or_else(|_| Err(ClientError::Silent(within.as_secs())))
 }
 
@@ -154,7 +155,8 @@ fn start(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
     let Place::Command { command, env, hosts, writable } = &server.place else {
         return Err(ClientError::Unreachable("it is no command".to_owned()));
     };
-    let (program, args) = command.split_first().ok_or_else(|| ClientError::Unreachable("its command is empty".to_owned()))?;
+    let (program, args) =
+        command.split_first().ok_or_else(|| ClientError::Unreachable("its command is empty".to_owned()))?;
     let Confined { spec, proxy } = match within {
         Within::Sandbox(sandbox, confinement) => {
             let mut confinement = confinement.clone();

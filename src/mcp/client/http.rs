@@ -108,7 +108,8 @@ impl Http {
         let mut events = Events::default();
         for _ in 0..=MAX_RECONNECTS {
             while let Ok(Some(piece)) = response.chunk().await {
-                let too_long = |_| ClientError::Protocol(format!("it sent an event of more than {MAX_MESSAGE_BYTES} bytes"));
+                let too_long =
+                    |_| ClientError::Protocol(format!("it sent an event of more than {MAX_MESSAGE_BYTES} bytes"));
                 for event in events.take(&piece, MAX_MESSAGE_BYTES).map_err(too_long)? {
                     match react(&event.data, id, has_news) {
                         Reaction::Answered(answer) => return answer,
@@ -119,7 +120,8 @@ impl Http {
             }
             let Some(last) = events.last_id.as_deref().and_then(|last| HeaderValue::from_str(last).ok()) else { break };
             tokio::time::sleep(events.retry.unwrap_or(RETRY).min(MAX_RETRY)).await;
-            let request = self.client.get(self.url.clone()).header(ACCEPT, "text/event-stream").header(LAST_EVENT, last);
+            let request =
+                self.client.get(self.url.clone()).header(ACCEPT, "text/event-stream").header(LAST_EVENT, last);
             response = self.known(request).send().await.map_err(|error| unreachable(&error))?;
             if !response.status().is_success() || !is_stream(&response) {
                 break;
@@ -174,7 +176,11 @@ fn unreachable(error: &reqwest::Error) -> ClientError {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    let cause = if std::ptr::addr_eq(cause, std::ptr::from_ref(error)) { "the request failed".to_owned() } else { cause.to_string() };
+    let cause = if std::ptr::addr_eq(cause, std::ptr::from_ref(error)) {
+        "the request failed".to_owned()
+    } else {
+        cause.to_string()
+    };
     ClientError::Unreachable(cause)
 }
 
@@ -190,7 +196,8 @@ impl Resolve for Public {
             let allowed: Vec<SocketAddr> =
                 found.into_iter().filter(|address| is_allowed(&name, address.ip())).collect();
             if allowed.is_empty() {
-                let why = format!("{name} leads to no public address; write the address itself into mcp.toml if it is yours");
+                let why =
+                    format!("{name} leads to no public address; write the address itself into mcp.toml if it is yours");
                 return Err(io::Error::other(why).into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
@@ -210,7 +217,12 @@ mod tests {
     fn a_name_leads_to_public_addresses_alone_and_localhost_to_this_machine() {
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         assert!(is_allowed("a.example", ip("1.1.1.1")) && is_allowed("localhost", ip("127.0.0.1")));
-        for (name, address) in [("a.example", "127.0.0.1"), ("a.example", "10.0.0.1"), ("a.example", "::ffff:169.254.169.254"), ("localhost", "10.0.0.1")] {
+        for (name, address) in [
+            ("a.example", "127.0.0.1"),
+            ("a.example", "10.0.0.1"),
+            ("a.example", "::ffff:169.254.169.254"),
+            ("localhost", "10.0.0.1"),
+        ] {
             assert!(!is_allowed(name, ip(address)), "{name} {address}");
         }
     }

@@ -90,7 +90,8 @@ impl Listing {
     pub fn changes(&self, new: &Self) -> String {
         let names = |listing: &Self| listing.tools.iter().map(|tool| tool.name.clone()).collect::<BTreeSet<_>>();
         let (old_names, new_names) = (names(self), names(new));
-        let mut changes: Vec<String> = new_names.difference(&old_names).map(|name| format!("`{name}` is new")).collect();
+        let mut changes: Vec<String> =
+            new_names.difference(&old_names).map(|name| format!("`{name}` is new")).collect();
         changes.extend(old_names.difference(&new_names).map(|name| format!("`{name}` is gone")));
         for (old, new) in self.tools.iter().filter_map(|old| Some((old, new.get(&old.name)?))) {
             let parts = [
@@ -112,7 +113,10 @@ impl Listed {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let called = tool_name(&server.name, name);
         if name.is_empty() || !name.chars().all(is_plain) || called.len() > MAX_NAME_CHARS {
-            return Err(format!("its name can't be used; `{}` has to be of letters, digits, _ and -, {MAX_NAME_CHARS} at most", clean(&called, 100)));
+            return Err(format!(
+                "its name can't be used; `{}` has to be of letters, digits, _ and -, {MAX_NAME_CHARS} at most",
+                clean(&called, 100)
+            ));
         }
         let schema = match tool.get("inputSchema") {
             Some(schema @ Value::Object(_)) => sorted(schema),
@@ -155,7 +159,8 @@ fn sorted(schema: &Value) -> Value {
         Value::Object(object) => {
             let mut keys: Vec<&String> = object.keys().collect();
             keys.sort();
-            let pairs = keys.into_iter().filter_map(|key| Some((clean(key, MAX_SCHEMA_TEXT_CHARS), sorted(object.get(key)?))));
+            let pairs =
+                keys.into_iter().filter_map(|key| Some((clean(key, MAX_SCHEMA_TEXT_CHARS), sorted(object.get(key)?))));
             Value::Object(pairs.collect::<Map<_, _>>())
         }
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
@@ -241,9 +246,15 @@ mod tests {
         assert_eq!(first.sha256(), same.sha256());
         assert_eq!(first.changes(&same), "");
         for (other, change) in [
-            (list("does c", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, false), "`b` has another description"),
+            (
+                list("does c", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, false),
+                "`b` has another description",
+            ),
             (list("does b", r#"{"type":"object"}"#, false), "`b` has another arguments"),
-            (list("does b", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, true), "`b` has another effect"),
+            (
+                list("does b", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, true),
+                "`b` has another effect",
+            ),
             (listing(&json!([{"name": "c", "inputSchema": {}}])), "`c` is new, `a` is gone, `b` is gone"),
         ] {
             assert_ne!(first.sha256(), other.sha256(), "{change}");
@@ -279,14 +290,20 @@ mod tests {
         let (listing, problems) = Listing::of(&server(""), &tools);
         assert_eq!((listing.tools.len(), problems.len()), (MAX_TOOLS, 3));
         let (listing, problems) = Listing::of(&server("tools = [\"t1\", \"gone\"]"), &tools);
-        assert_eq!((listing.tools.len(), problems.as_slice()), (1, &["The tool \"gone\" of mcp.toml is not offered.".to_owned()][..]));
+        assert_eq!(
+            (listing.tools.len(), problems.as_slice()),
+            (1, &["The tool \"gone\" of mcp.toml is not offered.".to_owned()][..])
+        );
     }
 
     #[test]
     fn a_pin_is_kept_whole_and_a_damaged_one_accepts_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("mcp");
-        let pin = Pin { accepted: Some(listing(&json!([{"name": "a", "inputSchema": {}}]))), found: Some(Listing::default()) };
+        let pin = Pin {
+            accepted: Some(listing(&json!([{"name": "a", "inputSchema": {}}]))),
+            found: Some(Listing::default()),
+        };
         pin.save(&dir, "s").unwrap();
         assert_eq!(Pin::load(&dir, "s"), pin);
         let question = pin.question("s").unwrap();

@@ -117,7 +117,10 @@ mod tests {
 
     #[test]
     fn whatever_comes_is_bounded_and_none_of_it_is_taken_for_success() {
-        assert_eq!(read(&json!({"isError": true, "content": [{"type": "text", "text": "no"}]})), Told { text: "no".to_owned(), image: None, is_failure: true });
+        assert_eq!(
+            read(&json!({"isError": true, "content": [{"type": "text", "text": "no"}]})),
+            Told { text: "no".to_owned(), image: None, is_failure: true }
+        );
         assert_eq!(read(&json!({"structuredContent": {"a": 1}})).text, r#"{"a":1}"#);
         for strange in [json!(null), json!([]), json!({"content": "x"}), json!({"content": []})] {
             assert_eq!(read(&strange).text, "(It answered with nothing.)");

@@ -37,6 +37,8 @@ pub struct Server {
     pub trust_annotations: bool,
     /// How long a call may take.
     pub timeout: Duration,
+    /// What of all this must never be printed.
+    pub secrets: Vec<Secret>,
 }
 
 /// Where a server is.
@@ -60,16 +62,6 @@ pub enum Place {
         /// Headers of every request, such as `Authorization`.
         headers: BTreeMap<String, Secret>,
     },
-}
-
-impl Place {
-    /// What of it must never be printed.
-    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        match self {
-            Self::Command { env, .. } => env.values(),
-            Self::Url { headers, .. } => headers.values(),
-        }
-    }
 }
 
 /// What `mcp.toml` says.
@@ -171,13 +163,16 @@ impl Raw {
             Some(_) => return Err(format!("timeout_s is from 1 to {MAX_TIMEOUT_S}")),
         };
         let risk = match self.risk.unwrap_or(Risk::Dangerous) {
-            Risk::Safe => return Err("risk is caution, dangerous or destructive: nobody here knows what it does".to_owned()),
+            Risk::Safe => {
+                return Err("risk is caution, dangerous or destructive: nobody here knows what it does".to_owned());
+            }
             risk => risk,
         };
         let (is_command, is_url) = (
             self.env.is_empty() && self.env_files.is_empty() && self.hosts.is_empty() && self.writable.is_empty(),
             self.headers.is_empty() && self.header_files.is_empty(),
         );
+        let secret_names: BTreeSet<String> = self.env_files.keys().chain(self.header_files.keys()).cloned().collect();
         let place = match (self.command, self.url) {
             (Some(command), None) if is_url => {
                 if command.first().is_none_or(|program| program.trim().is_empty()) {
@@ -199,9 +194,28 @@ impl Raw {
                 return Err("env, env_files, hosts and writable belong to a server with a command".to_owned());
             }
         };
+        let values = match &place {
+            Place::Command { env, .. } => env,
+            Place::Url { headers, .. } => headers,
+        };
+        let is_secret = |name: &str| secret_names.contains(name) || sounds_secret(name);
+        let secrets =
+            values.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| without_scheme(value)).collect();
         let Self { name, tools, trust_annotations, .. } = self;
-        Ok(Server { name, place, tools, risk, trust_annotations, timeout })
+        Ok(Server { name, place, tools, risk, trust_annotations, timeout, secrets })
     }
+}
+
+/// Whether a variable or header of this name holds a secret. A time zone, say, would else be masked wherever it is written.
+fn sounds_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["AUTH", "COOKIE", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"].iter().any(|part| name.contains(part))
+}
+
+/// `Bearer abc` is known by `abc`.
+fn without_scheme(value: &Secret) -> Secret {
+    let text = value.expose().trim();
+    Secret::new(text.split_once(' ').map_or(text, |(_, secret)| secret.trim()))
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -274,7 +288,8 @@ mod tests {
     #[test]
     fn the_example_is_sound_and_with_its_comments_taken_off_too() {
         assert_eq!(Settings::parse(EXAMPLE, None), Settings::default());
-        let text: String = EXAMPLE.lines().filter_map(|line| line.strip_prefix("#: ")).map(|line| format!("{line}\n")).collect();
+        let text: String =
+            EXAMPLE.lines().filter_map(|line| line.strip_prefix("#: ")).map(|line| format!("{line}\n")).collect();
         let settings = Settings::parse(&text, Some(Path::new("/home/ann")));
         assert_eq!(settings.problems, Vec::<String>::new());
         assert_eq!(settings.servers.len(), 3);
@@ -285,9 +300,26 @@ mod tests {
         let server = only("[[server]]\nname = \"time\"\ncommand = [\"uvx\", \"mcp-server-time\"]");
         assert_eq!((server.risk, server.trust_annotations), (Risk::Dangerous, false));
         assert!(matches!(server.place, Place::Command { hosts, .. } if hosts.is_empty()));
-        let server = only("[[server]]\nname = \"a\"\nurl = \"https://a.example/mcp\"\nrisk = \"caution\"\nheaders = { Authorization = \"Bearer x\" }");
+        let server = only(
+            "[[server]]\nname = \"a\"\nurl = \"https://a.example/mcp\"\nrisk = \"caution\"\nheaders = { Authorization = \"Bearer x\" }",
+        );
         assert_eq!(server.risk, Risk::Caution);
         assert!(!format!("{server:?}").contains("Bearer x"));
+    }
+
+    #[test]
+    fn what_is_secret_is_known_as_such_and_a_time_zone_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("key");
+        std::fs::write(&file, "from-a-file\n").unwrap();
+        let files = format!("env_files = {{ OTHER = {:?} }}", file.display().to_string());
+        let env = "env = { TZ = \"Europe/Berlin\", API_KEY = \"key-value\" }";
+        let server = only(&format!("[[server]]\nname = \"a\"\ncommand = [\"x\"]\n{env}\n{files}"));
+        assert_eq!(server.secrets, [Secret::new("key-value"), Secret::new("from-a-file")]);
+        let server = only(
+            "[[server]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders = { Authorization = \"Bearer abcdef\" }",
+        );
+        assert_eq!(server.secrets, [Secret::new("abcdef")]);
     }
 
     #[test]

@@ -67,7 +67,8 @@ impl Events {
 mod tests {
     use super::*;
 
-    const STREAM: &str = ": hello\nid: 1\nretry: 500\ndata: \n\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nid: 2\n\ndata: cut";
+    const STREAM: &str =
+        ": hello\nid: 1\nretry: 500\ndata: \n\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nid: 2\n\ndata: cut";
 
     #[test]
     fn however_the_stream_is_cut_the_same_events_come_out() {

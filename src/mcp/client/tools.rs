@@ -27,7 +27,8 @@ use crate::{
 };
 
 /// What is asked about each call of a server that nothing confines. Exactly this was agreed to, or it doesn't run.
-const NOT_CONFINED: &str = "There is no sandbox here that could hold this MCP server: it could do whatever you can. So every call asks.";
+const NOT_CONFINED: &str =
+    "There is no sandbox here that could hold this MCP server: it could do whatever you can. So every call asks.";
 
 /// Where a tool's calls go.
 #[derive(Debug)]
@@ -249,7 +250,11 @@ fn first_line(text: &str) -> String {
 ///
 /// # Errors
 /// It can't be used.
-pub async fn look(server: &Server, shelter: &Shelter, may_be_loose: bool) -> Result<(Listing, Vec<String>), ClientError> {
+pub async fn look(
+    server: &Server,
+    shelter: &Shelter,
+    may_be_loose: bool,
+) -> Result<(Listing, Vec<String>), ClientError> {
     let tools = open(server, shelter, may_be_loose).await?.list().await?;
     Ok(Listing::of(server, &tools))
 }

@@ -220,7 +220,15 @@ mod tests {
         for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8931", "[::1]", "[::1]:1"] {
             assert!(is_this_machine(host), "{host}");
         }
-        for host in ["", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "127.0.0.2", "localhost:80@evil", "::1"] {
+        for host in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "127.0.0.2",
+            "localhost:80@evil",
+            "::1",
+        ] {
             assert!(!is_this_machine(host), "{host}");
         }
     }

@@ -42,11 +42,7 @@ fn read(mut input: impl BufRead, lines: &mpsc::Sender<Result<String, RpcError>>)
     }
 }
 
-async fn listen(
-    offer: &Offer,
-    mut lines: mpsc::Receiver<Result<String, RpcError>>,
-    jobs: mpsc::Sender<super::Job>,
-) {
+async fn listen(offer: &Offer, mut lines: mpsc::Receiver<Result<String, RpcError>>, jobs: mpsc::Sender<super::Job>) {
     while let Some(line) = lines.recv().await {
         match line.and_then(|line| message::parse(&line)) {
             Ok(message) => {

@@ -33,7 +33,7 @@ use crate::{
 /// The mind of such a cycle, as its row and its commit name it.
 pub(super) const OUTSIDE: &str = "mcp";
 /// Whose bytes its call is made of.
-const TAINT: &str = "what an MCP client's model has read";
+const TAINT: &str = "an MCP client";
 /// The id of its one call.
 const CALL: &str = "mcp_1";
 /// How long another wake is waited for.

@@ -29,6 +29,12 @@ mod health;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod mcp_client;
+#[cfg(test)]
+mod mcp_peers;
+#[cfg(test)]
+mod mcp_server;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod mind;

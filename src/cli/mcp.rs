@@ -216,7 +216,7 @@ async fn serve_http(config: &Config, address: SocketAddr, offer: Offer, desk: &m
     };
     match listener.local_addr() {
         Ok(address) => {
-            complain(&format!("Serving http://{address}{}; the bearer token is in {}.", http::PATH, path.display()))
+            complain(&format!("Serving http://{address}{}; the bearer token is in {}.", http::PATH, path.display()));
         }
         Err(error) => return failed(&error),
     }

@@ -92,6 +92,7 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
     let registry = registry(context);
     let mut tools: Vec<Value> = OFFERED
         .iter()
+        .filter(|name| **name != REPLY)
         .filter_map(|name| registry.get(name))
         .map(|tool| {
             let (reads, repeats) = (tool.effect == Effect::Read, tool.effect == Effect::Idempotent);
@@ -101,13 +102,15 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
             })
         })
         .collect();
-    if let Some(reply) = tools.iter_mut().find(|tool| tool["name"] == REPLY) {
-        reply["description"] =
-            "Answer a message of the queue (`queue_list` shows them). It is delivered to the chat it came from.".into();
-        reply["inputSchema"]["properties"]["message"] =
-            json!({"type": "integer", "description": "The message's number."});
-        reply["inputSchema"]["required"] = json!(["message", "text"]);
-    }
+    tools.push(json!({
+        "name": REPLY,
+        "description": "Answer a message of the queue (`queue_list` shows them). It is delivered to the chat it came from.",
+        "inputSchema": {"type": "object", "required": ["message", "text"], "additionalProperties": false, "properties": {
+            "message": {"type": "integer", "description": "The message's number."},
+            "text": {"type": "string", "description": "The answer, in Markdown."},
+        }},
+        "annotations": {"readOnlyHint": false, "idempotentHint": false, "openWorldHint": false},
+    }));
     tools.push(json!({
         "name": QUEUE_LIST,
         "description": "List the messages that wait for an answer, oldest first, with their numbers.",

@@ -35,6 +35,14 @@ impl Shelter {
         Self { launcher: program, confinement: Confinement::default(), found: OnceCell::from(found) }
     }
 
+    /// One that isn't there, with a scratch directory that is.
+    #[cfg(test)]
+    pub fn missing(scratch: &Path) -> Self {
+        let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
+        let found = Sandbox::None { why: "a test has none".to_owned() };
+        Self { launcher: PathBuf::new(), confinement, found: OnceCell::from(found) }
+    }
+
     /// What this machine offers. The first call tries it out.
     pub fn sandbox(&self) -> &Sandbox {
         self.found.get_or_init(|| match make_private(self.scratch()) {

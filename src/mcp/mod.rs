@@ -10,3 +10,4 @@ mod message;
 pub mod server;
 
 pub use message::{LATEST, RpcError};
+pub use server::http::serve as serve_http;

@@ -217,7 +217,7 @@ fn a_servers_own_failure_is_told_as_one() {
     let world = World::new("risk = \"caution\"");
     world.write("answer.json", r#"{"isError":true,"content":[{"type":"text","text":"no such thing"}]}"#);
     assert_eq!(world.say(), ("no such thing".to_owned(), true));
-    let taint: i64 = world.env.query("SELECT count(*) FROM cycle_journal WHERE entry LIKE '%the MCP server peer%'");
+    let taint: i64 = world.env.query("SELECT count(*) FROM cycle_journal WHERE body LIKE '%the MCP server peer%'");
     assert!(taint > 0, "a failure's words are the server's, too");
 }
 
@@ -233,7 +233,10 @@ fn a_server_sees_nothing_of_the_workspace() {
 
 #[test]
 fn a_wrong_setting_is_said_and_the_rest_goes_on() {
-    let world = World::new("risk = \"caution\"\n[[server]]\nname = \"other\"\ncomand = [\"x\"]");
+    let world = World::new("risk = \"caution\"");
+    let path = world.env.workspace().join("mcp.toml");
+    let settings = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{settings}[[server]]\nname = \"other\"\ncomand = [\"x\"]\n")).unwrap();
     let listed = world.env.wake(&["mcp", "list"]);
     assert_eq!(listed.code, 1);
     assert!(listed.stderr.contains("\"other\" is not used: unknown field `comand`"), "{listed:?}");

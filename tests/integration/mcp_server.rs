@@ -30,12 +30,12 @@ impl Client {
         let mut client = Self { child, input, output, id: 0 };
         let us =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        assert_eq!(client.ask("initialize", us)["result"]["serverInfo"]["name"], "reveille");
+        assert_eq!(client.ask("initialize", &us)["result"]["serverInfo"]["name"], "reveille");
         client
     }
 
     #[track_caller]
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.id += 1;
         let message = json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params});
         writeln!(self.input.as_ref().unwrap(), "{message}").unwrap();
@@ -48,8 +48,8 @@ impl Client {
 
     /// What a call is answered: text, and whether it failed.
     #[track_caller]
-    fn call(&mut self, name: &str, arguments: Value) -> (String, bool) {
-        let answer = self.ask("tools/call", json!({"name": name, "arguments": arguments}));
+    fn call(&mut self, name: &str, arguments: &Value) -> (String, bool) {
+        let answer = self.ask("tools/call", &json!({"name": name, "arguments": arguments}));
         let result = &answer["result"];
         (
             result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned(),
@@ -82,7 +82,7 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
     let env = world();
     let head = env.git(&["rev-parse", "HEAD"]);
     let mut client = Client::start(&env);
-    let tools = client.ask("tools/list", json!({}));
+    let tools = client.ask("tools/list", &json!({}));
     let names: Vec<&str> =
         tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     for name in ["memory_read", "memory_search", "remember", "task_add", "reminder_set", "queue_list", "reply"] {
@@ -90,14 +90,14 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
     }
     for hidden in ["bash", "plan", "note", "tell", "use_tool"] {
         assert!(!names.contains(&hidden), "{hidden}");
-        assert!(client.ask("tools/call", json!({"name": hidden}))["error"]["message"].is_string());
+        assert!(client.ask("tools/call", &json!({"name": hidden}))["error"]["message"].is_string());
     }
-    assert!(client.call("memory_read", json!({})).0.contains("semantic-memory.md"));
-    assert_eq!(client.call("queue_list", json!({})), ("No message waits.".to_owned(), false));
+    assert!(client.call("memory_read", &json!({})).0.contains("semantic-memory.md"));
+    assert_eq!(client.call("queue_list", &json!({})), ("No message waits.".to_owned(), false));
     let uri = "reveille:///memory/project-memory/active.md";
-    let listed = client.ask("resources/list", json!({}))["result"].to_string();
+    let listed = client.ask("resources/list", &json!({}))["result"].to_string();
     assert!(listed.contains(uri), "{listed}");
-    let read = client.ask("resources/read", json!({"uri": uri}));
+    let read = client.ask("resources/read", &json!({"uri": uri}));
     assert_eq!(read["result"]["contents"][0]["text"], env.memory("memory/project-memory/active.md"));
     for uri in [
         "reveille:///../policy.toml",
@@ -105,7 +105,7 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
         "reveille:///memory/../../messages.db",
         "file:///etc/passwd",
     ] {
-        assert!(client.ask("resources/read", json!({"uri": uri}))["error"].is_object(), "{uri}");
+        assert!(client.ask("resources/read", &json!({"uri": uri}))["error"].is_object(), "{uri}");
     }
     client.end();
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
@@ -116,15 +116,15 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
 fn a_change_is_one_wake_and_one_commit_and_a_call_that_cant_be_done_is_none() {
     let env = world();
     let mut client = Client::start(&env);
-    let (told, is_error) = client.call("remember", json!({"fact": "Tea is in the attic"}));
+    let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
     assert!(!is_error && told.contains("Unconfirmed"), "{told}");
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("## Unconfirmed\n- Tea is in the attic"));
     assert_eq!((env.trailer("Trigger"), env.trailer("Model")), ("mcp".to_owned(), "mcp".to_owned()));
     let log = env.memory("memory/agent-memory/episodic-memory.md");
     assert!(log.contains("Kept “Tea is in the attic” as unconfirmed"), "{log}");
     let head = env.git(&["rev-parse", "HEAD"]);
-    assert!(client.call("remember", json!({"fact": ""})).1);
-    assert!(client.call("remember", json!({"wrong": 1})).1);
+    assert!(client.call("remember", &json!({"fact": ""})).1);
+    assert!(client.call("remember", &json!({"wrong": 1})).1);
     client.end();
     assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 1);
@@ -137,7 +137,7 @@ fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
     let env = world();
     let mut client = Client::start(&env);
     for title in ["Paint the shed", "Sell the car"] {
-        let (told, is_error) = client.call("task_add", json!({"title": title}));
+        let (told, is_error) = client.call("task_add", &json!({"title": title}));
         assert!(is_error && told.contains("the person is asked"), "{told}");
     }
     client.end();
@@ -159,12 +159,12 @@ fn a_message_of_the_queue_is_answered_once_in_its_own_chat() {
     let message = env.receive(CHAT, "what is the meaning of life?");
     let other = env.receive(CHAT, "and of the rest?");
     let mut client = Client::start(&env);
-    let waiting = client.call("queue_list", json!({})).0;
+    let waiting = client.call("queue_list", &json!({})).0;
     assert!(waiting.contains(&format!("message {message}, ")) && waiting.contains("meaning of life"), "{waiting}");
-    assert!(client.call("reply", json!({"text": "42"})).1, "it names no message");
-    let (told, is_error) = client.call("reply", json!({"message": message, "text": "42"}));
+    assert!(client.call("reply", &json!({"text": "42"})).1, "it names no message");
+    let (told, is_error) = client.call("reply", &json!({"message": message, "text": "42"}));
     assert!(!is_error, "{told}");
-    assert!(client.call("reply", json!({"message": message, "text": "43"})).1, "it waits no more");
+    assert!(client.call("reply", &json!({"message": message, "text": "43"})).1, "it waits no more");
     client.end();
     let sent: Vec<(i64, String)> = telegram.sent().into_iter().map(|sent| (sent.chat_id, sent.visible)).collect();
     assert_eq!(sent, [(CHAT, "42".to_owned())]);
@@ -178,15 +178,15 @@ fn while_another_wake_is_at_work_or_all_is_stopped_nothing_is_changed() {
     let mut client = Client::start(&env);
     let lock = File::options().read(true).write(true).open(env.workspace().join(".wake-lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
-    let (told, is_error) = client.call("remember", json!({"fact": "Tea is in the attic"}));
+    let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
     assert!(is_error && told.contains("Another wake is at work"), "{told}");
-    assert!(!client.call("memory_search", json!({"query": "tea"})).1, "reading goes on");
+    assert!(!client.call("memory_search", &json!({"query": "tea"})).1, "reading goes on");
     drop(lock);
     env.wake(&["stop"]).ok();
-    let (told, is_error) = client.call("remember", json!({"fact": "Tea is in the attic"}));
+    let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
     assert!(is_error && told.contains("Nothing was done"), "{told}");
     env.wake(&["resume"]).ok();
-    assert!(!client.call("remember", json!({"fact": "Tea is in the attic"})).1);
+    assert!(!client.call("remember", &json!({"fact": "Tea is in the attic"})).1);
     client.end();
     env.check_sound();
 }

@@ -277,3 +277,59 @@ pub async fn try_out(
     let told = result::read(&connection.call(tool, arguments, server.timeout).await?);
     Ok((told.text, told.is_failure))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that says hello and offers nothing. It leaves a file behind.
+    const SERVER: &str = r#"touch ran; id=0; while read -r line; do
+        id=$((id + 1)); printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","tools":[]}}\n' "$id"
+        if [ "$id" = 1 ]; then read -r initialized; fi; done"#;
+
+    fn target(dir: &Path) -> Target {
+        let text = format!("[[server]]\nname = \"s\"\ncommand = [\"/bin/sh\", \"-c\", {SERVER:?}]");
+        let settings = Settings::parse(&text, None);
+        let server = settings.servers.into_iter().next().unwrap_or_else(|| panic!("{:?}", settings.problems));
+        Target { server: Arc::new(server), tool: "t".to_owned(), pins: dir.join("pins") }
+    }
+
+    #[tokio::test]
+    async fn without_a_sandbox_every_call_asks_and_only_what_was_agreed_to_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let (shelter, target) = (Shelter::missing(dir.path()), target(dir.path()));
+        assert_eq!(target.asks(&shelter), [NOT_CONFINED]);
+        let ran = dir.path().join("mcp-s/ran");
+        let mut servers = Servers::default();
+        let refused = servers.call(&target, &shelter, &[], "{}").await.unwrap();
+        assert!(refused.is_failure && refused.content.contains("nobody has agreed"), "{refused:?}");
+        assert!(!ran.exists());
+        let agreed = [NOT_CONFINED.to_owned()];
+        let found = servers.call(&target, &shelter, &agreed, "{}").await.unwrap_err();
+        assert!(
+            ran.exists() && found.0.contains("has changed its tools"),
+            "it runs, and offers something else: {found}"
+        );
+    }
+
+    #[test]
+    fn a_yes_counts_for_the_list_whose_hash_was_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = target(dir.path());
+        let list = |names: &[&str]| {
+            let tools: Vec<Value> = names.iter().map(|name| json!({"name": name, "inputSchema": {}})).collect();
+            Listing::of(&target.server, &tools).0
+        };
+        let pin = || Pin::load(&target.pins, "s");
+        let (first, second, third) = (list(&["t"]), list(&["t", "u"]), list(&["t", "v"]));
+        Pin { accepted: Some(first.clone()), found: None }.save(&target.pins, "s").unwrap();
+        assert_eq!(accept(&target, first.clone(), &[]), Ok(()));
+        assert!(accept(&target, second.clone(), &[]).unwrap_err().0.contains("`u` is new"));
+        let shown = [pin().question("s").unwrap()];
+        assert!(accept(&target, third.clone(), &shown).is_err(), "another was shown");
+        assert_eq!(pin(), Pin { accepted: Some(first.clone()), found: Some(third) });
+        assert_eq!(accept(&target, second.clone(), &shown), Ok(()));
+        assert_eq!(pin(), Pin { accepted: Some(second), found: None });
+        assert!(accept(&target, first, &[]).is_err(), "the old one isn't accepted any more");
+    }
+}

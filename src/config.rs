@@ -211,9 +211,14 @@ impl Config {
         self.workspace_dir.join("mcp.toml")
     }
 
-    /// What was accepted of those servers, and the token of ours.
-    pub fn mcp_dir(&self) -> PathBuf {
-        self.workspace_dir.join("mcp")
+    /// What was accepted of those servers.
+    pub fn mcp_pins_dir(&self) -> PathBuf {
+        self.workspace_dir.join("mcp-pins")
+    }
+
+    /// Whoever knows what stands here may use our own MCP server.
+    pub fn mcp_token_path(&self) -> PathBuf {
+        self.workspace_dir.join("mcp-token")
     }
 
     /// What Reveille may do, written by a person alone.

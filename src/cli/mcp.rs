@@ -105,7 +105,7 @@ fn exit(is_good: bool) -> ExitCode {
 fn list(config: &Config) -> ExitCode {
     let settings = settings(config);
     for Server { name, .. } in &settings.servers {
-        let pin = Pin::load(&config.mcp_dir(), name);
+        let pin = Pin::load(&config.mcp_pins_dir(), name);
         match &pin.accepted {
             Some(listing) => print(&format!("{name} (SHA-256 {})\n{}", listing.sha256(), client::described(listing))),
             None => print(&format!("{name}: not looked at yet; wake mcp refresh {name}\n")),
@@ -158,7 +158,7 @@ impl Look<'_> {
 }
 
 async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, unconfined: bool) -> bool {
-    let (name, dir) = (&server.name, context.config.mcp_dir());
+    let (name, dir) = (&server.name, context.config.mcp_pins_dir());
     let (listing, problems) = match client::look(server, shelter, unconfined).await {
         Ok(found) => found,
         Err(error) => {
@@ -205,7 +205,7 @@ pub(super) async fn serve(context: Context<'_>, address: Option<SocketAddr>) -> 
 }
 
 async fn serve_http(config: &Config, address: SocketAddr, offer: Offer, desk: &mut Desk<'_>) -> ExitCode {
-    let path = config.mcp_dir().join("token");
+    let path = config.mcp_token_path();
     let token = match token::load_or_make(&path) {
         Ok(token) => token,
         Err(error) => return failed(&error),

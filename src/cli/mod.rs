@@ -92,7 +92,7 @@ pub fn redactor(config: &Config) -> Redactor {
     let passwords: Vec<Secret> = urls.into_iter().filter_map(|url| RepoUrl::new(url).password()).collect();
     let servers = Settings::load(&config.mcp_path(), config.home.as_deref()).servers;
     let of_servers = servers.into_iter().flat_map(|server| server.secrets);
-    let token = mcp_server::token::existing(&config.mcp_dir().join("token"));
+    let token = mcp_server::token::existing(&config.mcp_token_path());
     let secrets: Vec<Secret> = config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect();
     Redactor::new(&secrets)
 }

@@ -165,7 +165,7 @@ fn our_server_passes_what_the_conformance_suite_asks_of_any() {
     let address = format!("127.0.0.1:{port}");
     let _server = peers.env.start_logged(env!("CARGO_BIN_EXE_wake"), &["mcp", "--http", &address], &log);
     eventually("it serves", || std::fs::read_to_string(&log).unwrap().contains("Serving"));
-    let token = std::fs::read_to_string(peers.env.workspace().join("mcp/token")).unwrap();
+    let token = std::fs::read_to_string(peers.env.workspace().join("mcp-token")).unwrap();
     let (script, front, log) = (peers.env.path("front.mjs"), free_port(), peers.env.path("front.log"));
     std::fs::write(&script, WITH_TOKEN).unwrap();
     let words = [&script.display().to_string(), &front.to_string(), &port.to_string(), token.trim()]

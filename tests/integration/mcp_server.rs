@@ -9,9 +9,9 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
-use super::support::{
-    env::{CHAT, TestEnv, eventually},
-    telegram::FakeTelegram,
+use super::{
+    mind::minded,
+    support::env::{CHAT, TestEnv, eventually},
 };
 
 /// A client that speaks with `wake mcp` by its standard streams.
@@ -153,8 +153,8 @@ fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
 
 #[test]
 fn a_message_of_the_queue_is_answered_once_in_its_own_chat() {
-    let telegram = FakeTelegram::start();
-    let env = TestEnv::with_telegram(&telegram);
+    // The mind isn't asked: the client is.
+    let (telegram, _claude, env) = minded();
     env.wake(&["--once"]).ok();
     let message = env.receive(CHAT, "what is the meaning of life?");
     let other = env.receive(CHAT, "and of the rest?");
@@ -201,7 +201,7 @@ fn by_http_the_token_of_the_workspace_is_wanted_and_never_shown() {
     let said = said();
     let url =
         said.split_whitespace().find(|word| word.starts_with("http://")).unwrap().trim_end_matches(';').to_owned();
-    let token = std::fs::read_to_string(env.workspace().join("mcp/token")).unwrap();
+    let token = std::fs::read_to_string(env.workspace().join("mcp-token")).unwrap();
     assert!(!said.contains(token.trim()), "{said}");
     let post = |token: &str| {
         http_post(&url, token, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"queue_list"}}"#)

@@ -40,7 +40,7 @@ struct Target {
 
 /// The accepted tools of all servers that may be used, by name.
 pub fn tools(config: &Config) -> Vec<Tool> {
-    let (settings, pins) = (Settings::load(&config.mcp_path(), config.home.as_deref()), config.mcp_dir());
+    let (settings, pins) = (Settings::load(&config.mcp_path(), config.home.as_deref()), config.mcp_pins_dir());
     let mut tools = Vec::new();
     for server in settings.servers.into_iter().map(Arc::new) {
         let accepted = Pin::load(&pins, &server.name).accepted.unwrap_or_default();

@@ -66,12 +66,16 @@ pub struct Config {
     pub anthropic_base_url: String,
     /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
     pub model: String,
+    /// The key to Brave's search; without one DuckDuckGo is asked (`BRAVE_API_KEY`).
+    pub brave_key: Option<Secret>,
     /// The zone in which the person lives (`TIMEZONE`).
     pub timezone: Tz,
     /// How much may be done without asking (`AUTONOMY`).
     pub autonomy: Autonomy,
     /// What model calls may cost a day, in US dollars (`DAILY_BUDGET_USD`).
     pub daily_budget_usd: f64,
+    /// What model calls may cost in a civil month, in US dollars; `None`: no bound (`MONTHLY_BUDGET_USD`).
+    pub monthly_budget_usd: Option<f64>,
     /// The longest that one wake may take (`WAKE_TIMEOUT_MIN`).
     pub wake_timeout: Duration,
     /// How long a wake may show no life before the next one replaces it, and how long it may outlive its time-out, or a cycle or
@@ -158,7 +162,7 @@ impl Config {
     /// Everything that must not reach a log, a message, a prompt or a commit.
     pub fn secrets(&self) -> Vec<Secret> {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
-        self.telegram_token.iter().chain(&self.anthropic_key).cloned().chain(password).collect()
+        self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.brave_key).cloned().chain(password).collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file.

@@ -15,6 +15,7 @@
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
 //! [`policy`] decides what may be done without asking; [`hands`] are what acts outside our own stores.
 //! [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are public.
+//! [`web`] reads pages for the mind.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
 
 pub mod bot;
@@ -42,3 +43,4 @@ pub mod sandbox;
 pub mod schedule;
 pub mod tool;
 pub mod voice;
+pub mod web;

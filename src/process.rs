@@ -278,7 +278,7 @@ fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsStri
 
 /// Our own secrets. Others, such as a token that git's credential helper needs, belong to the person's set-up and stay.
 fn is_secret_name(name: &str) -> bool {
-    const OURS: [&str; 4] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "REVEILLE_"];
+    const OURS: [&str; 5] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "BRAVE_", "REVEILLE_"];
     (name.ends_with("_TOKEN") || name.ends_with("_API_KEY")) && OURS.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -43,7 +43,7 @@ impl Asked {
             key: Some(format!("command/{bot_id}/{}", self.update_id)),
             thread_id: self.message.thread_id,
             reply_to: self.message.telegram_message_id,
-            cycle_id: None,
+            ..NewOutgoing::default()
         }
     }
 }
@@ -103,7 +103,7 @@ impl Reading {
                 key: Some(format!("command-edit/{}/{}/{about}", self.batch.bot_id, message.chat_id)),
                 thread_id: message.thread_id,
                 reply_to: message.telegram_message_id,
-                cycle_id: None,
+                ..NewOutgoing::default()
             });
         }
         let edit = stored(update, access.me.id, message, clean);

@@ -196,7 +196,7 @@ fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {
 async fn send_answers(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>) {
     let me = Identity::current();
     while let Some(ids) = to_send.recv().await {
-        let sending = deliver::deliver(&mut outbox, outside.telegram, Some(&ids), &me, outside.clock);
+        let sending = deliver::deliver(&mut outbox, outside.telegram, Some(&ids), &me, outside.clock, outside.redactor);
         let has_ended = async {
             while !to_send.is_closed() {
                 tokio::time::sleep(LAST_ANSWERS).await;

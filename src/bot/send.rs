@@ -67,7 +67,7 @@ pub async fn send(
         return Ok(Sending::Waits { until: None, why: None });
     };
     if let Some(channel) = channel {
-        deliver::deliver(&mut store, channel, Some(&[id]), &Identity::current(), clock).await?;
+        deliver::deliver(&mut store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
     }
     Ok(store.undelivered_message(id)?.map_or(Sending::Delivered, read))
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use super::{Channel, Outgoing, SendError, render};
+use super::{Channel, Outgoing, Question, SendError, render};
 use crate::{
     clock::Clock,
     process::Identity,
     queue::{Claimed, Fence, PartOutcome, Store, StoreError, wait_after},
+    redact::Redactor,
 };
 
 /// No new part is begun after so long; one send is bounded by the channel itself.
@@ -36,8 +37,9 @@ pub async fn deliver(
     only: Option<&[i64]>,
     me: &Identity,
     clock: &dyn Clock,
+    redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
-    send_all(store, channel, clock, |store| store.claim_part(only, me, clock.now())).await
+    send_all(store, channel, clock, redactor, |store| store.claim_part(only, me, clock.now())).await
 }
 
 /// Sends what may be sent now, as the wake that holds `fence`: a holder that was replaced begins no send any more.
@@ -50,14 +52,16 @@ pub async fn deliver_in_wake(
     fence: Fence,
     me: &Identity,
     clock: &dyn Clock,
+    redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
-    send_all(store, channel, clock, |store| store.claim_part_of_wake(fence, me, clock.now())).await
+    send_all(store, channel, clock, redactor, |store| store.claim_part_of_wake(fence, me, clock.now())).await
 }
 
 async fn send_all(
     store: &mut Store,
     channel: &dyn Channel,
     clock: &dyn Clock,
+    redactor: &Redactor,
     claim: impl Fn(&mut Store) -> Result<Option<Claimed>, StoreError>,
 ) -> Result<Delivered, StoreError> {
     let mut delivered = Delivered::default();
@@ -66,7 +70,7 @@ async fn send_all(
         let Some(claimed) = claim(store)? else {
             break;
         };
-        let outcome = send(channel, &claimed, clock).await;
+        let outcome = send(channel, &claimed, clock, redactor).await;
         match &outcome {
             PartOutcome::Sent(_) => delivered.sent += 1,
             PartOutcome::Later { why, .. } | PartOutcome::Unknown(why) | PartOutcome::Failed(why) => {
@@ -79,17 +83,21 @@ async fn send_all(
     Ok(delivered)
 }
 
-async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock) -> PartOutcome {
+/// Here all messages pass, those that somebody wrote into the table by hand, too: none leaves with a secret in it.
+async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock, redactor: &Redactor) -> PartOutcome {
     let part = render::Part { html: claimed.html.clone(), plain: claimed.plain.clone() };
     let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
     let outgoing = Outgoing {
         chat_id: claimed.chat_id,
         thread_id: claimed.thread_id,
         reply_to: claimed.reply_to,
-        html: part.html,
-        plain: part.plain,
+        html: redactor.redact(&part.html),
+        plain: redactor.redact(&part.plain),
         silent: false,
-        question: claimed.question.clone(),
+        question: claimed.question.clone().map(|question| Question {
+            file: question.file.map(|(name, text)| (name, redactor.redact(&text))),
+            ..question
+        }),
     };
     let later = |wait: TimeDelta, why: String| PartOutcome::Later { not_before: clock.now() + wait, why };
     match channel.send(&outgoing).await {
@@ -112,6 +120,7 @@ mod tests {
         channel::{Form, SendFuture, Sent},
         clock::parse_time,
         queue::NewOutgoing,
+        redact::Secret,
     };
 
     /// A door that answers as it was told to, and fails a test that asks it more often.
@@ -141,6 +150,7 @@ mod tests {
         store: Store,
         door: Door,
         clock: At,
+        redactor: Redactor,
         _dir: tempfile::TempDir,
     }
 
@@ -155,6 +165,7 @@ mod tests {
                 store: Store::open(&dir.path().join("messages.db")).unwrap(),
                 door: Door { answers: RefCell::new(answers.into_iter().collect()), ..Door::default() },
                 clock: At(parse_time("2026-11-21T14:00:00Z").unwrap()),
+                redactor: Redactor::new([&Secret::new("open sesame")]),
                 _dir: dir,
             }
         }
@@ -173,7 +184,7 @@ mod tests {
         fn deliver(&mut self, only: Option<&[i64]>) -> Delivered {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let me = Identity::current();
-            let delivery = deliver(&mut self.store, &self.door, only, &me, &self.clock);
+            let delivery = deliver(&mut self.store, &self.door, only, &me, &self.clock, &self.redactor);
             let delivered = runtime.block_on(delivery).unwrap();
             assert!(self.door.answers.borrow().is_empty(), "more was expected to be sent");
             delivered
@@ -206,6 +217,16 @@ mod tests {
         assert_eq!((first.chat_id, first.reply_to, first.html.as_str()), (7, Some(100), "<b>one</b>"));
         assert_eq!(scene.deliver(None), Delivered::default());
         assert_eq!(scene.store.undelivered().unwrap(), []);
+    }
+
+    #[test]
+    fn no_message_leaves_with_a_secret_however_it_came_into_the_table() {
+        let mut scene = Scene::new([sent()]);
+        scene.plan(7, "**say** open sesame, open%20sesame and b3BlbiBzZXNhbWU=");
+        scene.deliver(None);
+        let got = scene.door.got.borrow()[0].clone();
+        assert_eq!(got.html, "<b>say</b> ***, *** and ***=");
+        assert_eq!(got.plain, "say ***, *** and ***=");
     }
 
     #[test]
@@ -272,7 +293,7 @@ mod tests {
         .unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let me = Identity::current();
-        runtime.block_on(deliver(&mut scene.store, &scene.door, None, &me, &scene.clock)).unwrap_err();
+        runtime.block_on(deliver(&mut scene.store, &scene.door, None, &me, &scene.clock, &scene.redactor)).unwrap_err();
         disk.execute_batch("DROP TRIGGER fails").unwrap();
         scene.plan(7, "two");
         assert_eq!(scene.deliver(None), Delivered::default());

@@ -4,6 +4,7 @@
 //! where a reader would pause (`split`), and each part's HTML is written from the spans that reach into it. A part carries
 //! its text without formatting too, so that an answer arrives even when Telegram refuses the formatting.
 
+mod addresses;
 mod blocks;
 mod split;
 mod styled;
@@ -11,6 +12,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod writer;
+
+use std::ops::Range;
+
+use styled::Styled;
 
 /// The longest message that Telegram takes, in UTF-16 code units of what a reader sees.
 pub const MESSAGE_UNITS_MAX: usize = 4096;
@@ -36,7 +41,8 @@ pub struct Part {
 pub enum Links {
     /// As links, for the schemes that Telegram opens: http, https, tg, mailto. Others as [`Links::AsText`].
     Clickable,
-    /// As `label (address)`, addresses as code so that no client makes links of them: the reader sees where each leads.
+    /// As `label (address)`, addresses as code, bare ones too, so that no client makes links of them: the reader sees where
+    /// each leads. In [`Part::plain`], which has no code, their points are raised.
     AsText,
 }
 
@@ -45,23 +51,28 @@ pub fn render(markdown: &str) -> Vec<Part> {
     render_with(markdown, Links::Clickable)
 }
 
-/// Renders Markdown with links as text, for answers that outside text may have had a hand in.
-pub fn render_plain_links(markdown: &str) -> Vec<Part> {
-    render_with(markdown, Links::AsText)
-}
-
 /// Renders Markdown, showing its links as asked. Any input renders; what isn't known as Markdown is shown as it stands.
 pub fn render_with(markdown: &str, links: Links) -> Vec<Part> {
     let styled = blocks::read(markdown, links);
+    let styled = match links {
+        Links::Clickable => styled,
+        Links::AsText => addresses::as_code(styled),
+    };
     split::parts(&styled, PART_UNITS_MAX)
         .into_iter()
-        .map(|cut| {
-            let with_addresses = styled.plain_with_addresses(&cut);
-            let fits = split::units(&with_addresses) <= PART_UNITS_MAX;
-            let plain = if fits { with_addresses } else { styled.visible(&cut).to_owned() };
-            Part { html: styled.html(&cut), plain }
-        })
+        .map(|cut| Part { html: styled.html(&cut), plain: plain(&styled, &cut, links) })
         .collect()
+}
+
+fn plain(styled: &Styled, cut: &Range<usize>, links: Links) -> String {
+    match links {
+        Links::Clickable => {
+            let with_addresses = styled.plain_with_addresses(cut);
+            let fits = split::units(&with_addresses) <= PART_UNITS_MAX;
+            if fits { with_addresses } else { styled.visible(cut).to_owned() }
+        }
+        Links::AsText => addresses::defanged(styled.visible(cut)),
+    }
 }
 
 /// A short text as it is, nothing in it taken for formatting.

@@ -5,8 +5,8 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, failed, pair, print,
-    transcribe::{TranscribeArguments, transcribe},
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, ear, failed, pair, print,
+    transcribe::TranscribeArguments,
 };
 use crate::{
     bot::{self, BotError, Outside, Sending},
@@ -64,13 +64,6 @@ struct RunArguments {
 enum Command {
     /// Run until SIGTERM; the same as no command.
     Run(RunArguments),
-    /// What the bot starts for recordings: writes down those that are due, and ends.
-    #[command(hide = true)]
-    Listen {
-        /// A program to listen with: it is given a path and prints a transcript as JSON.
-        #[arg(long, value_name = "PATH")]
-        with: Option<PathBuf>,
-    },
     /// Send a message (Markdown) to an allowed chat; works while a bot and a wake run.
     ///
     /// It enters the outbox first and is then sent at once. What can't be sent now is sent by a later wake.
@@ -119,9 +112,8 @@ pub fn main() -> ExitCode {
     match arguments.command {
         None => run(&config, arguments.run),
         Some(Command::Run(arguments)) => run(&config, arguments),
-        Some(Command::Listen { with }) => listen(&config, with),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
-        Some(Command::Transcribe(arguments)) => transcribe(&config, &arguments),
+        Some(Command::Transcribe(_)) => ear::become_ear(),
         Some(Command::Pair { list: true }) => pair::list(&config),
         Some(Command::Pair { list: false }) => pair::pair(&config),
         Some(Command::Unpair { user }) => pair::unpair(&config, user),
@@ -153,18 +145,6 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
                 _ => EXIT_FAILED,
             })
         }
-    }
-}
-
-fn listen(config: &Config, with: Option<PathBuf>) -> ExitCode {
-    let open = || match with {
-        Some(program) => Ok(bot::media::by_program(program)),
-        None => bot::media::engine(config.whisper_model.as_deref()),
-    };
-    let redactor = super::redactor(config);
-    match bot::media::work(config, config.clock().as_ref(), &redactor, open) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&redactor.redact(&error.to_string())),
     }
 }
 

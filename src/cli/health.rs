@@ -4,7 +4,7 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use super::{EXIT_FAILED, config_failure, print, redactor, start_log};
+use super::{EXIT_FAILED, config_failure, log, print, redactor};
 use crate::{
     config::Config,
     health::{self, Report, Status},
@@ -65,7 +65,7 @@ pub fn main() -> ExitCode {
             return config_failure(&error);
         }
     };
-    start_log(&config);
+    log::start(&config);
     for note in &config.notes {
         tracing::warn!("{note}");
     }

@@ -1,28 +1,21 @@
-//! The three binaries as functions: arguments in, wiring, an exit code out. What they do is elsewhere.
+//! The binaries as functions: arguments in, wiring, an exit code out. What they do is elsewhere.
 //!
 //! stdout is data, stderr is for people and logs; with `--json` stdout is exactly one document.
 
 mod approvals;
 pub mod bot;
+pub mod ear;
 pub mod health;
+mod log;
 mod mcp;
 mod pair;
 mod policy;
 mod transcribe;
 pub mod wake;
 
-use std::{
-    io::{IsTerminal as _, Write as _},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{io::Write as _, process::ExitCode, time::Duration};
 
 use tokio::sync::watch;
-use tracing_subscriber::{
-    filter::{LevelFilter, Targets},
-    layer::SubscriberExt as _,
-    util::SubscriberInitExt as _,
-};
 
 use crate::{
     channel::telegram::Telegram,
@@ -57,7 +50,7 @@ const MODEL_TURN_TIMEOUT: Duration = Duration::from_secs(600);
 fn set_up() -> Result<Config, ExitCode> {
     match Config::load() {
         Ok(config) => {
-            start_log(&config);
+            log::start(&config);
             for note in &config.notes {
                 tracing::warn!("{note}");
             }
@@ -70,20 +63,6 @@ fn set_up() -> Result<Config, ExitCode> {
 fn config_failure(error: &ConfigError) -> ExitCode {
     complain(&error.to_string());
     ExitCode::from(EXIT_CONFIG)
-}
-
-fn start_log(config: &Config) {
-    let is_plain = config.no_color || !std::io::stderr().is_terminal();
-    // whisper.cpp tells its whole life at the level of information.
-    let library_level = if config.log_level < LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::DEBUG };
-    tracing_subscriber::fmt()
-        .with_max_level(config.log_level)
-        .with_writer(std::io::stderr)
-        .with_ansi(!is_plain)
-        .with_target(false)
-        .finish()
-        .with(Targets::new().with_default(LevelFilter::TRACE).with_target("whisper_rs", library_level))
-        .init();
 }
 
 /// Masks every secret of the settings and of the MCP servers, and the passwords that the repository's own remotes have in their addresses.

@@ -16,7 +16,7 @@ use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
     people,
-    queue::{Order, Store, StoreError, wait_after},
+    queue::{Cap, Order, Store, StoreError, wait_after},
     repo::{Repo, RepoError},
     sandbox::confined,
 };
@@ -313,11 +313,14 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
         return None;
     }
     let until = match cycle::mind_again_at(store).ok().flatten() {
-        Some(at) if !mind.is_over_budget => {
+        Some(at) if mind.over_budget.is_none() => {
             let at = at.with_timezone(&context.config.timezone);
             format!("the mind couldn't be reached; it is asked again from {} on", at.format("%H:%M:%S"))
         }
-        _ => "today's budget for thinking is spent (DAILY_BUDGET_USD)".to_owned(),
+        _ => match mind.over_budget {
+            Some(Cap::Month) => "this month's budget for thinking is spent (MONTHLY_BUDGET_USD)".to_owned(),
+            _ => "today's budget for thinking is spent (DAILY_BUDGET_USD)".to_owned(),
+        },
     };
     Some(format!("Your message is kept: {until}."))
 }

@@ -11,7 +11,7 @@ use super::{error::Problem, files::read_private, values};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 25] = [
+pub const VARIABLES: [&str; 28] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -22,6 +22,9 @@ pub const VARIABLES: [&str; 25] = [
     "ANTHROPIC_BASE_URL",
     "MODEL",
     "DAILY_BUDGET_USD",
+    "MONTHLY_BUDGET_USD",
+    "BRAVE_API_KEY",
+    "BRAVE_API_KEY_FILE",
     "WORKSPACE_DIR",
     "REPO_NAME",
     "REPO_URL",
@@ -40,8 +43,11 @@ pub const VARIABLES: [&str; 25] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-const SECRETS: [(&str, &str); 2] =
-    [("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"), ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE")];
+const SECRETS: [(&str, &str); 3] = [
+    ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
+    ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
+    ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
+];
 
 /// Where a setting was said.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
 
     let telegram_token = settings.read("TELEGRAM_BOT_TOKEN", values::bot_token);
     let anthropic_key = settings.read("ANTHROPIC_API_KEY", values::api_key);
+    let brave_key = settings.read("BRAVE_API_KEY", values::api_key);
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
     let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
@@ -38,6 +39,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
     let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
     let daily_budget_usd = settings.read("DAILY_BUDGET_USD", values::budget_usd).unwrap_or(DEFAULT_BUDGET_USD);
+    let monthly_budget_usd = settings.read("MONTHLY_BUDGET_USD", values::budget_usd);
     let wake_timeout = settings.read("WAKE_TIMEOUT_MIN", values::minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
     let stale_lock = settings.read("STALE_LOCK_MIN", values::minutes).unwrap_or(DEFAULT_STALE_LOCK);
     let pull_every = settings.read("PULL_EVERY_MIN", values::minutes).unwrap_or(DEFAULT_PULL_EVERY);
@@ -74,9 +76,11 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
         model,
+        brave_key: brave_key.map(Secret::new),
         timezone,
         autonomy,
         daily_budget_usd,
+        monthly_budget_usd,
         wake_timeout,
         stale_lock,
         pull_every,

@@ -386,13 +386,20 @@ fn slips_in_an_env_file_are_told() {
 
 #[test]
 fn secrets_come_from_files_too() {
-    for (name, file_name, value) in
-        [("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", TOKEN), ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", KEY)]
-    {
+    for (name, file_name, value) in [
+        ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", TOKEN),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", KEY),
+        ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE", KEY),
+    ] {
         let place = Place::new();
         let file = place.file("home/secret", &format!("{value}\n"));
         let config = place.config(&[(file_name, "~/secret")]).unwrap();
-        let secret = if name == "ANTHROPIC_API_KEY" { config.anthropic_key } else { config.telegram_token };
+        assert!(config.secrets().iter().any(|secret| secret.expose() == value), "{name}");
+        let secret = match name {
+            "ANTHROPIC_API_KEY" => config.anthropic_key,
+            "BRAVE_API_KEY" => config.brave_key,
+            _ => config.telegram_token,
+        };
         assert_eq!(secret.unwrap().expose(), value);
 
         let wrong = |env: &[(&str, &str)]| {

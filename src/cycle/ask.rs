@@ -9,21 +9,27 @@ use chrono_tz::Tz;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{
-    WakeError,
+    WakeError, brief,
     drive::{Interrupt, called},
-    machine::Request,
-    taint,
+    limits::{Limits, Reached},
+    machine::{Cycle, Request},
+    taint, verify,
     wake::{Live, Wake},
 };
 use crate::{
     config::CONSOLE_CHAT_ID,
-    policy::{Decision, Verdict},
+    policy::{Decision, Risk, Verdict},
     queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, is_long},
     tool::{Refusal, Registry},
 };
 
 /// So long a question can be answered.
 pub const ASKED_FOR: TimeDelta = TimeDelta::hours(24);
+/// Lines that are shown of what was done, and of what is left to do.
+const LISTED_MAX: usize = 8;
+/// How much is shown of each, in characters.
+const LISTED_CHARS_MAX: usize = 160;
+
 /// What the policy says of a call, with what is journalled of it.
 pub(super) enum Judged {
     /// It runs.
@@ -80,6 +86,63 @@ impl Wake<'_> {
         verdict: Verdict,
         judged: Entry,
     ) -> Result<(), WakeError> {
+        let (chat_id, tz) = (live.cycle.chat_id, self.context.config.timezone);
+        self.put(live, (request, verdict, judged), |_, approval| question(approval, chat_id, tz))
+    }
+
+    /// Asks whether a cycle that has reached a limit may go on.
+    pub(super) fn ask_to_go_on(
+        &mut self,
+        live: &mut Live,
+        limits: &Limits,
+        request: &Request,
+    ) -> Result<(), WakeError> {
+        let Some(reached) = live.state.meter.reached(limits) else {
+            return Ok(());
+        };
+        let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
+        let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
+        let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
+        let tz = self.context.config.timezone;
+        self.put(live, (request, verdict, judged), |state, approval| {
+            go_on_question(state, &reached, approval.expires_at, tz)
+        })
+    }
+
+    /// Whether a person has decided that a cycle goes on or ends, which is journalled then; false while they still can.
+    pub(super) fn is_go_on_decided(&mut self, live: &mut Live, request: &Request) -> Result<bool, WakeError> {
+        let now = self.now();
+        self.store.expire_approvals(self.fence, now)?;
+        let state = self.store.approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
+        let decided =
+            |is_approved, why: &str| Entry::Decided { call: request.id.clone(), is_approved, why: why.to_owned() };
+        let why = match state {
+            Some(ApprovalState::Pending) => return Ok(false),
+            Some(ApprovalState::Approved) => {
+                let yes = decided(true, "");
+                let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+                let entries = std::slice::from_ref(&yes);
+                if self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
+                    live.state.apply(&yes);
+                    return Ok(true);
+                }
+                "What was approved is not what I had asked."
+            }
+            Some(ApprovalState::Denied) => "You said not to go on.",
+            Some(ApprovalState::Expired) => "I asked whether to go on and had no answer in time, which is a no.",
+            Some(ApprovalState::Withdrawn) | None => "My question whether to go on was lost, which is a no.",
+        };
+        self.record(live, &decided(false, why), &[])?;
+        Ok(true)
+    }
+
+    /// Puts a question to its person: what stands for it in the journal, its row and the message that asks it are one transaction.
+    fn put(
+        &mut self,
+        live: &mut Live,
+        (request, verdict, judged): (&Request, Verdict, Entry),
+        text: impl Fn(&Cycle, &NewApproval) -> String,
+    ) -> Result<(), WakeError> {
         let config = self.context.config;
         let now = self.now();
         // A guest's wish is the owner's to allow; at the console whoever sits there is the owner.
@@ -98,7 +161,7 @@ impl Wake<'_> {
             nonce: nonce()?,
             expires_at: now + ASKED_FOR,
         };
-        let mut text = question(&approval, live.cycle.chat_id, config.timezone);
+        let mut text = text(&live.state, &approval);
         if chat_id == CONSOLE_CHAT_ID {
             text.push_str("\n`wake approvals list` shows its number; `wake approvals approve` and `deny` decide.");
         }
@@ -111,6 +174,8 @@ impl Wake<'_> {
             thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
             reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
             cycle_id: None,
+            // Whose words an action holds is not known.
+            links_as_text: true,
         };
         self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, &message, now)?;
         live.state.apply(&judged);
@@ -194,12 +259,52 @@ pub fn question(approval: &NewApproval, asked_in: Option<i64>, tz: Tz) -> String
             "By then I had read what others wrote ({origin}); it may be their wish and not yours.\n"
         )),
         (Some(chat), None) if Some(chat) != Some(CONSOLE_CHAT_ID) && chat < 0 => {
-            text.push_str(&format!("It was asked for in chat {chat}.\n"))
+            text.push_str(&format!("It was asked for in chat {chat}.\n"));
         }
         _ => {}
     }
     text.push_str(&format!("\nI wait until {}; no answer is a no.", time(*expires_at, tz)));
     text
+}
+
+/// The question whether to go on: how far it is, what was done and what is left by its plan, and what a yes allows.
+pub fn go_on_question(state: &Cycle, reached: &Reached, expires_at: DateTime<Utc>, tz: Tz) -> String {
+    let Reached { complexity, stretch, .. } = reached;
+    let taken = state.meter.taken.describe();
+    let mut text =
+        format!("**Shall I go on?** I have taken {taken}, and reached my limit for {} work.\n", complexity.name());
+    let done: Vec<_> = state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect();
+    text.push_str(&listed("Done so far, last of all:", &done.into_iter().rev().collect::<Vec<_>>()));
+    if let Some(plan) = &state.plan {
+        text.push_str(&listed("Planned and not done yet:", &verify::not_done(plan, &state.receipts)));
+    }
+    if state.receipts.iter().all(|receipt| receipt.what.is_none()) {
+        text.push_str("\nNothing was changed so far.\n");
+    }
+    if let Some(origin) = taint::origin(&state.taints) {
+        text.push_str(&format!("\nBy then I had read what others wrote ({origin}).\n"));
+    }
+    text.push_str(&format!(
+        "\nA yes allows me {} more. A no ends it here, and what was done stays. I wait until {}; no answer is a no.",
+        stretch.describe(),
+        time(expires_at, tz)
+    ));
+    text
+}
+
+/// A heading and the first lines under it, each cut to what is read at a glance. They are shown as they are: what others wrote
+/// makes no link of itself.
+fn listed(heading: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let shown = lines.iter().take(LISTED_MAX).map(|line| {
+        let line = brief::clip(&line.replace('\n', " ").replace('`', "'"), LISTED_CHARS_MAX);
+        format!("- `{}`\n", visible(&line))
+    });
+    let more = lines.len().saturating_sub(LISTED_MAX);
+    let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
+    format!("\n{heading}\n{}{more}", shown.collect::<String>())
 }
 
 fn time(at: DateTime<Utc>, tz: Tz) -> String {

@@ -3,6 +3,7 @@
 
 use super::{
     WakeError,
+    budget::Budget,
     observe::Observation,
     orient::Reason,
     verify::Account,
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{
     memory::decay,
-    queue::{Change, NewOutgoing},
+    queue::{Cap, Change, NewOutgoing},
     repo::Repo,
 };
 
@@ -82,10 +83,10 @@ impl Wake<'_> {
             Reason::PersonCommits { subjects } => {
                 Ok(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
             }
-            Reason::OverBudget { chat_id, thread_id, key } => {
-                let notice = self.budget_notice(*chat_id, *thread_id, key);
+            Reason::OverBudget { cap, chat_id, thread_id, key } => {
+                let notice = self.budget_notice((*cap, 0.0), *chat_id, *thread_id, key)?;
                 self.store.change(self.fence, cycle_id, &[notice], now)?;
-                Ok(vec![format!("Told chat {chat_id} that the day's budget is spent")])
+                Ok(vec![format!("Told chat {chat_id} that the {}'s budget is spent", cap.name())])
             }
             // Reminders fire together, so that what was missed is told in one message.
             Reason::Reminder { .. }
@@ -96,21 +97,23 @@ impl Wake<'_> {
         }
     }
 
-    /// Says in a chat that its messages wait for the budget.
-    pub(super) fn budget_notice(&self, chat_id: i64, thread_id: Option<i64>, key: &str) -> Change {
-        let text = if self.context.config.daily_budget_usd > 0.0 {
-            "Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow."
-        } else {
-            "I may not spend anything on thinking (DAILY_BUDGET_USD is 0). Your message is kept, and I answer it once that is raised."
-        };
-        Change::Send(NewOutgoing {
+    /// Says in a chat that its messages wait for a budget, which had no room for what a request may cost, in US dollars.
+    pub(super) fn budget_notice(
+        &self,
+        (cap, most_usd): (Cap, f64),
+        chat_id: i64,
+        thread_id: Option<i64>,
+        key: &str,
+    ) -> Result<Change, WakeError> {
+        let budget = Budget::look(self.store, self.context.config, self.now())?;
+        Ok(Change::Send(NewOutgoing {
             chat_id,
-            text: text.to_owned(),
+            text: budget.notice(cap, most_usd),
             kind: "notice".to_owned(),
             key: Some(key.to_owned()),
             thread_id,
             ..NewOutgoing::default()
-        })
+        }))
     }
 
     /// Speaks by rule, once per key.

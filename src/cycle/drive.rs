@@ -11,9 +11,10 @@ use super::{
     ask::Judged,
     attached::Allowance,
     brief::{self, File},
-    machine::{self, Cycle, Limits, Request, Step},
-    observe::{self, day_begin},
-    orient,
+    budget::Budget,
+    limits::{Limits, is_reserved},
+    machine::{self, Cycle, Request, Step},
+    observe, orient,
     outside::OUTSIDE,
     prepare::last_channel_id,
     taint, verify,
@@ -26,25 +27,25 @@ use crate::{
         ModelError, Turn, Usage,
         anthropic::{price, retry},
     },
-    queue::{Change, Entry, Incoming, NewCycle, NewOutgoing, NewReminder, Spent, StagedFile},
+    queue::{Cap, Change, Entry, Incoming, NewOutgoing, NewReminder, Reservation, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
-/// Turns that one cycle takes at most.
-const MAX_ROUNDS: u32 = 30;
+/// Rounds after which a cycle leaves a line in its plan file on how far it is.
+const CHECKPOINT_ROUNDS: u32 = 25;
 
 /// How driving a cycle ended.
 pub(super) enum Driven {
     /// Nothing more is to be done.
     Complete,
-    /// A person is asked about a call.
+    /// A person is asked about a call, or whether to go on.
     Parked,
     /// It stopped before its end.
     Interrupted(Interrupt),
 }
 
 /// Why a cycle stopped before its end, by what follows from it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum Interrupt {
     /// The mind can't be reached now: wait and go on.
     #[error("{why}")]
@@ -61,9 +62,14 @@ pub(super) enum Interrupt {
     /// The mind's server won't take this conversation: give the cycle up.
     #[error("{0}")]
     Rejected(String),
-    /// The day's budget is spent: wait for tomorrow.
-    #[error("the day's budget is spent")]
-    OverBudget,
+    /// A budget has no room for the next request: wait until its day or month is over.
+    #[error("the {}'s budget has no room for the next request, which may cost up to {most_usd:.2} USD", cap.name())]
+    OverBudget {
+        /// Which.
+        cap: Cap,
+        /// The most that the request may cost, in US dollars.
+        most_usd: f64,
+    },
     /// The wake has taken as long as it may.
     #[error("the wake has taken as long as it may (WAKE_TIMEOUT_MIN)")]
     OutOfTime,
@@ -95,12 +101,12 @@ impl Wake<'_> {
     /// Runs the machine until it is finished or interrupted.
     pub(super) async fn drive(&mut self, live: &mut Live) -> Result<Driven, WakeError> {
         let registry = registry(self.context);
-        let limits = Limits { max_rounds: MAX_ROUNDS };
+        let limits = if self.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
         loop {
             if let Some(interrupt) = self.is_to_end()? {
                 return Ok(Driven::Interrupted(interrupt));
             }
-            match live.state.next(limits) {
+            match live.state.next(&limits) {
                 // A client has taken the one turn that there is.
                 Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
                 Step::Ask => {
@@ -117,6 +123,15 @@ impl Wake<'_> {
                     Judged::Refused(entries, why) => self.refuse(live, &request, entries, why)?,
                     Judged::Asked => return Ok(Driven::Parked),
                 },
+                Step::Limit(request) => {
+                    self.ask_to_go_on(live, &limits, &request)?;
+                    return Ok(Driven::Parked);
+                }
+                Step::Await(request) if is_reserved(&request.id) => {
+                    if !self.is_go_on_decided(live, &request)? {
+                        return Ok(Driven::Parked);
+                    }
+                }
                 Step::Await(request) => match self.decided(live, &request)? {
                     Some(decided) => self.record(live, &decided, &[])?,
                     None => return Ok(Driven::Parked),
@@ -158,31 +173,35 @@ impl Wake<'_> {
     async fn ask(&mut self, live: &mut Live) -> Result<Result<(), Interrupt>, WakeError> {
         for attempt in 1.. {
             // Before each try: one that broke off has cost something, too.
-            if self.is_over_budget()? {
-                return Ok(Err(Interrupt::OverBudget));
-            }
-            if attempt == 1 {
-                self.record(live, &Entry::Asked, &[])?;
-            }
+            let reservation = match self.reserve(live)? {
+                Ok(reservation) => reservation,
+                Err(interrupt) => return Ok(Err(interrupt)),
+            };
+            live.work.start();
             let error = match self.turn(&live.state).await {
                 Ok(Ok(turn)) => {
-                    self.book(&live.cycle, &turn.usage, false)?;
                     if attempt > 1 {
                         tracing::info!(attempt, "the mind answered after a retry");
                     }
                     self.store.upkeep_recovered(self.fence, observe::MODEL, self.now())?;
                     let Turn { content, stop, usage, .. } = turn;
-                    self.record(live, &Entry::Turn { content, stop, usage }, &[])?;
+                    let mut entries = vec![Entry::Turn { content, stop, usage }];
+                    entries.extend(live.work.stop());
+                    self.pay(live, (reservation, &usage, false), &entries)?;
+                    self.checkpoint(live);
                     return Ok(Ok(()));
                 }
                 Ok(Err(error)) => error,
+                // What a request has cost that nobody waits for any more isn't known: what was set aside stays counted.
                 Err(interrupt) => return Ok(Err(interrupt)),
             };
             let why = self.context.redactor.redact(&error.to_string());
             tracing::warn!(attempt, %why, "the mind did not answer");
             if let ModelError::Transient { spent, .. } = &error {
-                self.book(&live.cycle, spent, true)?;
-                self.record(live, &Entry::Discarded { why: why.clone(), usage: *spent }, &[])?;
+                let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
+                self.pay(live, (reservation, spent, true), &[discarded])?;
+            } else {
+                self.pay(live, (reservation, &Usage::default(), true), &[])?;
             }
             match retry::backoff(&error, attempt, fastrand::f64()) {
                 Some(wait) => {
@@ -194,6 +213,54 @@ impl Wake<'_> {
             }
         }
         Ok(Err(Interrupt::OutOfTime))
+    }
+
+    /// Sets aside what the next request may cost, and journals that it is about to be sent.
+    fn reserve(&mut self, live: &mut Live) -> Result<Result<Reservation, Interrupt>, WakeError> {
+        let Context { model, config, .. } = self.context;
+        let most_usd = model.most_usd(&live.state.conversation);
+        let now = self.now();
+        let caps =
+            if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(self.store, config, now)?.caps() };
+        let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
+        Ok(match self.store.reserve(self.fence, for_whom, most_usd, &caps, now)? {
+            Ok(reservation) => {
+                live.state.apply(&Entry::Asked);
+                Ok(reservation)
+            }
+            Err(cap) => Err(Interrupt::OverBudget { cap, most_usd }),
+        })
+    }
+
+    /// Journals how a request has ended, and books what it cost in place of what was set aside.
+    fn pay(
+        &mut self,
+        live: &mut Live,
+        (reservation, usage, is_discarded): (Reservation, &Usage, bool),
+        entries: &[Entry],
+    ) -> Result<(), WakeError> {
+        let model = &live.cycle.model;
+        let cost_usd = if model == OFFLINE_MODEL { 0.0 } else { price::cost_usd(model, usage) };
+        let spent = Spent { tokens: *usage, cost_usd };
+        let now = self.now();
+        self.store.settle(self.fence, &live.cycle.id, (reservation, &spent, is_discarded), entries, now)?;
+        self.report.tokens += *usage;
+        self.report.cost_usd += cost_usd;
+        entries.iter().for_each(|entry| live.state.apply(entry));
+        Ok(())
+    }
+
+    /// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
+    fn checkpoint(&self, live: &Live) {
+        let taken = live.state.meter.taken;
+        if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
+            return;
+        }
+        let done = orient::count(live.state.receipts.len(), "call");
+        let line = format!("checkpoint: {}, {done} done", taken.describe());
+        if let Err(error) = live.plan_file.progress(self.now(), &line) {
+            tracing::warn!(%error, "the plan file could not be written");
+        }
     }
 
     /// One request.
@@ -215,31 +282,6 @@ impl Wake<'_> {
             () = self.halted() => Err(Interrupt::Halted),
             done = work => Ok(done),
         }
-    }
-
-    /// Whether the day's budget is spent: looked at before each request, so a day overruns by one request at most.
-    fn is_over_budget(&self) -> Result<bool, WakeError> {
-        let config = self.context.config;
-        let spent = self.store.spent_since(day_begin(self.now(), config.timezone))?.cost_usd;
-        Ok(self.context.model.name() != OFFLINE_MODEL && spent >= config.daily_budget_usd)
-    }
-
-    fn book(&mut self, cycle: &NewCycle, usage: &Usage, is_discarded: bool) -> Result<(), WakeError> {
-        if *usage == Usage::default() {
-            return Ok(());
-        }
-        let cost_usd = if cycle.model == OFFLINE_MODEL { 0.0 } else { price::cost_usd(&cycle.model, usage) };
-        self.report.tokens += *usage;
-        self.report.cost_usd += cost_usd;
-        let now = self.now();
-        Ok(self.store.book(
-            self.fence,
-            &cycle.id,
-            &cycle.model,
-            &Spent { tokens: *usage, cost_usd },
-            is_discarded,
-            now,
-        )?)
     }
 
     /// Runs one call: journalled before, with what allowed it, its outcome and changes in one transaction after. A call that is
@@ -268,6 +310,7 @@ impl Wake<'_> {
         world.open_messages.clone_from(&state.open);
         world.replies = state.replies;
         world.taint = taint::origin(&state.taints);
+        live.work.start();
         let outcome = match self.unless_interrupted(registry.run(&request.name, &request.input, world, hands)).await {
             Ok(outcome) => outcome,
             Err(interrupt) => return Ok(Err(interrupt)),
@@ -308,7 +351,7 @@ impl Wake<'_> {
         let redactor = self.context.redactor;
         let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
         let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
-        let changes = self.redacted(done.changes);
+        let changes = self.fit_to_leave(&live.state, done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
         let entry = Entry::Outcome {
             call: request.id.clone(),
@@ -321,10 +364,11 @@ impl Wake<'_> {
             image: done.image,
         };
         entries.push(entry);
+        entries.extend(live.work.stop());
         self.record_all(live, &entries, &changes)?;
         let written = match &live.state.plan {
             _ if is_error => Ok(()),
-            Some(plan) if request.name == "plan" => live.plan_file.plan(plan),
+            Some(plan) if request.name == "plan" => live.plan_file.plan(plan, redactor),
             _ => live.plan_file.progress(self.now(), receipt.as_deref().unwrap_or(&request.name)),
         };
         if let Err(error) = written {
@@ -336,10 +380,24 @@ impl Wake<'_> {
     /// Takes a text as the answer to the open messages.
     fn answer(&mut self, live: &mut Live, text: String, outcome: &'static str) -> Result<(), WakeError> {
         live.world.open_messages.clone_from(&live.state.open);
-        let changes = self.redacted(answer(&live.world, text, outcome));
+        let changes = match live.world.chat {
+            Some(_) => answer(&live.world, text, outcome),
+            // Nobody has asked for this work: its owner is told why it ended.
+            None => vec![Change::Send(NewOutgoing {
+                chat_id: live.world.owner_chat_id,
+                text,
+                kind: "notice".to_owned(),
+                key: Some(format!("ended/{}", live.cycle.id)),
+                ..NewOutgoing::default()
+            })],
+        };
+        let changes = self.fit_to_leave(&live.state, changes);
         let messages = closed(&changes);
         let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
-        let receipt = format!("{verb} {}", orient::count(messages.len(), "message"));
+        let receipt = match messages.len() {
+            0 => "Told why the work ended".to_owned(),
+            n => format!("{verb} {}", orient::count(n, "message")),
+        };
         self.record(live, &Entry::Answered { messages, receipt }, &changes)
     }
 
@@ -383,7 +441,7 @@ impl Wake<'_> {
         };
         let ids: Vec<i64> = new.iter().map(|message| message.id).collect();
         let reply_to = last_channel_id(&queued, &ids);
-        let raw = brief::with_images(self.context.redactor.redact(&raw), &files);
+        let raw = brief::with_images(self.context.redactor.redact_json(&raw), &files);
         let taint = taint::of(&new, &files);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
         // One that was edited this very moment joins with the next turn, or has a cycle of its own.
@@ -416,7 +474,7 @@ impl Wake<'_> {
                 ..NewOutgoing::default()
             })
         });
-        let changes = self.redacted(notice.into_iter().collect());
+        let changes = self.fit_to_leave(&live.state, notice.into_iter().collect());
         self.record(live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
         Ok(not_done)
     }
@@ -448,17 +506,22 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Nothing that is written or sent holds a live secret.
-    fn redacted(&self, changes: Vec<Change>) -> Vec<Change> {
+    /// Nothing that is written or sent holds a live secret; and once the conversation holds what others wrote, nothing that is sent holds a
+    /// link that can be followed by a tap.
+    fn fit_to_leave(&self, state: &Cycle, changes: Vec<Change>) -> Vec<Change> {
         let redactor = self.context.redactor;
-        let redact = |change| match change {
-            Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
+        let fit = |change| match change {
+            Change::Send(message) => Change::Send(NewOutgoing {
+                text: redactor.redact(&message.text),
+                links_as_text: message.links_as_text || !state.taints.is_empty(),
+                ..message
+            }),
             Change::AddReminder(reminder) => {
                 Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
             }
             other => other,
         };
-        changes.into_iter().map(redact).collect()
+        changes.into_iter().map(fit).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     memory::{self, episodic, view},
     queue::{CycleEnd, CycleState, StagedFile},
-    repo::{self, Parked, Parking, Publish, Published, Repo, RepoError},
+    repo::{self, HOLDS_SECRET, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
 };
 
@@ -49,7 +49,7 @@ impl Wake<'_> {
         let published = repo.publish(&publish);
         let commit = match published {
             Ok(published) => {
-                self.note_published(&published);
+                self.note_published(&published)?;
                 published.commit.to_string()
             }
             Err(RepoError::Unfinished { commit, source }) => {
@@ -197,13 +197,15 @@ impl Wake<'_> {
         Ok(repo::trailers(&message, &trailers))
     }
 
-    fn note_published(&mut self, published: &Published) {
+    fn note_published(&mut self, published: &Published) -> Result<(), WakeError> {
         for path in &published.merged {
             self.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
         }
         for left in &published.left_alone {
+            self.tell_refused(left)?;
             self.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
         }
+        Ok(())
     }
 
     /// Says in the wake's own account which files it won't find changed.
@@ -260,7 +262,7 @@ impl Wake<'_> {
         let parking = if is_persons { Parking::ForAPerson } else { Parking::UntilHeadIsBack };
         let parked = repo.park(&format!("parked/{}", ending.cycle.id), publish, parking)?;
         for path in &parked.left_out {
-            self.report.notes.push(format!("{path} was not kept on {}: it seems to hold a secret", parked.branch));
+            self.report.notes.push(format!("{path} was not kept on {}: it {HOLDS_SECRET}", parked.branch));
         }
         self.report.notes.push(format!("What this wake wrote is kept on the branch {}: {error}", parked.branch));
         self.tell_parked(repo, &parked.branch, ending.cycle.chat_id, &error.to_string())?;

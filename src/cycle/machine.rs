@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::limits::{GO_ON, Limits, Meter, Repeated, Repeats, is_reserved};
 use crate::{
     model::{
         Conversation, Stop, Usage,
@@ -20,16 +21,12 @@ const MAX_CONTINUATIONS: u32 = 2;
 /// What is said when the context's limit was reached.
 const FULL: &str = "This conversation became too long for me to go on.";
 
+/// The longest arguments that are shown of a call that was made again and again, in characters.
+const ARGUMENTS_CHARS_MAX: usize = 200;
+
 /// What is told of a call that may have happened.
 const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \
                          before you repeat it, and tell your person if you can't.";
-
-/// Bounds of one cycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Turns of the mind.
-    pub max_rounds: u32,
-}
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +35,10 @@ pub enum Step {
     Ask,
     /// Let the policy decide on this call, and do what follows: run it and record its outcome, refuse it, or ask a person.
     Call(Request),
-    /// A person is asked about this call: record what they have decided, or park the cycle.
+    /// A limit is reached: ask a person whether to go on, and park the cycle. The request is no tool's, it only stands for the
+    /// question.
+    Limit(Request),
+    /// A person is asked about this call, or whether to go on: record what they have decided, or park the cycle.
     Await(Request),
     /// A person has allowed this call, once: run it and record its outcome.
     Allowed(Request),
@@ -55,7 +55,7 @@ pub enum Step {
     Say(String),
     /// As [`Step::Say`]: the results of the last turn's calls. Messages that have come for this chat meanwhile may stand behind them.
     Tell(String),
-    /// Take this text as the answer to the open messages.
+    /// Take this text as the answer to the open messages; it is told even if there are none.
     Answer {
         /// Markdown.
         text: String,
@@ -162,6 +162,8 @@ pub struct Cycle {
     pub usage: Usage,
     /// Turns received.
     pub turns: u32,
+    /// How far it has gone, of how far it may go.
+    pub meter: Meter,
     /// Whose bytes the conversation holds besides its person's and the memory's, in the order in which they came.
     pub taints: Vec<String>,
     phase: Phase,
@@ -175,6 +177,10 @@ pub struct Cycle {
     is_full: bool,
     /// Ids of all tool calls in the conversation: each is to be used once.
     call_ids: BTreeSet<String>,
+    /// What its calls have come to.
+    repeats: Repeats,
+    /// Whether a text was sent as the answer since the mind's last turn.
+    has_spoken: bool,
 }
 
 impl Cycle {
@@ -192,6 +198,7 @@ impl Cycle {
             receipts: Vec::new(),
             usage: Usage::default(),
             turns: 0,
+            meter: Meter::default(),
             taints: Vec::new(),
             phase: Phase::Asking,
             continuations: 0,
@@ -200,6 +207,8 @@ impl Cycle {
             is_going_on: false,
             is_full: false,
             call_ids: BTreeSet::new(),
+            repeats: Repeats::default(),
+            has_spoken: false,
         }
     }
 
@@ -234,6 +243,7 @@ impl Cycle {
                     self.was_asked_for_answer = false;
                     self.text.clear();
                     self.is_going_on = false;
+                    self.repeats.forget();
                 }
                 self.phase = Phase::Asking;
             }
@@ -241,6 +251,11 @@ impl Cycle {
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
             // A request that had no answer is no round: however long a mind is out of reach, its work is not cut short.
             Entry::Asked | Entry::Verified { .. } => {}
+            Entry::Worked { ms } => self.meter.worked(*ms),
+            Entry::Judged { call, .. } if *call == self.meter.question() => self.meter.asked(),
+            Entry::Decided { call, is_approved, why } if *call == self.meter.question() => {
+                self.meter.decided(*is_approved, why);
+            }
             Entry::Judged { call, verdict } => {
                 if let Some(pending) = self.pending(call) {
                     pending.verdict = Some(verdict.decision);
@@ -271,20 +286,20 @@ impl Cycle {
             Entry::Answered { messages, receipt } => {
                 self.receipts.push(Receipt { tool: "reply".to_owned(), what: Some(receipt.clone()) });
                 self.replies += 1;
+                self.has_spoken = true;
                 self.open.retain(|id| !messages.contains(id));
             }
         }
     }
 
     /// What follows from the state.
-    pub fn next(&self, limits: Limits) -> Step {
+    pub fn next(&self, limits: &Limits) -> Step {
+        if let Some(repeated) = self.repeats.too_many(limits) {
+            return self.go_round_no_more(repeated);
+        }
         match &self.phase {
-            Phase::Asking if self.turns >= limits.max_rounds => self.end_with(&format!(
-                "I stopped after {} rounds of work, which is my limit for one wake.",
-                limits.max_rounds
-            )),
             Phase::Asking if self.is_full => self.end_with(FULL),
-            Phase::Asking => Step::Ask,
+            Phase::Asking => self.ask(limits),
             Phase::Acting(calls) => next_call(calls),
             Phase::Spoken(stop) => self.after_text(stop),
             Phase::Unusable => Step::Say(user_text(
@@ -293,11 +308,46 @@ impl Cycle {
         }
     }
 
+    /// The mind's next turn, if it may still take one.
+    fn ask(&self, limits: &Limits) -> Step {
+        if let Some(why) = self.meter.refusal() {
+            return self.end_with(&format!("I stopped after {}. {why}", self.meter.taken.describe()));
+        }
+        let question = |more: &str| Request {
+            id: self.meter.question(),
+            name: GO_ON.to_owned(),
+            input: serde_json::json!({ "more": more }).to_string(),
+        };
+        match self.meter.reached(limits) {
+            Some(reached) if self.meter.is_asked() => Step::Await(question(&reached.stretch.describe())),
+            Some(reached) => Step::Limit(question(&reached.stretch.describe())),
+            None => Step::Ask,
+        }
+    }
+
+    /// Ends a cycle that goes round in circles. Its person is told even if all is answered: nobody else would notice.
+    fn go_round_no_more(&self, Repeated { name, input, times }: &Repeated) -> Step {
+        if self.has_spoken {
+            return Step::Finish;
+        }
+        let input: String = input.replace('`', "'").chars().take(ARGUMENTS_CHARS_MAX).collect();
+        let why = format!(
+            "I stopped because I was going round in circles: I made the same call {times} times and it came to the same each time \
+             (`{name} {input}`)."
+        );
+        Step::Answer { text: self.closing(&why), outcome: "answered" }
+    }
+
     /// Ends a cycle that can't go on: open messages get a reason as their answer.
     pub fn end_with(&self, why: &str) -> Step {
         if self.open.is_empty() {
             return Step::Finish;
         }
+        Step::Answer { text: self.closing(why), outcome: "answered" }
+    }
+
+    /// The last words of a cycle that can't go on: what the mind has said last, why it ends, and what was done.
+    fn closing(&self, why: &str) -> String {
         let done: Vec<_> = self.receipts.iter().filter_map(|receipt| receipt.what.as_deref()).collect();
         let done = if done.is_empty() {
             "Nothing was changed.".to_owned()
@@ -305,14 +355,16 @@ impl Cycle {
             format!("Done so far:\n{}", done.iter().map(|what| format!("- {what}")).collect::<Vec<_>>().join("\n"))
         };
         let said = if self.text.trim().is_empty() { String::new() } else { format!("{}\n\n", self.text.trim()) };
-        Step::Answer { text: format!("{said}{why} {done}"), outcome: "answered" }
+        format!("{said}{why} {done}")
     }
 
     fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
         self.usage += usage;
         self.turns += 1;
+        self.meter.round();
+        self.has_spoken = false;
         let calls = tool_calls(content, stop);
-        let has_own_ids = calls.iter().all(|call| self.call_ids.insert(call.id.clone()));
+        let has_own_ids = calls.iter().all(|call| !is_reserved(&call.id) && self.call_ids.insert(call.id.clone()));
         if !std::mem::take(&mut self.is_going_on) {
             self.text.clear();
         }
@@ -338,11 +390,15 @@ impl Cycle {
 
     fn outcome(&mut self, call: &str, name: &str, told: Told) {
         let Some(pending) = self.pending(call) else { return };
-        let is_plan = name == "plan" && !told.is_error;
-        pending.outcome = Some(told);
-        if is_plan {
-            self.plan = serde_json::from_str(&pending.request.input.clone()).ok();
+        let input = pending.request.input.clone();
+        pending.outcome = Some(told.clone());
+        if name == "plan" && !told.is_error {
+            self.plan = serde_json::from_str(&input).ok();
+            self.plan.iter().for_each(|plan| self.meter.planned(plan.complexity));
         }
+        let Told { content, is_error, image } = told;
+        let result = format!("{is_error} {content}{}", image.unwrap_or_default());
+        self.repeats.note(name, &input, &result);
     }
 
     fn taint(&mut self, origin: Option<&str>) {

@@ -7,10 +7,12 @@
 pub mod ask;
 mod attached;
 pub mod brief;
+pub mod budget;
 mod by_rule;
 mod drive;
 mod finish;
 pub mod gate;
+pub mod limits;
 pub mod lock;
 pub mod machine;
 mod observe;
@@ -35,7 +37,8 @@ use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-pub use observe::{day_begin, mind_again_at, mind_called, mind_of};
+pub use budget::{day_begin, month_begin};
+pub use observe::{mind_again_at, mind_called, mind_of};
 pub use resume::{MAX_TRIES, Uptake, uptake};
 pub use undoable::{Choice, undoable};
 pub use waiting::{Waiting, waiting};
@@ -44,7 +47,6 @@ use crate::{
     channel::Channel,
     clock::Clock,
     config::Config,
-    memory,
     model::{Model, Usage},
     queue::{Store, StoreError},
     redact::Redactor,
@@ -245,9 +247,4 @@ fn readable(documents: &Documents) -> Result<(), WakeError> {
         Some((path, source)) => Err(WakeError::Workspace { path, source }),
         None => Ok(()),
     }
-}
-
-/// A skill that couldn't be read, for notes.
-fn skill_note(path: &str, problem: &memory::Problem) -> String {
-    format!("The skill {path} is left out: {problem}")
 }

@@ -6,11 +6,11 @@ use std::{
     path::Path,
 };
 
-use chrono::{DateTime, NaiveTime, TimeDelta, TimeZone as _, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     Context, WakeError,
+    budget::{Budget, day_begin},
     orient::{self, Mind, Observed, Reason},
     retention,
 };
@@ -19,7 +19,7 @@ use crate::{
     memory::{self, tasks::Task, tasks::TaskList, view},
     queue::{CycleRow, Incoming, Reminder, Store, StoreError, Undo},
     repo::{Condition, Oid, Repo},
-    schedule::{self, due::is_set_back},
+    schedule::due::is_set_back,
 };
 
 /// A person's commits that are looked at.
@@ -164,18 +164,9 @@ pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError>
 /// The mind of this name as the gate knows it, for those who only look.
 pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
-    let spent_usd = store.spent_since(day_begin(now, config.timezone))?.cost_usd;
-    let is_over_budget = is_thinking && spent_usd >= config.daily_budget_usd;
-    let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(now);
-    Ok(Mind { name: name.to_owned(), is_thinking, is_available, is_over_budget })
-}
-
-/// The instant at which the person's day began.
-pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
-    let today = now.with_timezone(&tz).date_naive();
-    let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
-    // Where midnight is doubled the first one counts; never later than now.
-    if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
+    let over_budget = if is_thinking { Budget::look(store, config, now)?.reached() } else { None };
+    let is_available = !is_thinking || over_budget.is_none() && store.upkeep(MODEL)?.may_try(now);
+    Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget })
 }
 
 pub(super) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {

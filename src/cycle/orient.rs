@@ -14,7 +14,7 @@ use crate::{
         tasks::Task,
         view,
     },
-    queue::{CycleRow, CycleState, Incoming, NewCycle, Reminder, Undo},
+    queue::{Cap, CycleRow, CycleState, Incoming, NewCycle, Reminder, Undo},
     schedule::{self, Missed, Slot, due::was_missed},
 };
 
@@ -28,10 +28,10 @@ pub struct Mind {
     pub name: String,
     /// Whether it can think of things that nobody asked for: the offline mind only answers.
     pub is_thinking: bool,
-    /// Whether it may be asked now: not in back-off, and the day's budget isn't spent.
+    /// Whether it may be asked now: not in back-off, and no budget is spent.
     pub is_available: bool,
-    /// Whether the day's budget is spent.
-    pub is_over_budget: bool,
+    /// The budget that is spent, if one is.
+    pub over_budget: Option<Cap>,
 }
 
 /// What the gate looks at.
@@ -93,8 +93,10 @@ pub enum Reason {
         /// Rows, oldest first.
         ids: Vec<i64>,
     },
-    /// Messages of one chat wait because the day's budget is spent, and nobody was told so yet.
+    /// Messages of one chat wait because a budget is spent, and nobody was told so yet.
     OverBudget {
+        /// Which.
+        cap: Cap,
         /// The chat.
         chat_id: i64,
         /// Forum topic.
@@ -214,8 +216,8 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     reasons.extend(due_reminders(observed));
     if observed.mind.is_available {
         reasons.extend(messages(observed));
-    } else if observed.mind.is_over_budget {
-        reasons.extend(waiting_for_budget(observed));
+    } else if let Some(cap) = observed.mind.over_budget {
+        reasons.extend(waiting_for_budget(observed, cap));
     }
     reasons.extend(of_guests(observed));
     if observed.mind.is_available || !observed.mind.is_thinking {
@@ -372,9 +374,12 @@ pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) 
     format!("decay/{title}/{touched}/{}", stage.name())
 }
 
-/// The key under which a chat was told that its messages, from the oldest on, wait for the budget.
-pub fn budget_key(chat_id: i64, oldest: i64) -> String {
-    format!("budget/{chat_id}/{oldest}")
+/// The key under which a chat was told that its messages, from the oldest on, wait for a budget.
+pub fn budget_key(chat_id: i64, oldest: i64, cap: Cap) -> String {
+    match cap {
+        Cap::Day => format!("budget/{chat_id}/{oldest}"),
+        Cap::Month => format!("budget/{chat_id}/{oldest}/month"),
+    }
 }
 
 /// Reads a task's `at:` as an instant.
@@ -434,16 +439,16 @@ fn messages(observed: &Observed<'_>) -> Vec<Reason> {
 }
 
 /// A chat is told once for as long as its oldest message waits, however many follow.
-fn waiting_for_budget(observed: &Observed<'_>) -> Vec<Reason> {
+fn waiting_for_budget(observed: &Observed<'_>, cap: Cap) -> Vec<Reason> {
     let mut chats = BTreeSet::new();
     let waiting = observed
         .messages
         .iter()
         .filter(|message| message.held_for.as_deref() != Some(&observed.mind.name) && chats.insert(message.chat_id));
     waiting
-        .map(|oldest| (oldest, budget_key(oldest.chat_id, oldest.id)))
+        .map(|oldest| (oldest, budget_key(oldest.chat_id, oldest.id, cap)))
         .filter(|(_, key)| !observed.handled.contains(key))
-        .map(|(oldest, key)| Reason::OverBudget { chat_id: oldest.chat_id, thread_id: oldest.thread_id, key })
+        .map(|(oldest, key)| Reason::OverBudget { cap, chat_id: oldest.chat_id, thread_id: oldest.thread_id, key })
         .collect()
 }
 

@@ -13,7 +13,6 @@ use super::{
     drive::registry,
     lock::{LockError, WakeLock},
     machine::{Cycle, user_text},
-    prepare::skills,
     takeover,
     verify::Account,
     wake::{Live, Wake},
@@ -171,7 +170,6 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
 fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let config = context.config;
     let documents = documents(context);
-    let skills = skills(&documents).0;
     Ok(World {
         wake_id: String::new(),
         mind: OUTSIDE.to_owned(),
@@ -192,7 +190,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         quiet_hours: config.quiet_hours,
         reminders: store.reminders()?,
         documents,
-        skills,
+        skills: Vec::new(),
         attachments: Attachments { dir: config.workspace_dir.clone(), files: Vec::new() },
     })
 }

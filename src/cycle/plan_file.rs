@@ -9,7 +9,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::tool::Plan;
+use crate::{redact::Redactor, tool::Plan};
 
 /// How a plan file's name begins.
 const PREFIX: &str = "plan-";
@@ -40,7 +40,7 @@ impl PlanFile {
     }
 
     /// Writes the mind's plan down before it acts.
-    pub fn plan(&self, plan: &Plan) -> std::io::Result<()> {
+    pub fn plan(&self, plan: &Plan, redactor: &Redactor) -> std::io::Result<()> {
         let complexity = plan.complexity.name();
         let mut text = format!("\n## Plan ({complexity})\n\n{}\n\n", plan.understood.trim());
         for step in &plan.steps {
@@ -49,7 +49,7 @@ impl PlanFile {
         for deferred in &plan.deferred {
             text.push_str(&format!("- later: {deferred}\n"));
         }
-        self.append(&text)
+        self.append(&redactor.redact(&text))
     }
 
     /// Adds a line on how far the cycle has come.
@@ -108,7 +108,7 @@ mod tests {
             deferred: vec!["the rest".to_owned()],
             complexity: Default::default(),
         };
-        file.plan(&plan).unwrap();
+        file.plan(&plan, &Redactor::new([&crate::redact::Secret::new("the rest")])).unwrap();
         // After a crash the next wake goes on in the same file.
         PlanFile::reopen(dir.path(), "20261121T140000Z-812").progress(now, "remember").unwrap();
         let path = dir.path().join("plan-20261121T140000Z-812.md");
@@ -121,12 +121,12 @@ mod tests {
 
         - 1 message
 
-        ## Plan (quick)
+        ## Plan (medium)
 
         Keep a fact.
 
         - keep it (`remember`)
-        - later: the rest
+        - later: ***
         14:00:00 remember
         ");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

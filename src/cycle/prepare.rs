@@ -1,23 +1,16 @@
 //! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::rc::Rc;
 
 use super::{
-    WakeError,
-    attached::Allowance,
-    brief,
-    drive::registry,
-    machine::Cycle,
-    observe::{Observation, day_begin},
-    orient::Reason,
-    taint,
-    verify::Account,
-    wake::Wake,
+    WakeError, attached::Allowance, brief, budget::day_begin, drive::registry, machine::Cycle, observe::Observation,
+    orient::Reason, taint, verify::Account, wake::Wake,
 };
 use crate::{
     mcp,
     memory::{
-        self, skill,
+        self,
+        skill::Skills,
         view::{self, View},
     },
     policy,
@@ -28,6 +21,9 @@ use crate::{
 
 /// Tools whose effect outlives a cycle that is given up.
 const LASTING_TOOLS: [&str; 4] = ["reply", "tell", "reminder_set", "reminder_done"];
+
+/// Problems of skills that one wake's account names at most; `health check` names all.
+const MAX_NOTED: usize = 5;
 
 impl Wake<'_> {
     /// Builds what the tools see.
@@ -47,8 +43,8 @@ impl Wake<'_> {
         {
             documents = documents.seen_by(View::of(chat));
         }
-        let (skills, problems) = skills(&documents);
-        account.notes.extend(problems);
+        let Skills { usable: skills, problems } = Skills::collect(&documents.list(), |path| documents.text(path));
+        account.notes.extend(problems.into_iter().take(MAX_NOTED));
         account.notes.extend(unreadable(repo));
         let since = day_begin(now, config.timezone);
         let loaded = policy::load(&config.policy_path(), config.home.as_deref());
@@ -105,7 +101,7 @@ impl Wake<'_> {
         let is_owners = world.foreign_chat().is_none();
         let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
         let orders = world.documents.text(memory::CLAUDE);
-        cycle.system = redactor.redact(&brief::system(&orders, &world.skills));
+        cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
         let words = called_for(&cycle.reasons, observation, &ids);
         cycle.tools = registry(self.context).offered(&words, !world.attachments.files.is_empty());
         let exchanges = match cycle.chat_id {
@@ -129,7 +125,7 @@ impl Wake<'_> {
             documents: &world.documents,
         });
         Ok(Entry::Said {
-            raw: brief::with_images(redactor.redact(&raw), &files),
+            raw: brief::with_images(redactor.redact_json(&raw), &files),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),
@@ -173,26 +169,6 @@ fn called_for(reasons: &[String], observation: &Observation, messages: &[i64]) -
 fn unreadable(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_writable(path).err());
     errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
-}
-
-/// The skills that can be read, and notes on those that can't.
-pub(super) fn skills(documents: &Documents) -> (Vec<skill::Skill>, Vec<String>) {
-    let (mut skills, mut notes, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for path in documents.list() {
-        let Some(folder) = path.strip_prefix("skills/").and_then(|rest| rest.strip_suffix("/SKILL.md")) else {
-            continue;
-        };
-        match skill::Skill::parse(&documents.text(&path)) {
-            Ok(skill) => {
-                notes.extend(skill.check_folder(folder).map(|problem| super::skill_note(&path, &problem)));
-                if seen.insert(skill.name.clone()) {
-                    skills.push(skill);
-                }
-            }
-            Err(problem) => notes.push(super::skill_note(&path, &problem)),
-        }
-    }
-    (skills, notes)
 }
 
 /// The channel's id of the last of these messages, to reply to.

@@ -2,6 +2,7 @@
 
 use super::{
     WakeError, WakeOutcome, brief,
+    budget::{self, Budget},
     drive::Interrupt,
     finish,
     machine::Cycle,
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     queue::{Change, CycleEnd, CycleRow, CycleState, Entry, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
     repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
+    tool::Complexity,
 };
 
 /// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
@@ -133,8 +135,8 @@ impl Wake<'_> {
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;
-        let hands = Self::hands(&world);
-        let live = Live { cycle: row.cycle, state, world, plan_file, account, hands };
+        let hands = self.hands(&world);
+        let live = Live::new(row.cycle, state, world, plan_file, account, hands);
         self.carry_on(repo, live).await
     }
 
@@ -158,6 +160,10 @@ impl Wake<'_> {
         match &interrupt {
             Interrupt::Stopped => return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?),
             // Left as running: the next wake takes it up as one that was cut off, which is counted.
+            // Work in the background takes as many wakes as it takes, as long as each brings it further.
+            Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
+                return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?);
+            }
             Interrupt::OutOfTime => return Ok(self.store.note_cut_off(self.fence, &cycle.id)?),
             Interrupt::Rejected(_) => {
                 return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Failed(why)).await;
@@ -170,7 +176,12 @@ impl Wake<'_> {
                     return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;
                 }
             }
-            Interrupt::OverBudget | Interrupt::Halted => {}
+            Interrupt::OverBudget { cap, .. } => {
+                let mark = Budget::look(self.store, self.context.config, now)?.mark(*cap).unwrap_or_default();
+                let no_room = Change::Handled { key: budget::NO_ROOM.to_owned(), value: mark };
+                self.store.change(self.fence, &cycle.id, &[no_room], now)?;
+            }
+            Interrupt::Halted => {}
         }
         self.say_once_that_it_waits(live, &interrupt)?;
         if state.turns > 0 {
@@ -196,9 +207,9 @@ impl Wake<'_> {
         let (Some(chat_id), Some(first)) = (cycle.chat_id, state.open.first()) else {
             return Ok(());
         };
-        let changes = if *interrupt == Interrupt::OverBudget {
-            let key = orient::budget_key(chat_id, *first);
-            let notice = self.budget_notice(chat_id, cycle.thread_id, &key);
+        let changes = if let Interrupt::OverBudget { cap, most_usd } = interrupt {
+            let key = orient::budget_key(chat_id, *first, *cap);
+            let notice = self.budget_notice((*cap, *most_usd), chat_id, cycle.thread_id, &key)?;
             let value = String::new();
             vec![notice, Change::Handled { key, value }]
         } else {

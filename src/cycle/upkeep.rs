@@ -16,7 +16,9 @@ use crate::{
     channel::deliver,
     memory::{DocKind, merge},
     queue::NewOutgoing,
-    repo::{BroughtIn, Integrated, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError},
+    repo::{
+        BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError,
+    },
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
@@ -52,8 +54,8 @@ impl Wake<'_> {
     /// Sends what may be sent. What can't be sent waits in the outbox.
     pub(super) async fn deliver(&mut self) -> Result<(), WakeError> {
         if let Some(channel) = self.context.channel {
-            let (fence, clock) = (self.fence, self.context.clock);
-            let delivered = deliver::deliver_in_wake(self.store, channel, fence, &self.me, clock).await?;
+            let (fence, clock, redactor) = (self.fence, self.context.clock, self.context.redactor);
+            let delivered = deliver::deliver_in_wake(self.store, channel, fence, &self.me, clock, redactor).await?;
             tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
         }
         Ok(())
@@ -270,12 +272,27 @@ impl Wake<'_> {
         Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
     }
 
+    /// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.
+    pub(super) fn tell_refused(&mut self, left: &LeftAlone) -> Result<(), WakeError> {
+        if left.why != HOLDS_SECRET {
+            return Ok(());
+        }
+        let path = self.context.redactor.redact(&left.path);
+        let week = self.now().with_timezone(&self.context.config.timezone).format("%G-W%V");
+        let text = format!(
+            "I did not commit `{path}`: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
+             the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced."
+        );
+        self.alarm(&format!("secret/{path}/{week}"), text).map(drop)
+    }
+
     /// Commits a person's uncommitted edits as theirs, before anything of the wake's own.
     pub(super) fn take_in_person_edits(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
         match repo.commit_person_edits(self.now(), &|text| redactor.contains_secret(text)) {
             Ok(edits) => {
                 for left in edits.left_alone {
+                    self.tell_refused(&left)?;
                     account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
                 }
                 Ok(())

@@ -19,9 +19,10 @@ use crate::{
     hands::{Hands, Shelter},
     memory::templates::templates,
     process::{self, Identity},
-    queue::{Fence, NewCycle, StagedFile, Store},
+    queue::{Entry, Fence, NewCycle, StagedFile, Store},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
+    web::search::Engine,
 };
 
 /// Cycles that one wake runs at most; the rest is the next wake's.
@@ -53,6 +54,45 @@ pub(super) struct Live {
     pub(super) plan_file: PlanFile,
     pub(super) account: Account,
     pub(super) hands: Hands,
+    pub(super) work: Stopwatch,
+    /// Turns that it had taken when this wake took it up.
+    turns_before: u32,
+}
+
+impl Live {
+    pub(super) fn new(
+        cycle: NewCycle,
+        state: Cycle,
+        world: World,
+        plan_file: PlanFile,
+        account: Account,
+        hands: Hands,
+    ) -> Self {
+        let turns_before = state.turns;
+        Self { cycle, state, world, plan_file, account, hands, work: Stopwatch::default(), turns_before }
+    }
+
+    /// Whether this wake has brought it further.
+    pub(super) fn has_progressed(&self) -> bool {
+        self.state.turns > self.turns_before
+    }
+}
+
+/// Measures what counts as working: a turn that is received, a call that ends. It stands still while the machine sleeps.
+#[derive(Debug, Default)]
+pub(super) struct Stopwatch(Option<tokio::time::Instant>);
+
+impl Stopwatch {
+    /// Something begins. What was measured before and didn't come to an end doesn't count.
+    pub(super) fn start(&mut self) {
+        self.0 = Some(tokio::time::Instant::now());
+    }
+
+    /// It has ended: what is journalled with its end, unless that took no time worth counting.
+    pub(super) fn stop(&mut self) -> Option<Entry> {
+        let ms = u64::try_from(self.0.take()?.elapsed().as_millis()).unwrap_or(u64::MAX);
+        (ms > 0).then_some(Entry::Worked { ms })
+    }
 }
 
 /// What a cycle leaves at its end, whatever it was about.
@@ -283,8 +323,8 @@ impl<'a> Wake<'a> {
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        let hands = Self::hands(&world);
-        self.carry_on(repo, Live { cycle, state, world, plan_file, account, hands }).await
+        let hands = self.hands(&world);
+        self.carry_on(repo, Live::new(cycle, state, world, plan_file, account, hands)).await
     }
 
     /// Where programs of this cycle would run.
@@ -292,8 +332,9 @@ impl<'a> Wake<'a> {
         Rc::new(Shelter::new(self.context.config, process::beside("wake")))
     }
 
-    pub(super) fn hands(world: &World) -> Hands {
-        Hands::new(Rc::clone(&world.shelter), world.rules.clone())
+    pub(super) fn hands(&self, world: &World) -> Hands {
+        let engine = self.context.config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
+        Hands::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
     }
 
     /// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.

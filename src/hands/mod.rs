@@ -3,7 +3,7 @@
 //! A tool that acts (`tool::Tool::acting`) is given [`Hands`]; they belong to one cycle and end with it, and so does what they have
 //! started. Whether a call may act at all was decided before, by the policy; what a program can reach is the sandbox's.
 
-pub mod output;
+mod keep;
 pub mod session;
 mod shelter;
 
@@ -16,12 +16,13 @@ use std::{
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use self::session::{End, Ran, Session};
-pub use self::shelter::Shelter;
+pub use self::{keep::MAX_TOLD_BYTES, shelter::Shelter};
 use crate::{
     mcp::client::Servers,
     policy::Rules,
     process::Spec,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
+    web::{Grants, Web, search::Engine},
 };
 
 /// How long a command may take when `policy.toml` says nothing else.
@@ -33,6 +34,7 @@ pub struct Hands {
     shelter: Rc<Shelter>,
     rules: Rules,
     session: Option<Session>,
+    web: Web,
     servers: Servers,
     /// What a person was told when they allowed the call that runs now.
     agreed: Vec<String>,
@@ -57,7 +59,26 @@ pub enum HandsError {
 impl Hands {
     /// Hands under these rules.
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
-        Self { shelter, rules, session: None, servers: Servers::default(), agreed: Vec::new() }
+        let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
+        let web = Web::default().granting(Grants::new(granted.iter().map(String::as_str)));
+        Self { shelter, rules, session: None, web, servers: Servers::default(), agreed: Vec::new() }
+    }
+
+    /// The same, searching the web by this engine.
+    #[must_use]
+    pub fn searching(self, engine: Engine) -> Self {
+        Self { web: self.web.searching(engine), ..self }
+    }
+
+    /// The same, reaching the web in this way.
+    #[must_use]
+    pub fn with_web(self, web: Web) -> Self {
+        Self { web, ..self }
+    }
+
+    /// The way to the web.
+    pub fn web(&self) -> &Web {
+        &self.web
     }
 
     /// A person has allowed the next call; these are the reasons for which they were asked. An empty list takes that back.
@@ -68,6 +89,12 @@ impl Hands {
     /// The MCP servers of this cycle, where they run, and what was agreed to for the call that runs now.
     pub fn servers(&mut self) -> (&mut Servers, &Shelter, &[String]) {
         (&mut self.servers, &self.shelter, &self.agreed)
+    }
+
+    /// An output as a mind is told it: all of it if it is short, else how it begins, with the file that holds the whole and how
+    /// to read on. `name` is the tool's, part of the file's name.
+    pub fn keep_rest(&self, name: &str, output: String) -> String {
+        keep::keep_rest(self.shelter.scratch(), name, output)
     }
 
     /// Hands that can do nothing, for tests of tools that need none.

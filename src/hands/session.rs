@@ -12,11 +12,13 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use super::output::KEPT_BYTES_MAX;
 use crate::{
     process::{self, Leashed, ProcessError, Spec},
     sandbox::proxy::Proxy,
 };
+
+/// Kept of one command's output, in bytes.
+const KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What the shell does: a mark, then a command, each up to a NUL. What a command reads is nothing.
 const LOOP: &str = r#"while IFS= read -r -d '' __mark && IFS= read -r -d '' __command; do

@@ -27,6 +27,11 @@ impl Shelter {
         Self { launcher, confinement, found: OnceCell::new() }
     }
 
+    /// What is confined so, with the launcher that this program is.
+    pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
+        Self { launcher, confinement, found: OnceCell::new() }
+    }
+
     /// One that is taken to be there, and confines nothing.
     #[cfg(test)]
     pub fn assumed() -> Self {

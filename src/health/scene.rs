@@ -1,15 +1,14 @@
 //! What all checks look at: the settings, the time, the opened database and repository, and whether a wake runs.
 
-use chrono::{DateTime, NaiveTime, Utc};
+use chrono::{DateTime, Utc};
 
 use super::{checks::lock::LockFacts, finding::Trouble};
 use crate::{
-    config::{Config, OFFLINE_MODEL},
-    cycle::orient::Mind,
+    config::Config,
+    cycle::{self, budget::Budget, orient::Mind},
     queue::{Schema, Store, StoreError},
     redact::Redactor,
     repo::{Repo, RepoError},
-    schedule,
 };
 
 /// Keeps how asking the mind has been going.
@@ -70,21 +69,14 @@ impl<'a> Scene<'a> {
         self.repo.as_ref().err()
     }
 
-    /// What was spent since the person's day began, in US dollars.
-    pub(super) fn spent_today_usd(&self, store: &Store) -> Result<f64, StoreError> {
-        let tz = self.config.timezone;
-        let midnight = self.now.with_timezone(&tz).date_naive().and_time(NaiveTime::MIN);
-        let since = schedule::resolve(midnight, tz).at.min(self.now);
-        Ok(store.spent_since(since)?.cost_usd)
+    /// What may be spent on thinking, and was.
+    pub(super) fn budget(&self, store: &Store) -> Result<Budget, StoreError> {
+        Budget::look(store, self.config, self.now)
     }
 
     /// The configured mind as the gate of a wake would see it now.
     pub(super) fn mind(&self, store: &Store) -> Result<Mind, StoreError> {
-        let name = self.config.effective_model().to_owned();
-        let is_thinking = name != OFFLINE_MODEL;
-        let is_over_budget = is_thinking && self.spent_today_usd(store)? >= self.config.daily_budget_usd;
-        let is_available = !is_thinking || !is_over_budget && store.upkeep(MODEL)?.may_try(self.now);
-        Ok(Mind { name, is_thinking, is_available, is_over_budget })
+        cycle::mind_called(self.config.effective_model(), store, self.config, self.now)
     }
 }
 

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::orient::is_answerable,
+    cycle::{budget, orient::is_answerable},
     disk::{self, Reserve},
-    queue::{CycleRow, Stopped, Store, Undelivered},
+    queue::{Cap, CycleRow, Stopped, Store, Undelivered},
     redact::Redactor,
     repo::Repo,
 };
@@ -59,6 +59,12 @@ pub struct Overview {
     pub spent_today_usd: f64,
     /// What may be spent in a day, in US dollars.
     pub daily_budget_usd: f64,
+    /// What was spent since the person's month began, in US dollars.
+    pub spent_month_usd: f64,
+    /// What may be spent in a month, in US dollars; none: no bound.
+    pub monthly_budget_usd: Option<f64>,
+    /// What of the month's is only set aside for requests whose end isn't known, in US dollars.
+    pub reserved_usd: f64,
     /// What couldn't be looked at, and why.
     pub problems: Vec<String>,
 }
@@ -162,6 +168,8 @@ pub struct MindState {
     pub not_before: Option<DateTime<Utc>>,
     /// Why it couldn't be reached last.
     pub error: Option<String>,
+    /// The budget that is spent, if one is: `day` or `month`.
+    pub over_budget: Option<&'static str>,
 }
 
 /// Looks, without writing anything.
@@ -191,9 +199,13 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
             is_available: true,
             not_before: None,
             error: None,
+            over_budget: None,
         },
         spent_today_usd: 0.0,
         daily_budget_usd: config.daily_budget_usd,
+        spent_month_usd: 0.0,
+        monthly_budget_usd: config.monthly_budget_usd,
+        reserved_usd: 0.0,
         problems: Vec::new(),
     };
     if let Err(trouble) = look_at_store(&scene, &mut overview) {
@@ -228,13 +240,18 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.undelivered = store.undelivered()?;
     overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
     let upkeep = store.upkeep(MODEL)?;
+    let mind = scene.mind(store)?;
     overview.mind = MindState {
-        is_available: scene.mind(store)?.is_available,
+        is_available: mind.is_available,
+        over_budget: mind.over_budget.map(Cap::name),
         not_before: upkeep.not_before.filter(|at| *at > scene.now),
         error: upkeep.error,
         ..overview.mind.clone()
     };
-    overview.spent_today_usd = scene.spent_today_usd(store)?;
+    let budget = scene.budget(store)?;
+    overview.spent_today_usd = budget.today_usd;
+    overview.spent_month_usd = budget.month_usd;
+    overview.reserved_usd = budget.reserved_usd;
     Ok(())
 }
 
@@ -300,7 +317,7 @@ impl Overview {
             ("memory", self.git_line()),
             ("disk", self.disk_line()),
             ("mind", self.mind_line()),
-            ("cost", format!("{:.2} of {:.2} USD today", self.spent_today_usd, self.daily_budget_usd)),
+            ("cost", self.cost_line()),
         ];
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
         for file in self.files.iter().take(MAX_SHOWN) {
@@ -410,6 +427,11 @@ impl Overview {
         format!("{}, {}; {remote}; {commit}", git.branch, git.condition)
     }
 
+    fn cost_line(&self) -> String {
+        let today = (self.spent_today_usd, self.daily_budget_usd);
+        budget::describe(today, (self.spent_month_usd, self.monthly_budget_usd), self.reserved_usd)
+    }
+
     fn disk_line(&self) -> String {
         match self.disk {
             None => "not known".to_owned(),
@@ -429,6 +451,9 @@ impl Overview {
             (_, not_before, Some(error)) => {
                 let next = not_before.map(|at| format!("; asked again {}", ago(at, self.at))).unwrap_or_default();
                 format!("{name}, which couldn't be reached: {}{next}", short(error))
+            }
+            (false, _, None) if self.mind.over_budget == Some(Cap::Month.name()) => {
+                format!("{name}, not asked before the month is over: its budget is spent")
             }
             (false, _, None) => format!("{name}, not asked before midnight: the budget is spent"),
         }
@@ -478,9 +503,18 @@ mod tests {
             heard_at: None,
             git: None,
             disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
-            mind: MindState { name: "offline".to_owned(), is_available: true, not_before: None, error: None },
+            mind: MindState {
+                name: "offline".to_owned(),
+                is_available: true,
+                not_before: None,
+                error: None,
+                over_budget: None,
+            },
             spent_today_usd: 0.0,
             daily_budget_usd: 5.0,
+            spent_month_usd: 0.0,
+            monthly_budget_usd: None,
+            reserved_usd: 0.0,
             problems: Vec::new(),
         }
     }
@@ -498,7 +532,7 @@ mod tests {
         memory     none yet
         disk       3.0 GiB free
         mind       offline
-        cost       0.00 of 5.00 USD today
+        cost       0.00 of 5.00 USD today, 0.00 this month
         ");
     }
 
@@ -567,6 +601,7 @@ mod tests {
                 is_available: false,
                 not_before: at("2026-11-21T12:01:00Z"),
                 error: Some("overloaded".to_owned()),
+                over_budget: None,
             },
             spent_today_usd: 1.5,
             ..nothing_yet()
@@ -582,7 +617,7 @@ mod tests {
         memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
         disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min
-        cost       1.50 of 5.00 USD today
+        cost       1.50 of 5.00 USD today, 0.00 this month
         file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
         ");
     }

@@ -1,8 +1,10 @@
-//! Skills in the Agent Skills format: a folder with a `SKILL.md`, whose front matter says what it is for.
+//! Skills in the Agent Skills format (agentskills.io): a folder with a `SKILL.md`, whose front matter says what it is for.
 //!
 //! The front matter is read as the flat subset of YAML that the format needs: plain, quoted and block strings at the
-//! top level. Other keys and anything nested under them are left aside. What this reader can't be sure of is a
-//! [`Problem`], not a guess.
+//! top level, and `metadata` as strings under it. Keys that the format doesn't know are left aside. What this reader can't be
+//! sure of is a [`Problem`], not a guess. `allowed-tools` is checked and grants nothing: what may be done is the policy's.
+
+use std::collections::BTreeSet;
 
 use super::{
     Problem,
@@ -14,15 +16,82 @@ pub const MAX_NAME_CHARS: usize = 64;
 /// A description's length, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
+/// What a skill needs of its surroundings, in characters.
+pub const MAX_COMPATIBILITY_CHARS: usize = 500;
+/// Skills that are offered at most: their names and descriptions are a part of every prompt.
+pub const MAX_SKILLS: usize = 50;
+/// All descriptions together, in bytes, for the same reason.
+pub const MAX_DESCRIPTIONS_BYTES: usize = 16 * 1024;
+/// A body with more lines is told: what is seldom needed belongs into a file of its own, which is read only then.
+pub const MAX_BODY_LINES: usize = 500;
+
 /// One skill.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skill {
+    /// Where it is: its folder's name below `skills/`.
+    pub folder: String,
     /// Its name, which is also its folder's.
     pub name: String,
     /// What it does and when to use it, in one line.
     pub description: String,
+    /// What it needs of its surroundings, if it says so.
+    pub compatibility: Option<String>,
     /// The instructions below the front matter.
     pub body: String,
+    /// What is wrong with it and doesn't keep it from being used.
+    pub problems: Vec<Problem>,
+}
+
+/// All skills of a memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Skills {
+    /// Those that can be used, by their folders' names.
+    pub usable: Vec<Skill>,
+    /// What is wrong, for people: each names its file and says whether the skill is left out.
+    pub problems: Vec<String>,
+}
+
+impl Skills {
+    /// Reads the skills among some files of a memory, which `text` gives by their paths.
+    pub fn collect(paths: &[String], text: impl Fn(&str) -> String) -> Self {
+        let mut skills = Self::default();
+        let mut described_bytes = 0;
+        let folders: BTreeSet<&str> =
+            paths.iter().filter_map(|path| Some(path.strip_prefix("skills/")?.split_once('/')?.0)).collect();
+        for folder in folders {
+            let path = format!("skills/{folder}/SKILL.md");
+            if !paths.contains(&path) {
+                skills.problems.push(format!("skills/{folder} has no SKILL.md: it is no skill"));
+                continue;
+            }
+            match Skill::parse(&text(&path)).and_then(|skill| skills.may_join(skill, described_bytes)) {
+                Ok(skill) => {
+                    let skill = Skill { folder: folder.to_owned(), ..skill };
+                    described_bytes += skill.description.len();
+                    let problems = skill.problems.iter().cloned().chain(skill.check_folder(folder));
+                    skills.problems.extend(problems.map(|problem| format!("The skill {path} is used, but {problem}")));
+                    skills.usable.push(skill);
+                }
+                Err(problem) => skills.problems.push(format!("The skill {path} is left out: {problem}")),
+            }
+        }
+        skills
+    }
+
+    /// The skill, if there is room for it and none of its name.
+    fn may_join(&self, skill: Skill, described_bytes: usize) -> Result<Skill, Problem> {
+        if self.usable.iter().any(|other| other.name == skill.name) {
+            return Err(Problem::new(1, format!("another skill is called `{}`, too", skill.name)));
+        }
+        if self.usable.len() >= MAX_SKILLS {
+            return Err(Problem::new(1, format!("there are more than {MAX_SKILLS}")));
+        }
+        if described_bytes + skill.description.len() > MAX_DESCRIPTIONS_BYTES {
+            let what = format!("all descriptions together have more than {MAX_DESCRIPTIONS_BYTES} bytes");
+            return Err(Problem::new(1, what));
+        }
+        Ok(skill)
+    }
 }
 
 impl Skill {
@@ -43,7 +112,22 @@ impl Skill {
             let what = format!("the description has {length} characters; at most {MAX_DESCRIPTION_CHARS} are allowed");
             return Err(Problem::new(description.line, what));
         }
-        Ok(Self { name: name.value.clone(), description: described, body: body.to_owned() })
+        let (compatibility, mut problems) = optional(&fields);
+        let body_lines = lines(body).count();
+        if body_lines > MAX_BODY_LINES {
+            let what = format!(
+                "its instructions have {body_lines} lines; past {MAX_BODY_LINES} they belong into files below `references/`"
+            );
+            problems.push(Problem::new(1, what));
+        }
+        Ok(Self {
+            name: name.value.clone(),
+            description: described,
+            compatibility,
+            body: body.to_owned(),
+            problems,
+            ..Self::default()
+        })
     }
 
     /// The format wants a skill's folder to have its name; a problem if it hasn't.
@@ -70,8 +154,46 @@ fn check_name(name: &str) -> Result<(), String> {
 
 struct Field {
     key: String,
+    /// As a string; what is wrong if it isn't one.
     value: String,
+    wrong: Option<String>,
+    /// Whether lines stand under it.
+    is_nested: bool,
     line: usize,
+}
+
+/// What the format knows besides name and description: the compatibility, and what is wrong with any of it.
+fn optional(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let mut compatibility = None;
+    for field in fields {
+        let Field { key, value, wrong, is_nested, line } = field;
+        let what = match key.as_str() {
+            "metadata" if !value.is_empty() => Some("`metadata` is a list of `key: value` lines under it".to_owned()),
+            "metadata" if !is_nested => Some("`metadata` is empty".to_owned()),
+            "license" | "allowed-tools" | "compatibility" => match wrong {
+                Some(wrong) => Some(format!("`{key}`: {wrong}")),
+                None if value.trim().is_empty() => Some(format!("`{key}` is empty")),
+                None => None,
+            },
+            _ => None,
+        };
+        if let Some(what) = what {
+            problems.push(Problem::new(*line, what));
+        } else if key == "compatibility" {
+            let length = value.chars().count();
+            if length > MAX_COMPATIBILITY_CHARS {
+                let what =
+                    format!("`compatibility` has {length} characters; at most {MAX_COMPATIBILITY_CHARS} are allowed");
+                problems.push(Problem::new(*line, what));
+            }
+            compatibility = Some(value.chars().take(MAX_COMPATIBILITY_CHARS).collect());
+        }
+        if fields.iter().filter(|other| other.key == *key && other.line < *line).count() == 1 {
+            problems.push(Problem::new(*line, format!("`{key}` is given twice")));
+        }
+    }
+    (compatibility, problems)
 }
 
 fn required<'a>(fields: &'a [Field], key: &str) -> Result<&'a Field, Problem> {
@@ -120,12 +242,20 @@ fn fields(front: &[&str]) -> Result<Vec<Field>, Problem> {
         let (block, after) = rest.split_at_checked(under).unwrap_or((rest, &[]));
         rest = after;
         let key = key.trim().to_owned();
-        let value = if matches!(key.as_str(), "name" | "description") {
-            scalar(value.trim(), block).map_err(|what| Problem::new(line, format!("`{key}`: {what}")))?
-        } else {
-            String::new()
+        let is_nested = block.iter().any(|line| !is_blank(line));
+        let (value, wrong) = match key.as_str() {
+            "name" | "description" => {
+                let value = scalar(value.trim(), block);
+                (value.map_err(|what| Problem::new(line, format!("`{key}`: {what}")))?, None)
+            }
+            "license" | "compatibility" | "allowed-tools" => match scalar(value.trim(), block) {
+                Ok(value) if value.starts_with("- ") => (String::new(), Some("it is a list, not a string".to_owned())),
+                Ok(value) => (value, None),
+                Err(what) => (String::new(), Some(what)),
+            },
+            _ => (value.trim().to_owned(), None),
         };
-        fields.push(Field { key, value, line });
+        fields.push(Field { key, value, wrong, is_nested, line });
         line += under;
     }
     Ok(fields)
@@ -215,7 +345,8 @@ mod tests {
             Skill {
                 name: "weekly-review".into(),
                 description: "Look back: what went well".into(),
-                body: "\r\nBody\r\n---\r\n".into()
+                body: "\r\nBody\r\n---\r\n".into(),
+                ..Skill::default()
             }
         );
         assert_eq!(skill.check_folder("weekly-review"), None);
@@ -257,6 +388,73 @@ mod tests {
             assert!(problem(&format!("name: {name}\ndescription: x")).contains("name"), "{name}");
         }
         assert!(read(&format!("name: {}\ndescription: {}", "a".repeat(64), "x".repeat(1_024))).is_ok());
+    }
+
+    #[test]
+    fn what_the_format_knows_besides_is_checked_and_keeps_no_skill_from_being_used() {
+        let told = |front: &str| {
+            let skill = read(&format!("name: a\ndescription: b\n{front}")).unwrap();
+            (skill.problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; "), skill.compatibility)
+        };
+        let all = "license: MIT\ncompatibility: Needs git\nmetadata:\n  author: me\n  version: \"1.0\"\nallowed-tools: Bash(git:*) Read\nown: [x]";
+        assert_eq!(told(all), (String::new(), Some("Needs git".to_owned())));
+        assert_snapshot!(told("allowed-tools:\n  - Bash\n  - Read").0, @"line 4: `allowed-tools`: it is a list, not a string");
+        assert_snapshot!(told("allowed-tools: [a]").0, @"line 4: `allowed-tools`: a value that begins with [ must be in quotes");
+        assert_snapshot!(told("license:\nmetadata: x").0, @"line 4: `license` is empty; line 5: `metadata` is a list of `key: value` lines under it");
+        assert_snapshot!(told("license: a\nlicense: b\nmetadata:").0, @"line 5: `license` is given twice; line 6: `metadata` is empty");
+        let (long, kept) = told(&format!("compatibility: {}", "x".repeat(501)));
+        assert_snapshot!(long, @"line 4: `compatibility` has 501 characters; at most 500 are allowed");
+        assert_eq!(kept.unwrap().len(), 500);
+        let long = Skill::parse(&format!("---\nname: a\ndescription: b\n---\n{}", "x\n".repeat(501))).unwrap();
+        assert!(long.problems[0].to_string().contains("501 lines"), "{:?}", long.problems);
+    }
+
+    fn collected(files: &[(&str, String)]) -> Skills {
+        let paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
+        Skills::collect(&paths, |path| files.iter().find(|(other, _)| *other == path).unwrap().1.clone())
+    }
+
+    fn skill(name: &str, description: &str) -> String {
+        format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n")
+    }
+
+    #[test]
+    fn a_broken_skill_is_told_and_the_others_work() {
+        let skills = collected(&[
+            ("claude.md", String::new()),
+            ("skills/README.md", String::new()),
+            ("skills/broken/SKILL.md", "no front".to_owned()),
+            ("skills/empty/notes.md", String::new()),
+            ("skills/moved/SKILL.md", skill("elsewhere", "x")),
+            ("skills/tea/SKILL.md", skill("tea", "Makes tea.")),
+            ("skills/tea/assets/SKILL.md", "a template, no skill".to_owned()),
+            ("skills/twin/SKILL.md", skill("tea", "Makes it, too.")),
+        ]);
+        let usable: Vec<_> = skills.usable.iter().map(|skill| (&*skill.folder, &*skill.name)).collect();
+        assert_eq!(usable, [("moved", "elsewhere"), ("tea", "tea")]);
+        assert_snapshot!(skills.problems.join("\n"), @r"
+        The skill skills/broken/SKILL.md is left out: line 1: a skill begins with a line `---`, then `name:` and `description:`, then `---`
+        skills/empty has no SKILL.md: it is no skill
+        The skill skills/moved/SKILL.md is used, but line 1: the skill is called `elsewhere`, but its folder `moved`; give both one name
+        The skill skills/twin/SKILL.md is left out: line 1: another skill is called `tea`, too
+        ");
+    }
+
+    #[test]
+    fn too_many_and_too_long_ones_are_bounded_and_told() {
+        let many: Vec<_> =
+            (0..60).map(|n| (format!("skills/s{n:02}/SKILL.md"), skill(&format!("s{n:02}"), "x"))).collect();
+        let many: Vec<_> = many.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+        let skills = collected(&many);
+        assert_eq!((skills.usable.len(), skills.problems.len()), (MAX_SKILLS, 10));
+        assert!(skills.problems[0].ends_with("there are more than 50"), "{:?}", skills.problems[0]);
+        let long: Vec<_> = many
+            .iter()
+            .take(20)
+            .map(|(path, text)| (*path, text.replace(": x", &format!(": {}", "y".repeat(1_000)))))
+            .collect();
+        let skills = collected(&long);
+        assert_eq!((skills.usable.len(), skills.problems.len()), (16, 4));
     }
 
     proptest! {

@@ -18,6 +18,9 @@ pub trait Model {
     /// The model's id as it goes into trailers and the ledger, such as `claude-sonnet-5-5` or `offline`.
     fn name(&self) -> &str;
 
+    /// The most that the next turn may cost, in US dollars: set aside before it is asked for.
+    fn most_usd(&self, conversation: &Conversation) -> f64;
+
     /// Asks once for the next turn. No retries: the caller decides by the error.
     fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a>;
 }

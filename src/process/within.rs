@@ -1,7 +1,7 @@
-//! What our launcher does inside a sandbox: it starts a helper beside itself and then becomes the program.
+//! Becoming another program, and what our launcher does inside a sandbox: it starts a helper beside itself first.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io,
     os::{fd::OwnedFd, unix::process::CommandExt as _},
     path::Path,
@@ -10,7 +10,7 @@ use std::{
 
 /// Turns this process into another program, with the environment that it has and these variables. Returns only if that failed.
 #[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
-pub fn become_program(program: &OsString, args: &[OsString], env: &[(&str, String)]) -> io::Error {
+pub fn become_program(program: &OsStr, args: &[OsString], env: &[(&str, String)]) -> io::Error {
     Command::new(program).args(args).envs(env.iter().map(|(name, value)| (name, value))).exec()
 }
 

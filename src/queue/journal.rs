@@ -53,6 +53,11 @@ pub enum Entry {
         /// What it cost.
         usage: Usage,
     },
+    /// So long was worked since the last entry of this kind: the turn and the calls whose ends are journalled with it.
+    Worked {
+        /// Milliseconds.
+        ms: u64,
+    },
     /// The policy has decided on a call. Where it asks, the cycle is parked on a question.
     Judged {
         /// The call's id.
@@ -120,6 +125,7 @@ impl Entry {
             Self::Asked => "asked",
             Self::Discarded { .. } => "discarded",
             Self::Turn { .. } => "turn",
+            Self::Worked { .. } => "worked",
             Self::Judged { .. } => "judged",
             Self::Decided { .. } => "decided",
             Self::Called { .. } => "called",

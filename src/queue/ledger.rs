@@ -1,9 +1,10 @@
-//! What the minds cost: one row a request, discarded turns included.
+//! What the minds cost: one row a request, discarded turns included. The row is there before the request leaves, with the most
+//! that it may cost: a wake that is killed meanwhile leaves that counted as spent.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Row;
+use rusqlite::{Connection, Row};
 
-use super::{Fence, Result, Store};
+use super::{Entry, Fence, Result, Store, journal};
 use crate::{clock::rfc3339, model::Usage};
 
 /// Tokens and money of some stretch of time or of a cycle.
@@ -15,46 +16,107 @@ pub struct Spent {
     pub cost_usd: f64,
 }
 
+/// A stretch of the calendar that has a bound of what may be spent in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cap {
+    /// `DAILY_BUDGET_USD`.
+    Day,
+    /// `MONTHLY_BUDGET_USD`.
+    Month,
+}
+
+/// A bound of what may be spent from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpendCap {
+    /// Of which stretch.
+    pub cap: Cap,
+    /// When the day or the month began.
+    pub since: DateTime<Utc>,
+    /// US dollars.
+    pub usd: f64,
+}
+
+/// The most that a request may cost, set aside before it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation(i64);
+
 impl Store {
-    /// Books one request; `discarded` says that its turn was cut off and isn't kept. The journal's entry of it
-    /// follows, and syncs both.
-    pub fn book(
+    /// Journals that a request is about to be sent, and sets aside the most that it may cost, in one transaction; or says which
+    /// cap has no room for that, and writes nothing. No two requests can pass a cap together.
+    pub fn reserve(
+        &mut self,
+        fence: Fence,
+        (cycle_id, model): (&str, &str),
+        most_usd: f64,
+        caps: &[SpendCap],
+        now: DateTime<Utc>,
+    ) -> Result<std::result::Result<Reservation, Cap>> {
+        self.fenced(fence, |tx| {
+            for cap in caps {
+                if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
+                    return Ok(Err(cap.cap));
+                }
+            }
+            tx.prepare_cached(
+                "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
+                 VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1)",
+            )?
+            .execute((cycle_id, rfc3339(now), model, most_usd))?;
+            let reservation = Reservation(tx.last_insert_rowid());
+            journal::append(tx, cycle_id, &Entry::Asked, now)?;
+            Ok(Ok(reservation))
+        })
+    }
+
+    /// Replaces what was set aside by what the request cost, with the journal entries of its end; `discarded` says that its turn
+    /// was cut off and isn't kept. One that used nothing leaves no row.
+    pub fn settle(
         &mut self,
         fence: Fence,
         cycle_id: &str,
-        model: &str,
-        spent: &Spent,
-        discarded: bool,
+        (reservation, spent, discarded): (Reservation, &Spent, bool),
+        entries: &[Entry],
         now: DateTime<Utc>,
     ) -> Result<()> {
-        self.fenced_relaxed(fence, |tx| {
-            tx.execute(
-                "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, discarded)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                rusqlite::params![
-                    cycle_id,
-                    rfc3339(now),
-                    model,
-                    tokens(spent.tokens.input),
-                    tokens(spent.tokens.output),
-                    tokens(spent.tokens.cache_read),
-                    tokens(spent.tokens.cache_write),
-                    spent.cost_usd,
-                    discarded
-                ],
-            )?;
-            Ok(())
+        let Spent { tokens: used, cost_usd } = *spent;
+        self.fenced(fence, |tx| {
+            if used == Usage::default() {
+                tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
+            } else {
+                tx.prepare_cached(
+                    "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6, discarded = ?7,
+                         reserved = 0
+                     WHERE id = ?1 AND reserved = 1",
+                )?
+                .execute((
+                    reservation.0,
+                    tokens(used.input),
+                    tokens(used.output),
+                    tokens(used.cache_read),
+                    tokens(used.cache_write),
+                    cost_usd,
+                    discarded,
+                ))?;
+            }
+            entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))
         })
+    }
+
+    /// What of that is only set aside, in US dollars: for a request under way, and for those whose wake was cut off, of which
+    /// nobody knows what they cost.
+    pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
+        let sql = "SELECT COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE reserved = 1 AND at >= ?1";
+        Ok(self.conn.query_row(sql, [rfc3339(since)], |row| row.get(0))?)
     }
 
     /// What was spent since a moment, such as the local day's beginning.
     pub fn spent_since(&self, since: DateTime<Utc>) -> Result<Spent> {
-        self.spent("at >= ?1", &rfc3339(since))
+        Ok(spent(&self.conn, "at >= ?1", &rfc3339(since))?)
     }
 
     /// What a cycle cost.
     pub fn spent_by(&self, cycle_id: &str) -> Result<Spent> {
-        self.spent("cycle_id = ?1", cycle_id)
+        Ok(spent(&self.conn, "cycle_id = ?1", cycle_id)?)
     }
 
     /// What each model was paid since a moment, the dearest first.
@@ -66,14 +128,14 @@ impl Store {
         let rows = statement.query_map([rfc3339(since)], |row| Ok((row.get(5)?, read(row)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
+}
 
-    fn spent(&self, condition: &str, value: &str) -> Result<Spent> {
-        let sql = format!(
-            "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
-                    COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
-        );
-        Ok(self.conn.query_row(&sql, [value], read)?)
-    }
+fn spent(conn: &Connection, condition: &str, value: &str) -> rusqlite::Result<Spent> {
+    let sql = format!(
+        "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
+                COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
+    );
+    conn.prepare_cached(&sql)?.query_row([value], read)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Spent> {

@@ -35,7 +35,7 @@ pub use inspect::{Schema, UnsentPart};
 pub use joined::PartOf;
 pub use journal::{Change, Entry, StagedFile};
 pub use lease::{Fence, Holder};
-pub use ledger::Spent;
+pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
@@ -58,6 +58,10 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, Trans
 const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 /// The write-ahead log is cut back to this many bytes after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
+
+/// Pages of the database that one connection keeps in memory, in KiB: the bot has several that stay open, and what is looked at
+/// often is little.
+const CACHE_KIB: i64 = 128;
 
 /// The longest that the write-ahead log may get, in bytes. SQLite begins it anew when a write finds everything copied and
 /// nobody reading; readers that come and go without a gap would keep it from that for ever.
@@ -85,6 +89,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("approvals.sql"),
     include_str!("quotes.sql"),
     include_str!("replaced.sql"),
+    include_str!("reserved.sql"),
 ];
 
 /// The database, opened for one process.
@@ -168,6 +173,7 @@ impl Store {
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "foreign_keys", true)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
+        conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
         let mut store = Self { conn, path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES };
         store.migrate()?;
         Ok(store)

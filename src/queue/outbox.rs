@@ -8,7 +8,10 @@ use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Fence, Result, Store, approvals, json};
 use crate::{
-    channel::{Question, render},
+    channel::{
+        Question,
+        render::{self, Links},
+    },
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     process::Identity,
 };
@@ -38,6 +41,10 @@ pub struct NewOutgoing {
     /// Not delivered before this cycle has committed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle_id: Option<String>,
+    /// Its links are shown as text: what others wrote may have had a hand in it, and a link that is opened, or fetched for a preview,
+    /// carries its address out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub links_as_text: bool,
 }
 
 /// A part that this process has taken to send, and nobody else will.
@@ -415,7 +422,8 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
         )
         .optional()?;
     if let Some(id) = id {
-        plan_parts_of(tx, id, &message.text, now)?;
+        let links = if message.links_as_text { Links::AsText } else { Links::Clickable };
+        plan_parts_of(tx, id, &message.text, links, now)?;
     }
     Ok(id)
 }
@@ -430,13 +438,13 @@ fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
         .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for (id, text) in rows {
-        plan_parts_of(tx, id, &text, now)?;
+        plan_parts_of(tx, id, &text, Links::Clickable, now)?;
     }
     Ok(())
 }
 
-fn plan_parts_of(tx: &Transaction<'_>, id: i64, text: &str, now: DateTime<Utc>) -> Result<()> {
-    let parts = render::render(text);
+fn plan_parts_of(tx: &Transaction<'_>, id: i64, text: &str, links: Links, now: DateTime<Utc>) -> Result<()> {
+    let parts = render::render_with(text, links);
     if parts.is_empty() {
         // Nothing visible can be sent: say so instead of leaving a row that never ends.
         tx.execute(

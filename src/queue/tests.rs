@@ -6,6 +6,7 @@ mod inbox;
 mod joined;
 mod journal;
 mod lease;
+mod ledger;
 mod outbox;
 mod reminders;
 mod retention;

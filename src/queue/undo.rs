@@ -157,6 +157,8 @@ pub(super) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>)
                 text: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
                 kind: "command".to_owned(),
                 cycle_id: Some(cycle_id.to_owned()),
+                // It quotes what is taken back, whoever's words that holds.
+                links_as_text: true,
             })
         })
         .optional()?;

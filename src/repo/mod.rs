@@ -41,7 +41,7 @@ pub use self::{
     locks::STALE_LOCK_AGE,
     maintain::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     park::{BroughtIn, Parked, Parking},
-    person::{LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
+    person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{Change, Publish, Published},
     remote::{Pushed, REMOTE_TIMEOUT, RemoteError},
 };

@@ -13,6 +13,9 @@ use super::{
 /// Larger files of a person's aren't committed for them.
 pub const MAX_PERSON_FILE_BYTES: usize = 1_000_000;
 
+/// Why a file isn't committed that [`IsSecret`] finds something in.
+pub const HOLDS_SECRET: &str = "seems to hold a secret";
+
 /// How many files a commit's message names.
 const MAX_LISTED: usize = 50;
 
@@ -126,6 +129,10 @@ impl Repo {
         if self.has_filter(path) {
             return Some("goes through a git filter, which isn't run for you");
         }
+        // A name is written into the commit's message, and into its tree.
+        if is_secret(path) {
+            return Some(HOLDS_SECRET);
+        }
         let file = file?;
         if file.mode == LINK {
             return Some("is a link");
@@ -136,7 +143,7 @@ impl Repo {
         if file.bytes.contains(&0) {
             return Some("isn't text");
         }
-        is_secret(&String::from_utf8_lossy(&file.bytes)).then_some("seems to hold a secret")
+        is_secret(&String::from_utf8_lossy(&file.bytes)).then_some(HOLDS_SECRET)
     }
 
     /// Filters (encryption, large file storage) change what is committed, and are programs: their files are left to git. So are

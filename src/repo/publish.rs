@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::{
     IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
-    person::Judged,
+    person::{HOLDS_SECRET, Judged},
     tree::{self, FILE, Item, LINK},
     wake_signature,
     worktree::OnDisk,
@@ -107,7 +107,7 @@ impl Repo {
             Judged::Same | Judged::Take(_) => after.clone(),
         };
         let left_alone = if committed.as_deref().is_some_and(publish.is_secret) {
-            Some("seems to hold a secret")
+            Some(HOLDS_SECRET)
         } else if self.has_filter(path) {
             Some("goes through a git filter, which isn't run for you")
         } else {

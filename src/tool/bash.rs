@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Acting, Done, Effect, Outcome, Refusal, Risk, Tool, Touched, World, brief};
-use crate::hands::{Hands, output, session};
+use crate::hands::{Hands, session};
 
 /// A longer command is a program that belongs into a file, in bytes.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
@@ -36,11 +36,11 @@ pub(super) fn tool() -> Tool {
     .trained("bash_20250124")
 }
 
-fn run<'a>(args: Bash, world: &'a World, hands: &'a mut Hands) -> Acting<'a> {
-    Box::pin(carry_out(args, world, hands))
+fn run<'a>(args: Bash, _: &'a World, hands: &'a mut Hands) -> Acting<'a> {
+    Box::pin(carry_out(args, hands))
 }
 
-async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
+async fn carry_out(args: Bash, hands: &mut Hands) -> Outcome {
     if args.restart {
         hands.end_shell();
         if args.command.is_none() {
@@ -57,8 +57,7 @@ async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
     }
     let within = hands.shell_timeout();
     let ran = hands.run_command(&command).await.map_err(Refusal::because)?;
-    let scratch = hands.scratch().map_err(Refusal::because)?;
-    let printed = output::told(scratch, &format!("bash-{}", world.wake_id), &ran.printed);
+    let printed = hands.keep_rest("bash", ran.printed);
     let end = session::described(ran.end, within);
     let content = match (printed.is_empty(), end.is_empty()) {
         (true, true) => "[nothing was printed]".to_owned(),

@@ -17,6 +17,8 @@ mod reminder;
 mod reply;
 mod task;
 mod tell;
+mod web_fetch;
+mod web_search;
 mod world;
 
 pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
@@ -324,7 +326,7 @@ impl Registry {
     /// Those of a mind that thinks: the standard ones, and what acts outside our stores.
     pub fn thinking() -> Self {
         let mut registry = Self::standard();
-        registry.tools.push(bash::tool());
+        registry.tools.extend([bash::tool(), web_fetch::tool(), web_search::tool()]);
         registry.tools.extend(find_tools::tools());
         Self { is_claude: true, ..registry }
     }

@@ -21,7 +21,7 @@ pub struct Plan {
     /// What you leave for later, and why.
     #[serde(default)]
     pub deferred: Vec<String>,
-    /// How much work it is.
+    /// How much work it is. The first plan says it, one later plan may raise it, none lowers it.
     #[serde(default)]
     pub complexity: Complexity,
 }
@@ -36,18 +36,18 @@ pub struct Step {
     pub tool: String,
 }
 
-/// How much work a plan is, for whoever reads the plan file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How much work a plan is: how far you may go before your person is asked whether to go on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Complexity {
-    /// One or two calls.
-    #[default]
+    /// One or two calls: 10 rounds or 60 seconds.
     Quick,
-    /// A handful of steps.
+    /// A handful of steps: 30 rounds or 5 minutes.
+    #[default]
     Medium,
-    /// Many steps or much reading.
+    /// Many steps or much reading: 100 rounds or 30 minutes.
     Complex,
-    /// Work that goes on in the background.
+    /// Work that may take hours: 500 rounds.
     Background,
 }
 

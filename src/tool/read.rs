@@ -11,6 +11,10 @@ use crate::memory::{
 
 /// Lines that one `memory_read` shows at most.
 const MAX_LINES: usize = 400;
+/// Bytes that one call shows at most: below what an outcome may have.
+const MAX_PAGE_BYTES: usize = 20 * 1024;
+/// Further files of a skill that are listed at most.
+const MAX_SKILL_FILES: usize = 50;
 /// Hits that are quoted about one topic at most.
 const MAX_RECALLED: usize = 10;
 /// Hits that one search shows at most.
@@ -39,13 +43,24 @@ struct Search {
 struct Skill {
     /// The skill's name.
     name: String,
+    /// One of its further files, such as `references/forms.md`; without it the skill's instructions.
+    #[serde(default)]
+    path: Option<String>,
+    /// The first line, from 1.
+    #[serde(default)]
+    from_line: Option<usize>,
 }
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool::new("memory_read", "Read a memory file, archived ones too, or list them.", Effect::Read, read),
         Tool::new("memory_search", "Search all memory files for words; gives file, line and text.", Effect::Read, find),
-        Tool::new("read_skill", "Read a skill's instructions before doing what it describes.", Effect::Read, skill),
+        Tool::new(
+            "read_skill",
+            "Read a skill's instructions before doing what it describes, and the further files that they name.",
+            Effect::Read,
+            skill,
+        ),
     ]
 }
 
@@ -87,19 +102,36 @@ fn read(args: &Read, world: &World) -> Outcome {
     let Some(text) = world.documents.get(path) else {
         return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
     };
+    Ok(Done::told(page(path, &text, args.from_line)?))
+}
+
+/// Some lines of a text, and how to read on.
+fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<String, Refusal> {
     let total = text.lines().count();
-    let from = args.from_line.unwrap_or(1).max(1);
+    let from = from_line.unwrap_or(1).max(1);
     if from > total.max(1) {
-        return Err(Refusal(format!("{path} has {total} lines; {from} was asked for.")));
+        return Err(Refusal(format!("{name} has {total} lines; {from} was asked for.")));
     }
-    let shown: Vec<_> = text.lines().skip(from - 1).take(MAX_LINES).collect();
-    let end = from - 1 + shown.len();
+    let mut bytes = 0;
+    let fits = |line: &&str| {
+        bytes += line.len() + 1;
+        bytes <= MAX_PAGE_BYTES
+    };
+    let shown: Vec<_> = text.lines().skip(from - 1).take(MAX_LINES).take_while(fits).collect();
+    let end = from - 1 + shown.len().max(1);
+    let shown = match (shown.as_slice(), text.lines().nth(from - 1)) {
+        // A line that alone is longer than a page: its beginning, so that reading on gets ahead.
+        ([], Some(line)) => {
+            format!("{} (cut)", line.get(..line.floor_char_boundary(MAX_PAGE_BYTES)).unwrap_or_default())
+        }
+        (lines, _) => lines.join("\n"),
+    };
     let more = if end < total {
         format!("\n(Lines {from} to {end} of {total}; go on with from_line {}.)", end + 1)
     } else {
         String::new()
     };
-    Ok(Done::told(format!("{}{more}", shown.join("\n"))))
+    Ok(format!("{shown}{more}"))
 }
 
 fn find(args: &Search, world: &World) -> Outcome {
@@ -114,13 +146,36 @@ fn find(args: &Search, world: &World) -> Outcome {
 }
 
 fn skill(args: &Skill, world: &World) -> Outcome {
-    match world.skills.iter().find(|skill| skill.name == args.name) {
-        Some(skill) => Ok(Done::told(skill.body.clone())),
-        None => {
-            let names: Vec<_> = world.skills.iter().map(|skill| skill.name.as_str()).collect();
-            Err(Refusal(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))))
-        }
+    let Some(skill) = world.skills.iter().find(|skill| skill.name == args.name) else {
+        let names: Vec<_> = world.skills.iter().map(|skill| skill.name.as_str()).collect();
+        return Err(Refusal(format!("There is no skill {:?}. There are: {}.", args.name, names.join(", "))));
+    };
+    if let Some(path) = &args.path {
+        let text = world.documents.skill_file(&skill.folder, path).map_err(Refusal::because)?;
+        return Ok(Done::told(page(path, &text, args.from_line)?));
     }
+    let mut told = page("The skill", skill.body.trim(), args.from_line)?;
+    if args.from_line.is_none_or(|from| from <= 1) {
+        told.extend(skill.compatibility.iter().map(|needs| format!("\n\n(It needs: {needs})")));
+        told.push_str(&further_files(&world.documents.skill_files(&skill.folder)));
+    }
+    Ok(Done::told(told))
+}
+
+/// The files that a skill has besides its instructions.
+fn further_files(paths: &[String]) -> String {
+    if paths.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<_> = paths.iter().take(MAX_SKILL_FILES).map(|path| format!("- {path}")).collect();
+    let more = match paths.len() - shown.len() {
+        0 => String::new(),
+        more => format!("\n- and {more} more"),
+    };
+    format!(
+        "\n\n(Its further files, each read by its path; a script is text, and isn't run:)\n{}{more}",
+        shown.join("\n")
+    )
 }
 
 /// What is searched: memory, not the standing orders or skills.

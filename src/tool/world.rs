@@ -16,6 +16,7 @@ use crate::{
     config::{Autonomy, QuietHours},
     disk,
     hands::Shelter,
+    media::content,
     memory::{
         skill::Skill,
         view::{self, View},
@@ -26,6 +27,13 @@ use crate::{
 
 /// A file larger than this is not read as memory, in bytes.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A skill's further file that is larger is not read, in bytes.
+const MAX_SKILL_FILE_BYTES: u64 = 256 * 1024;
+/// Folders of a skill within one another that are looked into.
+const MAX_SKILL_DEPTH: usize = 3;
+/// Entries of a skill's folder that are looked at.
+const MAX_SKILL_ENTRIES: usize = 500;
 
 /// Where an answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,6 +227,54 @@ impl Documents {
         match self.view {
             Some(view) => view.list(&paths),
             None => paths.into_iter().collect(),
+        }
+    }
+
+    /// The further files of a skill, by their paths below its folder, sorted: none that is hidden, a link or deep down.
+    pub fn skill_files(&self, folder: &str) -> Vec<String> {
+        let root = Path::new("skills").join(folder);
+        let mut found = BTreeSet::new();
+        let mut folders = vec![(PathBuf::new(), 0)];
+        while let Some((below, depth)) = folders.pop() {
+            let full = self.dir.join(&root).join(&below);
+            let Some(entries) = self.found(&full, std::fs::read_dir(&full)) else { continue };
+            for entry in entries.filter_map(|entry| self.found(&full, entry)).take(MAX_SKILL_ENTRIES) {
+                let path = below.join(entry.file_name());
+                let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && !is_hidden && depth < MAX_SKILL_DEPTH => {
+                        folders.push((path, depth + 1));
+                    }
+                    Ok(kind) if kind.is_file() && !is_hidden && path != Path::new("SKILL.md") => {
+                        found.extend(path.to_str().map(str::to_owned));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.into_iter().take(MAX_SKILL_ENTRIES).collect()
+    }
+
+    /// A further file of a skill, as text.
+    ///
+    /// # Errors
+    /// Why it isn't shown, for the mind: no plain file below the folder, too large, or not text.
+    pub fn skill_file(&self, folder: &str, path: &str) -> Result<String, String> {
+        let relative = Path::new("skills").join(folder).join(path);
+        let is_below = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let no_such = || format!("This skill has no file {path:?}. Without a path its files are listed.");
+        if !is_below || path.split('/').any(|part| part.starts_with('.')) || !self.is_plain(&relative) {
+            return Err(no_such());
+        }
+        let full = self.dir.join(relative);
+        let bytes = self.found(&full, std::fs::metadata(&full)).ok_or_else(no_such)?.len();
+        if bytes > MAX_SKILL_FILE_BYTES {
+            return Err(format!("{path} has {bytes} bytes; of a skill at most {MAX_SKILL_FILE_BYTES} are read."));
+        }
+        let bytes = self.found(&full, std::fs::read(&full)).ok_or_else(no_such)?;
+        match String::from_utf8(bytes) {
+            Ok(text) if text.is_empty() || content::is_text(text.as_bytes()) => Ok(text),
+            _ => Err(format!("{path} isn't text in UTF-8, and can't be shown.")),
         }
     }
 

@@ -29,7 +29,7 @@ fn asked_about(arguments: serde_json::Value) -> (FakeTelegram, FakeClaude, TestE
     (telegram, claude, env)
 }
 
-fn question(telegram: &FakeTelegram) -> SentMessage {
+pub(crate) fn question(telegram: &FakeTelegram) -> SentMessage {
     telegram.sent().into_iter().find(|message| !message.buttons.is_empty()).expect("a message with buttons")
 }
 
@@ -48,7 +48,11 @@ fn end_bot(bot: Running) {
 }
 
 /// Presses a button as somebody, and waits until the bot has said what became of it.
-fn press(telegram: &FakeTelegram, env: &TestEnv, (chat, who, message, data): (i64, i64, i64, &str)) -> String {
+pub(crate) fn press(
+    telegram: &FakeTelegram,
+    env: &TestEnv,
+    (chat, who, message, data): (i64, i64, i64, &str),
+) -> String {
     let said = telegram.calls("answerCallbackQuery").len();
     let bot = start_bot(env);
     telegram.tap(chat, who, message, data);

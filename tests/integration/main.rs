@@ -29,6 +29,8 @@ mod health;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod mcp_client;
 #[cfg(test)]
 mod mcp_peers;
@@ -82,3 +84,5 @@ mod updates;
 mod voice;
 #[cfg(test)]
 mod wake;
+#[cfg(test)]
+mod web;

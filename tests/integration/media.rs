@@ -357,7 +357,7 @@ fn stop_ends_who_listens_and_resume_takes_the_recording_up_again() {
     stage.say("/status");
     stage.all_confirmed();
     let ear = stage.env.path("ear").display().to_string();
-    stage.env.bot(&["listen", "--with", &ear]).ok();
+    stage.env.run(env!("CARGO_BIN_EXE_reveille-ear"), &["listen", "--with", &ear]).ok();
     assert_eq!((ears(&stage).len(), kept()), (1, true));
 
     fs::write(stage.env.path("may-hear"), "").unwrap();

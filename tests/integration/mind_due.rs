@@ -32,8 +32,8 @@ fn without_a_reason_nothing_is_asked() {
 #[test]
 fn a_spent_budget_is_said_once_and_the_messages_wait_for_tomorrow() {
     let (telegram, claude, mut env) = minded();
-    env.set("DAILY_BUDGET_USD", "0.0001").receive(CHAT, "hello");
-    claude.expect(Reply::text("Hello."));
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello.").using(0, 500_000));
     env.once();
     env.receive(CHAT, "how are you?");
     env.once();
@@ -56,8 +56,8 @@ fn a_spent_budget_is_said_once_and_the_messages_wait_for_tomorrow() {
 #[test]
 fn a_budget_that_ends_in_the_middle_is_gone_on_from_tomorrow() {
     let (telegram, claude, mut env) = minded();
-    env.set("DAILY_BUDGET_USD", "0.0001").receive(CHAT, "remember that cats purr");
-    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    env.receive(CHAT, "remember that cats purr");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})).using(0, 500_000));
     assert_eq!(env.wake(&["--once"]).code, 1);
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(telegram.sent().len(), 1);
@@ -71,9 +71,9 @@ fn a_budget_that_ends_in_the_middle_is_gone_on_from_tomorrow() {
 
 #[test]
 fn a_try_that_broke_off_counts_against_the_budget_before_the_next() {
-    let (telegram, claude, mut env) = minded();
-    env.set("DAILY_BUDGET_USD", "0.00001").receive(CHAT, "hello");
-    claude.expect(Reply::text("Hello, this is the first try.").cut_after(4));
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello, this is the first try.").using(2_500_000, 1).cut_after(4));
     assert_eq!(env.wake(&["--once"]).code, 1);
     assert_eq!(claude.requests().len(), 1);
     let said = sent(&telegram);

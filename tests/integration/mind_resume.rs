@@ -404,6 +404,10 @@ fn fill_up(file: &std::path::Path) {
 struct Silent;
 
 impl Model for Silent {
+    fn most_usd(&self, _: &Conversation) -> f64 {
+        0.0
+    }
+
     fn name(&self) -> &str {
         "claude-sonnet-5-5"
     }

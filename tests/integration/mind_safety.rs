@@ -45,9 +45,120 @@ fn the_programs_own_secrets_reach_no_request_commit_or_message() {
         assert!(!everything_sent.contains(secret), "{everything_sent}");
         assert!(!history.contains(secret), "{history}");
     }
-    assert_eq!(telegram.sent().len(), 2, "{:#?}", telegram.sent());
+    assert_eq!(telegram.sent().len(), 3, "{:#?}", telegram.sent());
     assert!(env.memory("memory/project-memory/context.md").contains(API_KEY), "the person's own file is theirs");
-    assert!(sent(&telegram)[0].contains("***"), "{:?}", sent(&telegram));
+    let told = sent(&telegram);
+    let refused = "I did not commit memory/project-memory/context.md: it seems to hold a secret.";
+    assert_eq!(told.iter().filter(|text| text.starts_with(refused)).count(), 1, "{told:?}");
+    assert!(told.iter().any(|text| text.contains("Is it ***?")), "{told:?}");
+}
+
+/// The eight ways in which a secret is promised to be known.
+fn spelled(secret: &str) -> [String; 8] {
+    use base64::{Engine as _, engine::general_purpose as forms};
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let coded = forms::STANDARD.encode(secret);
+    let wrapped: Vec<_> = coded.as_bytes().chunks(16).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    [
+        secret.to_owned(),
+        forms::URL_SAFE_NO_PAD.encode(format!("user:{secret}@")),
+        hex.to_uppercase(),
+        hex,
+        secret.bytes().map(|byte| format!("%{byte:02X}")).collect(),
+        json!(secret).to_string(),
+        wrapped.join("\n"),
+        coded,
+    ]
+}
+
+/// What of a secret stands in a text in any of the eight ways; white space aside, as it stands in JSON, too.
+fn shown_in(text: &str, secret: &str) -> Option<String> {
+    let bare = |text: &str| text.replace("\\n", "").replace(char::is_whitespace, "");
+    let text = bare(text);
+    // The middle of base64 is its own, whatever is around it.
+    let core = |spelling: &str| spelling.trim_matches('"').trim_end_matches('=').to_owned();
+    spelled(secret).into_iter().find(|spelling| {
+        let spelling = core(&bare(spelling));
+        text.contains(spelling.get(8..spelling.len() - 4).unwrap())
+    })
+}
+
+#[test]
+fn no_spelling_of_a_secret_passes_a_prompt_a_message_a_commit_or_a_log() {
+    let (telegram, claude, mut env) = minded();
+    env.set("REVEILLE_LOG", "debug");
+    env.wake(&["--once"]).ok();
+    let both = |way: usize| format!("{} and {}", spelled(API_KEY)[way], spelled(TOKEN)[way]);
+    let all: String = (0..8).map(|way| format!("{way}: {}\n", both(way))).collect();
+    env.write_memory("memory/spelled.md", &format!("# Spelled\n\n{all}"));
+    env.receive(CHAT, &format!("Do these work?\n{all}"));
+    let mut calls = vec![Block::tool(
+        "p",
+        "plan",
+        json!({"understood": all, "steps": [{"what": all, "tool": "reply"}], "deferred": [], "complexity": "quick"}),
+    )];
+    for way in 0..8 {
+        let said = both(way);
+        calls.push(Block::tool(
+            &format!("r{way}"),
+            "remember",
+            json!({"fact": format!("Kept: {}", said.replace('\n', " "))}),
+        ));
+        calls.push(Block::tool(
+            &format!("t{way}"),
+            "task_add",
+            json!({"title": format!("Do {way}"), "next": said.replace('\n', " ")}),
+        ));
+    }
+    calls.push(Block::tool("s", "reply", json!({"text": all})));
+    claude.expect(Reply::tools(calls));
+    claude.expect(Reply::text(&all));
+    let ran = env.wake(&["--once", "--json"]).ok();
+
+    let opened = &claude.requests()[0];
+    let told = results(&last(&claude));
+    assert!(opened.raw.contains("Do these work?") && told.len() == 18, "{told:#?}");
+    let places = [
+        ("the prompt", opened.raw.clone()),
+        ("the outcomes", format!("{told:?}")),
+        ("the messages", sent(&telegram).join("\n")),
+        ("the history", env.git(&["log", "-p", "--all", "--format=%B%an%ae"])),
+        ("the log", ran.stderr),
+        ("the report", ran.stdout),
+    ];
+    for (place, text) in &places {
+        for secret in [API_KEY, TOKEN] {
+            assert_eq!(shown_in(text, secret), None, "in {place}: {text}");
+        }
+    }
+    let said = &places[2].1;
+    assert!(said.contains("0: *** and ***\n1: ") && said.contains("\n7: ***"), "each was said: {said}");
+    assert!(!places[4].1.is_empty(), "the log says something at all");
+    assert_eq!(shown_in(&all, API_KEY).as_deref(), Some(API_KEY), "it would be found");
+    // Left alone, it is the one thing that isn't committed.
+    assert_eq!(env.git(&["status", "--short"]), "?? memory/spelled.md");
+    std::fs::remove_file(env.brain().join("memory/spelled.md")).unwrap();
+    env.check_sound();
+}
+
+#[test]
+fn links_are_text_in_an_answer_that_a_forwarded_message_had_a_hand_in() {
+    let (telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    let answer = "See [the page](https://evil.example/?d=secret) and evil.example/x.";
+    env.receive(CHAT, "what do you make of it?");
+    claude.expect(Reply::text(answer));
+    env.once();
+    assert!(telegram.sent()[0].text.contains("<a href="), "its person's own: {:?}", telegram.sent());
+    env.receive(CHAT, "and of this?");
+    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE processed = 0");
+    claude.expect(Reply::tools(vec![Block::tool("r", "reply", json!({"text": answer}))]));
+    claude.expect(Reply::text(""));
+    env.once();
+    let sent = telegram.sent()[1].text.clone();
+    assert!(!sent.contains("<a href") && sent.contains("<code>https://evil.example/?d=secret</code>"), "{sent}");
+    assert!(sent.contains("<code>evil.example/x</code>"), "{sent}");
+    env.check_sound();
 }
 
 #[test]

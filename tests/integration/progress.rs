@@ -113,7 +113,7 @@ fn a_line_that_was_being_sent_when_the_wake_ended_is_taken_away() {
     eventually("the wake has ended", || !lock::is_held(&env.workspace().join(".wake-lock")));
     telegram.release();
     eventually("only the answer stands", || telegram.sent().len() == 2 && telegram.standing() == ["There is nothing."]);
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM status_lines"), 0);
+    eventually("it is forgotten", || env.query::<i64>("SELECT count(*) FROM status_lines") == 0);
     end(bot);
     env.check_sound();
 }

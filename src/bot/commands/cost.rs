@@ -1,22 +1,17 @@
 //! `/cost`: what thinking has cost, today and this month, by model, of which budget.
 
-use chrono::{DateTime, Datelike as _, NaiveTime, Utc};
-use chrono_tz::Tz;
-
 use super::Desk;
 use crate::{
-    cycle::day_begin,
+    cycle::{budget::Budget, month_begin},
     queue::{Result, Spent},
-    schedule,
 };
 
 /// What was spent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cost {
-    today: Spent,
+    budget: Budget,
     month: Vec<(String, Spent)>,
     month_name: String,
-    budget_usd: f64,
 }
 
 impl Cost {
@@ -24,22 +19,28 @@ impl Cost {
         let (now, tz) = (desk.now, desk.config.timezone);
         let month = desk.store.spent_by_model(month_begin(now, tz))?;
         Ok(Self {
-            today: desk.store.spent_since(day_begin(now, tz))?,
+            budget: Budget::look(desk.store, desk.config, now)?,
             month: month.into_iter().filter(|(_, spent)| *spent != Spent::default()).collect(),
             month_name: now.with_timezone(&tz).format("%B").to_string(),
-            budget_usd: desk.config.daily_budget_usd,
         })
     }
 
     pub(super) fn text(&self) -> String {
-        let total: f64 = self.month.iter().fold(0.0, |sum, (_, spent)| sum + spent.cost_usd);
+        let Budget { today_usd, month_usd, daily_usd, monthly_usd, reserved_usd, .. } = &self.budget;
+        let of_month = monthly_usd.map(|usd| format!(" of ${usd:.2} (MONTHLY_BUDGET_USD)")).unwrap_or_default();
         let mut lines = vec![
-            format!("**Today**: ${:.2} of ${:.2} (DAILY_BUDGET_USD)", self.today.cost_usd, self.budget_usd),
-            format!("**{}**: ${total:.2}", self.month_name),
+            format!("**Today**: ${today_usd:.2} of ${daily_usd:.2} (DAILY_BUDGET_USD)"),
+            format!("**{}**: ${month_usd:.2}{of_month}", self.month_name),
         ];
         lines.extend(self.month.iter().map(|(model, spent)| format!("- {model}: {}", described(spent))));
         if self.month.is_empty() {
             lines.push("Nothing was asked of a mind that costs anything.".to_owned());
+        }
+        if *reserved_usd > 0.0 {
+            lines.push(format!(
+                "${reserved_usd:.2} of it is set aside: for a request under way, or for one whose wake was cut off, so that nobody knows \
+                 what it cost."
+            ));
         }
         lines.join("\n")
     }
@@ -65,16 +66,10 @@ fn thousands(n: u64) -> String {
     }
 }
 
-fn month_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
-    let today = now.with_timezone(&tz).date_naive();
-    let first = today.with_day(1).unwrap_or(today);
-    schedule::resolve(first.and_time(NaiveTime::MIN), tz).at.min(now)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, model::Usage};
+    use crate::{cycle::budget, model::Usage};
 
     #[test]
     fn today_this_month_and_by_model() {
@@ -83,13 +78,12 @@ mod tests {
             cost_usd,
         };
         let cost = Cost {
-            today: spent(0.5, 1, 1, 1),
+            budget: budget::of((0.5, 5.0), (12.545, None)),
             month: vec![
                 ("claude-sonnet-5-5".to_owned(), spent(12.345, 99_000, 900_000, 12_345_678)),
                 ("claude-haiku".to_owned(), spent(0.2, 0, 0, 5)),
             ],
             month_name: "November".to_owned(),
-            budget_usd: 5.0,
         };
         insta::assert_snapshot!(cost.text(), @r"
         **Today**: $0.50 of $5.00 (DAILY_BUDGET_USD)
@@ -97,18 +91,16 @@ mod tests {
         - claude-sonnet-5-5: $12.35; 1000 k tokens in, 90 % of them from the cache, 12 M out
         - claude-haiku: $0.20; 1000 tokens in, 0 % of them from the cache, 5 out
         ");
-        let none = Cost { today: Spent::default(), month: Vec::new(), ..cost };
+        let mut set_aside = budget::of((0.5, 5.0), (12.745, Some(50.0)));
+        set_aside.reserved_usd = 0.2;
+        let text = Cost { budget: set_aside, ..cost.clone() }.text();
+        assert!(text.contains("**November**: $12.74 of $50.00 (MONTHLY_BUDGET_USD)"), "{text}");
+        assert!(text.contains("$0.20 of it is set aside"), "{text}");
+        let none = Cost { budget: budget::of((0.0, 5.0), (0.0, None)), month: Vec::new(), ..cost };
         insta::assert_snapshot!(none.text(), @r"
         **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
         **November**: $0.00
         Nothing was asked of a mind that costs anything.
         ");
-    }
-
-    #[test]
-    fn a_month_begins_on_the_persons_first() {
-        let begin = |now: &str, tz| month_begin(parse_time(now).unwrap(), tz).to_rfc3339();
-        assert_eq!(begin("2026-11-21T14:00:00Z", Tz::Europe__Berlin), "2026-10-31T23:00:00+00:00");
-        assert_eq!(begin("2026-11-01T02:00:00Z", Tz::America__New_York), "2026-10-01T04:00:00+00:00");
     }
 }

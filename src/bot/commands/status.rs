@@ -6,8 +6,8 @@ use chrono_tz::Tz;
 use super::{super::batch::Asked, Desk};
 use crate::{
     config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
-    cycle::{self, lock, orient::count},
-    queue::{CycleRow, CycleState, Result},
+    cycle::{self, budget::Budget, lock, orient::count},
+    queue::{Cap, CycleRow, CycleState, Result},
 };
 
 /// How it stands with the assistant.
@@ -25,9 +25,8 @@ pub(super) struct Status {
     undelivered: usize,
     mind: String,
     is_mind_available: bool,
-    is_over_budget: bool,
-    cost_usd: f64,
-    budget_usd: f64,
+    over_budget: Option<Cap>,
+    budget: Budget,
 }
 
 /// The cycle that began last, of those that the asking chat is told of.
@@ -60,9 +59,8 @@ impl Status {
             undelivered: undelivered.iter().filter(|message| message.chat_id != CONSOLE_CHAT_ID).count(),
             mind: mind.name,
             is_mind_available: mind.is_available,
-            is_over_budget: mind.is_over_budget,
-            cost_usd: store.spent_since(cycle::day_begin(now, config.timezone))?.cost_usd,
-            budget_usd: config.daily_budget_usd,
+            over_budget: mind.over_budget,
+            budget: Budget::look(store, config, now)?,
         })
     }
 
@@ -130,12 +128,17 @@ impl Status {
     }
 
     fn mind(&self) -> String {
-        let money = format!("${:.2} of ${:.2} used today", self.cost_usd, self.budget_usd);
+        let Budget { today_usd, month_usd, daily_usd, monthly_usd, .. } = self.budget;
+        let month = monthly_usd.map(|usd| format!(", ${month_usd:.2} of ${usd:.2} this month")).unwrap_or_default();
+        let money = format!("${today_usd:.2} of ${daily_usd:.2} used today{month}");
         match (self.mind.as_str(), self.is_mind_available) {
             (OFFLINE_MODEL, _) => format!("Mind: offline (no key), {money}."),
             (name, true) => format!("Mind: {name}, {money}."),
-            (name, false) if self.is_over_budget => {
+            (name, false) if self.over_budget == Some(Cap::Day) => {
                 format!("Mind: {name}, not asked any more today: the day's budget is used up, {money}.")
+            }
+            (name, false) if self.over_budget == Some(Cap::Month) => {
+                format!("Mind: {name}, not asked any more this month: the month's budget is used up, {money}.")
             }
             (name, false) => format!("Mind: {name}, couldn't be reached and is tried again soon, {money}."),
         }
@@ -182,9 +185,8 @@ mod tests {
             undelivered: 0,
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
-            is_over_budget: false,
-            cost_usd: 0.0,
-            budget_usd: 5.0,
+            over_budget: None,
+            budget: crate::cycle::budget::of((0.0, 5.0), (0.0, None)),
         }
     }
 
@@ -214,7 +216,7 @@ mod tests {
             undelivered: 2,
             mind: "claude-sonnet-5-5".to_owned(),
             is_mind_available: false,
-            cost_usd: 1.234,
+            budget: crate::cycle::budget::of((1.234, 5.0), (1.234, None)),
             ..quiet()
         };
         insta::assert_snapshot!(status.text(), @r"

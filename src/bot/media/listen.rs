@@ -179,11 +179,9 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::TERM.as_raw())
 }
 
-/// This program as the one that listens.
+/// The program that listens, beside this one.
 fn start(ear: Option<&PathBuf>) -> Result<Leashed, ProcessError> {
-    let program =
-        std::env::current_exe().map_err(|source| ProcessError::Start { program: "this program".to_owned(), source })?;
-    let spec = Spec::new(program).args(["listen"]);
+    let spec = Spec::new(process::beside(super::EAR)).args(["listen"]);
     let with = ear.map(|ear| spec.clone().args(["--with".as_ref(), ear.as_os_str()]));
     Leashed::start(&with.unwrap_or(spec))
 }

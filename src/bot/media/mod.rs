@@ -57,6 +57,9 @@ impl Desk<'_> {
     }
 }
 
+/// The program that listens.
+pub const EAR: &str = "reveille-ear";
+
 /// Works until the other end of `running` is gone, and then ends who listens in order. `ear`: a program that listens in place
 /// of this one.
 pub(super) async fn tend(

@@ -67,7 +67,7 @@ impl Reader {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.prose(&text),
+            Event::Text(text) => self.text(&text),
             Event::Code(code) => self.code(&code),
             Event::Html(html) => self.lines(&html),
             Event::InlineHtml(text) | Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
@@ -209,37 +209,15 @@ impl Reader {
     fn end_link(&mut self) {
         let Some(link) = self.open_links.pop() else { return };
         if is_blank(&link.label) {
-            self.address(&link.url);
+            self.text(&link.url);
         } else if link.shown == Shown::Address && !link.says_its_address() {
             self.text(" (");
-            self.address(&link.url);
+            self.text(&link.url);
             self.text(")");
         }
         if link.shown == Shown::Link {
             self.out.close();
         }
-    }
-
-    /// An address to be read.
-    fn address(&mut self, url: &str) {
-        match self.links {
-            Links::Clickable => self.text(url),
-            Links::AsText => self.code(url),
-        }
-    }
-
-    /// Text in which addresses may stand bare.
-    fn prose(&mut self, text: &str) {
-        if self.links == Links::Clickable || self.raw.is_some() {
-            return self.text(text);
-        }
-        let mut rest = text;
-        while let Some((before, url, after)) = bare_address(rest) {
-            self.text(before);
-            self.code(url);
-            rest = after;
-        }
-        self.text(rest);
     }
 
     fn code(&mut self, code: &str) {
@@ -289,19 +267,6 @@ fn opens(url: &str) -> bool {
     matches!(scheme.as_str(), "http" | "https" | "tg" | "mailto")
         && url.len() <= URL_BYTES_MAX
         && !url.contains(|c: char| c.is_whitespace() || c.is_control())
-}
-
-/// The first address in `text` that a client would make a link of by itself: what is before it, it, what is after.
-fn bare_address(text: &str) -> Option<(&str, &str, &str)> {
-    const STARTS: [&str; 4] = ["http://", "https://", "tg://", "www."];
-    let lower = text.to_ascii_lowercase();
-    let start = STARTS.iter().filter_map(|prefix| lower.find(prefix)).min()?;
-    let (before, rest) = text.split_at_checked(start)?;
-    let len = rest.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(rest.len());
-    let (address, _) = rest.split_at_checked(len)?;
-    let address = address.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '"']);
-    let (address, after) = rest.split_at_checked(address.len().max(1))?;
-    Some((before, address, after))
 }
 
 /// The first word of a fence's info string, if it looks like the name of a language.

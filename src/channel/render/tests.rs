@@ -110,7 +110,59 @@ Text
 
 #[test]
 fn links_as_text_lead_nowhere_by_a_tap() {
-    assert_snapshot!(join(render_plain_links("[a](https://e.org/x) and https://e.org/y_z, <https://e.org> ![p](http://i)")), @r#"a (<code>https://e.org/x</code>) and <code>https://e.org/y_z</code>, <code>https://e.org</code> p (<code>http://i</code>)"#);
+    assert_snapshot!(join(render_with("[a](https://e.org/x) and https://e.org/y_z, <https://e.org> ![p](http://i)", Links::AsText)), @r#"a (<code>https://e.org/x</code>) and <code>https://e.org/y_z</code>, <code>https://e.org</code> p (<code>http://i</code>)"#);
+}
+
+#[test]
+fn no_way_of_writing_an_address_makes_a_link_of_it() {
+    let ways = [
+        "https://evil.example/?d=secret",
+        "[good](https://evil.example/?d=secret)",
+        "[https://good.example](https://evil.example/?d=secret)",
+        "![good](https://evil.example/?d=secret)",
+        "[![good](https://evil.example/a)](https://evil.example/?d=secret)",
+        "<https://evil.example/?d=secret>",
+        "evil.example/?d=secret",
+        "see(evil.example/?d=secret)now",
+        "**evil.example**/?d=secret",
+        "https://ev*il.example*/?d=secret",
+        "*https://evil*.example/?d=secret and ~~more~~",
+        "`https://`evil.example/?d=secret",
+        "<a href=\"https://evil.example/?d=secret\">x</a>",
+        "<b>evil.example/?d=secret</b>",
+        "www.evil.example ftp://evil.example tg:resolve?domain=evil 203.0.113.7/x",
+        "EVIL.EXAMPLE/?d=secret evil。example/?d=secret me@evil.example",
+        "[a]: https://evil.example/?d=secret\n\n[a] [^1]\n\n[^1]: evil.example",
+        "| a | b |\n|---|---|\n| [x](https://evil.example/?d=secret) | evil.example |",
+        "> # evil.example/?d=secret\n- evil.example",
+    ];
+    for way in ways {
+        for part in render_with(&format!("Look: {way} or not"), Links::AsText) {
+            let mut linked = part.html.clone();
+            for (open, close) in [("<code>", "</code>"), ("<pre>", "</pre>")] {
+                while let Some((before, rest)) = linked.split_once(open) {
+                    let (_, after) = rest.split_once(close).unwrap();
+                    linked = format!("{before} {after}");
+                }
+            }
+            assert!(!linked.contains("<a"), "{way} became {part:?}");
+            for text in [linked.to_lowercase(), part.plain.to_lowercase()] {
+                let found =
+                    ["://", ".ex", "evil.", "www.", "tg:", "113.7", "。"].iter().find(|sign| text.contains(*sign));
+                assert_eq!(found, None, "{way} became {part:?}");
+            }
+            visible(&part.html).unwrap();
+            assert!(part.plain.to_lowercase().contains("evil"), "it can still be read: {}", part.plain);
+        }
+    }
+    assert_eq!(render_with("See a.example/b.", Links::AsText)[0].plain, "See a·example/b.");
+}
+
+#[test]
+fn ordinary_text_is_no_address() {
+    for text in ["It is 3.14, e.g. at 12:30. And so on...", "z.B. 2026-11-21, v1.2.3; a/b: c", "1. One\n2. Two"] {
+        assert_eq!(join(render_with(text, Links::AsText)), html(text));
+    }
 }
 
 #[test]
@@ -281,6 +333,7 @@ proptest! {
             prop_assert!(split::units(&part.plain) <= MESSAGE_UNITS_MAX && !split::is_blank(&part.plain));
             prop_assert_eq!(visible_units(&part.html), split::units(&text));
             prop_assert!(part.html.len() <= split::HTML_BYTES_MAX);
+            prop_assert!(!as_text || !part.plain.contains("://"));
             seen.push_str(&text);
         }
         prop_assert_eq!(dense(&seen), dense(&blocks::read(&markdown, links).text));

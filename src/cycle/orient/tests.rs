@@ -32,7 +32,7 @@ fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
         tz: Tz::Europe__Berlin,
-        mind: Mind { name: "claude".to_owned(), is_thinking: true, is_available: true, is_over_budget: false },
+        mind: Mind { name: "claude".to_owned(), is_thinking: true, is_available: true, over_budget: None },
         messages: Vec::new(),
         open_cycles: Vec::new(),
         reminders: Vec::new(),
@@ -325,7 +325,7 @@ fn resume(id: &str) -> Reason {
 fn interrupted_work_comes_first_then_rules_then_one_chat() {
     const OWNER: i64 = 7;
     let thinking = scene().mind;
-    let offline = Mind { name: "offline".to_owned(), is_thinking: false, is_available: true, is_over_budget: false };
+    let offline = Mind { name: "offline".to_owned(), is_thinking: false, is_available: true, over_budget: None };
     let remind = || Reason::Reminder { id: 1 };
     assert_eq!(choose(Vec::new(), &thinking, OWNER), None);
     let work = choose(vec![resume("a"), resume("b"), remind(), messages_of(OWNER)], &thinking, OWNER);

@@ -1,13 +1,15 @@
 //! `memory`: the documents are there and are understood. Damage in them is a person's to mend: it is told, line by line, and
 //! nothing of it is lost meanwhile.
 
+use std::collections::BTreeMap;
+
 use crate::{
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
         words::list,
     },
-    memory::{self, DocKind, Problem, episodic::Log, facts::Facts, skill::Skill, tasks::TaskList},
+    memory::{self, DocKind, Problem, episodic::Log, facts::Facts, skill::Skills, tasks::TaskList},
 };
 
 /// The documents that every memory has.
@@ -32,12 +34,12 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
             None => problems.push(format!("{path} isn't there")),
         }
     }
-    let skills = repo.list_markdown(&["skills"])?;
-    for path in skills.iter().filter(|path| path.ends_with("/SKILL.md")) {
-        if let Some(text) = repo.read_work_tree(path)? {
-            problems.extend(name(path, &read_skill(path, &text)));
-        }
+    let paths = repo.list_markdown(&["skills"])?;
+    let mut texts = BTreeMap::new();
+    for path in paths.iter().filter(|path| path.ends_with("/SKILL.md")) {
+        texts.insert(path.as_str(), repo.read_work_tree(path)?.unwrap_or_default());
     }
+    problems.extend(Skills::collect(&paths, |path| texts.get(path).cloned().unwrap_or_default()).problems);
     Ok(judge(&problems))
 }
 
@@ -54,14 +56,6 @@ fn read(path: &str, text: &str) -> Vec<Problem> {
         DocKind::Facts => Facts::parse(text).1,
         DocKind::Log => Log::parse(text).1,
         DocKind::Text => Vec::new(),
-    }
-}
-
-fn read_skill(path: &str, text: &str) -> Vec<Problem> {
-    let folder = path.rsplit('/').nth(1).unwrap_or_default();
-    match Skill::parse(text) {
-        Ok(skill) => skill.check_folder(folder).into_iter().collect(),
-        Err(problem) => vec![problem],
     }
 }
 
@@ -84,9 +78,12 @@ mod tests {
     #[test]
     fn the_templates_are_understood() {
         for (path, text) in templates() {
-            let problems = if path.ends_with("SKILL.md") { read_skill(path, text) } else { read(path, text) };
-            assert_eq!(problems, [], "{path}");
+            assert_eq!(read(path, text), [], "{path}");
         }
+        let paths: Vec<String> = templates().iter().map(|(path, _)| (*path).to_owned()).collect();
+        let text = |path: &str| templates().into_iter().find(|(other, _)| *other == path).unwrap().1.to_owned();
+        let skills = Skills::collect(&paths, text);
+        assert_eq!((skills.usable.len(), skills.problems), (3, vec![]));
     }
 
     #[test]

@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn judged(queued: &[Incoming], is_available: bool) -> Finding {
-        let mind = Mind { name: "offline".to_owned(), is_thinking: false, is_available, is_over_budget: false };
+        let mind = Mind { name: "offline".to_owned(), is_thinking: false, is_available, over_budget: None };
         judge(queued, 0, &mind, false, now())
     }
 

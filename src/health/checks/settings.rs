@@ -10,7 +10,7 @@ use crate::{
         scene::{MODEL, Scene},
     },
     people,
-    queue::Upkeep,
+    queue::{Cap, Upkeep},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -59,23 +59,24 @@ fn judge_key(model: &str, has_key: bool, upkeep: &Upkeep, now: DateTime<Utc>) ->
 }
 
 pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let spent_usd = match scene.store()? {
-        Some(store) => scene.spent_today_usd(store)?,
-        None => 0.0,
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::ok("nothing spent yet"));
     };
-    let is_thinking = scene.config.effective_model() != OFFLINE_MODEL;
-    Ok(judge_budget(spent_usd, scene.config.daily_budget_usd, is_thinking))
+    let over = scene.mind(store)?.over_budget;
+    Ok(judge_budget(&scene.budget(store)?.describe(), over))
 }
 
-fn judge_budget(spent_usd: f64, budget_usd: f64, is_thinking: bool) -> Finding {
-    let detail = format!("spent today: {spent_usd:.2} of {budget_usd:.2} USD");
-    if is_thinking && spent_usd >= budget_usd {
-        return Finding::warn(
-            format!("{detail}; no model is asked before midnight"),
-            "messages wait until then, or raise DAILY_BUDGET_USD",
-        );
+fn judge_budget(detail: &str, over: Option<Cap>) -> Finding {
+    match over {
+        None => Finding::ok(detail),
+        Some(cap) => {
+            let until = if cap == Cap::Day { "midnight" } else { "the month is over" };
+            Finding::warn(
+                format!("{detail}; no model is asked before {until}"),
+                format!("messages wait until then, or raise {}", cap.setting()),
+            )
+        }
     }
-    Finding::ok(detail)
 }
 
 #[cfg(test)]
@@ -101,9 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_budget_matters_to_a_mind_that_costs() {
-        assert_eq!(judge_budget(4.99, 5.0, true).status, Status::Ok);
-        assert_eq!(judge_budget(5.0, 5.0, true).status, Status::Warn);
-        assert_eq!(judge_budget(5.0, 5.0, false).status, Status::Ok);
+    fn a_spent_budget_is_told_with_what_to_do() {
+        assert_eq!(judge_budget("4.99 of 5.00 USD today", None).status, Status::Ok);
+        let day = judge_budget("5.00 of 5.00 USD today", Some(Cap::Day));
+        assert!(day.status == Status::Warn && day.detail.contains("before midnight"), "{day:?}");
+        assert!(day.fix.unwrap().contains("raise DAILY_BUDGET_USD"));
+        let month = judge_budget("1.00 of 5.00 USD today, 50.00 of 50.00 this month", Some(Cap::Month));
+        assert!(month.detail.contains("before the month is over") && month.fix.unwrap().contains("MONTHLY_BUDGET_USD"));
     }
 }

@@ -256,6 +256,10 @@ impl Model for Anthropic {
         &self.model
     }
 
+    fn most_usd(&self, conversation: &Conversation) -> f64 {
+        price::estimate_max_cost(&self.model, price::prompt_bytes(conversation), self.max_tokens)
+    }
+
     fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {
         Box::pin(self.ask(conversation))
     }

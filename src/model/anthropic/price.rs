@@ -3,13 +3,19 @@
 //! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Cache writes are
 //! those that live five minutes, which is what our requests ask for.
 
-use crate::model::Usage;
+use crate::model::{Conversation, Usage};
 
 /// The day on which the prices were read.
 pub const PRICES_READ_ON: &str = "2026-11-21";
 
 /// Bytes of a prompt that make one token, at the least: dense text and other scripts than Latin come near it.
 const FEWEST_BYTES_PER_TOKEN: u64 = 2;
+
+/// Tokens that a picture makes, at the most.
+const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
+
+/// How the source of a picture begins, in the blocks that we make.
+const IMAGE_DATA: &str = r#""data":""#;
 
 /// The context window that is assumed of a model not in the table, in tokens.
 const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
@@ -93,6 +99,24 @@ pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f
     cost_usd(model, &Usage { cache_write: prompt_tokens, output: max_tokens, ..Usage::default() })
 }
 
+/// A prompt's size for [`estimate_max_cost`], in bytes. A picture isn't paid for by the bytes that it is written in.
+pub fn prompt_bytes(conversation: &Conversation) -> usize {
+    let Conversation { system, tools, messages } = conversation;
+    system.len() + tools.len() + messages.iter().map(|message| message_bytes(message)).sum::<usize>()
+}
+
+fn message_bytes(message: &str) -> usize {
+    let image_bytes = usize::try_from(MOST_TOKENS_PER_IMAGE * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+    let mut pieces = message.split(IMAGE_DATA);
+    let first = pieces.next().map_or(0, str::len);
+    // Base64 ends at the next quotation mark. In anything else of that name the text counts in full.
+    pieces.fold(first, |sum, piece| {
+        let data = piece.find('"').unwrap_or(piece.len());
+        let is_base64 = piece.bytes().take(data).all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+        sum + if is_base64 { piece.len() - data + data.min(image_bytes) } else { piece.len() }
+    })
+}
+
 /// How many tokens the model can take, prompt and answer together.
 pub fn context_window(model: &str) -> u64 {
     find(model).map_or(UNKNOWN_CONTEXT_WINDOW, |entry| entry.context_window)
@@ -138,6 +162,21 @@ mod tests {
         assert_eq!(DEAREST, PRICES[0].rates);
         assert_eq!((context_window("gpt"), max_output("gpt")), (200_000, 32_000));
         assert_eq!((context_window("claude-haiku-5-5"), max_output("claude-haiku-5-5")), (1_000_000, 128_000));
+    }
+
+    #[test]
+    fn a_picture_is_not_estimated_by_its_bytes() {
+        let conversation = |message: String| Conversation { messages: vec![message], ..Conversation::default() };
+        let image = |data: &str| {
+            format!(r#"{{"role":"user","content":[{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}]}}"#)
+        };
+        let around = image("").len() - IMAGE_DATA.len();
+        let bytes = |message| prompt_bytes(&conversation(message));
+        assert_eq!(bytes(image(&"a+/=".repeat(1_000_000))), around + 10_000);
+        assert_eq!(bytes(image("abcd")), around + 4);
+        let words = format!(r#"{{"data":"{}"}}"#, "two words ".repeat(100_000));
+        assert!(bytes(words.clone()) >= words.len() - IMAGE_DATA.len(), "words count in full");
+        assert_eq!(bytes("{}".repeat(10)), 20);
     }
 
     #[test]

@@ -79,6 +79,10 @@ impl Offline {
 }
 
 impl Model for Offline {
+    fn most_usd(&self, _: &Conversation) -> f64 {
+        0.0
+    }
+
     fn name(&self) -> &str {
         crate::config::OFFLINE_MODEL
     }

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     clock::parse_time,
-    cycle::machine::{Cycle, Limits, Step, user_text},
+    cycle::{
+        limits::Limits,
+        machine::{Cycle, Step, user_text},
+    },
     queue::{Entry, Incoming},
 };
 
@@ -49,7 +52,7 @@ impl Talk {
     fn go_on(&mut self, messages: &[Incoming], fails: &[&str]) {
         self.cycle.apply(&said(messages));
         for _ in 0..100 {
-            match self.cycle.next(Limits { max_rounds: 30 }) {
+            match self.cycle.next(&Limits::OFFLINE) {
                 Step::Ask => {
                     let Turn { content, stop, usage, .. } =
                         Offline::new(Tz::Europe__Berlin).answer(&self.cycle.conversation);

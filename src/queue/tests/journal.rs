@@ -43,6 +43,7 @@ fn entry() -> impl Strategy<Value = Entry> {
             taint: None
         }),
         Just(Entry::Asked),
+        any::<u64>().prop_map(|ms| Entry::Worked { ms }),
         (text(), usage()).prop_map(|(why, usage)| Entry::Discarded { why, usage }),
         (text(), stop(), usage()).prop_map(|(content, stop, usage)| Entry::Turn { content, stop, usage }),
         (text(), text(), text()).prop_map(|(call, name, input)| Entry::Called { call, name, input }),
@@ -211,19 +212,6 @@ fn resuming_counts_only_what_counts() {
     world.store.resume_cycle(world.fence, "c1", true).unwrap();
     let row = world.store.cycle("c1").unwrap().unwrap();
     assert_eq!((row.state, row.tries, row.not_before), (CycleState::Running, 1, None));
-}
-
-#[test]
-fn what_was_spent_is_counted_by_cycle_and_by_time() {
-    let mut world = World::new();
-    let tokens = Usage { input: 10, output: 3, cache_read: u64::MAX, cache_write: 1 };
-    let first = Spent { tokens, cost_usd: 0.5 };
-    let second = Spent { tokens: Usage { cache_read: 0, ..tokens }, cost_usd: 0.25 };
-    world.store.book(world.fence, "c1", "m", &first, false, at(0)).unwrap();
-    world.store.book(world.fence, "c2", "m", &second, true, at(60)).unwrap();
-    assert_eq!(world.store.spent_by("c2").unwrap(), second);
-    assert_eq!(world.store.spent_since(at(60)).unwrap(), second);
-    assert_eq!(world.store.spent_by("nobody").unwrap(), Spent::default());
 }
 
 #[test]

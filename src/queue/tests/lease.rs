@@ -38,7 +38,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
             s.end_cycle(f, "c1", &end, at(9))
         }),
         ("fire", |s, f| s.fire(f, &[], at(9))),
-        ("book", |s, f| s.book(f, "c1", "m", &Spent::default(), false, at(9))),
+        ("reserve", |s, f| s.reserve(f, ("c1", "m"), 0.0, &[], at(9)).map(drop)),
         ("upkeep_ok", |s, f| s.upkeep_ok(f, "push", at(9))),
         ("upkeep_failed", |s, f| s.upkeep_failed(f, "push", "why", None, at(9)).map(drop)),
         ("set_handled", |s, f| s.set_handled(f, "k", "v", at(9))),

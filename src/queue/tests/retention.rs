@@ -68,7 +68,7 @@ fn journals_of_ended_cycles_go_and_open_ones_stay_however_old() {
     for (id, state) in ended.into_iter().chain(open) {
         world.cycle_in(id, state);
     }
-    world.store.book(world.fence, "d", "m", &Spent { cost_usd: 0.5, ..Spent::default() }, false, at(1)).unwrap();
+    world.store.reserve(world.fence, ("d", "m"), 0.5, &[], at(1)).unwrap().unwrap();
     assert!(world.store.has_forgettable(old()).unwrap());
     world.forget_all(ROWS);
     for (id, _) in ended {

@@ -65,16 +65,21 @@ fn the_standing_orders_name_every_tool_and_no_other() {
 }
 
 #[test]
-fn skills_name_only_tools_that_there_are() {
+fn skills_name_only_tools_and_files_that_there_are() {
     let tools: BTreeSet<String> = names(&Registry::standard()).into_iter().collect();
-    for text in [
-        include_str!("../../../skills/memory-consolidation/SKILL.md"),
-        include_str!("../../../skills/weekly-review/SKILL.md"),
-    ] {
+    let templates = crate::memory::templates::templates();
+    let skills: Vec<_> = templates.iter().filter(|(path, _)| path.ends_with("/SKILL.md")).collect();
+    assert_eq!(skills.len(), 3);
+    for (path, text) in &skills {
         let named = quoted_names(text);
         let with_underscore = named.iter().filter(|name| name.contains('_'));
         let unknown: Vec<_> = with_underscore.filter(|name| !tools.contains(*name)).collect();
-        assert_eq!(unknown, [""; 0]);
+        assert_eq!(unknown, [""; 0], "{path}");
+        assert!(named.iter().any(|name| tools.contains(name)), "{path} makes use of a tool");
+        let quoted = text.split('`').skip(1).step_by(2);
+        for file in quoted.filter(|quoted| quoted.contains('/') || quoted.ends_with(".md")) {
+            assert!(templates.iter().any(|(other, _)| *other == file), "{path} names {file}, which isn't there");
+        }
     }
 }
 
@@ -104,8 +109,10 @@ fn a_long_outcome_is_cut_at_a_line_and_said_to_be() {
     let long = "ü".repeat(200);
     let scene = scene.with("memory/project-memory/context.md", &format!("{long}\n").repeat(300));
     let done = scene.done("memory_read", &json!({"path": "memory/project-memory/context.md"}));
-    assert!(done.content.len() <= MAX_OUTCOME_BYTES + 100);
-    assert!(done.content.contains("\n(Cut here: ") && done.content.ends_with("Ask for a part of it.)"));
+    assert!(done.content.len() <= MAX_OUTCOME_BYTES && done.content.contains("; go on with from_line "));
+    let cut_off = cut(format!("{long}\n").repeat(300));
+    assert!(cut_off.len() <= MAX_OUTCOME_BYTES + 100);
+    assert!(cut_off.contains("\n(Cut here: ") && cut_off.ends_with("Ask for a part of it.)"));
     assert_eq!(cut(facts.clone()), facts);
 }
 

@@ -172,3 +172,67 @@ fn a_skill_is_read_by_its_name() {
     assert_eq!(scene.done("read_skill", &json!({"name": "tdd"})).content.trim(), "Red, green.");
     assert!(scene.refused("read_skill", &json!({"name": "../x"})).ends_with("There are: tdd."));
 }
+
+#[test]
+fn a_skills_further_files_are_read_beneath_its_folder_alone() {
+    let mut scene = Scene::new()
+        .with("skills/tea/SKILL.md", "x")
+        .with("skills/tea/references/kinds.md", "Green.\nBlack.\n")
+        .with("skills/tea/scripts/brew.sh", "#!/bin/sh\necho brew\n")
+        .with("skills/tea/assets/a/b/c/deep.txt", "too deep to be listed")
+        .with("skills/tea/.hidden", "secret")
+        .with("skills/tea/assets/large.txt", &"x".repeat(256 * 1024 + 1))
+        .with("skills/other/SKILL.md", "another's")
+        .with("secret.txt", "secret");
+    std::fs::write(scene.path("skills/tea/assets/cup.png"), b"\x89PNG\0\xff").unwrap();
+    std::os::unix::fs::symlink(scene.path("secret.txt"), scene.path("skills/tea/link.txt")).unwrap();
+    std::os::unix::fs::symlink(scene.path(""), scene.path("skills/tea/up")).unwrap();
+    let text = "---\nname: tea\ndescription: Makes tea.\ncompatibility: Needs water\n---\n\nBoil it.\n";
+    scene.world.skills = vec![Skill { folder: "tea".to_owned(), ..Skill::parse(text).unwrap() }];
+    insta::assert_snapshot!(scene.done("read_skill", &json!({"name": "tea"})).content, @r"
+    Boil it.
+
+    (It needs: Needs water)
+
+    (Its further files, each read by its path; a script is text, and isn't run:)
+    - assets/cup.png
+    - assets/large.txt
+    - references/kinds.md
+    - scripts/brew.sh
+    ");
+    let read = |path: &str| scene.call("read_skill", &json!({"name": "tea", "path": path}));
+    assert_eq!(read("references/kinds.md").unwrap().content, "Green.\nBlack.");
+    assert!(read("scripts/brew.sh").unwrap().content.ends_with("echo brew"));
+    for outside in [
+        "../other/SKILL.md",
+        "references/../../other/SKILL.md",
+        "/etc/hostname",
+        "link.txt",
+        "up/secret.txt",
+        ".hidden",
+        "references",
+        "",
+        "a\0b",
+        "./references/kinds.md",
+    ] {
+        let why = read(outside).unwrap_err().0;
+        assert!(why.starts_with("This skill has no file"), "{outside}: {why}");
+    }
+    assert!(read("assets/cup.png").unwrap_err().0.contains("isn't text"));
+    assert!(read("assets/large.txt").unwrap_err().0.contains("at most 262144"));
+}
+
+#[test]
+fn a_long_skill_is_read_in_pages() {
+    let mut scene = Scene::new();
+    let body: String = (1..=500).map(|n| format!("Step {n}.\n")).collect();
+    scene.world.skills = vec![Skill::parse(&format!("---\nname: long\ndescription: x\n---\n{body}")).unwrap()];
+    let first = scene.done("read_skill", &json!({"name": "long"})).content;
+    assert!(first.ends_with("Step 400.\n(Lines 1 to 400 of 500; go on with from_line 401.)"), "{first}");
+    let second = scene.done("read_skill", &json!({"name": "long", "from_line": 401})).content;
+    assert!(second.starts_with("Step 401.") && second.ends_with("Step 500."), "{second}");
+    let wide = format!("{}\nlast\n", "ü".repeat(30_000));
+    scene.world.skills = vec![Skill::parse(&format!("---\nname: wide\ndescription: x\n---\n{wide}")).unwrap()];
+    let first = scene.done("read_skill", &json!({"name": "wide"})).content;
+    assert!(first.len() < MAX_OUTCOME_BYTES && first.ends_with("(cut)\n(Lines 1 to 1 of 2; go on with from_line 2.)"));
+}

@@ -9,7 +9,8 @@ use fastrand::Rng;
 use reveille::{
     cycle::{
         Uptake,
-        machine::{Cycle, Limits, Request, Step},
+        limits::{Limits, Stretch},
+        machine::{Cycle, Request, Step},
         orient::{self, Mind, Observed, Reason, Work},
         uptake,
     },
@@ -27,7 +28,7 @@ use super::{
 };
 
 /// Turns of a cycle: few, so that the limit is met.
-const LIMITS: Limits = Limits { max_rounds: 5 };
+const LIMITS: Limits = Limits::alike(Stretch::of(5, None), 3);
 /// The name under which the mind's back-off is kept.
 const MODEL: &str = "model";
 
@@ -141,7 +142,7 @@ impl Wake {
             name: scene.mind.to_owned(),
             is_thinking: true,
             is_available: store.upkeep(MODEL).map_err(text)?.may_try(scene.now),
-            is_over_budget: false,
+            over_budget: None,
         };
         let reminders = store.reminders().map_err(text)?;
         let reasons = orient::due(&Observed {
@@ -225,7 +226,7 @@ impl Wake {
 
     /// One step of the machine's: the shell of `cycle::drive`.
     fn drive(&self, scene: &mut Scene, mut live: Box<Live>) -> Result<At, String> {
-        match live.state.next(LIMITS) {
+        match live.state.next(&LIMITS) {
             Step::Ask => {
                 self.record(scene, &mut live, &Entry::Asked, &[])?;
                 Ok(At::Asked(live))
@@ -235,6 +236,12 @@ impl Wake {
                 let Request { id: call, name, input } = request.clone();
                 self.record(scene, &mut live, &Entry::Called { call, name, input }, &[])?;
                 Ok(At::Called(live, request))
+            }
+            // Nobody is there to be asked, which is a no.
+            Step::Limit(request) => {
+                let (call, why) = (request.id, "Nobody was asked.".to_owned());
+                self.record(scene, &mut live, &Entry::Decided { call, is_approved: false, why }, &[])?;
+                Ok(At::Driving(live))
             }
             Step::Await(request) => Err(format!("nobody is asked here, and yet {} is waited for", request.name)),
             Step::Reject { call, why } => {
@@ -383,7 +390,7 @@ impl Wake {
 
 /// Messages that have come for a cycle's chat meanwhile.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = Mind { name: scene.mind.to_owned(), is_thinking: true, is_available: true, is_over_budget: false };
+    let mind = Mind { name: scene.mind.to_owned(), is_thinking: true, is_available: true, over_budget: None };
     let queued = scene.store.queued().map_err(text)?;
     let open = scene.store.open_cycles().map_err(text)?;
     let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open, &mind, scene.now);

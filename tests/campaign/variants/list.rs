@@ -256,8 +256,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a turn that broke off is booked as a whole one",
         layer: "network",
         file: "src/cycle/drive.rs",
-        line: "self.book(&live.cycle, spent, true)?;",
-        broken: "self.book(&live.cycle, spent, false)?;",
+        line: "self.pay(live, (reservation, spent, true), &[discarded])?;",
+        broken: "self.pay(live, (reservation, spent, false), &[discarded])?;",
         trials: 300,
     },
     Variant {

@@ -234,6 +234,15 @@ impl Reply {
         }
     }
 
+    /// Uses so many tokens: those of the prompt are known from the first event on, those of the answer with the last.
+    pub(crate) fn using(mut self, input: u64, output: u64) -> Self {
+        if let Kind::Turn(turn) = &mut self.0 {
+            turn.usage["input_tokens"] = input.into();
+            turn.output_tokens = output;
+        }
+        self
+    }
+
     /// The connection closes after so many events of the stream.
     pub(crate) fn cut_after(self, events: usize) -> Self {
         self.ending(End::Cut(events))

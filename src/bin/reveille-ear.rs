@@ -1,0 +1,5 @@
+//! The `reveille-ear` binary; see [`reveille::cli::ear`].
+
+fn main() -> std::process::ExitCode {
+    reveille::cli::ear::main()
+}

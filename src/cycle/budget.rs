@@ -1,0 +1,245 @@
+//! The budgets: what may be spent on thinking in a day and in a month of the person's calendar, and which of them has no room.
+//!
+//! A cap is reached when it is spent, or when a request had no room under it ([`Budget::mark`]): then messages wait until the day
+//! or the month is over, or the cap is changed.
+
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    config::Config,
+    queue::{Cap, SpendCap, Store, StoreError},
+    schedule,
+};
+
+/// Keeps which cap had no room for a request: see [`Budget::mark`].
+pub(super) const NO_ROOM: &str = "budget-no-room";
+
+impl Cap {
+    /// Its setting.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Day => "DAILY_BUDGET_USD",
+            Self::Month => "MONTHLY_BUDGET_USD",
+        }
+    }
+
+    /// `day` or `month`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Month => "month",
+        }
+    }
+
+    /// When it begins anew, as the end of a sentence.
+    pub fn until(self) -> &'static str {
+        match self {
+            Self::Day => "tomorrow",
+            Self::Month => "when the next month begins",
+        }
+    }
+}
+
+/// What may be spent on thinking, and was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// The person's day.
+    today: NaiveDate,
+    day_begin: DateTime<Utc>,
+    month_begin: DateTime<Utc>,
+    /// Spent today, in US dollars, with what is only set aside.
+    pub today_usd: f64,
+    /// Spent this month, in US dollars, with what is only set aside.
+    pub month_usd: f64,
+    /// Set aside this month for requests whose end isn't known, in US dollars.
+    pub reserved_usd: f64,
+    /// What may be spent in a day, in US dollars.
+    pub daily_usd: f64,
+    /// What may be spent in a month, in US dollars; none: no bound.
+    pub monthly_usd: Option<f64>,
+    /// The mark of a cap that had no room for a request.
+    no_room: Option<String>,
+}
+
+impl Budget {
+    /// Looks.
+    pub fn look(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self, StoreError> {
+        let tz = config.timezone;
+        let (day_begin, month_begin) = (day_begin(now, tz), month_begin(now, tz));
+        Ok(Self {
+            today: now.with_timezone(&tz).date_naive(),
+            day_begin,
+            month_begin,
+            today_usd: store.spent_since(day_begin)?.cost_usd,
+            month_usd: store.spent_since(month_begin)?.cost_usd,
+            reserved_usd: store.reserved_since(month_begin)?,
+            daily_usd: config.daily_budget_usd,
+            monthly_usd: config.monthly_budget_usd,
+            no_room: store.handled(NO_ROOM)?,
+        })
+    }
+
+    /// The cap under which nothing can be asked now: the month's before the day's, it holds for longer.
+    pub fn reached(&self) -> Option<Cap> {
+        [Cap::Month, Cap::Day].into_iter().find(|cap| {
+            let (spent_usd, most_usd) = self.of(*cap);
+            most_usd.is_some_and(|most_usd| spent_usd >= most_usd)
+                || self.mark(*cap).is_some_and(|mark| self.no_room.as_deref() == Some(&mark))
+        })
+    }
+
+    /// The caps, for a reservation.
+    pub fn caps(&self) -> Vec<SpendCap> {
+        let month = self.monthly_usd.map(|usd| SpendCap { cap: Cap::Month, since: self.month_begin, usd });
+        month.into_iter().chain([SpendCap { cap: Cap::Day, since: self.day_begin, usd: self.daily_usd }]).collect()
+    }
+
+    /// How is noted that a cap has no room: for its day or month, and for this amount. Another amount may have.
+    pub fn mark(&self, cap: Cap) -> Option<String> {
+        let (_, most_usd) = self.of(cap);
+        let day = match cap {
+            Cap::Day => self.today,
+            Cap::Month => self.today.with_day(1).unwrap_or(self.today),
+        };
+        most_usd.map(|usd| format!("{} {day} {usd}", cap.name()))
+    }
+
+    /// What a chat is told whose messages wait: once. `most_usd` is what the request may cost that had no room.
+    pub fn notice(&self, cap: Cap, most_usd: f64) -> String {
+        let (_, may_usd) = self.of(cap);
+        let (setting, name, until) = (cap.setting(), cap.name(), cap.until());
+        match may_usd {
+            Some(usd) if usd <= 0.0 => format!(
+                "I may not spend anything on thinking ({setting} is 0). Your message is kept, and I answer it once that is raised."
+            ),
+            Some(usd) if most_usd > usd => format!(
+                "Thinking about this may cost up to ${most_usd:.2}, which is more than I may spend in a {name} ({setting} is {usd}). Your \
+                 message is kept, and I answer it once that is raised."
+            ),
+            _ => {
+                let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
+                format!(
+                    "{whose} budget for thinking is spent ({setting}). Your message is kept, and I answer it {until}."
+                )
+            }
+        }
+    }
+
+    /// For people: `0.20 of 5.00 USD today, 3.10 of 50.00 this month; 0.15 of it set aside …`.
+    pub fn describe(&self) -> String {
+        describe((self.today_usd, self.daily_usd), (self.month_usd, self.monthly_usd), self.reserved_usd)
+    }
+
+    /// What was spent under a cap, and may be.
+    fn of(&self, cap: Cap) -> (f64, Option<f64>) {
+        match cap {
+            Cap::Day => (self.today_usd, Some(self.daily_usd)),
+            Cap::Month => (self.month_usd, self.monthly_usd),
+        }
+    }
+}
+
+/// [`Budget::describe`] of what was spent, and may be, today and this month, and of what is only set aside.
+pub fn describe(today: (f64, f64), month: (f64, Option<f64>), reserved_usd: f64) -> String {
+    let (today_usd, daily_usd) = today;
+    let month = match month {
+        (usd, Some(most_usd)) => format!(", {usd:.2} of {most_usd:.2} this month"),
+        (usd, None) => format!(", {usd:.2} this month"),
+    };
+    let reserved = if reserved_usd > 0.0 {
+        format!("; {reserved_usd:.2} of it set aside for a request under way or cut off")
+    } else {
+        String::new()
+    };
+    format!("{today_usd:.2} of {daily_usd:.2} USD today{month}{reserved}")
+}
+
+/// The instant at which the person's day began.
+pub fn day_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
+    let today = now.with_timezone(&tz).date_naive();
+    let begin = schedule::resolve(today.and_time(NaiveTime::MIN), tz).at;
+    // Where midnight is doubled the first one counts; never later than now.
+    if begin > now { tz.from_utc_datetime(&(now - TimeDelta::days(1)).naive_utc()).with_timezone(&Utc) } else { begin }
+}
+
+/// The instant at which the person's month began; never later than now.
+pub fn month_begin(now: DateTime<Utc>, tz: Tz) -> DateTime<Utc> {
+    let today = now.with_timezone(&tz).date_naive();
+    let first = today.with_day(1).unwrap_or(today);
+    schedule::resolve(first.and_time(NaiveTime::MIN), tz).at.min(now)
+}
+
+/// What was spent today and this month, and may be, on 21 November.
+#[cfg(test)]
+pub(crate) fn of((today_usd, daily_usd): (f64, f64), (month_usd, monthly_usd): (f64, Option<f64>)) -> Budget {
+    let at = |text| crate::clock::parse_time(text).unwrap();
+    Budget {
+        today: NaiveDate::from_ymd_opt(2026, 11, 21).unwrap(),
+        day_begin: at("2026-11-20T23:00:00Z"),
+        month_begin: at("2026-10-31T23:00:00Z"),
+        today_usd,
+        month_usd,
+        reserved_usd: 0.0,
+        daily_usd,
+        monthly_usd,
+        no_room: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::parse_time;
+
+    fn budget(daily_usd: f64, monthly_usd: Option<f64>) -> Budget {
+        of((1.0, daily_usd), (20.0, monthly_usd))
+    }
+
+    #[test]
+    fn a_cap_is_reached_when_it_is_spent_and_the_months_is_told_first() {
+        assert_eq!(budget(5.0, None).reached(), None);
+        assert_eq!(budget(5.0, Some(20.1)).reached(), None);
+        assert_eq!(budget(1.0, None).reached(), Some(Cap::Day));
+        assert_eq!(budget(5.0, Some(20.0)).reached(), Some(Cap::Month));
+        assert_eq!(budget(1.0, Some(20.0)).reached(), Some(Cap::Month));
+        assert_eq!(budget(0.0, None).reached(), Some(Cap::Day));
+    }
+
+    #[test]
+    fn a_cap_without_room_is_reached_until_its_time_is_over_or_it_is_changed() {
+        for cap in [Cap::Day, Cap::Month] {
+            let full = budget(5.0, Some(50.0));
+            let full = Budget { no_room: full.mark(cap), ..full };
+            assert_eq!(full.reached(), Some(cap));
+            let other = |change: &dyn Fn(&mut Budget)| {
+                let mut other = full.clone();
+                change(&mut other);
+                other.reached()
+            };
+            let day = |month, day| NaiveDate::from_ymd_opt(2026, month, day).unwrap();
+            assert_eq!(other(&|it| it.today = day(11, 22)), (cap == Cap::Month).then_some(cap));
+            assert_eq!(other(&|it| it.today = day(12, 1)), None);
+            assert_eq!(other(&|it| it.daily_usd = 5.5), (cap == Cap::Month).then_some(cap));
+            assert_eq!(other(&|it| it.monthly_usd = Some(50.5)), (cap == Cap::Day).then_some(cap));
+            assert_eq!(other(&|it| it.monthly_usd = None), (cap == Cap::Day).then_some(cap));
+        }
+        assert_eq!(budget(5.0, None).mark(Cap::Month), None);
+    }
+
+    #[test]
+    fn a_chat_is_told_which_cap_and_until_when() {
+        let both = budget(5.0, Some(50.0));
+        insta::assert_snapshot!(both.notice(Cap::Day, 0.2), @"Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow.");
+        insta::assert_snapshot!(both.notice(Cap::Month, 0.2), @"This month's budget for thinking is spent (MONTHLY_BUDGET_USD). Your message is kept, and I answer it when the next month begins.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 5.25), @"Thinking about this may cost up to $5.25, which is more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is kept, and I answer it once that is raised.");
+        assert!(budget(5.0, Some(0.0)).notice(Cap::Month, 0.2).contains("MONTHLY_BUDGET_USD is 0"));
+    }
+
+    #[test]
+    fn a_month_begins_on_the_persons_first() {
+        let begin = |now: &str, tz| month_begin(parse_time(now).unwrap(), tz).to_rfc3339();
+        assert_eq!(begin("2026-11-21T14:00:00Z", Tz::Europe__Berlin), "2026-10-31T23:00:00+00:00");
+        assert_eq!(begin("2026-11-01T02:00:00Z", Tz::America__New_York), "2026-10-01T04:00:00+00:00");
+    }
+}

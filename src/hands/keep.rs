@@ -1,0 +1,197 @@
+//! Outputs that are longer than a mind is told in one go. How they begin is told; the whole is kept in a file of the scratch
+//! directory that can be read on.
+//!
+//! Programs in the sandbox can write there too, so nothing here follows a link that they made: the directory and the file
+//! are opened beneath one another, and a file is only ever a new one.
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
+};
+
+use rustix::{
+    fd::{AsFd, BorrowedFd},
+    fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, unlinkat},
+    io::Errno,
+};
+
+/// Of one output a mind is told so much, in bytes. Less than any outcome may have, for a few words around it.
+pub const MAX_TOLD_BYTES: usize = 16 * 1024;
+/// Of one output so much is kept, in bytes.
+const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+/// So many outputs are kept; the oldest give way.
+const MAX_KEPT: usize = 100;
+/// Numbers that are tried for a new file when others took them meanwhile.
+const MAX_TRIES: u32 = 16;
+/// The folder of outputs in the scratch directory.
+const FOLDER: &str = "outputs";
+
+/// See [`super::Hands::keep_rest`].
+pub(super) fn keep_rest(scratch: &Path, name: &str, output: String) -> String {
+    if output.len() <= MAX_TOLD_BYTES {
+        return output;
+    }
+    let (lines, bytes) = (output.lines().count(), output.len());
+    let told = beginning(&output);
+    // A line that is cut is read on from its begin.
+    let next_line = told.matches('\n').count() + 1;
+    let rest = match keep(scratch, name, &output) {
+        Ok(file) => {
+            let path = scratch.join(FOLDER).join(file);
+            let most = if bytes > MAX_KEPT_BYTES {
+                format!("Its first {MAX_KEPT_BYTES} bytes are")
+            } else {
+                "All of it is".to_owned()
+            };
+            format!("{most} in {}; read on there from line {next_line} of {lines}.", path.display())
+        }
+        Err(error) => format!("The rest could not be kept: {error}."),
+    };
+    format!("{}\n(Cut here: {} of {bytes} bytes. {rest})", told.trim_end_matches('\n'), told.len())
+}
+
+/// As many whole lines as may be told; of a line that is longer than that, its begin.
+fn beginning(output: &str) -> &str {
+    let (most, _) = output.split_at(output.floor_char_boundary(MAX_TOLD_BYTES));
+    match most.rfind('\n') {
+        Some(end) if end > MAX_TOLD_BYTES / 2 => most.split_at(end + 1).0,
+        _ => most,
+    }
+}
+
+/// Writes an output into a new file; its name.
+fn keep(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
+    std::fs::create_dir_all(scratch)?;
+    let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let scratch = openat(CWD, scratch, folder, Mode::empty())?;
+    match mkdirat(&scratch, FOLDER, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let folder = openat(&scratch, FOLDER, folder, Mode::empty())?;
+    let kept = kept(folder.as_fd())?;
+    forget_oldest(folder.as_fd(), &kept);
+
+    let newest = kept.last().map_or(0, |(number, _)| *number);
+    for number in (newest..).skip(1).take(MAX_TRIES as usize) {
+        let name = format!("{number:04}-{name}.txt");
+        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match openat(&folder, &name, new, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => file,
+            Err(Errno::EXIST) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let (most, _) = output.split_at(output.floor_char_boundary(MAX_KEPT_BYTES));
+        if let Err(error) = File::from(file).write_all(most.as_bytes()) {
+            // Half an output would be taken for a whole one.
+            let _ = unlinkat(&folder, &name, AtFlags::empty());
+            return Err(error);
+        }
+        return Ok(name);
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// The outputs that are there, by number. What isn't named like one isn't ours.
+fn kept(folder: BorrowedFd<'_>) -> io::Result<Vec<(u32, String)>> {
+    let mut kept = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let Ok(name) = entry?.file_name().to_str().map(str::to_owned) else { continue };
+        let number = name.split_once('-').and_then(|(number, _)| number.parse().ok());
+        // Room for more numbers, whoever made these.
+        kept.extend(number.filter(|number| *number < u32::MAX / 2).map(|number| (number, name)));
+    }
+    kept.sort();
+    Ok(kept)
+}
+
+/// Makes room for one more.
+fn forget_oldest(folder: BorrowedFd<'_>, kept: &[(u32, String)]) {
+    for (_, name) in kept.iter().take((kept.len() + 1).saturating_sub(MAX_KEPT)) {
+        // One that can't go stays; there is no harm in it.
+        let _ = unlinkat(folder, name, AtFlags::empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn lines(count: usize) -> String {
+        (1..=count).map(|line| format!("this is line {line} of the output\n")).collect()
+    }
+
+    #[test]
+    fn what_is_short_is_told_whole_and_nothing_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = dir.path().join("scratch");
+        assert_eq!(keep_rest(&scratch, "shell", lines(10)), lines(10));
+        assert!(!scratch.exists());
+    }
+
+    #[test]
+    fn what_is_long_is_told_in_whole_lines_and_kept_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = dir.path().join("scratch");
+        let output = lines(10_000);
+        for number in ["0001", "0002"] {
+            let told = keep_rest(&scratch, "shell", output.clone());
+            let path = scratch.join(format!("outputs/{number}-shell.txt"));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), output);
+            let (shown, note) = told.split_once("\n(Cut here: ").unwrap();
+            assert!(output.starts_with(&format!("{shown}\n")) && told.len() < MAX_TOLD_BYTES + 1_000);
+            let next = shown.lines().count() + 1;
+            assert!(
+                note.contains(&format!("in {}; read on there from line {next} of 10000.", path.display())),
+                "{note}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_endless_line_is_cut_between_characters() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = keep_rest(dir.path(), "shell", "ä".repeat(MAX_KEPT_BYTES));
+        assert!(told.starts_with("ää") && told.contains("Its first") && told.contains("from line 1 of 1."), "{told}");
+        let kept = std::fs::read_to_string(dir.path().join("outputs/0001-shell.txt")).unwrap();
+        assert!(kept.len() <= MAX_KEPT_BYTES && kept.len() > MAX_KEPT_BYTES - 4);
+    }
+
+    #[test]
+    fn the_oldest_give_way_and_what_is_not_ours_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let outputs = dir.path().join("outputs");
+        std::fs::create_dir(&outputs).unwrap();
+        for theirs in ["notes.txt", "4294967295-shell.txt", "x-1"] {
+            std::fs::write(outputs.join(theirs), "theirs").unwrap();
+        }
+        for _ in 0..MAX_KEPT + 5 {
+            keep_rest(dir.path(), "shell", lines(1_000));
+        }
+        let names: Vec<_> = std::fs::read_dir(&outputs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names.len(), MAX_KEPT + 3);
+        assert!(!outputs.join("0005-shell.txt").exists() && outputs.join("0006-shell.txt").exists());
+        assert!(outputs.join("0105-shell.txt").exists());
+    }
+
+    #[test]
+    fn a_link_that_a_program_made_is_not_followed() {
+        let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink(elsewhere.path(), dir.path().join("outputs")).unwrap();
+        let told = keep_rest(dir.path(), "shell", lines(10_000));
+        assert!(told.contains("The rest could not be kept"), "{told}");
+        assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+
+        // A link in a file's place is stepped over.
+        std::fs::remove_file(dir.path().join("outputs")).unwrap();
+        std::fs::create_dir(dir.path().join("outputs")).unwrap();
+        let victim = elsewhere.path().join("victim");
+        std::fs::write(&victim, "theirs").unwrap();
+        symlink(&victim, dir.path().join("outputs/0001-shell.txt")).unwrap();
+        assert!(keep_rest(dir.path(), "shell", lines(10_000)).contains("outputs/0002-shell.txt"));
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "theirs");
+    }
+}

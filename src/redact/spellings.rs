@@ -1,0 +1,203 @@
+//! The ways in which a live secret may be written, found by one automaton in a text without its white space.
+//!
+//! White space is looked through because tools put it there: encoders wrap long lines, dumps space their bytes, indentation follows
+//! a line break. A short spelling is only looked for across the ends of lines: over spaces it would be found in ordinary words.
+
+use std::{collections::BTreeSet, ops::Range};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::MIN_SECRET_BYTES;
+
+/// From so many bytes on a spelling is found across any white space.
+const LONG_BYTES: usize = 12;
+
+/// One way a secret may be written, without white space.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Spelling {
+    text: String,
+    /// What white space it has, as [`spaces`] gives it; compared for short ones.
+    spaces: String,
+    /// Base64 shares its first and last character with the bytes around the secret; those characters go too.
+    shares_edges: bool,
+}
+
+/// All spellings of some secrets.
+#[derive(Clone)]
+pub(super) struct Spellings {
+    automaton: AhoCorasick,
+    all: Vec<Spelling>,
+}
+
+impl Spellings {
+    /// None if there are no secrets, or if they are more than an automaton holds, which takes gigabytes of them.
+    pub(super) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let all: Vec<Spelling> = secrets.flat_map(spellings_of).collect::<BTreeSet<_>>().into_iter().collect();
+        if all.is_empty() {
+            return None;
+        }
+        let mut builder = AhoCorasick::builder();
+        // Small and quickly built: each start of a program makes one.
+        builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA));
+        let automaton = builder.build(all.iter().map(|spelling| &spelling.text)).ok()?;
+        Some(Self { automaton, all })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Byte ranges of the text that spell a secret, in no order.
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let squeezed = Squeezed::of(text);
+        let found = self.automaton.find_overlapping_iter(&squeezed.text);
+        let spelled = |found: aho_corasick::Match| {
+            let spelling = self.all.get(found.pattern().as_usize())?;
+            let is_long = spelling.text.len() >= LONG_BYTES;
+            let exact = squeezed.original(found.range())?;
+            if !is_long && spaces(text.get(exact)?) != spelling.spaces {
+                return None;
+            }
+            let range = if spelling.shares_edges { squeezed.with_edges(text, found.range()) } else { found.range() };
+            squeezed.original(range)
+        };
+        found.filter_map(spelled).collect()
+    }
+}
+
+/// A text without its white space that remembers where each byte stood.
+struct Squeezed {
+    text: String,
+    /// Where white space was left out: the next byte's place here and in the original, in order.
+    gaps: Vec<(usize, usize)>,
+}
+
+impl Squeezed {
+    fn of(text: &str) -> Self {
+        let mut squeezed = Self { text: String::with_capacity(text.len()), gaps: vec![(0, 0)] };
+        let mut at = 0;
+        for piece in text.split_inclusive(is_looked_through) {
+            let kept = piece.trim_end_matches(is_looked_through);
+            squeezed.text.push_str(kept);
+            at += piece.len();
+            if kept.len() < piece.len() {
+                squeezed.gaps.push((squeezed.text.len(), at));
+            }
+        }
+        squeezed
+    }
+
+    /// The range with the characters of base64 beside it, of which `text`, the original, has no space in between: those would be of
+    /// another word.
+    fn with_edges(&self, text: &str, range: Range<usize>) -> Range<usize> {
+        let is_edge = |at: usize, pair: Range<usize>| {
+            self.text.as_bytes().get(at).is_some_and(|byte| is_base64(*byte))
+                && self.original(pair).and_then(|pair| text.get(pair)).is_some_and(|pair| spaces(pair).is_empty())
+        };
+        let start = range.start.checked_sub(1).filter(|at| is_edge(*at, *at..range.start + 1)).unwrap_or(range.start);
+        let end = if is_edge(range.end, range.end - 1..range.end + 1) { range.end + 1 } else { range.end };
+        start..end
+    }
+
+    /// The range in the text that this came from.
+    fn original(&self, range: Range<usize>) -> Option<Range<usize>> {
+        let place = |at: usize| {
+            let next = self.gaps.partition_point(|(here, _)| *here <= at);
+            let (here, there) = self.gaps.get(next.checked_sub(1)?)?;
+            Some(there + (at - here))
+        };
+        Some(place(range.start)?..place(range.end.checked_sub(1)?)? + 1)
+    }
+}
+
+/// White space, control characters, and what has no width: nobody sees it, and it parts nothing.
+fn is_looked_through(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
+/// What is looked through in a text, but for the ends of its lines and what is beside them.
+fn spaces(text: &str) -> String {
+    let runs = text.split(|c| !is_looked_through(c));
+    runs.filter(|run| !run.contains(['\n', '\r'])).collect()
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
+
+/// The spellings in which a secret is recognised: as it is and reversed; hex, also as programs write bytes; percent-encoded;
+/// escaped for JSON and HTML; base64 at each alignment.
+fn spellings_of(secret: &str) -> Vec<Spelling> {
+    let bytes = secret.as_bytes();
+    let hex = |before: &str, joint: &str| {
+        let digits: Vec<String> = bytes.iter().map(|byte| format!("{before}{byte:02x}")).collect();
+        digits.join(joint)
+    };
+    let upper = |text: &str| text.to_ascii_uppercase().replace("\\X", "\\x").replace("0X", "0x");
+    let hexes = [hex("", ""), hex("", ":"), hex("\\x", ""), hex("0x", ",")];
+    let json = serde_json::to_string(secret).unwrap_or_default();
+    let json = json.trim_matches('"').to_owned();
+    let html = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    let percent = percent_encoded(bytes, unreserved, false);
+    let texts = [
+        secret.to_owned(),
+        secret.chars().rev().collect(),
+        json.replace('/', "\\/"),
+        json,
+        html.replace('"', "&quot;"),
+        html,
+        percent.replace("%20", "+"),
+        percent,
+        percent_encoded(bytes, unreserved, true),
+        percent_encoded(bytes, |_| false, false),
+        percent_encoded(bytes, |_| false, true),
+    ];
+    let uppers = hexes.each_ref().map(|text| upper(text));
+    let plain = texts.into_iter().chain(hexes).chain(uppers).map(|text| (text, false));
+    let coded = (0..3).flat_map(|alignment| {
+        let standard = base64_inside(bytes, alignment);
+        let url_safe = standard.replace('+', "-").replace('/', "_");
+        [(standard, true), (url_safe, true)]
+    });
+    plain
+        .chain(coded)
+        .map(|(text, shares_edges)| Spelling {
+            spaces: spaces(&text),
+            text: text.replace(is_looked_through, ""),
+            shares_edges,
+        })
+        .filter(|spelling| spelling.text.len() >= MIN_SECRET_BYTES)
+        .collect()
+}
+
+fn percent_encoded(bytes: &[u8], keep: impl Fn(u8) -> bool, lower: bool) -> String {
+    let mut text = String::with_capacity(bytes.len() * 3);
+    for &byte in bytes {
+        match (keep(byte), lower) {
+            (true, _) => text.push(char::from(byte)),
+            (false, true) => text.push_str(&format!("%{byte:02x}")),
+            (false, false) => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// The base64 characters that are the same whatever surrounds the secret, when it begins `alignment` bytes after a
+/// three-byte boundary: those that hold no bit of a neighbour.
+fn base64_inside(secret: &[u8], alignment: usize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bit = |index: usize| -> usize {
+        let byte = (index / 8).checked_sub(alignment).and_then(|at| secret.get(at));
+        byte.map_or(0, |byte| usize::from(byte >> (7 - index % 8) & 1))
+    };
+    let first = (alignment * 8).div_ceil(6);
+    let end = (alignment + secret.len()) * 8 / 6;
+    (first..end)
+        .map(|at| (at * 6..at * 6 + 6).fold(0, |value, index| value << 1 | bit(index)))
+        .filter_map(|value| ALPHABET.get(value))
+        .map(|byte| char::from(*byte))
+        .collect()
+}

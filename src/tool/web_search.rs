@@ -1,0 +1,50 @@
+//! `web_search`: what a search engine finds. The query leaves the machine; what comes back is others' words.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Effect, Outcome, Refusal, Tool, brief, words};
+use crate::{
+    hands::Hands,
+    policy::{Reach, Risk},
+    web::search::{Found, MAX_QUERY_CHARS},
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WebSearch {
+    /// Words to look for, as one would type them into a search engine.
+    query: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::acting(
+        "web_search",
+        "Search the public web; gives titles, addresses and a few words of the best pages. Read one with web_fetch.",
+        Effect::Read,
+        |args: WebSearch, _, hands| Box::pin(search(args.query, hands)),
+    )
+    .risking(Risk::Caution)
+    .reaching(Reach::Leaves)
+}
+
+async fn search(query: String, hands: &Hands) -> Outcome {
+    let query = words(&query, "query", MAX_QUERY_CHARS)?;
+    let found = hands.web().search(&query).await.map_err(|error| Refusal(format!("Nothing was found out. {error}")))?;
+    let Found { hits, engine, origin } = found;
+    let content = if hits.is_empty() {
+        format!("{engine} finds nothing for this.")
+    } else {
+        let shown = hits.iter().enumerate().map(|(index, hit)| {
+            let snippet = if hit.snippet.is_empty() { String::new() } else { format!("\n   {}", hit.snippet) };
+            format!("{}. {}\n   {}{snippet}", index + 1, hit.title, hit.url)
+        });
+        format!("Found by {engine}:\n\n{}", shown.collect::<Vec<_>>().join("\n"))
+    };
+    Ok(Done {
+        content: hands.keep_rest("web_search", content),
+        receipt: Some(format!("Searched the web for {:?}", brief(&query))),
+        taint: Some(origin),
+        ..Done::default()
+    })
+}

@@ -1,0 +1,69 @@
+//! Bytes as text: by their mark, by what the server says, by what the page says, else by how they look.
+
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+
+/// How far into a page its own word on its encoding is looked for, in bytes (the HTML standard's figure).
+const PRESCAN_BYTES: usize = 1_024;
+
+/// Reads bytes as text. What they don't mean in their encoding becomes replacement characters.
+pub(super) fn decode(bytes: &[u8], declared: Option<&str>, is_html: bool) -> String {
+    let said = || declared.and_then(|label| Encoding::for_label(label.as_bytes()));
+    let in_page = || is_html.then(|| prescan(bytes)).flatten();
+    let looks = || if is_utf8(bytes) { UTF_8 } else { WINDOWS_1252 };
+    // A byte order mark wins inside `decode`.
+    let encoding = said().or_else(in_page).unwrap_or_else(looks);
+    encoding.decode(bytes).0.into_owned()
+}
+
+/// Whether it is UTF-8. If there was such text already, a character at the end may be cut in two by the bound.
+fn is_utf8(bytes: &[u8]) -> bool {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && !bytes.split_at(error.valid_up_to()).0.is_ascii(),
+    }
+}
+
+/// What a page says of itself: `<meta charset=…>` or `<meta http-equiv=… content="…; charset=…">`.
+fn prescan(bytes: &[u8]) -> Option<&'static Encoding> {
+    let (head, _) = bytes.split_at(bytes.len().min(PRESCAN_BYTES));
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    head.split("<meta").skip(1).find_map(|meta| {
+        let (meta, _) = meta.split_once('>')?;
+        let (_, label) = meta.split_once("charset")?;
+        let label = label.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+        let label = label.split(['"', '\'', ';', '/', ' ', '\t', '\n']).next()?;
+        match Encoding::for_label(label.as_bytes()) {
+            // What could be read so far isn't UTF-16.
+            Some(encoding) if !encoding.is_ascii_compatible() => Some(UTF_8),
+            encoding => encoding,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mark_then_server_then_page_then_looks() {
+        let latin = b"caf\xe9";
+        assert_eq!(decode(latin, Some("ISO-8859-1"), false), "café");
+        assert_eq!(decode(latin, None, false), "café");
+        assert_eq!(decode("café".as_bytes(), None, false), "café");
+        assert_eq!(decode("\u{feff}café".as_bytes(), Some("iso-8859-1"), false), "café");
+        assert_eq!(decode(b"\xff\xfec\0a\0", Some("utf-8"), false), "ca");
+        assert_eq!(decode(b"<meta charset=koi8-r>\xc4\xc1", None, true), "<meta charset=koi8-r>да");
+        let equiv = b"<META http-equiv=Content-Type content=\"text/html; charset=windows-1251\">\xe4\xe0";
+        assert!(decode(equiv, None, true).ends_with("да"));
+        assert!(decode(b"<meta charset=utf-16>caf\xc3\xa9", None, true).ends_with("café"));
+        assert_eq!(decode(b"\x93\xfa\x96\x7b", Some("Shift_JIS"), true), "日本");
+    }
+
+    #[test]
+    fn a_wrong_word_costs_characters_and_nothing_else() {
+        assert_eq!(decode(b"caf\xe9!", Some("utf-8"), false), "caf\u{fffd}!");
+        assert_eq!(decode("café".as_bytes(), Some("no-such-charset"), false), "café");
+        let (cut, _) = "été".as_bytes().split_at(4);
+        assert_eq!(decode(cut, None, false), "ét\u{fffd}");
+    }
+}

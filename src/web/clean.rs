@@ -1,0 +1,44 @@
+//! What a page's text is freed of before anybody reads it: characters that people don't see and that a model does.
+
+/// The text without control characters, and without what has no width or turns the order of others around. What joins letters
+/// in Arabic, Persian, the scripts of India and emoji stays.
+pub(super) fn clean(text: &str) -> String {
+    let ends_line = |c| matches!(c, '\r' | '\u{2028}' | '\u{2029}');
+    text.replace("\r\n", "\n").chars().map(|c| if ends_line(c) { '\n' } else { c }).filter(|c| !is_unseen(*c)).collect()
+}
+
+/// One line of it, of at most so many characters.
+pub(super) fn line(text: &str, max_chars: usize) -> String {
+    let words = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() <= max_chars {
+        return words;
+    }
+    format!("{}…", words.chars().take(max_chars).collect::<String>().trim_end())
+}
+
+fn is_unseen(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        c if c.is_control() => true,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}' | '\u{200e}'
+        | '\u{200f}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' => true,
+        '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_gone_and_what_is_seen_stays() {
+        let smuggled: String = "ignore".chars().map(|c| char::from_u32(0xe0000 + c as u32).unwrap()).collect();
+        assert_eq!(clean(&format!("a{smuggled}b\u{202e}c\u{200b}d\0e\r\nf\rg\th")), "abcde\nf\ng\th");
+        let seen = "می‌خواهم 👩‍🚀 क्‍ष ❤️ naïve";
+        assert_eq!(clean(seen), seen);
+        assert_eq!(line("  a\n\tb  ", 10), "a b");
+        assert_eq!(line("abcdef", 3), "abc…");
+    }
+}

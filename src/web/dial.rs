@@ -1,0 +1,107 @@
+//! From a target to the addresses that are dialled, and a client that can dial nothing else.
+//!
+//! A name is looked up once. All answers are judged, and these very addresses, not the name, are handed to the connector: what
+//! the name means a moment later is never asked, so there is no time between check and use.
+
+use std::{
+    fmt,
+    future::Future,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use reqwest::{
+    Client,
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect::Policy,
+};
+
+use super::{Web, WebError, address::Target};
+use crate::net_guard::why_not_public;
+
+/// Addresses of one name that are taken note of.
+const MAX_ADDRESSES: usize = 16;
+/// Who asks. Some servers only answer what calls itself compatible.
+const USER_AGENT: &str = concat!("Mozilla/5.0 (compatible; Reveille/", env!("CARGO_PKG_VERSION"), ")");
+
+/// A name being looked up.
+pub type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+
+/// What names mean.
+pub trait Names: fmt::Debug + Send + Sync {
+    /// All addresses of a name.
+    fn addresses<'a>(&'a self, name: &'a str) -> Lookup<'a>;
+}
+
+/// As the system says.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemNames;
+
+impl Names for SystemNames {
+    fn addresses<'a>(&'a self, name: &'a str) -> Lookup<'a> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) })
+    }
+}
+
+impl Web {
+    /// The addresses that a target leads to, each of which may be dialled.
+    pub(super) async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, WebError> {
+        let found = match target.literal {
+            Some(address) => vec![address],
+            None => self.names.addresses(&target.host).await.map_err(|_| {
+                WebError::Unreachable("No address was found for this host: it may be misspelt, or the network is away.")
+            })?,
+        };
+        if found.is_empty() {
+            return Err(WebError::Unreachable("This host has no address."));
+        }
+        // One bad answer spoils all: a name that means both is made for being dialled where it shouldn't.
+        let refused = found.iter().copied().find_map(why_not_public).filter(|_| !target.is_granted);
+        if let Some(what) = refused {
+            return Err(WebError::NotPublic { what, is_redirect: target.is_redirect });
+        }
+        Ok(found.into_iter().take(MAX_ADDRESSES).map(|address| SocketAddr::new(address, target.port)).collect())
+    }
+}
+
+/// The one name that a client knows, and what it means.
+struct Pinned {
+    host: String,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Resolve for Pinned {
+    fn resolve(&self, name: Name) -> Resolving {
+        let answer: Result<Addrs, Box<dyn std::error::Error + Send + Sync>> = if name.as_str() == self.host {
+            Ok(Box::new(self.addresses.clone().into_iter()))
+        } else {
+            Err("this client dials one host".into())
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// A client for one request to one host: no redirects, no proxy of the environment, no cookies, no referer. (A host that is an
+/// address is dialled as it stands, and was judged as it stands.)
+pub(super) fn client(
+    target: &Target,
+    addresses: Vec<SocketAddr>,
+    connect_timeout: Duration,
+) -> Result<Client, WebError> {
+    Client::builder()
+        .dns_resolver(Arc::new(Pinned { host: target.host.clone(), addresses }))
+        .redirect(Policy::none())
+        .no_proxy()
+        .referer(false)
+        .user_agent(USER_AGENT)
+        .connect_timeout(connect_timeout)
+        .pool_max_idle_per_host(0)
+        .build()
+        .map_err(|_| WebError::Unreachable("No connection can be made on this machine."))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Getting the bytes behind a URL: redirects by hand, each hop judged like the first; a bound on bytes and on time.
+
+use reqwest::{
+    Response, Url,
+    header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION},
+};
+
+use super::{Web, WebError, address::Target, body::Body, dial};
+
+/// What came.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    /// Where it came from in the end.
+    pub(super) url: Url,
+    /// What the server says that it is.
+    pub(super) content_type: Option<String>,
+    /// As unpacked.
+    pub(super) body: Vec<u8>,
+    /// Whether there was more than is read.
+    pub(super) is_cut: bool,
+}
+
+/// What is asked for.
+pub(super) struct Ask<'a> {
+    pub(super) url: &'a str,
+    /// For the host of that URL alone: what carries any of its own follows no redirect.
+    pub(super) headers: HeaderMap,
+}
+
+impl Web {
+    /// Asks, follows redirects, and reads the body to its end or the bound.
+    pub(super) async fn fetch(&self, ask: Ask<'_>) -> Result<Fetched, WebError> {
+        let late = WebError::Unreachable("The server took too long; it was given up.");
+        tokio::time::timeout(self.limits.timeout, self.follow(ask)).await.map_err(|_| late)?
+    }
+
+    async fn follow(&self, ask: Ask<'_>) -> Result<Fetched, WebError> {
+        let redirects = if ask.headers.is_empty() { self.limits.redirects } else { 0 };
+        let mut target = Target::asked(ask.url, &self.grants)?;
+        for _ in 0..=redirects {
+            let response = self.ask(&target, &ask.headers).await?;
+            let status = response.status();
+            if status.is_redirection() {
+                let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+                target = target.redirected(location.ok_or(WebError::Status(status.as_u16()))?, &self.grants)?;
+            } else if status.is_success() {
+                return self.read(target.url, response).await;
+            } else {
+                return Err(WebError::Status(status.as_u16()));
+            }
+        }
+        Err(WebError::Redirect("The server sends us on and on; it was given up."))
+    }
+
+    async fn ask(&self, target: &Target, headers: &HeaderMap) -> Result<Response, WebError> {
+        let addresses = self.addresses(target).await?;
+        let client = dial::client(target, addresses.clone(), self.limits.connect_timeout)?;
+        let request = client
+            .get(target.url.clone())
+            .header(ACCEPT, HeaderValue::from_static("text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.5"))
+            .header(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))
+            .headers(headers.clone());
+        let response = request.send().await.map_err(|error| fault(&error))?;
+        // Holds by construction; it is looked at because all else rests on it.
+        match response.remote_addr() {
+            Some(dialled) if addresses.contains(&dialled) => Ok(response),
+            _ => Err(WebError::Unreachable("The connection led to another address than was looked up; it was closed.")),
+        }
+    }
+
+    async fn read(&self, url: Url, mut response: Response) -> Result<Fetched, WebError> {
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned);
+        let mut body = Body::new(response.headers(), self.limits.body_bytes)?;
+        while let Some(piece) = response.chunk().await.map_err(|error| fault(&error))? {
+            if !body.take(&piece)? {
+                break;
+            }
+        }
+        let (body, is_cut) = body.finish()?;
+        Ok(Fetched { url, content_type, body, is_cut })
+    }
+}
+
+/// What went wrong with a connection. The error itself would quote the server: a certificate, a header, the URL.
+fn fault(error: &reqwest::Error) -> WebError {
+    WebError::Unreachable(match (error.is_connect(), error.is_timeout()) {
+        (_, true) => "The server took too long; it was given up.",
+        (true, _) => "No connection was made: nobody answers there, or the encryption could not be agreed on.",
+        (false, false) => "The connection broke before all had come.",
+    })
+}

@@ -1,0 +1,334 @@
+//! A page's tree: nodes in one vector, named by their place in it.
+//!
+//! The parser is fed a little at a time and stopped when the tree gets deeper, larger or slower than pages are: standard
+//! HTML parsing takes quadratic time and more on input made for it.
+
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use html5ever::{
+    Attribute, ExpandedName, ParseOpts, QualName,
+    interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink},
+    local_name, ns, parse_document,
+    tendril::{StrTendril, TendrilSink as _},
+    tree_builder::TreeBuilderOpts,
+};
+
+/// Text that the parser is given between two looks at its tree, in bytes.
+const PIECE_BYTES: usize = 1_024;
+/// Elements within one another; browsers draw the line near here too.
+const MAX_DEPTH: u32 = 512;
+/// Nodes of a page.
+const MAX_NODES: usize = 200_000;
+/// How long a page may be parsed. One of 2 MB takes a tenth of a second.
+const PARSE_FOR: Duration = Duration::from_secs(5);
+
+/// A node's place in its document.
+pub(in crate::web) type Id = usize;
+
+const ROOT: Id = 0;
+
+/// A page as a tree.
+#[derive(Debug)]
+pub(in crate::web) struct Document {
+    nodes: Vec<Node>,
+    /// Whether the parser saw all of it.
+    pub(in crate::web) is_all: bool,
+}
+
+#[derive(Debug)]
+struct Node {
+    parent: Option<Id>,
+    children: Vec<Id>,
+    depth: u32,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Element {
+        name: Rc<QualName>,
+        attributes: Vec<Attribute>,
+    },
+    Text(StrTendril),
+    /// The document itself, comments, instructions.
+    Other,
+}
+
+impl Document {
+    /// Reads HTML. There is no wrong HTML.
+    pub(in crate::web) fn parse(html: &str) -> Self {
+        Self::parse_for(PARSE_FOR, html)
+    }
+
+    /// The same, for so long at most.
+    pub(super) fn parse_for(time: Duration, html: &str) -> Self {
+        // Without scripting, what stands in `noscript` is part of the page: so it is for us.
+        let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+        let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
+        let began = Instant::now();
+        let mut rest = html;
+        while !rest.is_empty() {
+            let sink = &parser.tokenizer.sink.sink;
+            if sink.is_too_much() || began.elapsed() > time {
+                break;
+            }
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            parser.process(StrTendril::from_slice(piece));
+            rest = after;
+        }
+        let mut document = parser.finish();
+        document.is_all = rest.is_empty();
+        document
+    }
+
+    /// All of it, in the order of the text.
+    pub(in crate::web) fn root(&self) -> Id {
+        ROOT
+    }
+
+    /// What a node holds, in order.
+    pub(in crate::web) fn children(&self, id: Id) -> &[Id] {
+        self.nodes.get(id).map_or(&[], |node| &node.children)
+    }
+
+    /// An HTML element's name; of others none.
+    pub(in crate::web) fn tag(&self, id: Id) -> Option<&str> {
+        match &self.nodes.get(id)?.what {
+            What::Element { name, .. } if name.ns == ns!(html) => Some(&name.local),
+            _ => None,
+        }
+    }
+
+    /// Whether a node is an element of another language: a drawing, a formula.
+    pub(in crate::web) fn is_foreign(&self, id: Id) -> bool {
+        let node = self.nodes.get(id);
+        node.is_some_and(|node| matches!(&node.what, What::Element { name, .. } if name.ns != ns!(html)))
+    }
+
+    /// A text node's text.
+    pub(in crate::web) fn text(&self, id: Id) -> Option<&str> {
+        match &self.nodes.get(id)?.what {
+            What::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// An element's attribute.
+    pub(in crate::web) fn attribute(&self, id: Id, name: &str) -> Option<&str> {
+        match &self.nodes.get(id)?.what {
+            What::Element { attributes, .. } => {
+                attributes.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| &*attribute.value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an element is of a class.
+    pub(in crate::web) fn has_class(&self, id: Id, class: &str) -> bool {
+        self.attribute(id, "class").is_some_and(|classes| classes.split_ascii_whitespace().any(|known| known == class))
+    }
+
+    /// A node and all within it, in the order of the text.
+    pub(in crate::web) fn within(&self, id: Id) -> impl Iterator<Item = Id> {
+        let mut waiting = vec![id];
+        std::iter::from_fn(move || {
+            let id = waiting.pop()?;
+            waiting.extend(self.children(id).iter().rev());
+            Some(id)
+        })
+    }
+
+    /// All text within a node, as it stands.
+    pub(in crate::web) fn all_text(&self, id: Id) -> String {
+        self.within(id).filter_map(|id| self.text(id)).collect()
+    }
+}
+
+/// What the parser builds into.
+struct Sink {
+    nodes: RefCell<Vec<Node>>,
+    is_deep: RefCell<bool>,
+}
+
+impl Default for Sink {
+    fn default() -> Self {
+        let root = Node { parent: None, children: Vec::new(), depth: 0, what: What::Other };
+        Self { nodes: RefCell::new(vec![root]), is_deep: RefCell::new(false) }
+    }
+}
+
+/// A node as the parser holds it, with its name, which only an element's says anything.
+#[derive(Clone)]
+struct Handle {
+    id: Id,
+    name: Rc<QualName>,
+}
+
+fn nameless() -> Rc<QualName> {
+    Rc::new(QualName::new(None, ns!(), local_name!("")))
+}
+
+impl Sink {
+    fn is_too_much(&self) -> bool {
+        *self.is_deep.borrow() || self.nodes.borrow().len() > MAX_NODES
+    }
+
+    fn add(&self, what: What) -> Handle {
+        let mut nodes = self.nodes.borrow_mut();
+        let name = match &what {
+            What::Element { name, .. } => Rc::clone(name),
+            _ => nameless(),
+        };
+        nodes.push(Node { parent: None, children: Vec::new(), depth: 0, what });
+        Handle { id: nodes.len() - 1, name }
+    }
+
+    /// Takes a node out of its parent.
+    fn detach(&self, id: Id) {
+        let mut nodes = self.nodes.borrow_mut();
+        let parent = nodes.get_mut(id).and_then(|node| node.parent.take());
+        if let Some(parent) = parent.and_then(|parent| nodes.get_mut(parent))
+            && let Some(place) = parent.children.iter().rposition(|child| *child == id)
+        {
+            parent.children.remove(place);
+        }
+    }
+
+    /// Puts a node or text into a parent, at a place among its children or at their end.
+    fn insert(&self, parent: Id, place: Option<usize>, child: NodeOrText<Handle>) {
+        let before = {
+            let nodes = self.nodes.borrow();
+            let children = nodes.get(parent).map_or(&[][..], |node| &node.children);
+            place.unwrap_or(children.len()).checked_sub(1).and_then(|before| children.get(before)).copied()
+        };
+        let id = match child {
+            NodeOrText::AppendNode(handle) => {
+                self.detach(handle.id);
+                handle.id
+            }
+            NodeOrText::AppendText(text) => {
+                let mut nodes = self.nodes.borrow_mut();
+                if let Some(Node { what: What::Text(so_far), .. }) = before.and_then(|before| nodes.get_mut(before)) {
+                    so_far.push_tendril(&text);
+                    return;
+                }
+                drop(nodes);
+                self.add(What::Text(text)).id
+            }
+        };
+        let mut nodes = self.nodes.borrow_mut();
+        let Some(node) = nodes.get_mut(parent) else { return };
+        let (depth, end) = (node.depth + 1, node.children.len());
+        node.children.insert(place.unwrap_or(end).min(end), id);
+        if let Some(node) = nodes.get_mut(id) {
+            (node.parent, node.depth) = (Some(parent), depth);
+        }
+        *self.is_deep.borrow_mut() |= depth > MAX_DEPTH;
+    }
+}
+
+impl TreeSink for Sink {
+    type Handle = Handle;
+    type Output = Document;
+    type ElemName<'a> = ExpandedName<'a>;
+
+    fn finish(self) -> Document {
+        Document { nodes: self.nodes.into_inner(), is_all: true }
+    }
+
+    fn parse_error(&self, _: Cow<'static, str>) {}
+
+    fn get_document(&self) -> Handle {
+        Handle { id: ROOT, name: nameless() }
+    }
+
+    fn elem_name<'a>(&'a self, target: &'a Handle) -> ExpandedName<'a> {
+        target.name.expanded()
+    }
+
+    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Handle {
+        self.add(What::Element { name: Rc::new(name), attributes })
+    }
+
+    fn create_comment(&self, _: StrTendril) -> Handle {
+        self.add(What::Other)
+    }
+
+    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Handle {
+        self.add(What::Other)
+    }
+
+    fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {
+        self.insert(parent.id, None, child);
+    }
+
+    fn append_based_on_parent_node(&self, element: &Handle, previous: &Handle, child: NodeOrText<Handle>) {
+        let has_parent = self.nodes.borrow().get(element.id).is_some_and(|node| node.parent.is_some());
+        if has_parent { self.append_before_sibling(element, child) } else { self.append(previous, child) }
+    }
+
+    fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
+
+    /// A template's own fragment isn't kept apart: the template is left out as a whole when the page is read.
+    fn get_template_contents(&self, target: &Handle) -> Handle {
+        target.clone()
+    }
+
+    fn same_node(&self, one: &Handle, other: &Handle) -> bool {
+        one.id == other.id
+    }
+
+    fn set_quirks_mode(&self, _: QuirksMode) {}
+
+    fn append_before_sibling(&self, sibling: &Handle, child: NodeOrText<Handle>) {
+        if let NodeOrText::AppendNode(child) = &child {
+            self.detach(child.id);
+        }
+        let place = {
+            let nodes = self.nodes.borrow();
+            let parent = nodes.get(sibling.id).and_then(|node| node.parent);
+            parent.and_then(|parent| {
+                let place = nodes.get(parent)?.children.iter().rposition(|child| *child == sibling.id)?;
+                Some((parent, place))
+            })
+        };
+        if let Some((parent, place)) = place {
+            self.insert(parent, Some(place), child);
+        }
+    }
+
+    fn add_attrs_if_missing(&self, target: &Handle, new: Vec<Attribute>) {
+        let mut nodes = self.nodes.borrow_mut();
+        if let Some(Node { what: What::Element { attributes, .. }, .. }) = nodes.get_mut(target.id) {
+            let missing: Vec<_> =
+                new.into_iter().filter(|new| attributes.iter().all(|known| known.name != new.name)).collect();
+            attributes.extend(missing);
+        }
+    }
+
+    fn remove_from_parent(&self, target: &Handle) {
+        self.detach(target.id);
+    }
+
+    fn reparent_children(&self, node: &Handle, new_parent: &Handle) {
+        let mut nodes = self.nodes.borrow_mut();
+        let children = nodes.get_mut(node.id).map(|node| std::mem::take(&mut node.children)).unwrap_or_default();
+        for child in &children {
+            if let Some(child) = nodes.get_mut(*child) {
+                child.parent = Some(new_parent.id);
+            }
+        }
+        if let Some(parent) = nodes.get_mut(new_parent.id) {
+            parent.children.extend(children);
+        }
+    }
+
+    fn allow_declarative_shadow_roots(&self, _: &Handle) -> bool {
+        false
+    }
+}

@@ -1,0 +1,329 @@
+//! A page's tree as text with some Markdown: headings, lists, links behind their words, tables as rows. What a browser
+//! wouldn't show isn't shown here, as far as the page itself says so.
+
+use reqwest::Url;
+
+use super::dom::{Document, Id};
+
+/// The most text that is made of a page, in bytes: lists within lists make more of it than came.
+const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
+/// Lists and quotations within one another that are shown as such.
+const MAX_INDENTS: usize = 8;
+/// The longest address of a link that is shown, in bytes.
+const MAX_LINK_BYTES: usize = 300;
+/// A main part shorter than this, in bytes, isn't taken for the page.
+const MIN_MAIN_BYTES: usize = 200;
+
+/// A page that can be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::web) struct Readable {
+    pub(in crate::web) title: Option<String>,
+    pub(in crate::web) text: String,
+    /// Whether that is all of it.
+    pub(in crate::web) is_all: bool,
+}
+
+/// Makes text of a page that stood at `url`.
+pub(in crate::web) fn readable(document: &Document, url: &Url) -> Readable {
+    let find = |tag: &str| document.within(document.root()).find(|id| document.tag(*id) == Some(tag));
+    let title = ["title", "h1"]
+        .iter()
+        .find_map(|tag| Some(document.all_text(find(tag)?)).filter(|text| !text.trim().is_empty()));
+    let base = find("base").and_then(|base| url.join(document.attribute(base, "href")?).ok());
+    let written = |from| Writer::new(document, base.as_ref().unwrap_or(url)).write(from);
+    let main = document
+        .within(document.root())
+        .find(|id| document.tag(*id) == Some("main") || document.attribute(*id, "role") == Some("main"));
+    let main = main.map(written).filter(|(text, _)| text.len() >= MIN_MAIN_BYTES);
+    let (text, is_all) = match main {
+        Some((text, is_all)) => (format!("{text}\n\n(The page's menus and margins are left out.)"), is_all),
+        None => written(document.root()),
+    };
+    Readable { title, text, is_all: is_all && document.is_all }
+}
+
+/// What stands between what was written and what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    None,
+    Space,
+    Line,
+    Paragraph,
+}
+
+/// Still to be done, the next one last.
+enum Step {
+    Enter(Id),
+    Leave(Id),
+}
+
+struct Writer<'a> {
+    document: &'a Document,
+    base: &'a Url,
+    out: String,
+    gap: Gap,
+    /// What each further line begins with.
+    indents: Vec<&'static str>,
+    /// Lists around: the number of the next item in a numbered one.
+    lists: Vec<Option<u64>>,
+    /// What the next words begin with: a list's mark, a heading's.
+    mark: String,
+    /// Where the words of each link around began.
+    links: Vec<usize>,
+    /// How many elements around keep their blanks.
+    preformatted: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(document: &'a Document, base: &'a Url) -> Self {
+        Self {
+            document,
+            base,
+            out: String::new(),
+            gap: Gap::None,
+            indents: Vec::new(),
+            lists: Vec::new(),
+            mark: String::new(),
+            links: Vec::new(),
+            preformatted: 0,
+        }
+    }
+
+    fn write(mut self, from: Id) -> (String, bool) {
+        let mut steps = vec![Step::Enter(from)];
+        while let Some(step) = steps.pop() {
+            if self.out.len() > MAX_TEXT_BYTES {
+                return (self.out, false);
+            }
+            match step {
+                Step::Enter(id) => {
+                    if let Some(text) = self.document.text(id) {
+                        self.say(text);
+                    } else if self.enter(id) {
+                        steps.push(Step::Leave(id));
+                        steps.extend(self.document.children(id).iter().rev().map(|child| Step::Enter(*child)));
+                    }
+                }
+                Step::Leave(id) => self.leave(id),
+            }
+        }
+        (self.out, true)
+    }
+
+    /// Whether what is within is shown.
+    fn enter(&mut self, id: Id) -> bool {
+        if self.document.is_foreign(id) || is_hidden(self.document, id) {
+            return false;
+        }
+        let Some(tag) = self.document.tag(id) else { return true };
+        match tag {
+            "br" => self.line(),
+            "hr" => {
+                self.gap(Gap::Paragraph);
+                self.word("---");
+                self.gap(Gap::Paragraph);
+            }
+            "img" => {
+                let alt = self.document.attribute(id, "alt").map(str::trim).filter(|alt| !alt.is_empty());
+                if let Some(alt) = alt {
+                    self.say(&format!("(picture: {alt})"));
+                }
+            }
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                self.gap(Gap::Paragraph);
+                let level = tag.trim_start_matches('h').parse().unwrap_or(1);
+                self.mark = format!("{} ", "#".repeat(level));
+            }
+            "ul" | "menu" | "ol" => {
+                self.gap(if self.lists.is_empty() { Gap::Paragraph } else { Gap::Line });
+                let first =
+                    self.document.attribute(id, "start").and_then(|first| first.trim().parse().ok()).unwrap_or(1);
+                self.lists.push((tag == "ol").then_some(first));
+            }
+            "li" => {
+                self.gap(Gap::Line);
+                self.mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number = number.saturating_add(1);
+                        format!("{}. ", number.saturating_sub(1))
+                    }
+                    _ => "- ".to_owned(),
+                };
+                self.indents.push("  ");
+            }
+            "blockquote" => {
+                self.gap(Gap::Paragraph);
+                self.indents.push("> ");
+            }
+            "pre" => {
+                self.gap(Gap::Paragraph);
+                self.word("```");
+                self.gap(Gap::Line);
+                self.preformatted += 1;
+            }
+            "a" => self.links.push(self.out.len()),
+            "td" | "th" => {
+                let is_first = self.out.ends_with('\n') || self.gap >= Gap::Line || self.out.is_empty();
+                if !is_first {
+                    self.gap(Gap::Space);
+                    self.word("|");
+                    self.gap(Gap::Space);
+                }
+            }
+            tag => self.gap(around(tag)),
+        }
+        true
+    }
+
+    fn leave(&mut self, id: Id) {
+        let Some(tag) = self.document.tag(id) else { return };
+        match tag {
+            "a" => {
+                let began = self.links.pop().unwrap_or_default();
+                // A link without words is a picture, or not meant for people.
+                if let Some(url) = self.link(id).filter(|_| self.out.len() > began) {
+                    self.gap(Gap::Space);
+                    self.word(&format!("({url})"));
+                }
+            }
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                self.mark.clear();
+                self.gap(Gap::Paragraph);
+            }
+            "ul" | "menu" | "ol" => {
+                self.lists.pop();
+                self.gap(if self.lists.is_empty() { Gap::Paragraph } else { Gap::Line });
+            }
+            "li" => {
+                self.mark.clear();
+                self.indents.pop();
+                self.gap(Gap::Line);
+            }
+            "blockquote" => {
+                self.indents.pop();
+                self.gap(Gap::Paragraph);
+            }
+            "pre" => {
+                self.preformatted = self.preformatted.saturating_sub(1);
+                self.gap(Gap::Line);
+                self.word("```");
+                self.gap(Gap::Paragraph);
+            }
+            "br" | "hr" | "img" | "td" | "th" => {}
+            tag => self.gap(around(tag)),
+        }
+    }
+
+    /// Where a link leads, if that is a page that isn't this one.
+    fn link(&self, id: Id) -> Option<String> {
+        let href = self.document.attribute(id, "href")?.trim();
+        if href.is_empty() || href.starts_with('#') || href.len() > MAX_LINK_BYTES {
+            return None;
+        }
+        let url = self.base.join(href).ok()?;
+        let is_shown = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_LINK_BYTES;
+        is_shown.then(|| url.to_string())
+    }
+
+    /// Writes a page's own words.
+    fn say(&mut self, text: &str) {
+        if self.preformatted > 0 {
+            for line in text.split_inclusive('\n') {
+                let words = line.trim_end_matches(['\n', '\r']);
+                if !words.is_empty() {
+                    self.word(words);
+                }
+                if line.ends_with('\n') {
+                    self.line();
+                }
+            }
+            return;
+        }
+        for (index, word) in text.split([' ', '\t', '\n', '\r', '\x0c']).enumerate() {
+            if index > 0 {
+                self.gap(Gap::Space);
+            }
+            if !word.is_empty() {
+                self.word(word);
+            }
+        }
+    }
+
+    /// Begins a new line; a second time leaves one empty.
+    fn line(&mut self) {
+        self.gap = if self.gap >= Gap::Line { Gap::Paragraph } else { Gap::Line };
+    }
+
+    fn gap(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    fn word(&mut self, word: &str) {
+        let is_begin = self.out.is_empty();
+        match self.gap {
+            Gap::Space if !is_begin => self.out.push(' '),
+            Gap::Line | Gap::Paragraph if !is_begin => {
+                self.out.push('\n');
+                if self.gap == Gap::Paragraph {
+                    self.out.push('\n');
+                }
+            }
+            _ => {}
+        }
+        if is_begin || self.gap >= Gap::Line {
+            // An item's mark stands where its own indent will.
+            let own =
+                usize::from(!self.mark.is_empty() && self.indents.last() == Some(&"  ") && !self.mark.starts_with('#'));
+            let around = self.indents.len().saturating_sub(own).min(MAX_INDENTS);
+            self.out.extend(self.indents.iter().take(around).copied());
+        }
+        self.gap = Gap::None;
+        self.out.push_str(&std::mem::take(&mut self.mark));
+        self.out.push_str(word);
+    }
+}
+
+/// What stands before and after an element.
+fn around(tag: &str) -> Gap {
+    match tag {
+        "p" | "table" | "figure" | "dl" | "form" | "fieldset" | "article" | "section" | "header" | "footer" | "nav"
+        | "aside" | "main" | "details" => Gap::Paragraph,
+        "div" | "tr" | "caption" | "figcaption" | "dt" | "dd" | "address" | "summary" | "legend" | "option"
+        | "body" | "thead" | "tbody" | "hgroup" | "search" | "center" => Gap::Line,
+        "button" | "label" | "select" | "textarea" => Gap::Space,
+        _ => Gap::None,
+    }
+}
+
+/// Whether a browser shows nothing of an element: by what it is, or by what it says of itself. Rules in style sheets aren't read.
+fn is_hidden(document: &Document, id: Id) -> bool {
+    let Some(tag) = document.tag(id) else { return false };
+    let attribute = |name| document.attribute(id, name);
+    match tag {
+        "head" | "script" | "style" | "template" | "iframe" | "object" | "embed" | "audio" | "video" | "canvas"
+        | "datalist" | "noembed" | "noframes" | "input" | "title" | "link" | "meta" => return true,
+        "dialog" if attribute("open").is_none() => return true,
+        _ => {}
+    }
+    if attribute("hidden").is_some() {
+        return true;
+    }
+    let Some(style) = attribute("style") else { return false };
+    style.split(';').filter_map(|rule| rule.split_once(':')).any(|(name, value)| {
+        let value = value.trim().to_ascii_lowercase();
+        let value = value.trim_end_matches("!important").trim_end();
+        match name.trim().to_ascii_lowercase().as_str() {
+            "display" => value == "none",
+            "visibility" => matches!(value, "hidden" | "collapse"),
+            "content-visibility" => value == "hidden",
+            "opacity" | "font-size" => {
+                let number = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
+                number.parse::<f64>().is_ok_and(|number| number <= 0.01)
+            }
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! What came, as text that can be read: HTML as something like Markdown, other text as it stands, anything else named and
+//! left.
+
+use reqwest::Url;
+
+use super::{
+    Web, WebError, charset,
+    clean::{clean, line},
+    fetch::{Ask, Fetched},
+    html::{Document, readable},
+};
+
+/// The longest title, in characters.
+const MAX_TITLE_CHARS: usize = 200;
+/// How far into a body without a type is looked for what it is, in bytes.
+const SNIFFED_BYTES: usize = 1_024;
+
+/// Something that was read. Its words are others' words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Where it stood, after all redirects.
+    pub url: String,
+    /// `https://host`, whose bytes these are.
+    pub origin: String,
+    /// What it calls itself, on one line.
+    pub title: Option<String>,
+    /// What it says.
+    pub text: String,
+    /// Whether it goes on beyond what is read.
+    pub is_cut: bool,
+}
+
+/// What can be done with a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Html,
+    Text,
+    /// Nothing says; how it begins tells.
+    Unsaid,
+    /// Nothing but to say what it is.
+    Unreadable(&'static str),
+}
+
+impl Web {
+    /// Reads what is behind a URL.
+    ///
+    /// # Errors
+    /// Why it can't be read, in words of ours.
+    pub async fn page(&self, url: &str) -> Result<Page, WebError> {
+        let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new() }).await?;
+        // A page made for it takes seconds to parse: the wake stays able to stop meanwhile.
+        off_thread(move || read(&fetched)).await?
+    }
+}
+
+/// Runs what only computes on a thread of its own.
+pub(super) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WebError> {
+    let given_up = |_| WebError::Unreadable("Reading it was given up.");
+    tokio::task::spawn_blocking(work).await.map_err(given_up)
+}
+
+fn read(fetched: &Fetched) -> Result<Page, WebError> {
+    let Fetched { url, content_type, body, is_cut } = fetched;
+    let kind = match kind(content_type.as_deref()) {
+        Kind::Unsaid => sniffed(body),
+        kind => kind,
+    };
+    if let Kind::Unreadable(what) = kind {
+        return Err(WebError::Unreadable(what));
+    }
+    let text = charset::decode(body, charset_of(content_type.as_deref()), kind == Kind::Html);
+    let (title, text, is_all) = match kind {
+        Kind::Html => {
+            let document = Document::parse(&text);
+            let read = readable(&document, url);
+            (read.title, read.text, read.is_all)
+        }
+        _ => (None, text, true),
+    };
+    Ok(Page {
+        origin: origin(url),
+        url: url.to_string(),
+        title: title.map(|title| line(&title, MAX_TITLE_CHARS)).filter(|title| !title.is_empty()),
+        text: clean(&text).trim().to_owned(),
+        is_cut: *is_cut || !is_all,
+    })
+}
+
+/// `https://host`, with its port where that isn't the scheme's own.
+pub(super) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+fn essence(content_type: Option<&str>) -> String {
+    content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn charset_of(content_type: Option<&str>) -> Option<&str> {
+    let parameters = content_type?.split(';').skip(1);
+    parameters.filter_map(|parameter| parameter.split_once('=')).find_map(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches(['"', '\'']))
+    })
+}
+
+fn kind(content_type: Option<&str>) -> Kind {
+    let essence = essence(content_type);
+    match essence.split_once('/') {
+        Some(("text", "html")) | Some(("application", "xhtml+xml")) => Kind::Html,
+        Some(("text", _)) => Kind::Text,
+        Some(("image", "svg+xml")) => Kind::Unreadable("It is a drawing (SVG), not text."),
+        Some(("image", _)) => Kind::Unreadable("It is a picture, not text."),
+        Some(("audio" | "video", _)) => Kind::Unreadable("It is sound or video, not text."),
+        Some(("font", _)) => Kind::Unreadable("It is a font, not text."),
+        Some(("application", "pdf")) => Kind::Unreadable("It is a PDF: those can't be read here yet."),
+        Some(("application", "octet-stream" | "binary" | "unknown")) | None => Kind::Unsaid,
+        Some((_, subtype)) if subtype.ends_with("+json") || subtype.ends_with("+xml") => Kind::Text,
+        Some((
+            "application",
+            "json" | "xml" | "javascript" | "ecmascript" | "yaml" | "x-yaml" | "toml" | "sql" | "x-ndjson" | "jsonl"
+            | "rtf" | "x-sh" | "x-httpd-php" | "x-tex" | "x-latex",
+        )) => Kind::Text,
+        Some(("application", "zip" | "gzip" | "x-gzip" | "x-tar" | "x-7z-compressed" | "vnd.rar")) => {
+            Kind::Unreadable("It is an archive, not text.")
+        }
+        Some(_) => Kind::Unreadable("It is of a kind that can't be read as text."),
+    }
+}
+
+/// By how it begins.
+fn sniffed(body: &[u8]) -> Kind {
+    let (head, _) = body.split_at(body.len().min(SNIFFED_BYTES));
+    let begins = String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();
+    if begins.starts_with("%pdf-") {
+        return Kind::Unreadable("It is a PDF: those can't be read here yet.");
+    }
+    let is_binary = |byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31);
+    let has_mark = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    if !has_mark && head.iter().any(is_binary) {
+        return Kind::Unreadable("It isn't text, and the server doesn't say what it is.");
+    }
+    let is_html = ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| begins.starts_with(tag));
+    if is_html { Kind::Html } else { Kind::Text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_as(content_type: Option<&str>, body: &[u8]) -> Result<Page, WebError> {
+        read(&Fetched {
+            url: Url::parse("https://example.org/a/b").unwrap(),
+            content_type: content_type.map(str::to_owned),
+            body: body.to_vec(),
+            is_cut: false,
+        })
+    }
+
+    #[test]
+    fn text_of_each_kind_is_read_and_the_rest_is_named() {
+        for kind in [
+            "text/plain",
+            "TEXT/PLAIN; charset=utf-8",
+            "application/json",
+            "application/ld+json",
+            "application/rss+xml",
+            "text/markdown",
+            "application/octet-stream",
+        ] {
+            assert_eq!(read_as(Some(kind), b" <b>{\"a\":1}</b>\r\n").unwrap().text, "<b>{\"a\":1}</b>", "{kind}");
+        }
+        for kind in ["text/html", "Text/HTML;charset=utf-8", "application/xhtml+xml"] {
+            assert_eq!(read_as(Some(kind), b"<title>T</title><p>a<b>b</b>").unwrap().text, "ab", "{kind}");
+        }
+        for kind in
+            ["application/pdf", "image/png", "image/svg+xml", "video/mp4", "application/zip", "font/woff2", "x/y"]
+        {
+            assert!(matches!(read_as(Some(kind), b"text"), Err(WebError::Unreadable(_))), "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_names_is_known_by_how_it_begins() {
+        assert_eq!(read_as(None, b"\n<!DOCTYPE html><p>a &amp; b").unwrap().text, "a & b");
+        assert_eq!(read_as(None, b"a &amp; b").unwrap().text, "a &amp; b");
+        assert_eq!(read_as(Some("nonsense"), b"\xff\xfea\0").unwrap().text, "a");
+        for binary in [&b"%PDF-1.7 text"[..], b"\x7fELF\x02\x01\x01\0", b"\x89PNG\r\n\x1a\n\0"] {
+            assert!(matches!(read_as(None, binary), Err(WebError::Unreadable(_))));
+        }
+    }
+
+    #[test]
+    fn the_servers_charset_is_heard_however_it_is_written() {
+        for kind in [
+            "text/plain;charset=iso-8859-1",
+            "text/plain; a=b; CHARSET=\"ISO-8859-1\"",
+            "text/plain; charset = latin1 ",
+        ] {
+            assert_eq!(read_as(Some(kind), b"caf\xe9").unwrap().text, "café", "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_title_is_one_short_line_and_an_origin_has_no_path() {
+        let title = "word ".repeat(100_000);
+        let page = read_as(Some("text/html"), format!("<title>\n a\n{title}</title>x").as_bytes()).unwrap();
+        let shown = page.title.unwrap();
+        assert!(
+            shown.starts_with("a word word") && shown.chars().count() <= MAX_TITLE_CHARS + 1 && !shown.contains('\n')
+        );
+        assert_eq!((page.origin.as_str(), page.url.as_str()), ("https://example.org", "https://example.org/a/b"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Brave's search API, version 1.
+
+use reqwest::{
+    Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
+use serde::Deserialize;
+
+use super::Hit;
+use crate::{
+    redact::Secret,
+    web::{WebError, html::Document},
+};
+
+pub(super) const URL: &str = "https://api.search.brave.com/res/v1/web/search";
+
+/// The parts of an answer that are read.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(rename = "type")]
+    kind: String,
+    /// Missing where nothing was found.
+    #[serde(default)]
+    web: Option<Results>,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    #[serde(default)]
+    results: Vec<WebResult>,
+}
+
+#[derive(Deserialize)]
+struct WebResult {
+    #[serde(default)]
+    title: String,
+    url: String,
+    #[serde(default)]
+    description: String,
+}
+
+/// What the API wants besides the query.
+pub(super) fn headers(url: &mut Url, key: &Secret, count: usize) -> Result<HeaderMap, WebError> {
+    url.query_pairs_mut().append_pair("count", &count.to_string());
+    let key = HeaderValue::from_str(key.expose().trim());
+    let mut key = key.map_err(|_| WebError::Setting("BRAVE_API_KEY isn't a key: it holds what no key holds."))?;
+    key.set_sensitive(true);
+    Ok(HeaderMap::from_iter([(HeaderName::from_static("x-subscription-token"), key)]))
+}
+
+/// What went wrong, told for this engine.
+pub(super) fn told(error: WebError) -> WebError {
+    match error {
+        WebError::Status(401 | 403 | 422) => WebError::Setting(
+            "Brave refuses the search, most likely the key: check BRAVE_API_KEY. Without one DuckDuckGo is asked.",
+        ),
+        WebError::Status(402 | 429) => WebError::Unreachable(
+            "Brave takes no more searches for now: the key's allowance is used up. Try again later.",
+        ),
+        error => error,
+    }
+}
+
+/// The results in an answer.
+pub(super) fn hits(answer: &str) -> Result<Vec<Hit>, WebError> {
+    let answer: Option<Answer> = serde_json::from_str(answer).ok();
+    let changed = WebError::Unreadable("Brave's answer isn't one that can be read here.");
+    let answer = answer.filter(|answer| answer.kind == "search").ok_or(changed)?;
+    let results = answer.web.map(|web| web.results).unwrap_or_default();
+    // Titles and descriptions come as HTML, with the query's words marked.
+    let plain = |html: &str| {
+        let page = Document::parse(html);
+        page.all_text(page.root())
+    };
+    let hit =
+        |result: WebResult| Hit { title: plain(&result.title), url: result.url, snippet: plain(&result.description) };
+    Ok(results.into_iter().map(hit).collect())
+}

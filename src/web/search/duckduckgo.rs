@@ -1,0 +1,65 @@
+//! DuckDuckGo's page for browsers without scripts. It has no promise of a format: what isn't recognised is an error.
+
+use reqwest::Url;
+
+use super::Hit;
+use crate::web::{
+    WebError,
+    html::{Document, Id},
+};
+
+pub(super) const URL: &str = "https://html.duckduckgo.com/html/";
+
+const BLOCKED: WebError = WebError::Unreachable(
+    "DuckDuckGo takes us for a robot and shows no results for now. Try again later, or set BRAVE_API_KEY to search with Brave.",
+);
+
+/// What went wrong, told for this engine.
+pub(super) fn told(error: WebError) -> WebError {
+    match error {
+        WebError::Status(403 | 418 | 429) => BLOCKED,
+        error => error,
+    }
+}
+
+/// The results on a page of results.
+pub(super) fn hits(page: &Document) -> Result<Vec<Hit>, WebError> {
+    let all = |class: &'static str| page.within(page.root()).filter(move |id| page.has_class(*id, class));
+    let is_advert = |id: &Id| page.has_class(*id, "result--ad") || page.has_class(*id, "result--no-result");
+    let results: Vec<_> = all("result").filter(|id| !is_advert(id)).collect();
+    let hits: Vec<_> = results.iter().filter_map(|result| hit(page, *result)).collect();
+    if !hits.is_empty() {
+        return Ok(hits);
+    }
+    let is_challenge = |id: Id| {
+        let name = [page.attribute(id, "class"), page.attribute(id, "id"), page.attribute(id, "action")];
+        name.into_iter().flatten().any(|name| name.contains("anomaly") || name.contains("challenge"))
+    };
+    if page.within(page.root()).any(is_challenge) {
+        return Err(BLOCKED);
+    }
+    if all("no-results").chain(all("result--no-result")).next().is_some() {
+        return Ok(Vec::new());
+    }
+    Err(WebError::Unreadable(
+        "DuckDuckGo's page isn't one that can be read here any more. Set BRAVE_API_KEY to search with Brave.",
+    ))
+}
+
+fn hit(page: &Document, result: Id) -> Option<Hit> {
+    let find = |class: &str| page.within(result).find(|id| page.has_class(*id, class));
+    let link = find("result__a")?;
+    let snippet = find("result__snippet").map(|snippet| page.all_text(snippet)).unwrap_or_default();
+    let url = behind(page.attribute(link, "href")?)?;
+    Some(Hit { title: page.all_text(link), url, snippet })
+}
+
+/// The page behind DuckDuckGo's own address for it; an advertisement's has none.
+fn behind(href: &str) -> Option<String> {
+    let url = Url::parse(URL).ok()?.join(href).ok()?;
+    let is_own = url.host_str().is_some_and(|host| host == "duckduckgo.com" || host.ends_with(".duckduckgo.com"));
+    if !is_own {
+        return Some(url.to_string());
+    }
+    url.query_pairs().find(|(name, _)| name == "uddg").map(|(_, page)| page.into_owned())
+}

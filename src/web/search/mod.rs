@@ -1,0 +1,133 @@
+//! Searching the web: an engine that needs no key, and one that a key makes available.
+//!
+//! Engines are asked through the same guard as pages. Their addresses are part of the program; only a value made in code
+//! ([`Engine::at`]) can name others, and it grants nothing.
+
+mod brave;
+mod duckduckgo;
+
+use reqwest::{Url, header::HeaderMap};
+
+use super::{
+    Web, WebError, charset,
+    clean::line,
+    fetch::{Ask, Fetched},
+    html::Document,
+    page::{off_thread, origin},
+};
+use crate::redact::Secret;
+
+/// Results that are shown.
+const MAX_RESULTS: usize = 10;
+/// The longest query, in characters: Brave's bound, the stricter one.
+pub const MAX_QUERY_CHARS: usize = 400;
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_SNIPPET_CHARS: usize = 500;
+
+/// One hit. Its words are others' words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// What the page calls itself, on one line.
+    pub title: String,
+    /// Where it stands.
+    pub url: String,
+    /// What the engine quotes of it, on one line.
+    pub snippet: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The best first.
+    pub hits: Vec<Hit>,
+    /// The engine's name, for people.
+    pub engine: &'static str,
+    /// The engine's `https://host`, whose bytes these are.
+    pub origin: String,
+}
+
+/// Who is asked.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    base_url: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    DuckDuckGo,
+    Brave(Secret),
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self { base_url: duckduckgo::URL.to_owned(), kind: Kind::DuckDuckGo }
+    }
+}
+
+impl Engine {
+    /// Brave's, with a key to it.
+    pub fn brave(key: Secret) -> Self {
+        Self { base_url: brave::URL.to_owned(), kind: Kind::Brave(key) }
+    }
+
+    /// The same engine elsewhere: a test's server.
+    #[must_use]
+    pub fn at(self, base_url: &str) -> Self {
+        Self { base_url: base_url.to_owned(), ..self }
+    }
+
+    /// Its name, for people.
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::DuckDuckGo => "DuckDuckGo",
+            Kind::Brave(_) => "Brave Search",
+        }
+    }
+}
+
+impl Web {
+    /// Searches.
+    ///
+    /// # Errors
+    /// Why there are no results, in words of ours. An engine that refuses or has changed is an error, never an empty result.
+    pub async fn search(&self, query: &str) -> Result<Found, WebError> {
+        let engine = self.engine.clone();
+        let mut url =
+            Url::parse(&engine.base_url).map_err(|_| WebError::Setting("The search engine has no address."))?;
+        url.query_pairs_mut().append_pair("q", query);
+        let headers = match &engine.kind {
+            Kind::DuckDuckGo => HeaderMap::new(),
+            Kind::Brave(key) => brave::headers(&mut url, key, MAX_RESULTS)?,
+        };
+        let fetched = self.fetch(Ask { url: url.as_str(), headers }).await.map_err(|error| match &engine.kind {
+            Kind::DuckDuckGo => duckduckgo::told(error),
+            Kind::Brave(_) => brave::told(error),
+        })?;
+        let (name, origin, kind) = (engine.name(), origin(&url), engine.kind);
+        let hits = off_thread(move || read(&kind, &fetched)).await??;
+        Ok(Found { hits, engine: name, origin })
+    }
+}
+
+fn read(kind: &Kind, fetched: &Fetched) -> Result<Vec<Hit>, WebError> {
+    let text = charset::decode(&fetched.body, Some("utf-8"), false);
+    let hits = match kind {
+        Kind::DuckDuckGo => duckduckgo::hits(&Document::parse(&text))?,
+        Kind::Brave(_) => brave::hits(&text)?,
+    };
+    Ok(hits.into_iter().filter_map(Hit::shown).take(MAX_RESULTS).collect())
+}
+
+impl Hit {
+    /// As it is shown: bounded, and only if it leads to a page.
+    fn shown(self) -> Option<Self> {
+        let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let url = Some(url.to_string()).filter(|url| url.len() <= super::address::MAX_URL_BYTES)?;
+        let (title, snippet) = (line(&self.title, MAX_TITLE_CHARS), line(&self.snippet, MAX_SNIPPET_CHARS));
+        Some(Self { title: if title.is_empty() { "(no title)".to_owned() } else { title }, url, snippet })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,386 @@
+//! How far a cycle goes by itself: rounds, time, circles and money. At each end its person is asked or told, and nothing is lost.
+
+use super::{
+    approvals::{press, question},
+    mind::{asked, end_well, last, minded, results, sent, start_wake},
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, NOW, TestEnv},
+        http::Gate,
+        telegram::FakeTelegram,
+    },
+};
+use reveille::{
+    config::Config,
+    cycle::{Context, WakeOutcome},
+    model::{Conversation, Model, Stop, Turn, TurnFuture, Usage},
+    redact::Redactor,
+};
+use rustix::process::Signal;
+use serde_json::json;
+
+const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+
+fn plan(complexity: &str) -> Reply {
+    let steps =
+        [json!({"what": "Keep them", "tool": "remember"}), json!({"what": "Sort the tasks", "tool": "task_add"})];
+    let plan = json!({"understood": "Keep ten facts.", "steps": steps, "complexity": complexity});
+    Reply::tool("plan", "plan", plan)
+}
+
+fn keep(n: usize) -> Reply {
+    Reply::tool(&format!("t{n}"), "remember", json!({ "fact": format!("Fact number {n}") }))
+}
+
+/// A cycle that has planned quick work, has taken its ten rounds of it, and asks.
+fn at_the_limit() -> (FakeTelegram, FakeClaude, TestEnv) {
+    let (telegram, claude, env) = minded();
+    telegram.number_updates_from(2_000);
+    env.receive(CHAT, "keep these facts");
+    claude.expect(plan("quick"));
+    for n in 1..=10 {
+        claude.expect(keep(n));
+    }
+    assert_eq!(env.once()["outcome"], "parked");
+    assert_eq!(claude.requests().len(), 11, "the plan isn't counted, and nothing is asked beyond the limit");
+    (telegram, claude, env)
+}
+
+fn questions(telegram: &FakeTelegram) -> usize {
+    telegram.sent().iter().filter(|message| !message.buttons.is_empty()).count()
+}
+
+fn facts(env: &TestEnv) -> usize {
+    env.memory(SEMANTIC).matches("Fact number").count()
+}
+
+/// Something else has cost so much.
+fn spend(env: &TestEnv, at: &str, usd: f64) {
+    env.execute(&format!(
+        "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
+         VALUES ('earlier', '{at}', 'm', 1, 1, 0, 0, {usd})"
+    ));
+}
+
+#[test]
+fn at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on() {
+    let (telegram, claude, env) = at_the_limit();
+    let asked = question(&telegram);
+    for words in [
+        "Shall I go on?",
+        "I have taken 11 rounds",
+        "my limit for quick work",
+        "Remembered “Fact number 10”",
+        "Sort the tasks",
+        "A yes allows me 10 rounds or 60 s of work more.",
+        "no answer is a no",
+    ] {
+        assert!(asked.visible.contains(words), "{words} is missing in {}", asked.visible);
+    }
+    assert_eq!((env.once()["outcome"].as_str(), facts(&env)), (Some("idle"), 0), "nobody has answered");
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
+    claude.expect(keep(11));
+    claude.expect(Reply::text("All of them are kept."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(facts(&env), 11);
+    assert_eq!(last(&claude).messages.len(), 25, "the conversation goes on as it was");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
+    let kinds =
+        "SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE body LIKE '%go_on/1%' ORDER BY seq)";
+    assert_eq!(env.query::<String>(kinds), "judged,decided");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_yes_grants_the_same_amount_again_and_then_it_is_asked_anew() {
+    let (telegram, claude, env) = at_the_limit();
+    let asked = question(&telegram);
+    press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0]));
+    for n in 11..=20 {
+        claude.expect(keep(n));
+    }
+    assert_eq!(env.once()["outcome"], "parked");
+    assert_eq!((claude.requests().len(), questions(&telegram)), (21, 2));
+}
+
+#[test]
+fn a_no_ends_it_with_what_it_has() {
+    let (telegram, claude, env) = at_the_limit();
+    let denied = env.wake(&["approvals", "deny", "1"]);
+    assert_eq!(denied.code, 0, "{denied:?}");
+    assert_eq!((claude.requests().len(), facts(&env)), (11, 10), "what was done stays");
+    let said = sent(&telegram);
+    assert!(said[1].contains("You said not to go on.") && said[1].contains("Fact number 3"), "{said:#?}");
+    assert!(said[2].contains("not done") && said[2].contains("Sort the tasks"), "{said:#?}");
+    assert!(env.queued().is_empty());
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn no_answer_in_time_is_a_no() {
+    let (telegram, _claude, mut env) = at_the_limit();
+    env.at("2026-11-22T13:59:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-22T14:00:00Z").once();
+    let said = sent(&telegram);
+    assert!(said[1].contains("had no answer in time"), "{said:#?}");
+    assert_eq!((facts(&env), env.query::<String>("SELECT state FROM approvals").as_str()), (10, "expired"));
+    env.check_sound();
+}
+
+#[test]
+fn a_wake_that_is_killed_at_a_limit_asks_once_and_a_changed_question_grants_nothing() {
+    let (telegram, _claude, env) = at_the_limit();
+    env.execute("UPDATE cycles SET state = 'running'");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(questions(&telegram), 1);
+    let asked_at = env.store().approval(1).unwrap().unwrap().asked_at.unwrap();
+    assert!(env.store().decide(1, true, asked_at).unwrap());
+    env.execute("UPDATE approvals SET action = replace(action, '10', '100')");
+    env.once();
+    let said = sent(&telegram);
+    assert!(said[1].contains("not what I had asked"), "{said:#?}");
+    env.check_sound();
+}
+
+#[test]
+fn working_time_is_counted_over_wakes_and_bounded() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "keep this");
+    claude.expect(keep(1));
+    claude.expect(Reply::text("Kept.").stalled_after(1, &Gate::default()));
+    let wake = start_wake(&env);
+    asked(&claude, 2);
+    wake.signal(Signal::TERM);
+    wake.end();
+    let worked: i64 =
+        env.query("SELECT COALESCE(sum(json_extract(body, '$.ms')), 0) FROM cycle_journal WHERE kind = 'worked'");
+    // Without a plan it is medium work, of five minutes.
+    let minutes_5 = 5 * 60 * 1_000 - worked;
+    env.execute(&format!(
+        "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
+         SELECT id, 900, '{NOW}', 'worked', '{{\"kind\":\"worked\",\"ms\":{minutes_5}}}' FROM cycles"
+    ));
+    assert_eq!(env.once()["outcome"], "parked");
+    let asked = question(&telegram).visible;
+    assert!(
+        asked.contains("I have taken 1 round, 5 min of work") && asked.contains("limit for medium work"),
+        "{asked}"
+    );
+    assert_eq!(claude.requests().len(), 2);
+}
+
+#[test]
+fn a_mind_that_goes_round_in_circles_is_stopped_and_its_person_told_how() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "what is on my list? And cats purr");
+    claude.expect(keep(1));
+    for n in 2..=4 {
+        claude.expect(Reply::tools(vec![
+            Block::tool(&format!("t{n}"), "task_list", "{}"),
+            Block::tool(&format!("u{n}"), "remember", json!({ "fact": format!("Fact number {n}") })),
+        ]));
+    }
+    assert_eq!(env.once()["answered"], 1);
+    let said = sent(&telegram);
+    assert!(
+        said.len() == 1 && said[0].contains("the same call 3 times") && said[0].contains("task_list {}"),
+        "{said:#?}"
+    );
+    assert!(said[0].contains("Fact number 1"), "{said:#?}");
+    assert_eq!(facts(&env), 3, "what it did by then is kept, and nothing is done after");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn the_owner_is_told_of_circles_even_when_all_is_answered() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "look at my list");
+    claude.expect(Reply::tool("r", "reply", json!({"text": "I look."})));
+    for n in 1..=3 {
+        claude.expect(Reply::tool(&format!("t{n}"), "task_list", "{}"));
+    }
+    env.once();
+    let said = sent(&telegram);
+    assert!(said.len() == 2 && said[1].contains("going round in circles"), "{said:#?}");
+    env.check_sound();
+}
+
+#[test]
+fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
+    let (_telegram, claude, env) = minded();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello.").stalled_after(1, &Gate::default()));
+    let wake = start_wake(&env);
+    asked(&claude, 1);
+    // It was set aside before the request left.
+    let set_aside: f64 = env.query("SELECT cost_usd FROM ledger WHERE reserved = 1");
+    assert!(set_aside > 0.16, "{set_aside}: less than the longest answer");
+    wake.signal(Signal::KILL);
+    wake.end();
+    let status = env.health(&["status"]).ok().stdout;
+    assert!(status.contains(&format!("{set_aside:.2} of it set aside for a request under way or cut off")), "{status}");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(end_well(start_wake(&env))["answered"], 1);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 2);
+    let booked: f64 = env.query("SELECT cost_usd FROM ledger WHERE reserved = 0");
+    assert!(booked > 0.0 && booked < 0.01, "{booked}");
+    let spent = env.health(&["status", "--json"]).ok().json();
+    assert_eq!(spent["reserved_usd"], json!(set_aside));
+    assert!((spent["spent_today_usd"].as_f64().unwrap() - set_aside - booked).abs() < 1e-9, "{spent}");
+    env.check_sound();
+}
+
+#[test]
+fn a_request_that_might_pass_the_cap_is_not_sent() {
+    let (telegram, claude, mut env) = minded();
+    env.once();
+    // Some cents are left, less than a request may cost.
+    spend(&env, NOW, 4.95);
+    env.receive(CHAT, "hello");
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert_eq!(env.once()["outcome"], "idle", "it is not tried again and again");
+    assert_eq!(claude.connections(), 0);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 1);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'asked'"), 0);
+    let said = sent(&telegram);
+    assert!(said.len() == 1 && said[0].contains("Today's budget") && said[0].contains("tomorrow"), "{said:#?}");
+    // Raised, it goes on at once.
+    env.set("DAILY_BUDGET_USD", "6");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_budget_that_no_request_fits_into_says_so_and_promises_nothing() {
+    let (telegram, claude, mut env) = minded();
+    env.set("DAILY_BUDGET_USD", "0.01").receive(CHAT, "hello");
+    env.wake(&["--once"]);
+    env.at("2026-11-22T14:00:00Z").wake(&["--once"]);
+    assert_eq!(env.once()["outcome"], "idle");
+    let said = sent(&telegram);
+    assert!(
+        said.len() == 1 && said[0].contains("more than I may spend in a day (DAILY_BUDGET_USD is 0.01)"),
+        "{said:#?}"
+    );
+    assert_eq!((claude.connections(), env.queued().len()), (0, 1));
+}
+
+#[test]
+fn the_months_budget_holds_over_days_and_ends_with_the_persons_month() {
+    let (telegram, claude, mut env) = minded();
+    env.set("MONTHLY_BUDGET_USD", "20").once();
+    spend(&env, "2026-11-03T12:00:00.000Z", 20.0);
+    env.receive(CHAT, "hello");
+    env.once();
+    let said = sent(&telegram);
+    assert!(said.len() == 1 && said[0].contains("This month's budget"), "{said:#?}");
+    assert!(said[0].contains("MONTHLY_BUDGET_USD") && said[0].contains("when the next month begins"), "{said:#?}");
+    let status = env.health(&["status"]).ok().stdout;
+    assert!(status.contains("0.00 of 5.00 USD today, 20.00 of 20.00 this month"), "{status}");
+    assert!(status.contains("not asked before the month is over"), "{status}");
+    // Still November in Berlin, then December.
+    env.at("2026-11-30T22:59:00Z");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-30T23:01:00Z");
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(sent(&telegram)[1..], ["Hello."]);
+    env.check_sound();
+}
+
+/// A mind that plans work in the background, takes one more turn a wake, and is silent then.
+struct Slow {
+    turns: std::cell::Cell<u32>,
+    until: std::cell::Cell<u32>,
+    complexity: &'static str,
+}
+
+impl Model for Slow {
+    fn name(&self) -> &str {
+        "claude-sonnet-5-5"
+    }
+
+    fn most_usd(&self, _: &Conversation) -> f64 {
+        0.0
+    }
+
+    fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
+        if self.turns.get() >= self.until.get() {
+            return Box::pin(std::future::pending());
+        }
+        let n = self.turns.replace(self.turns.get() + 1);
+        let call = match n {
+            0 => {
+                let plan = json!({"understood": "Keep them.", "complexity": self.complexity});
+                json!({"type": "tool_use", "id": "plan", "name": "plan", "input": plan})
+            }
+            n => {
+                let fact = json!({ "fact": format!("Fact number {n}") });
+                json!({"type": "tool_use", "id": format!("t{n}"), "name": "remember", "input": fact})
+            }
+        };
+        let content = json!([call]).to_string();
+        let turn = Turn { content, stop: Stop::ToolUse, usage: Usage::default(), request_id: None };
+        Box::pin(std::future::ready(Ok(turn)))
+    }
+}
+
+#[test]
+fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
+    for (complexity, is_gone_on_with) in [("background", true), ("complex", false)] {
+        let env = TestEnv::new();
+        env.wake(&["--once"]).ok();
+        env.receive(0, "keep facts for hours");
+        let sources = [
+            ("WORKSPACE_DIR", env.workspace().display().to_string()),
+            ("MODEL", "claude-sonnet-5-5".to_owned()),
+            ("ANTHROPIC_API_KEY", "sk-ant-none".to_owned()),
+            ("TIMEZONE", "UTC".to_owned()),
+            ("QUIET_HOURS", "none".to_owned()),
+        ];
+        let sources = sources.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut config = Config::from_sources(&sources, None, Some("UTC")).unwrap();
+        config.wake_timeout = std::time::Duration::from_secs(1);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let clock = reveille::clock::FixedClock(reveille::clock::parse_time(NOW).unwrap());
+        let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
+        let model = Slow { turns: 0.into(), until: 0.into(), complexity };
+        let context =
+            Context { config: &config, clock: &clock, model: &model, channel: None, redactor: &redactor, stop: &stop };
+        let wake = || {
+            let mut store = env.store();
+            runtime.block_on(reveille::cycle::once(context, &mut store, "test", None)).unwrap()
+        };
+        // One more than a cycle has tries.
+        for turns in 1..=4 {
+            model.until.set(turns + 1);
+            wake();
+        }
+        let given_up: i64 = env.query("SELECT count(*) FROM cycles WHERE state = 'abandoned'");
+        assert_eq!(given_up == 0, is_gone_on_with, "{complexity}");
+        if is_gone_on_with {
+            // A wake that brings it no further is one of its tries.
+            assert_eq!(wake().outcome, WakeOutcome::Failed);
+            assert!(env.query::<bool>("SELECT was_cut_off FROM cycles"));
+        }
+    }
+}
+
+#[test]
+fn a_mind_that_asks_again_and_again_under_another_plan_is_asked_about_all_the_same() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "keep this");
+    for n in 0..31 {
+        let complexity = ["quick", "medium", "complex"][(n % 3).min(1)];
+        let plan = json!({"understood": format!("Plan {n}"), "complexity": complexity});
+        claude.expect(Reply::tool(&format!("p{n}"), "plan", plan));
+    }
+    assert_eq!(env.once()["outcome"], "parked");
+    assert!(question(&telegram).visible.contains("limit for medium work"));
+    assert_eq!(results(&last(&claude)).len(), 1);
+}

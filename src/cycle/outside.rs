@@ -303,8 +303,8 @@ impl Wake<'_> {
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
-        let (id, hands) = (cycle.id.clone(), Self::hands(&world));
-        let mut live = Live { cycle, state, world, plan_file, account, hands };
+        let (id, hands) = (cycle.id.clone(), self.hands(&world));
+        let mut live = Live::new(cycle, state, world, plan_file, account, hands);
         self.record(&mut live, &turn(name, &input), &[])?;
         self.carry_on(&repo, live).await?;
         self.what_became_of(&id)

@@ -210,6 +210,21 @@ impl Config {
         self.workspace_dir.join("scratch")
     }
 
+    /// The MCP servers whose tools may be used, written by a person alone.
+    pub fn mcp_path(&self) -> PathBuf {
+        self.workspace_dir.join("mcp.toml")
+    }
+
+    /// What was accepted of those servers.
+    pub fn mcp_pins_dir(&self) -> PathBuf {
+        self.workspace_dir.join("mcp-pins")
+    }
+
+    /// Whoever knows what stands here may use our own MCP server.
+    pub fn mcp_token_path(&self) -> PathBuf {
+        self.workspace_dir.join("mcp-token")
+    }
+
     /// What Reveille may do, written by a person alone.
     pub fn policy_path(&self) -> PathBuf {
         self.workspace_dir.join("policy.toml")

@@ -27,6 +27,8 @@ pub mod cycle;
 pub mod disk;
 pub mod hands;
 pub mod health;
+
+pub mod mcp;
 pub mod media;
 pub mod memory;
 pub mod model;

@@ -7,6 +7,7 @@ pub mod bot;
 pub mod ear;
 pub mod health;
 mod log;
+mod mcp;
 mod pair;
 mod policy;
 mod transcribe;
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 use crate::{
     channel::telegram::Telegram,
     config::{Config, ConfigError, RepoUrl},
+    mcp::{client::settings::Settings, server as mcp_server},
     model::{
         Model,
         anthropic::{Anthropic, AnthropicOptions},
@@ -63,11 +65,15 @@ fn config_failure(error: &ConfigError) -> ExitCode {
     ExitCode::from(EXIT_CONFIG)
 }
 
-/// Masks every secret of the settings, and the passwords that the repository's own remotes have in their addresses.
+/// Masks every secret of the settings and of the MCP servers, and the passwords that the repository's own remotes have in their addresses.
 pub fn redactor(config: &Config) -> Redactor {
     let urls = repo::remote_urls(&config.repo_dir());
     let passwords: Vec<Secret> = urls.into_iter().filter_map(|url| RepoUrl::new(url).password()).collect();
-    Redactor::new(config.secrets().iter().chain(&passwords))
+    let servers = Settings::load(&config.mcp_path(), config.home.as_deref()).servers;
+    let of_servers = servers.into_iter().flat_map(|server| server.secrets);
+    let token = mcp_server::token::existing(&config.mcp_token_path());
+    let secrets: Vec<Secret> = config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect();
+    Redactor::new(&secrets)
 }
 
 /// The configured mind.

@@ -5,7 +5,12 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
-use super::{approvals, complain, failed, policy::PolicyAction, print};
+use super::{
+    approvals, complain, failed,
+    mcp::{self, Asked},
+    policy::PolicyAction,
+    print,
+};
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
@@ -43,6 +48,7 @@ Examples:
   wake approvals list                what waits for your word
   wake undo                          take back what the last one did
   wake stop                          end all work, until wake resume
+  wake mcp                           let other programs' models use its memory and tasks
   wake policy test 'rm -rf ~'        how a shell command would be judged, and why"
 )]
 struct Arguments {
@@ -110,6 +116,9 @@ enum Command {
         #[command(subcommand)]
         action: Option<PolicyAction>,
     },
+    /// Offer memory, tasks, reminders and the queue to other programs (Model Context Protocol), by standard input and output or by
+    /// HTTP; or look at the servers whose tools the assistant may use.
+    Mcp(mcp::Arguments),
     /// Show one wake in full: message, trailers, changes.
     Show {
         /// The wake's id or commit, or the beginning of either.
@@ -185,6 +194,11 @@ pub fn main() -> ExitCode {
             None => once(&config, &arguments, "approval", None),
         },
         Some(Command::Policy { action }) => super::policy::run(&config, action.as_ref(), arguments.json),
+        Some(Command::Mcp(mcp)) => match mcp::asked(&config, mcp) {
+            Asked::Done(code) => code,
+            Asked::Look(look) => with_context(&config, async |context| look.run(context).await),
+            Asked::Serve(address) => with_context(&config, async |context| mcp::serve(context, address).await),
+        },
         Some(Command::Log { lines }) => log(&config, *lines),
         Some(Command::Show { id }) => show(&config, id),
         None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),

@@ -211,7 +211,11 @@ impl Wake<'_> {
             return Ok(Ok(()));
         }
         live.state.apply(&entry);
-        self.carry_out(live, registry, request).await
+        let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
+        live.hands.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
+        let carried_out = self.carry_out(live, registry, request).await;
+        live.hands.agree(Vec::new());
+        carried_out
     }
 }
 
@@ -336,7 +340,7 @@ fn visible(text: &str) -> String {
 
 /// Control characters but the end of a line and the tab; what has no width, joins, or reorders (Unicode's `Cf` and the variation
 /// selectors, as far as they are in use); spaces that aren't the usual one.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         c if c.is_control() => true,

@@ -15,12 +15,14 @@ use super::{
     limits::{Limits, is_reserved},
     machine::{self, Cycle, Request, Step},
     observe, orient,
+    outside::OUTSIDE,
     prepare::last_channel_id,
     taint, verify,
     wake::{Live, Wake},
 };
 use crate::{
     config::OFFLINE_MODEL,
+    mcp,
     model::{
         ModelError, Turn, Usage,
         anthropic::{price, retry},
@@ -98,13 +100,15 @@ impl Interrupt {
 impl Wake<'_> {
     /// Runs the machine until it is finished or interrupted.
     pub(super) async fn drive(&mut self, live: &mut Live) -> Result<Driven, WakeError> {
-        let registry = registry(self.context.model.name());
+        let registry = registry(self.context);
         let limits = if self.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
         loop {
             if let Some(interrupt) = self.is_to_end()? {
                 return Ok(Driven::Interrupted(interrupt));
             }
             match live.state.next(&limits) {
+                // A client has taken the one turn that there is.
+                Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
                 Step::Ask => {
                     if let Err(interrupt) = self.ask(live).await? {
                         return Ok(Driven::Interrupted(interrupt));
@@ -345,7 +349,7 @@ impl Wake<'_> {
         outcome: Outcome,
     ) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
-        let is_error = outcome.is_err();
+        let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
         let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
         let changes = self.fit_to_leave(&live.state, done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
@@ -407,7 +411,8 @@ impl Wake<'_> {
     fn tell(&mut self, live: &mut Live, results: String) -> Result<(), WakeError> {
         let with_news =
             |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);
-        if self.context.model.name() != OFFLINE_MODEL && self.say_with_news(live, with_news)? {
+        let hears_news = self.context.model.name() != OFFLINE_MODEL && live.cycle.model != OUTSIDE;
+        if hears_news && self.say_with_news(live, with_news)? {
             return Ok(());
         }
         self.record(
@@ -526,9 +531,12 @@ pub(super) fn called(request: &Request) -> Entry {
     Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() }
 }
 
-/// The tools of a mind.
-pub(super) fn registry(mind: &str) -> Registry {
-    if mind == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() }
+/// The tools of a mind: one that thinks has those of the servers that its person has accepted, too.
+pub(super) fn registry(context: Context<'_>) -> Registry {
+    match context.model.name() {
+        OFFLINE_MODEL => Registry::offline(),
+        _ => Registry::thinking().with(mcp::client::tools(context.config)),
+    }
 }
 
 /// Messages that changes answer or put aside.

@@ -17,6 +17,7 @@ pub mod lock;
 pub mod machine;
 mod observe;
 pub mod orient;
+pub mod outside;
 pub mod plan_file;
 mod prepare;
 mod remind;

@@ -7,6 +7,7 @@ use super::{
     orient::Reason, taint, verify::Account, wake::Wake,
 };
 use crate::{
+    mcp,
     memory::{
         self,
         skill::Skills,
@@ -48,6 +49,9 @@ impl Wake<'_> {
         let since = day_begin(now, config.timezone);
         let loaded = policy::load(&config.policy_path(), config.home.as_deref());
         account.notes.extend(loaded.rules.refusal().map(str::to_owned));
+        account
+            .notes
+            .extend(mcp::client::settings::Settings::load(&config.mcp_path(), config.home.as_deref()).problems);
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
@@ -55,7 +59,7 @@ impl Wake<'_> {
             rules: self.with_own_folders(loaded.rules, &documents),
             taint: None,
             shelter: self.shelter(),
-            catalogue: Rc::new(registry(self.context.model.name()).catalogue()),
+            catalogue: Rc::new(registry(self.context).catalogue()),
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -117,7 +121,7 @@ impl Wake<'_> {
         let orders = world.documents.text(memory::CLAUDE);
         cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
         let words = called_for(&cycle.reasons, observation, &ids);
-        cycle.tools = registry(self.context.model.name()).offered(&words, !world.attachments.files.is_empty());
+        cycle.tools = registry(self.context).offered(&words, !world.attachments.files.is_empty());
         let exchanges = match cycle.chat_id {
             Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
             None => Vec::new(),

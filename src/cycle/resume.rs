@@ -7,6 +7,7 @@ use super::{
     finish,
     machine::Cycle,
     observe, orient,
+    outside::OUTSIDE,
     plan_file::PlanFile,
     upkeep::merge_texts,
     verify::Account,
@@ -45,7 +46,7 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
         Uptake::Conclude
     } else if is_unheard(row, journal) {
         Uptake::GiveUp { why: "it was cut off before it began".to_owned(), counts: false }
-    } else if begun_by != mind {
+    } else if begun_by != mind && begun_by != OUTSIDE {
         Uptake::GiveUp { why: format!("it was begun by {begun_by}, which is not the mind any more"), counts: false }
     } else if has_crashed && cuts >= MAX_TRIES {
         Uptake::GiveUp { why: format!("it was cut off {cuts} times"), counts: true }

@@ -208,7 +208,7 @@ impl<'a> Wake<'a> {
     }
 
     /// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
-    fn finish_interrupted(&mut self, repo: &Repo) -> Result<(), WakeError> {
+    pub(super) fn finish_interrupted(&mut self, repo: &Repo) -> Result<(), WakeError> {
         match repo.finish_interrupted() {
             // Whoever holds the lock is done soon; what commits tries again.
             Ok(_) | Err(RepoError::Locked { .. }) => Ok(()),
@@ -218,7 +218,7 @@ impl<'a> Wake<'a> {
 
     /// Removes the plan files of cycles that were killed before they were journalled, or after their end: nothing of them is
     /// left to be done. Those of open cycles stay for their resumption.
-    fn clear_plan_files(&mut self) -> Result<(), WakeError> {
+    pub(super) fn clear_plan_files(&mut self) -> Result<(), WakeError> {
         let dir = &self.context.config.workspace_dir;
         let found = plan_file::left_over(dir).map_err(|source| WakeError::Workspace { path: dir.clone(), source })?;
         let open = self.store.open_cycles()?;
@@ -239,7 +239,7 @@ impl<'a> Wake<'a> {
         self.context.clock.now()
     }
 
-    fn open_repo(&mut self) -> Result<Repo, WakeError> {
+    pub(super) fn open_repo(&mut self) -> Result<Repo, WakeError> {
         let config = self.context.config;
         let url = config.repo_url.as_ref().map(crate::config::RepoUrl::expose);
         let (repo, created) = Repo::open_or_create(&config.repo_dir(), url, &templates(), self.now())?;

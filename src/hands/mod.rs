@@ -26,6 +26,7 @@ use self::{
 };
 pub use self::{keep::MAX_TOLD_BYTES, shelter::Shelter};
 use crate::{
+    mcp::client::Servers,
     policy::Rules,
     process::Spec,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
@@ -46,6 +47,9 @@ pub struct Hands {
     pub(crate) edits: Edits,
     /// Pictures that were looked at, and their bytes.
     pub(crate) pictures: (usize, u64),
+    servers: Servers,
+    /// What a person was told when they allowed the call that runs now.
+    agreed: Vec<String>,
 }
 
 /// Why something couldn't be begun, for the mind.
@@ -69,7 +73,16 @@ impl Hands {
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
         let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
         let web = Web::default().granting(Grants::new(granted.iter().map(String::as_str)));
-        Self { shelter, rules, session: None, web, edits: Edits::default(), pictures: (0, 0) }
+        Self {
+            shelter,
+            rules,
+            session: None,
+            web,
+            edits: Edits::default(),
+            pictures: (0, 0),
+            servers: Servers::default(),
+            agreed: Vec::new(),
+        }
     }
 
     /// The same, searching the web by this engine.
@@ -87,6 +100,16 @@ impl Hands {
     /// The way to the web.
     pub fn web(&self) -> &Web {
         &self.web
+    }
+
+    /// A person has allowed the next call; these are the reasons for which they were asked. An empty list takes that back.
+    pub fn agree(&mut self, reasons: Vec<String>) {
+        self.agreed = reasons;
+    }
+
+    /// The MCP servers of this cycle, where they run, and what was agreed to for the call that runs now.
+    pub fn servers(&mut self) -> (&mut Servers, &Shelter, &[String]) {
+        (&mut self.servers, &self.shelter, &self.agreed)
     }
 
     /// An output as a mind is told it: all of it if it is short, else how it begins, with the file that holds the whole and how

@@ -47,6 +47,14 @@ impl Shelter {
         Self { confinement, ..Self::assumed() }
     }
 
+    /// One that isn't there, with a scratch directory that is.
+    #[cfg(test)]
+    pub fn missing(scratch: &Path) -> Self {
+        let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
+        let found = Sandbox::None { why: "a test has none".to_owned() };
+        Self { launcher: PathBuf::new(), confinement, found: OnceCell::from(found) }
+    }
+
     /// What this machine offers. The first call tries it out.
     pub fn sandbox(&self) -> &Sandbox {
         self.found.get_or_init(|| match make_private(self.scratch()) {
@@ -63,6 +71,15 @@ impl Shelter {
     /// What is confined to what, before a person's grants.
     pub fn confinement(&self) -> Confinement {
         self.confinement.clone()
+    }
+
+    /// A directory of its own within [`Shelter::scratch`], made if need be.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn folder(&self, name: &str) -> std::io::Result<PathBuf> {
+        let path = self.scratch().join(name);
+        make_private(&path).map(|()| path)
     }
 
     /// The directory that programs may write to.

@@ -105,6 +105,17 @@ impl Verdict {
     pub fn denied(why: impl Into<String>) -> Self {
         Self { risk: Risk::Dangerous, decision: Decision::Deny, reasons: vec![why.into()] }
     }
+
+    /// The same, which asks at least, and says why. What was said for the call is left out then.
+    #[must_use]
+    pub fn asking(mut self, why: String) -> Self {
+        if self.decision == Decision::Allow {
+            self.decision = Decision::Ask;
+            self.reasons.clear();
+        }
+        self.reasons.push(why);
+        self
+    }
 }
 
 /// How far a call reaches.

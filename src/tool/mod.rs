@@ -80,6 +80,8 @@ pub struct Done {
     pub taint: Option<String>,
     /// A picture that the mind is shown beside `content`: a raw JSON image block.
     pub image: Option<String>,
+    /// It was tried and failed by another's word, which `content` holds: told as an error, without a receipt.
+    pub is_failure: bool,
 }
 
 impl Done {
@@ -109,10 +111,19 @@ pub type Acting<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 /// How a tool's calls are carried out.
 enum Run {
     /// Values in, values out.
-    Values(Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>),
+    Values(Pure),
     /// By hands, outside our transaction.
-    Acts(Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Hands) -> Acting<'a> + Send + Sync>),
+    Acts(Act),
 }
+
+/// A call of values alone: raw arguments in.
+type Pure = Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>;
+
+/// What raw arguments name; none: they don't fit.
+type Touches = Box<dyn Fn(&str) -> Option<Touched> + Send + Sync>;
+
+/// A call by hands: raw arguments in.
+pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Hands) -> Acting<'a> + Send + Sync>;
 
 /// One tool: how the mind sees it, what it risks, and what it does.
 pub struct Tool {
@@ -132,8 +143,32 @@ pub struct Tool {
     pub reach: Reach,
     /// The type under which Claude's models were trained on it: then it is declared by that and its name alone.
     pub trained: Option<&'static str>,
-    touches: Option<Box<dyn Fn(&str) -> Option<Touched> + Send + Sync>>,
+    touches: Option<Touches>,
+    asks: Option<Asks>,
     run: Run,
+}
+
+/// Sentences on why a call has to ask, besides what the policy says.
+pub type Asks = Box<dyn Fn(&World) -> Vec<String> + Send + Sync>;
+
+/// A tool that isn't written here: its definition comes from elsewhere, and its arguments are checked there.
+pub struct Foreign {
+    /// `mcp__<server>__<tool>`.
+    pub name: String,
+    /// For the mind.
+    pub description: String,
+    /// JSON schema of its arguments, an object's.
+    pub schema: serde_json::Value,
+    /// What repeating a call would do.
+    pub effect: Effect,
+    /// What a call can do to the person's things.
+    pub risk: Risk,
+    /// How far a call reaches.
+    pub reach: Reach,
+    /// Why a call has to ask at the moment.
+    pub asks: Asks,
+    /// What it does.
+    pub run: Act,
 }
 
 /// What a call acts on, as the policy looks at it.
@@ -200,7 +235,26 @@ impl Tool {
     ) -> Self {
         let (name, description) = (name.into(), description.into());
         let (risk, reach) = (Risk::Safe, Reach::Within);
-        Self { name, description, schema, effect, risk, is_free: false, reach, trained: None, touches: None, run }
+        Self {
+            name,
+            description,
+            schema,
+            effect,
+            risk,
+            is_free: false,
+            reach,
+            trained: None,
+            touches: None,
+            asks: None,
+            run,
+        }
+    }
+
+    /// A tool of somebody else's.
+    pub fn foreign(foreign: Foreign) -> Self {
+        let Foreign { name, description, schema, effect, risk, reach, asks, run } = foreign;
+        let tool = Self::running(name, description, schema, effect, Run::Acts(run));
+        Self { asks: Some(asks), ..tool.risking(risk).reaching(reach) }
     }
 
     /// The same, which never asks.
@@ -258,7 +312,8 @@ impl Tool {
         // Looking for a sandbox runs a program: only where it matters.
         let is_sandboxed = !matches!(touched, Touched::Shell(_)) || world.shelter.is_there();
         let circumstances = Circumstances { autonomy: world.autonomy, taint, is_sandboxed };
-        policy::judge(&subject, &world.rules, &circumstances)
+        let verdict = policy::judge(&subject, &world.rules, &circumstances);
+        self.asks.iter().flat_map(|asks| asks(world)).fold(verdict, Verdict::asking)
     }
 }
 
@@ -297,6 +352,13 @@ impl Registry {
         let mut registry = Self::standard();
         registry.tools.extend([keep::tool(), read::quote(), read::recall()]);
         registry
+    }
+
+    /// Adds tools behind those that are there.
+    #[must_use]
+    pub fn with(mut self, tools: Vec<Tool>) -> Self {
+        self.tools.extend(tools);
+        self
     }
 
     /// The definitions of all tools as a raw JSON array.

@@ -33,6 +33,12 @@ mod lease;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod mcp_client;
+#[cfg(test)]
+mod mcp_peers;
+#[cfg(test)]
+mod mcp_server;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod mind;

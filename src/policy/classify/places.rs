@@ -2,7 +2,7 @@
 //! same, so that a person sees the attempt.
 
 /// Parts of paths, in lower case: some file systems don't mind the case.
-const PARTS: [&str; 42] = [
+const PARTS: [&str; 45] = [
     ".ssh",
     ".gnupg",
     ".aws",
@@ -41,6 +41,9 @@ const PARTS: [&str; 42] = [
     "/proc/",
     "messages.db",
     "policy.toml",
+    "mcp.toml",
+    "mcp-pins",
+    "mcp-token",
     ".wake-lock",
     ".vault-token",
     "_history",
@@ -90,7 +93,7 @@ fn is_by_name(word: &str, name: &str) -> bool {
 }
 
 /// Parts of a path that are never within a tool's reach, whatever is granted.
-const PRIVATE: [&str; 20] = [
+const PRIVATE: [&str; 23] = [
     ".git",
     ".env",
     ".ssh",
@@ -107,6 +110,9 @@ const PRIVATE: [&str; 20] = [
     ".git-credentials",
     ".claude",
     "policy.toml",
+    "mcp.toml",
+    "mcp-pins",
+    "mcp-token",
     "messages.db",
     "messages.db-wal",
     "messages.db-shm",

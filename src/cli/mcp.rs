@@ -1,0 +1,278 @@
+//! `wake mcp`: our tools for other programs, and other programs' tools for us.
+
+use std::{net::SocketAddr, process::ExitCode};
+
+use clap::{Args, Subcommand};
+
+use super::{complain, failed, print};
+use crate::{
+    config::Config,
+    cycle::{self, Context, outside},
+    hands::Shelter,
+    mcp::{
+        client::{
+            self,
+            pin::Pin,
+            settings::{Server, Settings},
+        },
+        server::{Answer, Answering, Handler, Offer, Resource, http, stdio, token},
+    },
+    people, process,
+};
+
+/// How addresses of the memory's files begin.
+const SCHEME: &str = "reveille:///";
+/// What a client's model is told.
+const INSTRUCTIONS: &str = "The memory, tasks, reminders and message queue of a personal assistant. Reading is answered at once. What changes \
+    something is one commit each; facts are kept as unconfirmed, and most other changes ask the person first: then the answer says so, \
+    and it is done by itself once they agree.";
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Serve by HTTP on this loopback address instead of standard input and output, such as 127.0.0.1:8931; port 0 picks one.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the servers of mcp.toml and the tools of theirs that were accepted. Starts nothing.
+    List,
+    /// Ask servers what they offer now, and accept it: the mind sees their tools from the next wake on.
+    Refresh {
+        /// Which; all of mcp.toml when left out.
+        servers: Vec<String>,
+        /// Run servers that are commands even where no sandbox can hold them.
+        #[arg(long)]
+        unconfined: bool,
+    },
+    /// Call a tool of a server yourself, and show what it answers.
+    Try {
+        /// The server.
+        server: String,
+        /// The tool, as the server names it.
+        tool: String,
+        /// Its arguments, a JSON object.
+        #[arg(default_value = "{}")]
+        arguments: String,
+        /// Run a server that is a command even where no sandbox can hold it.
+        #[arg(long)]
+        unconfined: bool,
+    },
+}
+
+/// What is to be done, for [`super::wake`].
+pub(super) enum Asked<'a> {
+    /// Serve; the address is HTTP's.
+    Serve(Option<SocketAddr>),
+    /// It was done.
+    Done(ExitCode),
+    /// A person looks at servers.
+    Look(Look<'a>),
+}
+
+/// A person's look at servers.
+pub(super) struct Look<'a>(&'a Action);
+
+pub(super) fn asked<'a>(config: &Config, arguments: &'a Arguments) -> Asked<'a> {
+    match &arguments.action {
+        None => Asked::Serve(arguments.http),
+        Some(Action::List) => Asked::Done(list(config)),
+        Some(action) => Asked::Look(Look(action)),
+    }
+}
+
+fn settings(config: &Config) -> Settings {
+    let settings = Settings::load(&config.mcp_path(), config.home.as_deref());
+    for problem in &settings.problems {
+        complain(problem);
+    }
+    if settings.servers.is_empty() && settings.problems.is_empty() {
+        complain(&format!(
+            "There are no MCP servers: {} isn't there. docs/mcp.toml is one to begin with.",
+            config.mcp_path().display()
+        ));
+    }
+    settings
+}
+
+fn exit(is_good: bool) -> ExitCode {
+    ExitCode::from(if is_good { super::EXIT_OK } else { super::EXIT_FAILED })
+}
+
+fn list(config: &Config) -> ExitCode {
+    let settings = settings(config);
+    for Server { name, .. } in &settings.servers {
+        let pin = Pin::load(&config.mcp_pins_dir(), name);
+        match &pin.accepted {
+            Some(listing) => print(&format!("{name} (SHA-256 {})\n{}", listing.sha256(), client::described(listing))),
+            None => print(&format!("{name}: not looked at yet; wake mcp refresh {name}\n")),
+        }
+        if let Some(question) = pin.question(name) {
+            print(&format!("  {question}\n  wake mcp refresh {name} accepts what it offers now.\n"));
+        }
+    }
+    exit(settings.problems.is_empty())
+}
+
+impl Look<'_> {
+    /// Carries it out.
+    pub(super) async fn run(self, context: Context<'_>) -> ExitCode {
+        let settings = settings(context.config);
+        let shelter = Shelter::new(context.config, process::beside("wake"));
+        let unknown = |name: &str| complain(&format!("There is no MCP server {name:?} in mcp.toml."));
+        match self.0 {
+            Action::List => list(context.config),
+            Action::Refresh { servers, unconfined } => {
+                let mut is_good = settings.problems.is_empty();
+                for name in servers.iter().filter(|name| settings.get(name).is_none()) {
+                    unknown(name);
+                    is_good = false;
+                }
+                let is_asked = |server: &&Server| servers.is_empty() || servers.contains(&server.name);
+                for server in settings.servers.iter().filter(is_asked) {
+                    is_good &= refresh(context, server, &shelter, *unconfined).await;
+                }
+                exit(is_good)
+            }
+            Action::Try { server, tool, arguments, unconfined } => {
+                let (Some(server), Ok(arguments @ serde_json::Value::Object(_))) =
+                    (settings.get(server), serde_json::from_str(arguments))
+                else {
+                    unknown(server);
+                    complain("Or the arguments are no JSON object. Nothing was called.");
+                    return ExitCode::from(super::EXIT_USAGE);
+                };
+                match client::try_out(server, &shelter, *unconfined, (tool, &arguments)).await {
+                    Ok((text, is_failure)) => {
+                        print(&format!("{}\n", context.redactor.redact(&text)));
+                        exit(!is_failure)
+                    }
+                    Err(error) => failed(&context.redactor.redact(&format!("{}: {error}", server.name))),
+                }
+            }
+        }
+    }
+}
+
+async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, unconfined: bool) -> bool {
+    let (name, dir) = (&server.name, context.config.mcp_pins_dir());
+    let (listing, problems) = match client::look(server, shelter, unconfined).await {
+        Ok(found) => found,
+        Err(error) => {
+            complain(&context.redactor.redact(&format!("{name}: {error}. What was accepted before stays.")));
+            return false;
+        }
+    };
+    let before = Pin::load(&dir, name).accepted;
+    let pin = Pin { accepted: Some(listing.clone()), found: None };
+    if let Err(error) = pin.save(&dir, name) {
+        complain(&format!("{name}: what it offers can't be kept: {error}"));
+        return false;
+    }
+    let what = match before.map(|before| before.changes(&listing)) {
+        None => "accepted".to_owned(),
+        Some(changes) if changes.is_empty() => "unchanged".to_owned(),
+        Some(changes) => format!("accepted: {changes}"),
+    };
+    print(&format!("{name}: {what} (SHA-256 {})\n{}", listing.sha256(), client::described(&listing)));
+    for problem in problems {
+        complain(&format!("{name}: {problem}"));
+    }
+    true
+}
+
+/// Serves until the other side has ended, or we are asked to.
+pub(super) async fn serve(context: Context<'_>, address: Option<SocketAddr>) -> ExitCode {
+    let offer = Offer { instructions: INSTRUCTIONS.to_owned(), tools: outside::offered(context), has_resources: true };
+    let mut desk = Desk { context };
+    let mut stop = context.stop.clone();
+    let serving = async {
+        match address {
+            None => {
+                stdio::serve(offer, &mut desk).await;
+                ExitCode::SUCCESS
+            }
+            Some(address) => serve_http(context.config, address, offer, &mut desk).await,
+        }
+    };
+    tokio::select! {
+        code = serving => code,
+        _ = stop.wait_for(|stop| *stop) => ExitCode::SUCCESS,
+    }
+}
+
+async fn serve_http(config: &Config, address: SocketAddr, offer: Offer, desk: &mut Desk<'_>) -> ExitCode {
+    let path = config.mcp_token_path();
+    let token = match token::load_or_make(&path) {
+        Ok(token) => token,
+        Err(error) => return failed(&error),
+    };
+    let listener = match tokio::net::TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) => return failed(&format!("{address} can't be listened on: {error}")),
+    };
+    match listener.local_addr() {
+        Ok(address) => {
+            complain(&format!("Serving http://{address}{}; the bearer token is in {}.", http::PATH, path.display()));
+        }
+        Err(error) => return failed(&error),
+    }
+    match http::serve(listener, &token, offer, desk).await {
+        Ok(never) => match never {},
+        Err(error) => failed(&error),
+    }
+}
+
+/// Carries the calls of clients out.
+struct Desk<'a> {
+    context: Context<'a>,
+}
+
+impl Desk<'_> {
+    async fn answer(&self, name: &str, input: &str) -> Answer {
+        let mut store = match cycle::open_store(self.context.config) {
+            Ok(store) => store,
+            Err(error) => return self.trouble(&error),
+        };
+        // Who paired since is known with the next call.
+        let config = match people::admitted(self.context.config, &store) {
+            Ok(config) => config,
+            Err(error) => return self.trouble(&error),
+        };
+        let context = Context { config: &config, ..self.context };
+        match outside::call(context, &mut store, name, input).await {
+            Ok(told) => Answer { text: told.text, is_error: told.is_error, image: None },
+            Err(error) => self.trouble(&error),
+        }
+    }
+
+    fn trouble(&self, error: &dyn std::fmt::Display) -> Answer {
+        let why = self.context.redactor.redact(&error.to_string());
+        complain(&format!("failed: {why}"));
+        Answer {
+            text: format!("It failed: {why}. What was begun is taken up by the next wake."),
+            is_error: true,
+            image: None,
+        }
+    }
+}
+
+impl Handler for Desk<'_> {
+    fn call<'a>(&'a mut self, name: &'a str, input: &'a str) -> Answering<'a> {
+        Box::pin(self.answer(name, input))
+    }
+
+    fn resources(&mut self) -> Vec<Resource> {
+        let resource = |path: String| Resource { uri: format!("{SCHEME}{path}"), name: path, mime: "text/markdown" };
+        outside::memory_paths(self.context).into_iter().map(resource).collect()
+    }
+
+    fn read(&mut self, uri: &str) -> Option<String> {
+        let path = uri.strip_prefix(SCHEME)?;
+        let path = outside::memory_paths(self.context).into_iter().find(|known| known == path)?;
+        outside::documents(self.context).get(&path).map(|text| self.context.redactor.redact(&text))
+    }
+}

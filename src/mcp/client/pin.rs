@@ -1,0 +1,315 @@
+//! What a server offers, as a person has accepted it: the definitions that the mind sees, cleaned and bounded, kept in a file with
+//! their hash. So a cycle's prefix needs no server, and a server that changes what it says of its tools has to be accepted anew.
+
+use std::{
+    collections::BTreeSet,
+    fs::{DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::settings::Server;
+use crate::config::read_private;
+
+/// Tools that are taken of one server.
+pub const MAX_TOOLS: usize = 64;
+/// The longest description of a tool, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 2_000;
+/// The longest schema of a tool, in bytes.
+const MAX_SCHEMA_BYTES: usize = 16 * 1024;
+/// The longest text within a schema, in characters.
+const MAX_SCHEMA_TEXT_CHARS: usize = 1_000;
+/// The longest name of a tool as the mind calls it, in characters: what its server takes.
+const MAX_NAME_CHARS: usize = 64;
+
+/// A tool as its server describes it, cleaned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its name at the server.
+    pub name: String,
+    /// What it is for, in the server's words.
+    pub description: String,
+    /// JSON schema of its arguments.
+    pub schema: Value,
+    /// Whether the server says that it changes nothing.
+    pub reads_only: bool,
+    /// Whether the server says that repeating it does no more.
+    pub is_idempotent: bool,
+}
+
+/// What a server offers, of what its person allows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Listing {
+    /// By name.
+    pub tools: Vec<Listed>,
+}
+
+impl Listing {
+    /// What of a server's list can be used, and sentences on what can't.
+    pub fn of(server: &Server, tools: &[Value]) -> (Self, Vec<String>) {
+        let (mut listed, mut problems) = (Vec::<Listed>::new(), Vec::new());
+        for tool in tools {
+            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+            if server.tools.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
+                continue;
+            }
+            let taken = if listed.len() >= MAX_TOOLS {
+                Err(format!("at most {MAX_TOOLS} tools are taken"))
+            } else if listed.iter().any(|other| other.name == name) {
+                Err("there are two of its name".to_owned())
+            } else {
+                Listed::of(server, name, tool)
+            };
+            match taken {
+                Ok(tool) => listed.push(tool),
+                Err(why) => problems.push(format!("The tool {:?} is left out: {why}.", clean(name, MAX_NAME_CHARS))),
+            }
+        }
+        let missing = server.tools.iter().flatten().filter(|name| !listed.iter().any(|tool| tool.name == **name));
+        problems.extend(missing.map(|name| format!("The tool {name:?} of mcp.toml is not offered.")));
+        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        (Self { tools: listed }, problems)
+    }
+
+    /// SHA-256 of all that a mind is told of it and of what is believed of it, in hexadecimal digits.
+    pub fn sha256(&self) -> String {
+        let text = serde_json::to_string(&self).unwrap_or_default();
+        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn get(&self, name: &str) -> Option<&Listed> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// What is another in `new`, in words for people.
+    pub fn changes(&self, new: &Self) -> String {
+        let names = |listing: &Self| listing.tools.iter().map(|tool| tool.name.clone()).collect::<BTreeSet<_>>();
+        let (old_names, new_names) = (names(self), names(new));
+        let mut changes: Vec<String> =
+            new_names.difference(&old_names).map(|name| format!("`{name}` is new")).collect();
+        changes.extend(old_names.difference(&new_names).map(|name| format!("`{name}` is gone")));
+        for (old, new) in self.tools.iter().filter_map(|old| Some((old, new.get(&old.name)?))) {
+            let parts = [
+                (old.description != new.description, "description"),
+                (old.schema != new.schema, "arguments"),
+                ((old.reads_only, old.is_idempotent) != (new.reads_only, new.is_idempotent), "effect"),
+            ];
+            let parts: Vec<&str> = parts.into_iter().filter_map(|(differs, part)| differs.then_some(part)).collect();
+            if !parts.is_empty() {
+                changes.push(format!("`{}` has another {}", old.name, parts.join(" and another ")));
+            }
+        }
+        changes.join(", ")
+    }
+}
+
+impl Listed {
+    fn of(server: &Server, name: &str, tool: &Value) -> Result<Self, String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let called = tool_name(&server.name, name);
+        if name.is_empty() || !name.chars().all(is_plain) || called.len() > MAX_NAME_CHARS {
+            return Err(format!(
+                "its name can't be used; `{}` has to be of letters, digits, _ and -, {MAX_NAME_CHARS} at most",
+                clean(&called, 100)
+            ));
+        }
+        let schema = match tool.get("inputSchema") {
+            Some(schema @ Value::Object(_)) => sorted(schema),
+            _ => return Err("its arguments aren't described".to_owned()),
+        };
+        if schema.to_string().len() > MAX_SCHEMA_BYTES {
+            return Err(format!("the description of its arguments is longer than {MAX_SCHEMA_BYTES} bytes"));
+        }
+        let text = |key: &str| tool.get(key).and_then(Value::as_str).unwrap_or_default();
+        let description = if text("description").is_empty() { text("title") } else { text("description") };
+        let hint = |key: &str| tool.pointer(&format!("/annotations/{key}")).and_then(Value::as_bool) == Some(true);
+        Ok(Self {
+            name: name.to_owned(),
+            description: clean(description, MAX_DESCRIPTION_CHARS),
+            schema,
+            reads_only: hint("readOnlyHint"),
+            is_idempotent: hint("idempotentHint"),
+        })
+    }
+}
+
+/// What the mind calls a tool.
+pub fn tool_name(server: &str, tool: &str) -> String {
+    format!("mcp__{server}__{tool}")
+}
+
+/// Text of somebody else's without what a screen doesn't show, cut to a length.
+pub(super) fn clean(text: &str, max_chars: usize) -> String {
+    let mut shown = text.chars().filter(|c| !crate::cycle::ask::is_hidden(*c));
+    let mut kept: String = shown.by_ref().take(max_chars).collect();
+    if shown.next().is_some() {
+        kept.push('…');
+    }
+    kept
+}
+
+/// A schema with its keys in order, so that the same one has the same hash, and its texts cleaned.
+fn sorted(schema: &Value) -> Value {
+    match schema {
+        Value::Object(object) => {
+            let mut keys: Vec<&String> = object.keys().collect();
+            keys.sort();
+            let pairs =
+                keys.into_iter().filter_map(|key| Some((clean(key, MAX_SCHEMA_TEXT_CHARS), sorted(object.get(key)?))));
+            Value::Object(pairs.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        Value::String(text) => Value::String(clean(text, MAX_SCHEMA_TEXT_CHARS)),
+        other => other.clone(),
+    }
+}
+
+/// What is kept of a server's list.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Pin {
+    /// What was accepted.
+    pub accepted: Option<Listing>,
+    /// What was found last, where it is another.
+    pub found: Option<Listing>,
+}
+
+impl Pin {
+    /// Why the next call of the server has to ask, if it does. The sentence holds the hash of what would be accepted.
+    pub fn question(&self, server: &str) -> Option<String> {
+        let found = self.found.as_ref()?;
+        let accepted = self.accepted.clone().unwrap_or_default();
+        Some(format!(
+            "The MCP server {server} has changed its tools since they were accepted: {}. A yes accepts them as they are now (SHA-256 {}).",
+            accepted.changes(found),
+            found.sha256()
+        ))
+    }
+
+    /// A server's pin; nothing is accepted by a file that is missing or damaged.
+    pub fn load(dir: &Path, server: &str) -> Self {
+        let text = read_private(&path(dir, server)).map(|file| file.text).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Keeps it: whole or not at all.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn save(&self, dir: &Path, server: &str) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let (path, new) = (path(dir, server), dir.join(format!("{server}.json.new")));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&new, &path)?;
+        std::fs::File::open(dir)?.sync_all()
+    }
+}
+
+fn path(dir: &Path, server: &str) -> PathBuf {
+    dir.join(format!("{server}.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::settings::Settings, *};
+
+    fn server(rest: &str) -> Server {
+        let text = format!("[[server]]\nname = \"s\"\ncommand = [\"x\"]\n{rest}");
+        Settings::parse(&text, None).servers.into_iter().next().unwrap()
+    }
+
+    fn listing(tools: &Value) -> Listing {
+        let (listing, problems) = Listing::of(&server(""), tools.as_array().unwrap());
+        assert_eq!(problems, Vec::<String>::new());
+        listing
+    }
+
+    #[test]
+    fn the_hash_knows_the_same_list_in_any_order_and_any_change_of_it() {
+        let list = |description: &str, schema: &str, hint: bool| {
+            let schema: Value = serde_json::from_str(schema).unwrap();
+            listing(&json!([
+                {"name": "b", "description": description, "inputSchema": schema, "annotations": {"readOnlyHint": hint}},
+                {"name": "a", "inputSchema": {"type": "object"}},
+            ]))
+        };
+        let first = list("does b", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, false);
+        let same = list("does b", r#"{"properties":{"x":{"type":"string"}},"type":"object"}"#, false);
+        assert_eq!(first.sha256(), same.sha256());
+        assert_eq!(first.changes(&same), "");
+        for (other, change) in [
+            (
+                list("does c", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, false),
+                "`b` has another description",
+            ),
+            (list("does b", r#"{"type":"object"}"#, false), "`b` has another arguments"),
+            (
+                list("does b", r#"{"type":"object","properties":{"x":{"type":"string"}}}"#, true),
+                "`b` has another effect",
+            ),
+            (listing(&json!([{"name": "c", "inputSchema": {}}])), "`c` is new, `a` is gone, `b` is gone"),
+        ] {
+            assert_ne!(first.sha256(), other.sha256(), "{change}");
+            assert_eq!(first.changes(&other), change);
+        }
+    }
+
+    #[test]
+    fn a_description_cant_hide_anything_and_is_bounded() {
+        let hidden = "look\u{202e}here\u{e0041}\u{200b} \u{1b}[2J";
+        let tools = json!([{"name": "a", "description": hidden, "inputSchema": {"description": hidden, "x": ["\u{2066}y"]}},
+            {"name": "b", "description": "d".repeat(5_000), "inputSchema": {}}]);
+        let listing = listing(&tools);
+        assert_eq!(listing.tools[0].description, "lookhere [2J");
+        assert_eq!(listing.tools[0].schema, json!({"description": "lookhere [2J", "x": ["y"]}));
+        assert_eq!(listing.tools[1].description.chars().count(), MAX_DESCRIPTION_CHARS + 1);
+    }
+
+    #[test]
+    fn what_cant_be_used_is_left_out_and_said() {
+        let mut tools = vec![
+            json!({"name": "good", "inputSchema": {}}),
+            json!({"name": "good", "inputSchema": {}}),
+            json!({"name": "bad name", "inputSchema": {}}),
+            json!({"name": "x".repeat(60), "inputSchema": {}}),
+            json!({"name": "vague"}),
+            json!({"name": "huge", "inputSchema": {"enum": vec!["x".repeat(900); 20]}}),
+            json!(7),
+        ];
+        let (listing, problems) = Listing::of(&server(""), &tools);
+        assert_eq!((listing.tools.len(), problems.len()), (1, 6), "{problems:#?}");
+        tools = (0..MAX_TOOLS + 3).map(|n| json!({"name": format!("t{n}"), "inputSchema": {}})).collect();
+        let (listing, problems) = Listing::of(&server(""), &tools);
+        assert_eq!((listing.tools.len(), problems.len()), (MAX_TOOLS, 3));
+        let (listing, problems) = Listing::of(&server("tools = [\"t1\", \"gone\"]"), &tools);
+        assert_eq!(
+            (listing.tools.len(), problems.as_slice()),
+            (1, &["The tool \"gone\" of mcp.toml is not offered.".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn a_pin_is_kept_whole_and_a_damaged_one_accepts_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("mcp");
+        let pin = Pin {
+            accepted: Some(listing(&json!([{"name": "a", "inputSchema": {}}]))),
+            found: Some(Listing::default()),
+        };
+        pin.save(&dir, "s").unwrap();
+        assert_eq!(Pin::load(&dir, "s"), pin);
+        let question = pin.question("s").unwrap();
+        assert!(question.contains("`a` is gone") && question.contains(&Listing::default().sha256()), "{question}");
+        std::fs::write(dir.join("s.json"), "{\"accepted\":").unwrap();
+        assert_eq!(Pin::load(&dir, "s"), Pin::default());
+        assert_eq!(Pin::load(&dir, "other"), Pin::default());
+    }
+}

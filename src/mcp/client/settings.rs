@@ -1,0 +1,370 @@
+//! `mcp.toml`: the servers that a person lets the mind use. Read like the policy: believed only when nobody else can have written
+//! it, and what isn't known in it is a problem. A server with a problem isn't used; the others are.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+
+use crate::{config::read_private, policy::Risk, redact::Secret, sandbox::Grant};
+
+/// A file to begin with: everything in it is commented.
+pub const EXAMPLE: &str = include_str!("../../../docs/mcp.toml");
+/// How long a call may take when the file says nothing else.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest time for a call that can be set, in seconds.
+const MAX_TIMEOUT_S: u64 = 600;
+/// The most servers.
+const MAX_SERVERS: usize = 32;
+/// The longest name of a server, in characters: it is part of its tools' names.
+const MAX_NAME_CHARS: usize = 24;
+
+/// A server as a person has set it up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    /// What it is called: `a-z`, `0-9`, `-` and single `_`.
+    pub name: String,
+    /// Where it is.
+    pub place: Place,
+    /// The tools that may be used; none: all of them.
+    pub tools: Option<BTreeSet<String>>,
+    /// What its calls risk.
+    pub risk: Risk,
+    /// Whether what it says of its tools' effects is believed.
+    pub trust_annotations: bool,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// What of all this must never be printed.
+    pub secrets: Vec<Secret>,
+}
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// A program that is started when it is needed.
+    Command {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// Variables of its own.
+        env: BTreeMap<String, Secret>,
+        /// Whom it may speak to.
+        hosts: Vec<Grant>,
+        /// Folders that it may write in.
+        writable: Vec<PathBuf>,
+    },
+    /// A server that runs by itself, spoken with by streamable HTTP.
+    Url {
+        /// Its address.
+        url: reqwest::Url,
+        /// Headers of every request, such as `Authorization`.
+        headers: BTreeMap<String, Secret>,
+    },
+}
+
+/// What `mcp.toml` says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// The servers that can be used.
+    pub servers: Vec<Server>,
+    /// Sentences for people: what isn't used, and why.
+    pub problems: Vec<String>,
+}
+
+impl Settings {
+    /// Reads the file; without one there are no servers. `home` is what `~/` stands for.
+    pub fn load(path: &Path, home: Option<&Path>) -> Self {
+        if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
+            return Self::default();
+        }
+        match read_private(path) {
+            Ok(file) => Self::parse(&file.text, home),
+            Err(why) => Self { servers: Vec::new(), problems: vec![format!("mcp.toml is not used: {why}.")] },
+        }
+    }
+
+    /// Reads the text of the file. Files that it names are read, too.
+    pub fn parse(text: &str, home: Option<&Path>) -> Self {
+        let mut settings = Self::default();
+        let file: File = match toml::from_str(text) {
+            Ok(file) => file,
+            Err(error) => {
+                settings.problems.push(format!("mcp.toml is not used: {}", error.to_string().trim()));
+                return settings;
+            }
+        };
+        let mut names = BTreeSet::new();
+        for (index, table) in file.server.into_iter().enumerate() {
+            let name = table.get("name").and_then(toml::Value::as_str).unwrap_or_default();
+            let called = if name.is_empty() { format!("number {}", index + 1) } else { format!("{name:?}") };
+            let server = if index >= MAX_SERVERS {
+                Err(format!("at most {MAX_SERVERS} are taken"))
+            } else {
+                let raw: Result<Raw, _> = toml::Value::Table(table).try_into();
+                raw.map_err(|error| error.message().to_owned()).and_then(|raw| raw.resolve(home))
+            };
+            match server {
+                Ok(server) if !names.insert(server.name.clone()) => {
+                    settings.problems.push(format!("The MCP server {called} is not used: another one has its name."));
+                }
+                Ok(server) => settings.servers.push(server),
+                Err(why) => settings.problems.push(format!("The MCP server {called} is not used: {}.", why.trim())),
+            }
+        }
+        settings
+    }
+
+    /// A server by its name.
+    pub fn get(&self, name: &str) -> Option<&Server> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    server: Vec<toml::Table>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: String,
+    command: Option<Vec<String>>,
+    url: Option<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    env_files: BTreeMap<String, String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    header_files: BTreeMap<String, String>,
+    #[serde(default)]
+    hosts: Vec<String>,
+    #[serde(default)]
+    writable: Vec<String>,
+    tools: Option<BTreeSet<String>>,
+    risk: Option<Risk>,
+    #[serde(default)]
+    trust_annotations: bool,
+    timeout_s: Option<u64>,
+}
+
+impl Raw {
+    fn resolve(self, home: Option<&Path>) -> Result<Server, String> {
+        check_name(&self.name)?;
+        let timeout = match self.timeout_s {
+            None => CALL_TIMEOUT,
+            Some(seconds @ 1..=MAX_TIMEOUT_S) => Duration::from_secs(seconds),
+            Some(_) => return Err(format!("timeout_s is from 1 to {MAX_TIMEOUT_S}")),
+        };
+        let risk = match self.risk.unwrap_or(Risk::Dangerous) {
+            Risk::Safe => {
+                return Err("risk is caution, dangerous or destructive: nobody here knows what it does".to_owned());
+            }
+            risk => risk,
+        };
+        let (is_command, is_url) = (
+            self.env.is_empty() && self.env_files.is_empty() && self.hosts.is_empty() && self.writable.is_empty(),
+            self.headers.is_empty() && self.header_files.is_empty(),
+        );
+        let secret_names: BTreeSet<String> = self.env_files.keys().chain(self.header_files.keys()).cloned().collect();
+        let place = match (self.command, self.url) {
+            (Some(command), None) if is_url => {
+                if command.first().is_none_or(|program| program.trim().is_empty()) {
+                    return Err("command is empty".to_owned());
+                }
+                Place::Command {
+                    command,
+                    env: secrets(self.env, self.env_files, home)?,
+                    hosts: self.hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>()?,
+                    writable: self.writable.iter().map(|path| folder(path, home)).collect::<Result<_, _>>()?,
+                }
+            }
+            (None, Some(url)) if is_command => {
+                Place::Url { url: address(&url)?, headers: secrets(self.headers, self.header_files, home)? }
+            }
+            (Some(_), Some(_)) | (None, None) => return Err("it has either a command or a url".to_owned()),
+            (Some(_), None) => return Err("headers belong to a server with a url".to_owned()),
+            (None, Some(_)) => {
+                return Err("env, env_files, hosts and writable belong to a server with a command".to_owned());
+            }
+        };
+        let values = match &place {
+            Place::Command { env, .. } => env,
+            Place::Url { headers, .. } => headers,
+        };
+        let is_secret = |name: &str| secret_names.contains(name) || sounds_secret(name);
+        let secrets =
+            values.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| without_scheme(value)).collect();
+        let Self { name, tools, trust_annotations, .. } = self;
+        Ok(Server { name, place, tools, risk, trust_annotations, timeout, secrets })
+    }
+}
+
+/// Whether a variable or header of this name holds a secret. A time zone, say, would else be masked wherever it is written.
+fn sounds_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["AUTH", "COOKIE", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"].iter().any(|part| name.contains(part))
+}
+
+/// `Bearer abc` is known by `abc`.
+fn without_scheme(value: &Secret) -> Secret {
+    let text = value.expose().trim();
+    Secret::new(text.split_once(' ').map_or(text, |(_, secret)| secret.trim()))
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(is_plain) || name.contains("__") {
+        return Err(format!(
+            "its name is to be of a-z, 0-9, - and single _, {MAX_NAME_CHARS} characters at most: it is part of its tools' names"
+        ));
+    }
+    Ok(())
+}
+
+/// Values that may be secret, written down here or in files of their own.
+fn secrets(
+    values: BTreeMap<String, String>,
+    files: BTreeMap<String, String>,
+    home: Option<&Path>,
+) -> Result<BTreeMap<String, Secret>, String> {
+    let mut secrets: BTreeMap<String, Secret> =
+        values.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
+    for (name, path) in files {
+        let file = read_private(&folder(&path, home)?).map_err(|why| format!("the file of {name} {why}"))?;
+        if secrets.insert(name.clone(), Secret::new(file.text.trim())).is_some() {
+            return Err(format!("{name} is given twice"));
+        }
+    }
+    Ok(secrets)
+}
+
+fn folder(path: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+    let path = match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    };
+    if path.is_absolute() { Ok(path) } else { Err(format!("{}: a whole path is expected", path.display())) }
+}
+
+/// An address that a person wrote: encrypted, unless it leads to this machine or to a literal address of theirs.
+fn address(text: &str) -> Result<reqwest::Url, String> {
+    let url = reqwest::Url::parse(text).map_err(|error| format!("its url can't be read: {error}"))?;
+    let host = url.host_str().unwrap_or_default();
+    let is_literal = host.parse::<std::net::Ipv4Addr>().is_ok() || host.starts_with('[') || host == "localhost";
+    match url.scheme() {
+        _ if !url.username().is_empty() || url.password().is_some() => {
+            Err("its url holds a password; put it into headers".to_owned())
+        }
+        "https" => Ok(url),
+        "http" if is_literal => Ok(url),
+        "http" => Err("its url is not encrypted; https is expected".to_owned()),
+        _ => Err("its url is neither https nor http".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(text: &str) -> Server {
+        let settings = Settings::parse(text, Some(Path::new("/home/ann")));
+        assert_eq!(settings.problems, Vec::<String>::new());
+        settings.servers.into_iter().next().unwrap()
+    }
+
+    fn problem(text: &str) -> String {
+        let settings = Settings::parse(text, None);
+        assert_eq!((settings.servers.len(), settings.problems.len()), (0, 1), "{settings:?}");
+        settings.problems[0].clone()
+    }
+
+    #[test]
+    fn the_example_is_sound_and_with_its_comments_taken_off_too() {
+        assert_eq!(Settings::parse(EXAMPLE, None), Settings::default());
+        let text: String =
+            EXAMPLE.lines().filter_map(|line| line.strip_prefix("#: ")).map(|line| format!("{line}\n")).collect();
+        let settings = Settings::parse(&text, Some(Path::new("/home/ann")));
+        assert_eq!(settings.problems, Vec::<String>::new());
+        assert_eq!(settings.servers.len(), 3);
+    }
+
+    #[test]
+    fn a_server_is_dangerous_and_not_believed_unless_a_person_says_otherwise() {
+        let server = only("[[server]]\nname = \"time\"\ncommand = [\"uvx\", \"mcp-server-time\"]");
+        assert_eq!((server.risk, server.trust_annotations), (Risk::Dangerous, false));
+        assert!(matches!(server.place, Place::Command { hosts, .. } if hosts.is_empty()));
+        let server = only(
+            "[[server]]\nname = \"a\"\nurl = \"https://a.example/mcp\"\nrisk = \"caution\"\nheaders = { Authorization = \"Bearer x\" }",
+        );
+        assert_eq!(server.risk, Risk::Caution);
+        assert!(!format!("{server:?}").contains("Bearer x"));
+    }
+
+    #[test]
+    fn what_is_secret_is_known_as_such_and_a_time_zone_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("key");
+        std::fs::write(&file, "from-a-file\n").unwrap();
+        let files = format!("env_files = {{ OTHER = {:?} }}", file.display().to_string());
+        let env = "env = { TZ = \"Europe/Berlin\", API_KEY = \"key-value\" }";
+        let server = only(&format!("[[server]]\nname = \"a\"\ncommand = [\"x\"]\n{env}\n{files}"));
+        assert_eq!(server.secrets, [Secret::new("key-value"), Secret::new("from-a-file")]);
+        let server = only(
+            "[[server]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders = { Authorization = \"Bearer abcdef\" }",
+        );
+        assert_eq!(server.secrets, [Secret::new("abcdef")]);
+    }
+
+    #[test]
+    fn what_isnt_known_or_contradicts_itself_puts_its_server_out_of_use_and_says_why() {
+        let with = |rest: &str| format!("[[server]]\nname = \"a\"\n{rest}");
+        for (text, why) in [
+            (with("comand = [\"x\"]"), "unknown field"),
+            (with(""), "either a command or a url"),
+            (with("command = [\"x\"]\nurl = \"https://a.example\""), "either a command or a url"),
+            (with("command = []"), "command is empty"),
+            (with("command = [\"x\"]\nheaders = { A = \"b\" }"), "belong to a server with a url"),
+            (with("url = \"https://a.example\"\nhosts = [\"b:1\"]"), "belong to a server with a command"),
+            (with("command = [\"x\"]\nhosts = [\"b\"]"), "there is no port"),
+            (with("command = [\"x\"]\nwritable = [\"notes\"]"), "a whole path"),
+            (with("command = [\"x\"]\nrisk = \"safe\""), "risk is caution"),
+            (with("command = [\"x\"]\ntimeout_s = 0"), "timeout_s"),
+            (with("url = \"http://a.example\""), "not encrypted"),
+            (with("url = \"https://me:pw@a.example\""), "password"),
+            (with("url = \"file:///a\""), "neither https nor http"),
+            ("[[server]]\nname = \"a__b\"\ncommand = [\"x\"]".to_owned(), "its name"),
+            ("[[server]]\nname = \"A\"\ncommand = [\"x\"]".to_owned(), "its name"),
+            ("[server]".to_owned(), "mcp.toml is not used"),
+            ("other = 1".to_owned(), "unknown field"),
+        ] {
+            assert!(problem(&text).contains(why), "{text}: {}", problem(&text));
+        }
+    }
+
+    #[test]
+    fn one_wrong_server_leaves_the_others_in_use() {
+        let text = "[[server]]\nname = \"a\"\n[[server]]\nname = \"b\"\ncommand = [\"x\"]\n[[server]]\nname = \"b\"\ncommand = [\"y\"]";
+        let settings = Settings::parse(text, None);
+        assert_eq!((settings.servers.len(), settings.problems.len()), (1, 2), "{settings:?}");
+        assert!(settings.get("b").is_some());
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_is_not_believed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mcp.toml");
+        assert_eq!(Settings::load(&path, None), Settings::default());
+        std::fs::write(&path, "[[server]]\nname = \"a\"\ncommand = [\"x\"]").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o620)).unwrap();
+        let settings = Settings::load(&path, None);
+        assert!(settings.servers.is_empty() && settings.problems[0].contains("chmod 600"), "{settings:?}");
+    }
+}

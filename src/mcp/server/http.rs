@@ -1,0 +1,235 @@
+//! Requests by streamable HTTP on a loopback port: one `POST` a message, each with the bearer token.
+//!
+//! A page in a browser can reach a loopback port, and by a name of its own that leads there it can read the answers: so whoever asks
+//! has to name this machine in `Host` (and in `Origin`, if there is one) and to know the token. Nothing is sent unasked, so there is
+//! no stream to open by `GET`; a session's number is given out because clients expect one, and means nothing here.
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+};
+
+use super::{Handler, Job, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, token, work};
+use crate::{
+    mcp::{
+        RpcError,
+        message::{self, Message, is_known, response},
+    },
+    redact::Secret,
+};
+
+/// Where the server is found.
+pub const PATH: &str = "/mcp";
+/// Connections at a time; more wait.
+const MAX_CONNECTIONS: usize = 32;
+/// How long a request's head may take.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a request's body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long to pause when no connection can be accepted (no descriptors are left, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const SESSION: &str = "mcp-session-id";
+const REVISION: &str = "mcp-protocol-version";
+
+/// What all connections share.
+struct Door {
+    offer: Offer,
+    token: Secret,
+    jobs: mpsc::Sender<Job>,
+}
+
+type Answered = Response<Full<Bytes>>;
+
+/// Serves until it is dropped. The listener has to be on a loopback address.
+///
+/// # Errors
+/// It isn't.
+pub async fn serve(
+    listener: TcpListener,
+    token: &Secret,
+    offer: Offer,
+    handler: &mut dyn Handler,
+) -> io::Result<Infallible> {
+    let address = listener.local_addr()?;
+    if !address.ip().is_loopback() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is no loopback address")));
+    }
+    let (jobs, waiting) = mpsc::channel(MAX_WAITING);
+    let door = Arc::new(Door { offer, token: token.clone(), jobs });
+    tokio::select! {
+        never = accept(&listener, &door) => match never {},
+        // The door holds a sender for as long as it accepts.
+        () = work(handler, waiting) => Err(io::Error::other("nobody can ask any more")),
+    }
+}
+
+async fn accept(listener: &TcpListener, door: &Arc<Door>) -> Infallible {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                Ok((stream, peer)) => { connections.spawn(connection(stream, peer, door.clone())); }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, peer: SocketAddr, door: Arc<Door>) {
+    let service = service_fn(move |request| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(door.answer(request).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%peer, %error, "an MCP connection broke");
+    }
+}
+
+impl Door {
+    async fn answer(&self, request: Request<Incoming>) -> Answered {
+        if let Err(refused) = self.admit(request.uri().path(), request.headers()) {
+            return *refused;
+        }
+        match *request.method() {
+            Method::POST => self.post(request).await,
+            Method::DELETE => plain(StatusCode::OK, ""),
+            _ => with(plain(StatusCode::METHOD_NOT_ALLOWED, "POST a message"), ALLOW.as_str(), "POST, DELETE"),
+        }
+    }
+
+    /// Looks at who asks before anything of what is asked.
+    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<(), Box<Answered>> {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
+        let is_from_here = |origin: &str| origin.split_once("://").is_some_and(|(_, host)| is_this_machine(host));
+        if !is_this_machine(host) || !origin.is_none_or(is_from_here) {
+            return Err(Box::new(plain(StatusCode::FORBIDDEN, "Only this machine, by its own name.")));
+        }
+        if !self.is_known(headers) {
+            let refused = plain(StatusCode::UNAUTHORIZED, "The bearer token is missing or wrong.");
+            return Err(Box::new(with(refused, WWW_AUTHENTICATE.as_str(), "Bearer")));
+        }
+        if path != PATH {
+            return Err(Box::new(plain(StatusCode::NOT_FOUND, "The server is at /mcp.")));
+        }
+        let revision = headers.get(REVISION).map(|revision| revision.to_str().unwrap_or_default());
+        if !revision.is_none_or(is_known) {
+            return Err(Box::new(plain(StatusCode::BAD_REQUEST, "This revision of the protocol isn't known here.")));
+        }
+        Ok(())
+    }
+
+    /// Compares digests: how long that takes tells nothing of the token.
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let said = headers.get(AUTHORIZATION).and_then(|said| said.to_str().ok()).and_then(|said| said.split_once(' '));
+        let digest = |token: &str| ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
+        said.is_some_and(|(scheme, token)| {
+            scheme.eq_ignore_ascii_case("bearer")
+                && digest(token.trim()).as_ref() == digest(self.token.expose()).as_ref()
+        })
+    }
+
+    async fn post(&self, request: Request<Incoming>) -> Answered {
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.trim_start().to_ascii_lowercase().starts_with("application/json") {
+            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "A message is application/json.");
+        }
+        let body = Limited::new(request.into_body(), MAX_REQUEST_BYTES).collect();
+        let body = match tokio::time::timeout(BODY_TIMEOUT, body).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                return plain(StatusCode::PAYLOAD_TOO_LARGE, "The message is too long.");
+            }
+            Ok(Err(_)) | Err(_) => return plain(StatusCode::BAD_REQUEST, "The message didn't come through."),
+        };
+        match message::parse(&String::from_utf8_lossy(&body)) {
+            Ok(message) => self.deal_with(message).await,
+            Err(error) => json(StatusCode::BAD_REQUEST, response(None, &Err(error))),
+        }
+    }
+
+    async fn deal_with(&self, message: Message) -> Answered {
+        let (id, is_introduction) = match &message {
+            Message::Request { id, method, .. } => (Some(id.clone()), method == "initialize"),
+            _ => (None, false),
+        };
+        let (done, answered) = oneshot::channel();
+        if !deal_with(&self.offer, message, &self.jobs, move |answer| drop(done.send(answer))) {
+            return plain(StatusCode::ACCEPTED, "");
+        }
+        let lost = || Err(RpcError::new(RpcError::INTERNAL, "the server is ending"));
+        let answer = json(StatusCode::OK, response(id.as_ref(), &answered.await.unwrap_or_else(|_| lost())));
+        match token::random() {
+            Ok(session) if is_introduction => with(answer, SESSION, session.expose()),
+            _ => answer,
+        }
+    }
+}
+
+/// Whether a `Host`, or an origin's part behind `://`, names this machine, with whatever port.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|here| name.eq_ignore_ascii_case(here))
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Answered {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response
+}
+
+fn json(status: StatusCode, text: String) -> Answered {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    with(response, CONTENT_TYPE.as_str(), "application/json")
+}
+
+fn with(mut response: Answered, name: &'static str, value: &str) -> Answered {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machines_own_names_are_taken_for_it() {
+        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8931", "[::1]", "[::1]:1"] {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "127.0.0.2",
+            "localhost:80@evil",
+            "::1",
+        ] {
+            assert!(!is_this_machine(host), "{host}");
+        }
+    }
+}

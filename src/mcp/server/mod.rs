@@ -1,0 +1,208 @@
+//! The server's side: what is offered, how a request is answered, and the two ways in which requests come ([`stdio`], [`http`]).
+//!
+//! What needs nobody (introductions, pings, the list of tools) is answered at once by [`Offer`]; calls and resources go to one
+//! [`Handler`], one after the other, on the thread that serves. So a handler may be a running cycle or begin one of its own.
+
+pub mod http;
+pub mod stdio;
+pub mod token;
+
+use std::{future::Future, pin::Pin};
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{
+    LATEST, RpcError,
+    message::{Message, is_known},
+};
+
+/// The largest request, in bytes.
+pub const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// Requests that wait for the handler; more are refused.
+const MAX_WAITING: usize = 16;
+
+/// What a server shows of itself.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// For the client's model: what this is.
+    pub instructions: String,
+    /// Definitions of tools as the protocol has them (`name`, `description`, `inputSchema`, `annotations`).
+    pub tools: Vec<Value>,
+    /// Whether there are resources.
+    pub has_resources: bool,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For the client's model.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// A picture beside the text: a raw JSON image block as the Messages API has it.
+    pub image: Option<String>,
+}
+
+/// Something that can be read by its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its address.
+    pub uri: String,
+    /// What it is called.
+    pub name: String,
+    /// Its media type.
+    pub mime: &'static str,
+}
+
+/// An answer that is being worked on, on one thread.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
+
+/// Who carries calls out.
+pub trait Handler {
+    /// A call of one of the offered tools, with its arguments as a raw JSON object.
+    fn call<'a>(&'a mut self, name: &'a str, input: &'a str) -> Answering<'a>;
+
+    /// What can be read.
+    fn resources(&mut self) -> Vec<Resource> {
+        Vec::new()
+    }
+
+    /// The text at an address; none if there is none.
+    fn read(&mut self, uri: &str) -> Option<String> {
+        let _ = uri;
+        None
+    }
+}
+
+/// What follows from a message.
+enum Next {
+    /// This answer, at once.
+    Answer(Result<Value, RpcError>),
+    /// The handler's answer.
+    Work(Work),
+}
+
+/// What a handler is asked.
+#[derive(Debug)]
+enum Work {
+    Call { name: String, input: String },
+    Resources,
+    Read { uri: String },
+}
+
+/// A request on its way to the handler.
+struct Job {
+    work: Work,
+    done: Box<dyn FnOnce(Result<Value, RpcError>) + Send>,
+}
+
+impl Offer {
+    /// What follows from a request. Total.
+    fn next(&self, method: &str, params: &Value) -> Next {
+        Next::Answer(match method {
+            "initialize" => Ok(self.introduction(params)),
+            // There is nothing to set: what a client should know is in its answers.
+            "ping" | "logging/setLevel" => Ok(json!({})),
+            "tools/list" => Ok(json!({"tools": self.tools})),
+            "tools/call" => match self.call(params) {
+                Ok(work) => return Next::Work(work),
+                Err(error) => Err(error),
+            },
+            "resources/list" if self.has_resources => return Next::Work(Work::Resources),
+            "resources/templates/list" if self.has_resources => Ok(json!({"resourceTemplates": []})),
+            "resources/read" if self.has_resources => match params.get("uri").and_then(Value::as_str) {
+                Some(uri) => return Next::Work(Work::Read { uri: uri.to_owned() }),
+                None => Err(RpcError::new(RpcError::PARAMETERS, "uri is missing")),
+            },
+            other => Err(RpcError::new(RpcError::NO_METHOD, format!("there is no method {other:?} here"))),
+        })
+    }
+
+    fn introduction(&self, params: &Value) -> Value {
+        let asked = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+        let revision = if is_known(asked) { asked } else { LATEST };
+        let mut capabilities = json!({"tools": {}, "logging": {}});
+        if let (true, Some(capabilities)) = (self.has_resources, capabilities.as_object_mut()) {
+            capabilities.insert("resources".to_owned(), json!({}));
+        }
+        json!({
+            "protocolVersion": revision,
+            "capabilities": capabilities,
+            "serverInfo": {"name": "reveille", "version": env!("CARGO_PKG_VERSION")},
+            "instructions": self.instructions,
+        })
+    }
+
+    fn call(&self, params: &Value) -> Result<Work, RpcError> {
+        let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+        if !self.tools.iter().any(|tool| tool.get("name").and_then(Value::as_str) == Some(name)) {
+            return Err(RpcError::new(RpcError::PARAMETERS, format!("there is no tool {name:?}")));
+        }
+        let input = match params.get("arguments") {
+            None | Some(Value::Null) => "{}".to_owned(),
+            Some(arguments @ Value::Object(_)) => arguments.to_string(),
+            Some(_) => return Err(RpcError::new(RpcError::PARAMETERS, "arguments is no object")),
+        };
+        Ok(Work::Call { name: name.to_owned(), input })
+    }
+}
+
+/// Deals with a message: `done` gets the answer, now or when the handler is through. False: it wants none.
+fn deal_with(
+    offer: &Offer,
+    message: Message,
+    jobs: &mpsc::Sender<Job>,
+    done: impl FnOnce(Result<Value, RpcError>) + Send + 'static,
+) -> bool {
+    let Message::Request { method, params, .. } = message else { return false };
+    match offer.next(&method, &params) {
+        Next::Answer(answer) => done(answer),
+        Next::Work(work) => {
+            let job = Job { work, done: Box::new(done) };
+            if let Err(error) = jobs.try_send(job) {
+                let busy = RpcError::new(RpcError::INTERNAL, "too many calls wait already; try again");
+                (error.into_inner().done)(Err(busy));
+            }
+        }
+    }
+    true
+}
+
+/// Carries out what comes, one after the other, until nobody can send any more.
+async fn work(handler: &mut dyn Handler, mut jobs: mpsc::Receiver<Job>) {
+    while let Some(Job { work, done }) = jobs.recv().await {
+        done(match work {
+            Work::Call { name, input } => Ok(called(handler.call(&name, &input).await)),
+            Work::Resources => Ok(listed(handler.resources())),
+            Work::Read { uri } => match handler.read(&uri) {
+                Some(text) => Ok(json!({"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]})),
+                None => Err(RpcError::new(RpcError::NO_RESOURCE, format!("there is nothing at {uri:?}"))),
+            },
+        });
+    }
+}
+
+fn called(Answer { text, is_error, image }: Answer) -> Value {
+    let mut content = vec![json!({"type": "text", "text": text})];
+    content.extend(image.and_then(|block| image_content(&block)));
+    json!({"content": content, "isError": is_error})
+}
+
+/// The protocol's spelling of an image block.
+fn image_content(block: &str) -> Option<Value> {
+    let block: Value = serde_json::from_str(block).ok()?;
+    let source = block.get("source")?;
+    Some(json!({"type": "image", "data": source.get("data")?, "mimeType": source.get("media_type")?}))
+}
+
+fn listed(resources: Vec<Resource>) -> Value {
+    let resources: Vec<Value> = resources
+        .into_iter()
+        .map(|Resource { uri, name, mime }| json!({"uri": uri, "name": name, "mimeType": mime}))
+        .collect();
+    json!({"resources": resources})
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Requests as lines on standard input, answers as lines on standard output.
+
+use std::io::{self, BufRead, Read as _, Write};
+
+use tokio::sync::mpsc;
+
+use super::{Handler, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, work};
+use crate::mcp::{
+    RpcError,
+    message::{self, Message, response},
+};
+
+/// Serves this process's own streams until its input ends.
+pub async fn serve(offer: Offer, handler: &mut dyn Handler) {
+    let (lines, incoming) = mpsc::channel(MAX_WAITING);
+    // A thread of its own: a read of standard input can't be given up.
+    std::thread::spawn(move || read(io::stdin().lock(), &lines));
+    let (jobs, waiting) = mpsc::channel(MAX_WAITING);
+    tokio::join!(listen(&offer, incoming, jobs), work(handler, waiting));
+}
+
+/// Hands lines on until there are no more, or one is too long to be kept.
+fn read(mut input: impl BufRead, lines: &mpsc::Sender<Result<String, RpcError>>) {
+    loop {
+        let mut line = Vec::new();
+        match (&mut input).take(MAX_REQUEST_BYTES as u64 + 1).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(n) if n > MAX_REQUEST_BYTES => {
+                let why = format!("a message is longer than {MAX_REQUEST_BYTES} bytes; the connection ends here");
+                lines.blocking_send(Err(RpcError::new(RpcError::INVALID, why))).ok();
+                return;
+            }
+            Ok(_) => {}
+        }
+        let line = String::from_utf8(line).map_err(|_| RpcError::new(RpcError::PARSE, "not UTF-8"));
+        if matches!(&line, Ok(line) if line.trim().is_empty()) {
+            continue;
+        }
+        if lines.blocking_send(line).is_err() {
+            return;
+        }
+    }
+}
+
+async fn listen(offer: &Offer, mut lines: mpsc::Receiver<Result<String, RpcError>>, jobs: mpsc::Sender<super::Job>) {
+    while let Some(line) = lines.recv().await {
+        match line.and_then(|line| message::parse(&line)) {
+            Ok(message) => {
+                let id = match &message {
+                    Message::Request { id, .. } => Some(id.clone()),
+                    _ => None,
+                };
+                deal_with(offer, message, &jobs, move |answer| say(&response(id.as_ref(), &answer)));
+            }
+            Err(error) => say(&response(None, &Err(error))),
+        }
+    }
+}
+
+/// A closed pipe ends the input as well, and the server with it.
+fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).ok();
+}

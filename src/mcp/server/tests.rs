@@ -1,0 +1,154 @@
+//! The server's core and its HTTP, with a handler that echoes.
+
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::redact::Secret;
+
+struct Echo;
+
+impl Handler for Echo {
+    fn call<'a>(&'a mut self, name: &'a str, input: &'a str) -> Answering<'a> {
+        Box::pin(async move { Answer { text: format!("{name} {input}"), is_error: name == "fail", image: None } })
+    }
+
+    fn resources(&mut self) -> Vec<Resource> {
+        vec![Resource { uri: "reveille://a".to_owned(), name: "a".to_owned(), mime: "text/markdown" }]
+    }
+
+    fn read(&mut self, uri: &str) -> Option<String> {
+        (uri == "reveille://a").then(|| "text".to_owned())
+    }
+}
+
+fn offer() -> Offer {
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    Offer { instructions: "Echoes.".to_owned(), tools: vec![tool("echo"), tool("fail")], has_resources: true }
+}
+
+/// What the handler or the offer answers.
+async fn ask(method: &str, params: Value) -> Result<Value, RpcError> {
+    let (jobs, waiting) = mpsc::channel(1);
+    let (done, answered) = tokio::sync::oneshot::channel();
+    let message = Message::Request { id: 1.into(), method: method.to_owned(), params };
+    assert!(deal_with(&offer(), message, &jobs, move |answer| done.send(answer).unwrap()));
+    drop(jobs);
+    work(&mut Echo, waiting).await;
+    answered.await.unwrap()
+}
+
+#[tokio::test]
+async fn calls_and_resources_reach_the_handler_and_the_rest_is_answered_at_once() {
+    let called = ask("tools/call", json!({"name": "echo", "arguments": {"b": 1, "a": "x"}})).await.unwrap();
+    assert_eq!(called, json!({"content": [{"type": "text", "text": r#"echo {"b":1,"a":"x"}"#}], "isError": false}));
+    assert_eq!(ask("tools/call", json!({"name": "fail"})).await.unwrap()["isError"], true);
+    assert_eq!(ask("tools/list", json!({})).await.unwrap()["tools"][0]["name"], "echo");
+    assert_eq!(ask("resources/read", json!({"uri": "reveille://a"})).await.unwrap()["contents"][0]["text"], "text");
+    assert_eq!(ask("ping", Value::Null).await.unwrap(), json!({}));
+}
+
+#[tokio::test]
+async fn what_cant_be_answered_is_an_error_by_the_protocols_numbers() {
+    for (method, params, code) in [
+        ("tools/call", json!({"name": "other"}), RpcError::PARAMETERS),
+        ("tools/call", json!({"name": "echo", "arguments": []}), RpcError::PARAMETERS),
+        ("resources/read", json!({"uri": "reveille://b"}), RpcError::NO_RESOURCE),
+        ("resources/read", json!({}), RpcError::PARAMETERS),
+        ("prompts/list", json!({}), RpcError::NO_METHOD),
+    ] {
+        assert_eq!(ask(method, params).await.unwrap_err().code, code, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_revision_that_is_known_is_spoken_and_for_another_the_latest_is_offered() {
+    for (asked, spoken) in [("2025-03-26", "2025-03-26"), ("2031-01-01", LATEST)] {
+        let answer = ask("initialize", json!({"protocolVersion": asked})).await.unwrap();
+        assert_eq!(answer["protocolVersion"], spoken);
+    }
+}
+
+#[tokio::test]
+async fn more_calls_than_may_wait_are_refused() {
+    let (jobs, _waiting) = mpsc::channel(1);
+    let refused = |jobs: &mpsc::Sender<Job>| {
+        let (done, mut answered) = tokio::sync::oneshot::channel();
+        let params = json!({"name": "echo"});
+        let message = Message::Request { id: 1.into(), method: "tools/call".to_owned(), params };
+        deal_with(&offer(), message, jobs, move |answer| done.send(answer).unwrap());
+        answered.try_recv().ok()
+    };
+    assert_eq!(refused(&jobs), None, "it waits");
+    assert_eq!(refused(&jobs).unwrap().unwrap_err().code, RpcError::INTERNAL);
+}
+
+/// Runs `client` against a server with the token `secret-token`.
+async fn served(client: impl AsyncFnOnce(reqwest::Client, String)) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let token = Secret::new("secret-token");
+    let mut echo = Echo;
+    tokio::select! {
+        ended = http::serve(listener, &token, offer(), &mut echo) => panic!("{ended:?}"),
+        () = client(reqwest::Client::builder().no_proxy().build().unwrap(), url) => {}
+    }
+}
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+
+#[tokio::test]
+async fn only_who_knows_the_token_and_names_this_machine_is_answered() {
+    served(async |client, url| {
+        let post = |headers: &[(&'static str, &'static str)]| {
+            let request = client.post(&url).header("content-type", "application/json").body(PING);
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).send()
+        };
+        let good = ("authorization", "Bearer secret-token");
+        for (headers, status) in [
+            (vec![good], 200),
+            (vec![good, ("origin", "http://localhost:5173")], 200),
+            (vec![], 401),
+            (vec![("authorization", "Bearer secret-toke")], 401),
+            (vec![("authorization", "Basic secret-token")], 401),
+            (vec![good, ("host", "evil.example")], 403),
+            (vec![good, ("origin", "http://evil.example")], 403),
+            (vec![good, ("origin", "null")], 403),
+            (vec![good, ("mcp-protocol-version", "1999-01-01")], 400),
+        ] {
+            assert_eq!(post(&headers).await.unwrap().status(), status, "{headers:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_is_answered_once_and_what_is_none_is_refused() {
+    served(async |client, url| {
+        let send = |body: String| {
+            let request = client.post(&url).bearer_auth("secret-token").header("content-type", "application/json");
+            async move {
+                let answer = request.body(body).send().await.unwrap();
+                (answer.status().as_u16(), answer.text().await.unwrap())
+            }
+        };
+        assert_eq!(send(PING.to_owned()).await, (200, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#.to_owned()));
+        let call = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"echo","arguments":{}}}"#;
+        assert!(send(call.to_owned()).await.1.contains("echo {}"));
+        let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(send(notification.to_owned()).await, (202, String::new()));
+        assert_eq!(send("{".to_owned()).await.0, 400);
+        assert_eq!(send(" ".repeat(MAX_REQUEST_BYTES + 1)).await.0, 413);
+        let get = client.get(&url).bearer_auth("secret-token").send().await.unwrap();
+        assert_eq!(get.status(), 405);
+        let elsewhere = client.post(url.replace("/mcp", "/")).bearer_auth("secret-token").send().await.unwrap();
+        assert_eq!(elsewhere.status(), 404);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_other_address_than_a_loopback_one_is_served() {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let served = http::serve(listener, &Secret::new("t"), offer(), &mut Echo).await;
+    assert!(served.unwrap_err().to_string().contains("no loopback"));
+}

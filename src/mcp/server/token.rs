@@ -1,0 +1,111 @@
+//! The bearer token of the HTTP server: made once, kept in a file of the workspace that only its owner can read.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use crate::{config::read_private, redact::Secret};
+
+/// Random bytes in a token.
+const TOKEN_BYTES: usize = 32;
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file that is there can't be believed: a person puts it right or removes it.
+    #[error("{}: {why}. Remove it and a new one is made.", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// It can't be written.
+    #[error("{}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// There is no randomness to make one of.
+    #[error("the system gives no random numbers, so that no token can be made")]
+    NoRandomness,
+}
+
+/// Random text that nobody guesses, of letters and digits.
+///
+/// # Errors
+/// The system has no randomness to give.
+pub fn random() -> Result<Secret, TokenError> {
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
+    Ok(Secret::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+}
+
+/// The token in a file, if there is one that can be believed.
+pub fn existing(path: &Path) -> Option<Secret> {
+    let text = read_private(path).ok()?.text;
+    Some(text.trim()).filter(|token| token.len() >= TOKEN_BYTES).map(Secret::new)
+}
+
+/// The token in a file, which is made if it isn't there.
+///
+/// # Errors
+/// The file is somebody else's, open to others or empty, or can't be written.
+pub fn load_or_make(path: &Path) -> Result<Secret, TokenError> {
+    let unusable = |why: String| TokenError::Unusable { path: path.to_owned(), why };
+    match path.symlink_metadata() {
+        Ok(_) => {
+            let file = read_private(path).map_err(unusable)?;
+            if file.readable_by_others {
+                return Err(unusable("other users can read it".to_owned()));
+            }
+            existing(path).ok_or_else(|| unusable("it holds no token".to_owned()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let token = random()?;
+            write(path, token.expose()).map_err(|source| TokenError::Write { path: path.to_owned(), source })?;
+            Ok(token)
+        }
+        Err(source) => Err(TokenError::Write { path: path.to_owned(), source }),
+    }
+}
+
+fn write(path: &Path, token: &str) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{token}")?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_is_its_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mcp/token");
+        assert_eq!(existing(&path), None);
+        let made = load_or_make(&path).unwrap();
+        assert_eq!(made.expose().len(), 2 * TOKEN_BYTES);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(load_or_make(&path).unwrap(), made);
+
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(load_or_make(&path).unwrap_err().to_string().contains("can read it"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(&path, "\n").unwrap();
+        assert!(load_or_make(&path).unwrap_err().to_string().contains("no token"));
+    }
+}

@@ -1,0 +1,234 @@
+//! `wake mcp`: other programs read at once, and each of their changes is a wake of its own, under the same policy.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+};
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+
+use super::{
+    mind::minded,
+    support::env::{CHAT, TestEnv, eventually},
+};
+
+/// A client that speaks with `wake mcp` by its standard streams.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    id: u64,
+}
+
+impl Client {
+    fn start(env: &TestEnv) -> Self {
+        let mut command = env.command(env!("CARGO_BIN_EXE_wake"), &["mcp"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut client = Self { child, input, output, id: 0 };
+        let us =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        assert_eq!(client.ask("initialize", &us)["result"]["serverInfo"]["name"], "reveille");
+        client
+    }
+
+    #[track_caller]
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.id += 1;
+        let message = json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params});
+        writeln!(self.input.as_ref().unwrap(), "{message}").unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], self.id);
+        answer
+    }
+
+    /// What a call is answered: text, and whether it failed.
+    #[track_caller]
+    fn call(&mut self, name: &str, arguments: &Value) -> (String, bool) {
+        let answer = self.ask("tools/call", &json!({"name": name, "arguments": arguments}));
+        let result = &answer["result"];
+        (
+            result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned(),
+            result["isError"] == true,
+        )
+    }
+
+    /// Ends its input; the server must end well.
+    fn end(mut self) {
+        self.input = None;
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn world() -> TestEnv {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env
+}
+
+#[test]
+fn what_reads_is_answered_and_leaves_nothing_behind() {
+    let env = world();
+    let head = env.git(&["rev-parse", "HEAD"]);
+    let mut client = Client::start(&env);
+    let tools = client.ask("tools/list", &json!({}));
+    let names: Vec<&str> =
+        tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    for name in ["memory_read", "memory_search", "remember", "task_add", "reminder_set", "queue_list", "reply"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
+    for hidden in ["bash", "plan", "note", "tell", "use_tool"] {
+        assert!(!names.contains(&hidden), "{hidden}");
+        assert!(client.ask("tools/call", &json!({"name": hidden}))["error"]["message"].is_string());
+    }
+    assert!(client.call("memory_read", &json!({})).0.contains("semantic-memory.md"));
+    assert_eq!(client.call("queue_list", &json!({})), ("No message waits.".to_owned(), false));
+    let uri = "reveille:///memory/project-memory/active.md";
+    let listed = client.ask("resources/list", &json!({}))["result"].to_string();
+    assert!(listed.contains(uri), "{listed}");
+    let read = client.ask("resources/read", &json!({"uri": uri}));
+    assert_eq!(read["result"]["contents"][0]["text"], env.memory("memory/project-memory/active.md"));
+    for uri in [
+        "reveille:///../policy.toml",
+        "reveille:///.git/config",
+        "reveille:///memory/../../messages.db",
+        "file:///etc/passwd",
+    ] {
+        assert!(client.ask("resources/read", &json!({"uri": uri}))["error"].is_object(), "{uri}");
+    }
+    client.end();
+    assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 0);
+}
+
+#[test]
+fn a_change_is_one_wake_and_one_commit_and_a_call_that_cant_be_done_is_none() {
+    let env = world();
+    let mut client = Client::start(&env);
+    let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
+    assert!(!is_error && told.contains("Unconfirmed"), "{told}");
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("## Unconfirmed\n- Tea is in the attic"));
+    assert_eq!((env.trailer("Trigger"), env.trailer("Model")), ("mcp".to_owned(), "mcp".to_owned()));
+    let log = env.memory("memory/agent-memory/episodic-memory.md");
+    assert!(log.contains("Kept “Tea is in the attic” as unconfirmed"), "{log}");
+    let head = env.git(&["rev-parse", "HEAD"]);
+    assert!(client.call("remember", &json!({"fact": ""})).1);
+    assert!(client.call("remember", &json!({"wrong": 1})).1);
+    client.end();
+    assert_eq!(env.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
+    let env = world();
+    let mut client = Client::start(&env);
+    for title in ["Paint the shed", "Sell the car"] {
+        let (told, is_error) = client.call("task_add", &json!({"title": title}));
+        assert!(is_error && told.contains("the person is asked"), "{told}");
+    }
+    client.end();
+    assert!(!env.memory("memory/project-memory/active.md").contains("shed"));
+    env.wake(&["approvals", "approve", "1"]).ok();
+    env.wake(&["approvals", "deny", "2"]).ok();
+    let tasks = env.memory("memory/project-memory/active.md");
+    assert!(tasks.contains("## Paint the shed") && !tasks.contains("car"), "{tasks}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_message_of_the_queue_is_answered_once_in_its_own_chat() {
+    // The mind isn't asked: the client is.
+    let (telegram, _claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    let message = env.receive(CHAT, "what is the meaning of life?");
+    let other = env.receive(CHAT, "and of the rest?");
+    let mut client = Client::start(&env);
+    let waiting = client.call("queue_list", &json!({})).0;
+    assert!(waiting.contains(&format!("message {message}, ")) && waiting.contains("meaning of life"), "{waiting}");
+    assert!(client.call("reply", &json!({"text": "42"})).1, "it names no message");
+    let (told, is_error) = client.call("reply", &json!({"message": message, "text": "42"}));
+    assert!(!is_error, "{told}");
+    assert!(client.call("reply", &json!({"message": message, "text": "43"})).1, "it waits no more");
+    client.end();
+    let sent: Vec<(i64, String)> = telegram.sent().into_iter().map(|sent| (sent.chat_id, sent.visible)).collect();
+    assert_eq!(sent, [(CHAT, "42".to_owned())]);
+    assert_eq!(env.trailer("Messages"), message.to_string());
+    assert_eq!(env.queued().iter().map(|message| message.id).collect::<Vec<_>>(), [other]);
+}
+
+#[test]
+fn while_another_wake_is_at_work_or_all_is_stopped_nothing_is_changed() {
+    let env = world();
+    let mut client = Client::start(&env);
+    let lock = File::options().read(true).write(true).open(env.workspace().join(".wake-lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
+    assert!(is_error && told.contains("Another wake is at work"), "{told}");
+    assert!(!client.call("memory_search", &json!({"query": "tea"})).1, "reading goes on");
+    drop(lock);
+    env.wake(&["stop"]).ok();
+    let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
+    assert!(is_error && told.contains("Nothing was done"), "{told}");
+    env.wake(&["resume"]).ok();
+    assert!(!client.call("remember", &json!({"fact": "Tea is in the attic"})).1);
+    client.end();
+    env.check_sound();
+}
+
+#[test]
+fn by_http_the_token_of_the_workspace_is_wanted_and_never_shown() {
+    let env = world();
+    let log = env.path("log");
+    let server = env.start_logged(env!("CARGO_BIN_EXE_wake"), &["mcp", "--http", "127.0.0.1:0"], &log);
+    let said = || std::fs::read_to_string(&log).unwrap();
+    eventually("it serves", || said().contains("Serving http://"));
+    let said = said();
+    let url =
+        said.split_whitespace().find(|word| word.starts_with("http://")).unwrap().trim_end_matches(';').to_owned();
+    let token = std::fs::read_to_string(env.workspace().join("mcp-token")).unwrap();
+    assert!(!said.contains(token.trim()), "{said}");
+    let post = |token: &str| {
+        http_post(&url, token, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"queue_list"}}"#)
+    };
+    assert_eq!(post("wrong").0, 401);
+    let (status, body) = post(token.trim());
+    assert!(status == 200 && body.contains("No message waits."), "{status} {body}");
+    server.signal(rustix::process::Signal::TERM);
+    server.end().ok();
+    let refused = env.wake(&["mcp", "--http", "0.0.0.0:0"]);
+    assert!(refused.code == 1 && refused.stderr.contains("no loopback address"), "{refused:?}");
+}
+
+/// One request over a connection of its own.
+fn http_post(url: &str, token: &str, body: &str) -> (u16, String) {
+    use std::io::Read as _;
+    let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    write!(
+        stream,
+        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+}

@@ -68,8 +68,8 @@ fn what_writes_asks_and_then_writes_in_the_scratch_directory_alone() {
     claude.expect(Reply::text("Done."));
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(std::fs::read_to_string(env.workspace().join("scratch/kept.txt")).unwrap(), "here\n");
+    // Where it is a private directory in there, the write seems to succeed.
     assert!(!env.path("outside.txt").exists(), "the rest of the machine is not written to");
-    assert!(told(&claude).0.contains("Read-only file system"), "{}", told(&claude).0);
     std::fs::write(env.path("outside.txt"), "there").expect("outside the sandbox it can be written");
     env.check_sound();
 }
@@ -149,7 +149,8 @@ fn stop_ends_a_command_within_seconds() {
     env.wake(&["resume"]).ok();
     claude.expect(Reply::text("It was stopped."));
     assert_eq!(env.once()["outcome"], "worked");
-    assert!(told(&claude).0.contains("uncertain"));
+    let (said, _) = told(&claude);
+    assert!(said.contains("uncertain") || said.contains("the shell has ended"), "{said}");
 }
 
 /// Whether a process with exactly these arguments lives.

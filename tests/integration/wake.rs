@@ -113,7 +113,9 @@ fn who_wants_to_be_asked_first_is_not_overruled() {
     let mut env = TestEnv::new();
     env.set("AUTONOMY", "0");
     let ran = env.wake(&["--once", "--say", "remember that the wifi code is 1234"]).ok();
-    assert!(ran.stdout.contains("there is no way to ask yet"), "{ran:#?}");
+    assert!(ran.stdout.contains("May I do this?") && ran.stdout.contains("the wifi code is 1234"), "{ran:#?}");
+    assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
+    env.wake(&["approvals", "deny", "1"]).ok();
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
     env.check_sound();
 }

@@ -157,8 +157,19 @@ struct Workshop {
 }
 
 /// What the build reads.
-const PARTS: &[&str] =
-    &[".cargo", "Cargo.toml", "Cargo.lock", "clippy.toml", "src", "tests", "benches", "claude.md", "memory", "skills"];
+const PARTS: &[&str] = &[
+    ".cargo",
+    "Cargo.toml",
+    "Cargo.lock",
+    "clippy.toml",
+    "src",
+    "tests",
+    "benches",
+    "claude.md",
+    "docs",
+    "memory",
+    "skills",
+];
 
 impl Workshop {
     /// Copies the sources as they are. Dependencies are taken over as they are built: a variant only builds the project.

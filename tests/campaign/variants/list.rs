@@ -269,14 +269,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 300,
     },
     Variant {
-        name: "the password of the repository's own remote is no secret",
-        layer: "network",
-        file: "src/cli/mod.rs",
-        line: "Redactor::new(config.secrets().iter().chain(&passwords))",
-        broken: "Redactor::new(config.secrets().iter().chain(passwords.get(..0).unwrap_or_default()))",
-        trials: 300,
-    },
-    Variant {
         name: "Telegram's words are passed on with the token in them",
         layer: "network",
         file: "src/channel/telegram/api.rs",

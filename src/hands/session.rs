@@ -50,7 +50,7 @@ pub(super) fn program() -> (&'static str, [&'static str; 4]) {
 /// What a command came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// What it printed, the first [`KEPT_BYTES_MAX`] bytes; bytes that are no text are replaced.
+    /// What it printed, the first 8 MiB; bytes that are no text are replaced.
     pub printed: String,
     /// How it ended.
     pub end: End,

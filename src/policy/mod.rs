@@ -1,7 +1,7 @@
 //! What may be done without asking: a decision on every call, outside the conversation and outside the repository.
 //!
-//! Values in, values out: [`judge`] weighs what a call would do (its risk, and for shell text what [`classify`] makes of what two
-//! readers in [`shell`] agree on) against the level of autonomy, a person's own [`Rules`], and what the cycle has read. The
+//! Values in, values out: [`judge`] weighs what a call would do (its risk, and for shell text what `classify` makes of what two
+//! readers in `shell` agree on) against the level of autonomy, a person's own [`Rules`], and what the cycle has read. The
 //! strictest voice wins, each voice leaves its reason, and what nobody knows asks. Only [`load`] touches a file.
 
 mod classify;

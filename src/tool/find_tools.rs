@@ -53,7 +53,7 @@ fn find(args: &Find, world: &World) -> super::Outcome {
     Ok(Done::told(found.join("\n")))
 }
 
-/// The call that a call of [`USE_TOOL`] stands for: name and raw arguments. None if it isn't one, or not well formed.
+/// The call that a call of `use_tool` stands for: name and raw arguments. None if it isn't one, or not well formed.
 pub fn unwrapped(name: &str, input: &str) -> Option<(String, String)> {
     #[derive(Deserialize)]
     struct Wrapped<'a> {

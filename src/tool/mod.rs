@@ -366,7 +366,7 @@ impl Registry {
         self.definitions_of(self.tools.iter())
     }
 
-    /// The definitions of those that a cycle about these words is offered; see [`offer`].
+    /// The definitions of those that a cycle about these words is offered; see `tool::offer`.
     pub fn offered(&self, words: &str, has_files: bool) -> String {
         self.definitions_of(self.tools.iter().filter(|tool| offer::is_offered(&tool.name, words, has_files)))
     }

@@ -33,7 +33,7 @@ impl Rules {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what [`Rules::to_text`] wrote.
+    /// Reads what `Rules::to_text` wrote.
     ///
     /// # Errors
     /// What is wrong with it.

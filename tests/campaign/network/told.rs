@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Trial,
-    fault::{Fault, Knowledge, Target},
+    fault::{Knowledge, Target},
     proxy::Exchange,
     scene::{Scene, brief},
     wire::LINE,
@@ -24,9 +24,6 @@ pub(super) struct Sends {
 /// was, after a doubt it comes again once, marked.
 pub(super) fn sends(exchanges: &[Exchange]) -> Result<Sends, String> {
     let mut texts: BTreeMap<String, (Knowledge, bool)> = BTreeMap::new();
-    // Who has just connected to a server that goes is reset, and can't know that nobody had read the request: a doubt that is seen
-    // nowhere here.
-    let is_gone = exchanges.iter().any(|exchange| exchange.fault == Some(Fault::Closed));
     for exchange in exchanges.iter().filter(|exchange| exchange.label == "sendMessage") {
         let body: Value = serde_json::from_slice(&exchange.body).map_err(|error| error.to_string())?;
         let text = body["text"].as_str().unwrap_or_default();
@@ -37,7 +34,7 @@ pub(super) fn sends(exchanges: &[Exchange]) -> Result<Sends, String> {
         let now = exchange.known.ok_or("a send is still under way")?;
         let before = texts.insert(plain.to_owned(), (now, is_marked));
         let is_right = match before {
-            None => !is_marked || is_gone,
+            None => !is_marked,
             Some((Knowledge::Done | Knowledge::Never, _)) => false,
             Some((Knowledge::NotDone { .. }, was_marked)) => is_marked == was_marked,
             Some((Knowledge::Doubt, was_marked)) => is_marked && !was_marked,

@@ -712,11 +712,9 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(env.git(&["status", "--short"]), "");
         let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
         assert_eq!(env.query::<i64>(open), 0);
-        // A push that died while the remote moved its branch leaves a lock there: it is another machine's, and cleared only when it is
-        // old. The next push says so, and waits.
+        // Seldom a wake after a kill ends without its push and without a failed one (no error, no lock in the remote), for a reason that
+        // isn't known yet. The next one has to make that good by itself.
         if next["pushed"] == false {
-            fs::remove_file(remote.join("refs/heads/main.lock")).ok();
-            env.execute("UPDATE upkeep SET not_before = NULL WHERE name = 'push'");
             env.once();
         }
         assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]), "{next:#}");

@@ -35,7 +35,6 @@ pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Se
         let before = texts.insert(plain.to_owned(), (now, is_marked));
         let is_right = match before {
             None if is_marked && turned_away > 0 => {
-                eprintln!("TOLERATED");
                 turned_away -= 1;
                 true
             }

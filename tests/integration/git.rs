@@ -744,6 +744,46 @@ fn killed_while_the_remotes_branch_is_locked_a_push_is_made_good_by_the_next_wak
     env.check_sound();
 }
 
+/// What takes a message up dies of it before the cycle is journalled, here in the pull that comes first: counted all the same, or
+/// it would be taken up for ever and hold up all that comes after it.
+#[test]
+fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.once();
+    let there = env.path("there");
+    let ssh = format!("sh -c 'touch {}; exec sleep 1000'", there.display());
+    env.git(&["config", "core.sshCommand", &ssh]);
+    env.git(&["remote", "add", "origin", "ssh://nowhere.example.org/brain.git"]);
+    // Neither is due by itself.
+    env.execute("INSERT INTO upkeep (name, not_before) VALUES ('push', '2026-11-22T14:00:00.000Z')");
+    let fetched = "INSERT OR REPLACE INTO upkeep (name, last_ok_at) VALUES ('fetch', ";
+    let id = env.receive(CHAT, "remember that box 1 is blue");
+    let row = format!("SELECT attempts || coalesce(outcome, '') FROM incoming_messages WHERE id = {id}");
+    for (hour, noted) in [(15, "1"), (16, "2"), (17, "3dead")] {
+        let now = format!("2026-11-21T{hour}:00:00Z");
+        env.at(&now);
+        env.execute(&format!("{fetched}'{now}')"));
+        let wake = env.start(WAKE, &["--once"]);
+        eventually("it pulls", || there.exists());
+        wake.signal(rustix::process::Signal::KILL);
+        wake.end();
+        fs::remove_file(&there).unwrap();
+        env.once();
+        assert_eq!(env.query::<String>(&row), noted);
+    }
+    env.git(&["remote", "remove", "origin"]);
+    env.receive(CHAT, "remember that box 2 is red");
+    env.once();
+    let sent = telegram.sent();
+    let told: Vec<&str> = sent.iter().map(|sent| sent.visible.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told[0].contains("I was cut off before I could begin") && told[0].contains("box 1 is blue"), "{told:#?}");
+    assert!(told[1].contains("box 2 is red"), "{told:#?}");
+    assert!(env.wake(&["queue", "list"]).ok().stdout.contains("box 1 is blue"));
+    env.check_sound();
+}
+
 #[test]
 fn files_that_others_put_into_git_are_never_followed_out_of_the_work_tree() {
     let env = lived_in();

@@ -24,7 +24,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("begin_cycle", |s, f| s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], at(9))),
         ("record", |s, f| s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(7, "x"))], at(9))),
         ("change", |s, f| s.change(f, "c1", &[Change::Send(outgoing(7, "x"))], at(9))),
-        ("resume_cycle", |s, f| s.resume_cycle(f, "c1", true)),
+        ("resume_cycle", |s, f| s.resume_cycle(f, "c1")),
         ("pause_cycle", |s, f| s.pause_cycle(f, "c1", at(9), "why")),
         ("end_cycle", |s, f| {
             let end = CycleEnd {
@@ -43,7 +43,8 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("upkeep_failed", |s, f| s.upkeep_failed(f, "push", "why", None, at(9)).map(drop)),
         ("set_handled", |s, f| s.set_handled(f, "k", "v", at(9))),
         ("recover_outbox", |s, f| s.recover_outbox(f, at(9)).map(drop)),
-        ("note_cut_off", |s, f| s.note_cut_off(f, "c1")),
+        ("note_cut_off", |s, f| s.note_cut_off(f, "c1", &[], None, at(9))),
+        ("count_try", |s, f| s.count_try(f, "c1")),
         ("note_trouble", |s, f| s.note_trouble(f, "c1", "why")),
         ("note_repair", |s, f| s.note_repair(f, "lock", "freed it", at(9))),
         ("tell", |s, f| s.tell(f, &outgoing(7, "x"), at(9)).map(drop)),

@@ -328,6 +328,7 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
 /// One wake, and the store that it used, for what is shown of it.
 async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), WakeError> {
     let mut store = cycle::open_store(context.config)?;
+    store.readmit(&context.config.allowed_chat_ids)?;
     let config = people::admitted(context.config, &store)?;
     let context = Context { config: &config, ..context };
     let report = cycle::once(context, &mut store, trigger, say).await?;

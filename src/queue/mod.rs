@@ -90,6 +90,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("quotes.sql"),
     include_str!("replaced.sql"),
     include_str!("reserved.sql"),
+    include_str!("unpaired.sql"),
 ];
 
 /// The database, opened for one process.

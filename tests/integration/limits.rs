@@ -390,6 +390,7 @@ fn what_has_no_room_for_one_chat_makes_no_other_wait() {
     const BOB: i64 = 5555;
     let (telegram, claude, mut env) = minded();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
+    env.once();
     // What has been said at such length may cost more than is left of the day; a short question doesn't.
     spend(&env, NOW, 4.6);
     env.receive(CHAT, &"a long story ".repeat(30_000));
@@ -401,7 +402,11 @@ fn what_has_no_room_for_one_chat_makes_no_other_wait() {
     assert_eq!(said.len(), 2, "{said:#?}");
     assert!(said.iter().any(|(chat, text)| *chat == BOB && text == "A short answer."), "{said:#?}");
     assert!(said.iter().any(|(chat, text)| *chat == CHAT && text.contains("Today's budget")), "{said:#?}");
-    assert_eq!((env.once()["outcome"].as_str(), env.queued().len()), (Some("idle"), 1), "it is not tried again and again");
+    assert_eq!(
+        (env.once()["outcome"].as_str(), env.queued().len()),
+        (Some("idle"), 1),
+        "it is not tried again and again"
+    );
     let status = env.health(&["status"]).ok().stdout;
     assert!(status.contains("no room for the next request of 1 chat"), "{status}");
     // The next day has room for it.

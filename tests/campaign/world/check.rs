@@ -65,6 +65,11 @@ impl Story {
         self.check_but(world, Allowed { regrouped: self.has_files, ..Allowed::default() })
     }
 
+    /// As [`Story::check`], where people may be told of the trouble besides.
+    pub(crate) fn check_with(&self, world: &World, notice: &dyn Fn(&str) -> bool) -> Result<(), String> {
+        self.check_but(world, Allowed { regrouped: self.has_files, notice, ..Allowed::default() })
+    }
+
     /// As [`Story::check`], but for what the trial may leave.
     pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
         let mut outcome = world.outcome();

@@ -1,6 +1,6 @@
 //! A person works in the same repository: their edits, their branches, their commits, and a wake that is killed.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::support::{
     claude::{Block, FakeClaude, Reply},
@@ -712,16 +712,35 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(env.git(&["status", "--short"]), "");
         let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
         assert_eq!(env.query::<i64>(open), 0);
-        // Seldom, on a busy machine, the wake after a kill ends without its push: a dead push's lock in the remote holds it up, or it
-        // waits for a reason that isn't known yet. Once neither is there the next one has to make that good.
-        if next["pushed"] == false {
-            fs::remove_file(remote.join("refs/heads/main.lock")).ok();
-            env.execute("UPDATE upkeep SET not_before = NULL WHERE name = 'push'");
-            env.once();
-        }
         assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]), "{next:#}");
     }
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);
+    env.check_sound();
+}
+
+/// The worst moment of a push: the remote's branch is locked. The wake is killed alone; all that it started ends, and takes its lock
+/// away.
+#[test]
+fn killed_while_the_remotes_branch_is_locked_a_push_is_made_good_by_the_next_wake() {
+    let mut env = TestEnv::new();
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.once();
+    let (hook, locked, lock) =
+        (remote.join("hooks/reference-transaction"), remote.join("locked"), remote.join("refs/heads/main.lock"));
+    let script = "#!/bin/sh\ntest \"$1\" != prepared || { echo $$ >locked; sleep 1000; }\n";
+    fs::write(&hook, script).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    env.receive(CHAT, "remember that box 1 is blue");
+    let wake = env.start(WAKE, &["--once"]);
+    eventually("the remote's branch is locked", || locked.exists() && lock.exists());
+    wake.signal(rustix::process::Signal::KILL);
+    wake.end();
+    eventually("the lock is taken away", || !lock.exists());
+    fs::remove_file(&hook).unwrap();
+    let next = env.once();
+    assert_eq!(next["pushed"], true, "{next:#}");
+    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
     env.check_sound();
 }
 

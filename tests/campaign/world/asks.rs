@@ -190,7 +190,7 @@ impl World {
 
 impl Word {
     /// How `wake` is told of it.
-    pub(super) fn arguments<'a>(self, id: &'a str) -> [&'a str; 3] {
+    pub(super) fn arguments(self, id: &str) -> [&str; 3] {
         ["approvals", if self == Self::Yes { "approve" } else { "deny" }, id]
     }
 }

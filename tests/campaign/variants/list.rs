@@ -394,7 +394,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/observe.rs",
         line: "if context.channel.is_some() && store.has_deliverable(now)? {",
         broken: "if context.channel.is_some() && store.has_deliverable(now)? && store.pending_approvals(now)?.is_empty() {",
-        trials: 400,
+        trials: 900,
     },
     Variant {
         name: "an allowed command that was cut off is run again",
@@ -402,7 +402,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/tool/bash.rs",
         line: "Effect::Once,",
         broken: "Effect::Idempotent,",
-        trials: 300,
+        trials: 900,
     },
     Variant {
         name: "an allowed call is begun without a line in the journal",
@@ -410,7 +410,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/approvals.rs",
         line: "entries.iter().try_for_each(",
         broken: "entries.iter().skip(1).try_for_each(",
-        trials: 300,
+        trials: 900,
     },
     Variant {
         name: "a yes that couldn't be marked as used counts",
@@ -418,7 +418,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/ask.rs",
         line: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {",
         broken: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now).unwrap_or(true) {",
-        trials: 400,
+        trials: 900,
     },
     Variant {
         name: "what couldn't be journalled is taken for done",

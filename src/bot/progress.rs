@@ -95,6 +95,10 @@ async fn look(
         take_away(channel, store, cycle_id, not_before).await;
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
+    // Who isn't spoken to any more isn't told of steps either.
+    if store.borrow().is_unpaired(at_work.chat_id).unwrap_or(true) {
+        return;
+    }
     let news = said(&store.borrow(), &at_work).map(|text| redactor.redact(&text));
     match news {
         Ok(text) if pace.is_news(&text) => match say(channel, store, &at_work, &text).await {

@@ -106,7 +106,13 @@ impl Wake<'_> {
             if let Some(interrupt) = self.is_to_end()? {
                 return Ok(Driven::Interrupted(interrupt));
             }
-            match live.state.next(&limits) {
+            let step = match live.state.next(&limits) {
+                Step::Call(call) if registry.acts(&call.name) => {
+                    live.state.before_call(&call, &limits).unwrap_or(Step::Call(call))
+                }
+                step => step,
+            };
+            match step {
                 // A client has taken the one turn that there is.
                 Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
                 Step::Ask => {

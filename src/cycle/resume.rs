@@ -237,7 +237,9 @@ impl Wake<'_> {
             }
             Interrupt::OverBudget { cap, .. } => {
                 let mark = Budget::look(self.store, self.context.config, now)?.mark(*cap).unwrap_or_default();
-                let no_room = Change::Handled { key: budget::NO_ROOM.to_owned(), value: mark };
+                let no_room = Change::Handled { key: budget::no_room_key(cycle.chat_id), value: mark };
+                // What others ask may cost less.
+                self.is_only_this_chats = true;
                 self.store.change(self.fence, &cycle.id, &[no_room], now)?;
             }
             Interrupt::Halted => {}

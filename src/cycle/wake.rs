@@ -45,6 +45,8 @@ pub struct Wake<'a> {
     pub(super) has_fetched: bool,
     /// When this wake must have ended.
     pub(super) deadline: tokio::time::Instant,
+    /// Whether what has failed stops one chat's work and nobody else's.
+    pub(super) is_only_this_chats: bool,
 }
 
 /// A cycle under way with the mind.
@@ -125,7 +127,8 @@ impl<'a> Wake<'a> {
         let me = Identity::current();
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
-        Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched: false, deadline })
+        let (has_fetched, is_only_this_chats) = (false, false);
+        Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched, deadline, is_only_this_chats })
     }
 
     /// Takes note of the cycle in which the last holder was killed, then says in the lock file who holds it now, and goes on
@@ -192,7 +195,7 @@ impl<'a> Wake<'a> {
                 Work::Mechanical(reasons) => self.by_rule(&repo, &observation, &reasons).await?,
                 Work::Think { reasons } => self.think(&repo, observation, &reasons).await?,
             }
-            if self.report.outcome == WakeOutcome::Failed {
+            if self.report.outcome == WakeOutcome::Failed && !std::mem::take(&mut self.is_only_this_chats) {
                 break;
             }
         }

@@ -389,6 +389,11 @@ impl Registry {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
+    /// Whether a call acts outside our stores, and so may take its time.
+    pub fn acts(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|tool| matches!(tool.run, Run::Acts(_)))
+    }
+
     /// What the policy says of a call; none: there is no such tool, and running it says so. `taint`: whose bytes the cycle has read,
     /// besides its person's.
     pub fn judge(&self, name: &str, input: &str, world: &World, taint: Option<&str>) -> Option<Verdict> {

@@ -62,7 +62,8 @@ pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::ok("nothing spent yet"));
     };
-    let over = scene.mind(store)?.over_budget;
+    let mind = scene.mind(store)?;
+    let over = mind.over_budget.or_else(|| mind.no_room.into_values().next());
     Ok(judge_budget(&scene.budget(store)?.describe(), over))
 }
 
@@ -72,7 +73,7 @@ fn judge_budget(detail: &str, over: Option<Cap>) -> Finding {
         Some(cap) => {
             let until = if cap == Cap::Day { "midnight" } else { "the month is over" };
             Finding::warn(
-                format!("{detail}; no model is asked before {until}"),
+                format!("{detail}; what has no room in it isn't asked before {until}"),
                 format!("messages wait until then, or raise {}", cap.setting()),
             )
         }

@@ -143,6 +143,7 @@ impl Wake {
             is_thinking: true,
             is_available: store.upkeep(MODEL).map_err(text)?.may_try(scene.now),
             over_budget: None,
+            no_room: std::collections::BTreeMap::new(),
         };
         let reminders = store.reminders().map_err(text)?;
         let reasons = orient::due(&Observed {
@@ -393,7 +394,13 @@ impl Wake {
 
 /// Messages that have come for a cycle's chat meanwhile.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = Mind { name: scene.mind.to_owned(), is_thinking: true, is_available: true, over_budget: None };
+    let mind = Mind {
+        name: scene.mind.to_owned(),
+        is_thinking: true,
+        is_available: true,
+        over_budget: None,
+        no_room: std::collections::BTreeMap::new(),
+    };
     let queued = scene.store.queued().map_err(text)?;
     let open = scene.store.open_cycles().map_err(text)?;
     let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open, &mind, scene.now);

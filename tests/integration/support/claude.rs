@@ -18,8 +18,11 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub(crate) use self::reply::{Block, Reply};
-use self::{history::Histories, reply::Answer};
+use self::reply::Answer;
+pub(crate) use self::{
+    history::Histories,
+    reply::{Block, Reply},
+};
 use super::http::{HttpServer, Request, Response, lock};
 
 /// The key that the server accepts.
@@ -133,6 +136,17 @@ impl FakeClaude {
     /// Every request that could be read, oldest first, refused ones included.
     pub(crate) fn requests(&self) -> Vec<ClaudeRequest> {
         lock(&self.state).requests.clone()
+    }
+
+    /// The conversations that it has had.
+    pub(crate) fn histories(&self) -> Histories {
+        lock(&self.state).histories.clone()
+    }
+
+    /// Goes on with the conversations that another one has had.
+    pub(crate) fn recall(&self, histories: &Histories) -> &Self {
+        lock(&self.state).histories = histories.clone();
+        self
     }
 
     /// Takes the violations seen so far, so that they don't fail the test: for tests of the fake itself.

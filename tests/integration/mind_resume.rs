@@ -412,6 +412,10 @@ impl Model for Silent {
         "claude-sonnet-5-5"
     }
 
+    fn cost_usd(&self, _: &Usage) -> f64 {
+        0.0
+    }
+
     fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
         Box::pin(std::future::pending())
     }

@@ -1,0 +1,105 @@
+//! A child that is spoken with by lines: what it says is read as it comes, what it complains of is kept, and it is leashed.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read, Write as _},
+    process::ChildStdin,
+    sync::{Arc, Mutex, PoisonError, mpsc as blocking},
+    thread,
+};
+
+use tokio::sync::mpsc;
+
+use super::{Leashed, Pipes, ProcessError, Spec};
+
+/// Lines of a child that wait to be read; then it waits.
+const MAX_WAITING: usize = 16;
+/// How much is kept of what it complains of last, in bytes.
+const MAX_COMPLAINT_BYTES: usize = 2_048;
+
+/// A child at work. Dropped, it is killed with its group; what it reads ends then and not before.
+#[derive(Debug)]
+pub struct Lines {
+    said: mpsc::Receiver<io::Result<String>>,
+    input: blocking::Sender<String>,
+    complaint: Arc<Mutex<Vec<u8>>>,
+    leashed: Leashed,
+}
+
+impl Lines {
+    /// Starts it. A line of its output may have `max_line_bytes`.
+    ///
+    /// # Errors
+    /// It can't be started.
+    pub fn start(spec: &Spec, max_line_bytes: usize) -> Result<Self, ProcessError> {
+        let (leashed, Pipes { stdin, stdout, stderr }) = Leashed::start_piped(spec)?;
+        let (sender, said) = mpsc::channel(MAX_WAITING);
+        let (input, to_write) = blocking::channel();
+        let complaint = Arc::default();
+        let kept = Arc::clone(&complaint);
+        // Pipes block: each has a thread, which ends with the child.
+        thread::spawn(move || read(stdout, max_line_bytes, &sender));
+        thread::spawn(move || write(stdin, &to_write));
+        thread::spawn(move || keep_last(stderr, &kept));
+        Ok(Self { said, input, complaint, leashed })
+    }
+
+    /// Says a line. What a dead one can't take is noticed by whoever waits for its answer.
+    pub fn say(&self, line: String) {
+        self.input.send(line).ok();
+    }
+
+    /// Its next line; none once it has closed its output.
+    ///
+    /// # Errors
+    /// The line is too long; there is no further one then.
+    pub async fn next(&mut self) -> Option<io::Result<String>> {
+        self.said.recv().await
+    }
+
+    /// The last line of what it complained of, as it stands; empty if there was none.
+    pub fn complaint(&self) -> String {
+        let kept = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&kept);
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.leashed.id()
+    }
+}
+
+fn read(output: impl Read, max_line_bytes: usize, said: &mpsc::Sender<io::Result<String>>) {
+    let mut output = BufReader::new(output);
+    let most = u64::try_from(max_line_bytes).unwrap_or(u64::MAX);
+    loop {
+        let mut line = Vec::new();
+        let line = match (&mut output).take(most.saturating_add(1)).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(n) if n > max_line_bytes => Err(io::Error::other(format!("a line of more than {max_line_bytes} bytes"))),
+            Ok(_) => Ok(String::from_utf8_lossy(&line).into_owned()),
+        };
+        let is_over = line.is_err();
+        if said.blocking_send(line).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+fn write(mut input: ChildStdin, to_write: &blocking::Receiver<String>) {
+    while let Ok(text) = to_write.recv() {
+        if writeln!(input, "{text}").and_then(|()| input.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn keep_last(mut stream: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(buffer.iter().take(count));
+        let excess = kept.len().saturating_sub(MAX_COMPLAINT_BYTES);
+        kept.drain(..excess);
+    }
+}

@@ -31,7 +31,7 @@ pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
-pub use lines::Lines;
+pub use lines::{Fuse, Lines};
 pub use table::{holding_flock, runs_in};
 pub use within::{become_program, start_beside};
 

@@ -5,6 +5,7 @@ use std::{
     process::ChildStdin,
     sync::{Arc, Mutex, PoisonError, mpsc as blocking},
     thread,
+    time::Duration,
 };
 
 use tokio::sync::mpsc;
@@ -22,7 +23,13 @@ pub struct Lines {
     said: mpsc::Receiver<io::Result<String>>,
     input: blocking::Sender<String>,
     complaint: Arc<Mutex<Vec<u8>>>,
-    leashed: Leashed,
+    leashed: Arc<Mutex<Option<Leashed>>>,
+}
+
+/// Ends a child when it is not taken away in time; see [`Lines::end_after`].
+#[derive(Debug)]
+pub struct Fuse {
+    _burning: blocking::Sender<()>,
 }
 
 impl Lines {
@@ -40,7 +47,7 @@ impl Lines {
         thread::spawn(move || read(stdout, max_line_bytes, &sender));
         thread::spawn(move || write(stdin, &to_write));
         thread::spawn(move || keep_last(stderr, &kept));
-        Ok(Self { said, input, complaint, leashed })
+        Ok(Self { said, input, complaint, leashed: Arc::new(Mutex::new(Some(leashed))) })
     }
 
     /// Says a line. What a dead one can't take is noticed by whoever waits for its answer.
@@ -63,9 +70,27 @@ impl Lines {
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
     }
 
-    /// Its process id.
-    pub fn id(&self) -> u32 {
-        self.leashed.id()
+    /// Whether nobody has ended it: neither a fuse nor we.
+    pub fn is_leashed(&self) -> bool {
+        self.leashed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Kills it with its group after so long, whatever this process does meanwhile, unless the fuse is dropped before.
+    pub fn end_after(&self, time: Duration) -> Fuse {
+        let (burning, put_out) = blocking::channel();
+        let leashed = Arc::clone(&self.leashed);
+        thread::spawn(move || {
+            if put_out.recv_timeout(time) == Err(blocking::RecvTimeoutError::Timeout) {
+                drop(leashed.lock().unwrap_or_else(PoisonError::into_inner).take());
+            }
+        });
+        Fuse { _burning: burning }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        drop(self.leashed.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
@@ -101,5 +126,39 @@ fn keep_last(mut stream: impl Read, kept: &Mutex<Vec<u8>>) {
         kept.extend(buffer.iter().take(count));
         let excess = kept.len().saturating_sub(MAX_COMPLAINT_BYTES);
         kept.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn echoed(lines: &mut Lines, line: &str) -> Option<String> {
+        lines.say(line.to_owned());
+        lines.next().await.map(|line| line.unwrap())
+    }
+
+    #[tokio::test]
+    async fn it_is_spoken_with_until_its_fuse_has_burnt() {
+        let mut lines = Lines::start(&Spec::new("cat"), 100).unwrap();
+        assert_eq!(echoed(&mut lines, "one").await.unwrap(), "one\n");
+        drop(lines.end_after(Duration::from_secs(3600)));
+        assert_eq!(echoed(&mut lines, "two").await.unwrap(), "two\n");
+        let _fuse = lines.end_after(Duration::ZERO);
+        assert!(lines.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_the_last_one_and_a_complaint_is_kept() {
+        let script = "echo 12345678; echo 'no such thing' >&2; cat >/dev/null";
+        let mut lines = Lines::start(&Spec::new("sh").args(["-c", script]), 5).unwrap();
+        assert!(lines.next().await.unwrap().is_err());
+        assert!(lines.next().await.is_none());
+        let mut lines = Lines::start(&Spec::new("sh").args(["-c", "echo 'no such thing' >&2"]), 5).unwrap();
+        assert!(lines.next().await.is_none());
+        while lines.complaint().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(lines.complaint(), "no such thing");
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use reveille::{
     config::Config,
     cycle::{Context, WakeOutcome},
-    model::{Conversation, Model, TurnFuture},
+    model::{Conversation, Model, TurnFuture, Usage},
     redact::Redactor,
 };
 use rustix::process::Signal;

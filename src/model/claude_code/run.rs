@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, time::Instant};
+use tokio::net::TcpListener;
 
 use super::{
     ClaudeCodeOptions, Login,
@@ -26,7 +26,7 @@ use crate::{
         anthropic::{price, stream::TurnStream},
         content::assistant_message,
     },
-    process::{self, Lines, ProcessError, Spec},
+    process::{self, Fuse, Lines, ProcessError, Spec},
     redact::Secret,
 };
 
@@ -34,8 +34,11 @@ use crate::{
 const MAX_LINE_BYTES: usize = 64 << 20;
 /// How long a run that has said its last word may take to tell what it cost.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a run waits for the results of its calls; after longer a new one is begun. Its connections to us end after five minutes.
-const RESULTS_WITHIN: Duration = Duration::from_secs(240);
+/// How long a run waits for the results of its calls; then it is ended, and the next turn is another run's. Well before it would give
+/// up by itself, and go on without them.
+const RESULTS_WITHIN: Duration = Duration::from_secs(120);
+/// How long the command would wait for a result, in milliseconds.
+const RESULT_TIMEOUT_MS: &str = "900000";
 /// The most that one result may have, in tokens as the command estimates them: ours are bounded long before.
 const MAX_RESULT_TOKENS: u32 = 500_000;
 /// What the command may see of the environment. Nothing of ours is secret in it, and nothing in it changes what it may do.
@@ -57,7 +60,7 @@ const ENVIRONMENT: &[&str] = &[
 ];
 /// What it does of itself, switched off: retries and a second way of asking, which nobody has set money aside for; reading the files
 /// that a text mentions (`@path`); memories and updates of its own.
-const SWITCHES: [(&str, &str); 13] = [
+const SWITCHES: [(&str, &str); 16] = [
     ("CLAUDE_CODE_MAX_RETRIES", "0"),
     ("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"),
     ("CLAUDE_CODE_DISABLE_REFUSAL_FALLBACK", "1"),
@@ -68,7 +71,10 @@ const SWITCHES: [(&str, &str); 13] = [
     ("DISABLE_COMPACT", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
     ("DISABLE_TELEMETRY", "1"),
+    ("ENABLE_CLAUDEAI_MCP_SERVERS", "false"),
     ("ENABLE_TOOL_SEARCH", "false"),
+    ("MCP_TOOL_TIMEOUT", RESULT_TIMEOUT_MS),
+    ("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT", RESULT_TIMEOUT_MS),
     ("MCP_CONNECTION_NONBLOCKING", "false"),
     ("NO_PROXY", "localhost,127.0.0.1"),
 ];
@@ -85,6 +91,8 @@ pub(super) struct Run {
     /// Names of the tools that it was offered, as we call them.
     offered: Vec<String>,
     has_begun: bool,
+    /// The model that was asked for.
+    model: String,
     /// What its turns have come to so far.
     booked: (Usage, f64),
     waits: Option<Waits>,
@@ -99,7 +107,8 @@ struct Waits {
     turn: Option<String>,
     /// Its calls.
     calls: Vec<String>,
-    since: Instant,
+    /// Ends the run when it has waited too long.
+    fuse: Fuse,
 }
 
 impl Run {
@@ -130,16 +139,19 @@ impl Run {
         let offer = Offer { instructions: String::new(), tools, has_resources: false };
         let serving = serving(listener, token, offer, Rc::clone(&results));
         let booked = (Usage::default(), 0.0);
-        Ok(Self { lines, serving, results, offered, has_begun: false, booked, waits: None, _place: place })
+        let model = options.model.clone();
+        Ok(Self { lines, serving, results, offered, has_begun: false, model, booked, waits: None, _place: place })
     }
 
     /// Tells the run what its calls have come to, if that is all that is new in the conversation; none if it can't go on with it.
     pub(super) fn told(mut self, conversation: &Conversation) -> Option<Self> {
-        let waits = self.waits.take()?;
-        let (before, new) = conversation.messages.split_at_checked(waits.messages)?;
-        let [turn, told] = new else { return None };
-        let is_next = before.len() == waits.messages && waits.turn.as_ref() == Some(turn);
-        let told = results(told, &waits.calls).filter(|_| is_next && waits.since.elapsed() < RESULTS_WITHIN)?;
+        let Waits { messages, turn, calls, fuse } = self.waits.take()?;
+        // Whether it has burnt down is settled now.
+        drop(fuse);
+        let (_, new) = conversation.messages.split_at_checked(messages)?;
+        let [said, told] = new else { return None };
+        let is_next = turn.as_ref() == Some(said) && self.lines.is_leashed();
+        let told = results(told, &calls).filter(|_| is_next)?;
         self.results.tell(told);
         Some(self)
     }
@@ -156,8 +168,8 @@ impl Run {
                 self.booked.0 += turn.usage;
                 self.booked.1 += list_price;
                 let stands = assistant_message(&turn.content);
-                let since = Instant::now();
-                self.waits = Some(Waits { messages: conversation.messages.len(), turn: stands, calls, since });
+                let fuse = self.lines.end_after(RESULTS_WITHIN);
+                self.waits = Some(Waits { messages: conversation.messages.len(), turn: stands, calls, fuse });
                 Ok((Turn { cost_usd: Some(list_price), ..turn }, Some(self)))
             }
             (Stop::EndTurn | Stop::StopSequence, _) => {
@@ -182,7 +194,8 @@ impl Run {
                 Line::Event { raw, begins } => {
                     model = model.or(begins);
                     if stream.event(&raw)? {
-                        return Ok((stream.finish(None)?, model.unwrap_or_default()));
+                        let model = model.filter(|model| !model.is_empty()).unwrap_or_else(|| self.model.clone());
+                        return Ok((stream.finish(None)?, model));
                     }
                 }
                 Line::Fault(kind) => fault = Some(kind),

@@ -158,7 +158,7 @@ fn tools_of_its_own_and_hostile_names_do_nothing() {
         ("mcp__other__remember", json!({"fact": "Hostile"})),
     ];
     let blocks = hostile.iter().enumerate().map(|(n, (name, input))| Block::tool(&format!("h{n}"), name, input));
-    claude.expect(Reply::tools(blocks.chain([call("t1", "note", json!({"note": "A good one."}))]).collect()));
+    claude.expect(Reply::tools(blocks.chain([call("t1", "note", json!({"text": "A good one."}))]).collect()));
     claude.expect(Reply::text("I can't do that."));
     env.once();
     assert_eq!(sent(&telegram), ["I can't do that."]);
@@ -182,7 +182,7 @@ fn what_is_said_to_it_opens_no_file() {
     std::fs::write(&private, PRIVATE).unwrap();
     let path = private.display();
     env.receive(CHAT, &format!("/help what is in @{path} and @\"{path}\" (@{path})? !cat {path}\n@{path}"));
-    claude.expect(Reply::tools(vec![call("t1", "note", json!({"note": format!("See @{path}")}))]));
+    claude.expect(Reply::tools(vec![call("t1", "note", json!({"text": format!("See @{path}")}))]));
     claude.expect(Reply::text("I don't know."));
     env.once();
     for request in claude.requests() {
@@ -236,7 +236,7 @@ fn nothing_of_the_persons_own_set_up_reaches_a_run_whatever_it_is_logged_in_by()
             _ => &mut env,
         };
         env.receive(CHAT, "hello");
-        claude.expect(Reply::tools(vec![call("t1", "note", json!({"note": "Hello."}))]));
+        claude.expect(Reply::tools(vec![call("t1", "note", json!({"text": "Hello."}))]));
         claude.expect(Reply::text("Hello."));
         env.once();
         assert_eq!(sent(&telegram), ["Hello."], "{login}");
@@ -254,7 +254,7 @@ fn what_has_to_ask_ends_the_run_and_after_a_yes_another_goes_on() {
     claude.expect(Reply::tools(vec![
         call("t1", "task_list", json!({})),
         call("t2", "remember", fact),
-        call("t3", "note", json!({"note": "Wifi."})),
+        call("t3", "note", json!({"text": "Wifi."})),
     ]));
     assert_eq!(env.once()["outcome"], "parked");
     check_gone(&env);

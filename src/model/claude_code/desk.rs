@@ -12,33 +12,27 @@ use crate::mcp::server::{Answer, Answering, Call, Handler};
 /// Where Claude Code says which call of a turn it makes.
 const CALL_ID: &str = "claudecode/toolUseId";
 
-/// The results of the last turn's calls, by their ids; none while the cycle works on them.
+/// The results of the last turn's calls, by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    told: RefCell<Option<BTreeMap<String, Answer>>>,
+    told: RefCell<BTreeMap<String, Answer>>,
     are_told: Notify,
 }
 
 impl Results {
-    /// Takes what was told back: another turn begins, whose calls have no results yet.
-    pub(super) fn begin(&self) {
-        self.told.take();
-    }
-
-    /// Hands out what the calls have come to.
+    /// Hands out what the calls of a turn have come to.
     pub(super) fn tell(&self, results: BTreeMap<String, Answer>) {
-        self.told.replace(Some(results));
+        self.told.replace(results);
         self.are_told.notify_waiters();
     }
 
-    /// The result of a call, as soon as there are any.
+    /// The result of a call, as soon as there is one. A call may be asked about before we have read the end of the turn that makes it:
+    /// what has no result yet waits, whatever else was told.
     async fn of(&self, id: &str) -> Answer {
         loop {
             let told = self.are_told.notified();
-            if let Some(results) = self.told.borrow().as_ref() {
-                let unknown = "This is no call of the last turn. Nothing was done.";
-                let unknown = || Answer { text: unknown.to_owned(), is_error: true, image: None };
-                return results.get(id).cloned().unwrap_or_else(unknown);
+            if let Some(answer) = self.told.borrow().get(id) {
+                return answer.clone();
             }
             told.await;
         }
@@ -50,8 +44,14 @@ pub(super) struct Desk(pub(super) Rc<Results>);
 
 impl Handler for Desk {
     fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a> {
-        let id = call.meta.get(CALL_ID).and_then(|id| id.as_str()).unwrap_or_default();
-        Box::pin(self.0.of(id))
+        match call.meta.get(CALL_ID).and_then(|id| id.as_str()) {
+            Some(id) => Box::pin(self.0.of(id)),
+            None => Box::pin(std::future::ready(Answer {
+                text: "This is no call of a turn. Nothing was done.".to_owned(),
+                is_error: true,
+                image: None,
+            })),
+        }
     }
 }
 
@@ -67,12 +67,9 @@ mod tests {
     async fn a_call_waits_for_its_own_result() {
         let results = Rc::new(Results::default());
         let mut desk = Desk(Rc::clone(&results));
-        let call = |id: &str| Call {
-            name: "note".to_owned(),
-            input: "{}".to_owned(),
-            meta: serde_json::json!({ CALL_ID: id }),
-        };
-        let (first, second, none) = (call("a"), call("b"), call(""));
+        let call = |meta: serde_json::Value| Call { name: "note".to_owned(), input: "{}".to_owned(), meta };
+        let of = |id: &str| call(serde_json::json!({ CALL_ID: id }));
+        let (first, second, next, none) = (of("a"), of("b"), of("c"), call(serde_json::Value::Null));
         let telling = async {
             tokio::task::yield_now().await;
             results.tell([("a".to_owned(), answer("A")), ("b".to_owned(), answer("B"))].into());
@@ -82,11 +79,13 @@ mod tests {
         assert_eq!(desk.call(&first).await, answer("A"));
         assert!(desk.call(&none).await.is_error);
 
-        results.begin();
+        // The next turn's, while the results of the last one still stand.
         tokio::select! {
             biased;
-            told = desk.call(&first) => panic!("what the turn before was told is no result of this one: {told:?}"),
+            told = desk.call(&next) => panic!("nothing was told of it: {told:?}"),
             () = tokio::task::yield_now() => {}
         }
+        results.tell([("c".to_owned(), answer("C"))].into());
+        assert_eq!(desk.call(&next).await, answer("C"));
     }
 }

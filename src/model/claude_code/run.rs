@@ -164,7 +164,6 @@ impl Run {
         let list_price = price::cost_usd(&model, &turn.usage);
         match (&turn.stop, relay::awaited(&turn)) {
             (Stop::ToolUse, Some(calls)) => {
-                self.results.begin();
                 self.booked.0 += turn.usage;
                 self.booked.1 += list_price;
                 let stands = assistant_message(&turn.content);

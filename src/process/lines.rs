@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
-use super::{Leashed, Pipes, ProcessError, Spec};
+use super::{DRAIN_GRACE, Leashed, Pipes, ProcessError, Spec};
 
 /// Lines of a child that wait to be read; then it waits.
 const MAX_WAITING: usize = 16;
@@ -23,6 +23,8 @@ pub struct Lines {
     said: mpsc::Receiver<io::Result<String>>,
     input: blocking::Sender<String>,
     complaint: Arc<Mutex<Vec<u8>>>,
+    /// Told when it has closed its standard error.
+    has_complained: oneshot::Receiver<()>,
     leashed: Arc<Mutex<Option<Leashed>>>,
 }
 
@@ -46,8 +48,12 @@ impl Lines {
         // Pipes block: each has a thread, which ends with the child.
         thread::spawn(move || read(stdout, max_line_bytes, &sender));
         thread::spawn(move || write(stdin, &to_write));
-        thread::spawn(move || keep_last(stderr, &kept));
-        Ok(Self { said, input, complaint, leashed: Arc::new(Mutex::new(Some(leashed))) })
+        let (all_kept, has_complained) = oneshot::channel();
+        thread::spawn(move || {
+            keep_last(stderr, &kept);
+            all_kept.send(()).ok();
+        });
+        Ok(Self { said, input, complaint, has_complained, leashed: Arc::new(Mutex::new(Some(leashed))) })
     }
 
     /// Says a line. What a dead one can't take is noticed by whoever waits for its answer.
@@ -63,8 +69,12 @@ impl Lines {
         self.said.recv().await
     }
 
-    /// The last line of what it complained of, as it stands; empty if there was none.
-    pub fn complaint(&self) -> String {
+    /// The last line of what one that ends has complained of, as it stands; empty if there was none.
+    pub async fn complaint(&mut self) -> String {
+        // What it has left behind may hold the pipe for ever.
+        if !self.has_complained.is_terminated() {
+            drop(tokio::time::timeout(DRAIN_GRACE, &mut self.has_complained).await);
+        }
         let kept = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&kept);
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
@@ -156,9 +166,6 @@ mod tests {
         assert!(lines.next().await.is_none());
         let mut lines = Lines::start(&Spec::new("sh").args(["-c", "echo 'no such thing' >&2"]), 5).unwrap();
         assert!(lines.next().await.is_none());
-        while lines.complaint().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        assert_eq!(lines.complaint(), "no such thing");
+        assert_eq!(lines.complaint().await, "no such thing");
     }
 }

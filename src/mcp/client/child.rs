@@ -31,7 +31,7 @@ impl Child {
     /// Waits for the answer to a request, and answers what the server asks meanwhile.
     pub(super) async fn answer_to(&mut self, id: u64, has_news: &mut bool) -> Result<Value, ClientError> {
         loop {
-            let line = self.lines.next().await.ok_or_else(|| self.ended())?;
+            let Some(line) = self.lines.next().await else { return Err(self.ended().await) };
             let line = line.map_err(|error| ClientError::Protocol(format!("it sent {error}")))?;
             match react(&line, id, has_news) {
                 Reaction::Answered(answer) => return answer,
@@ -41,8 +41,8 @@ impl Child {
         }
     }
 
-    fn ended(&self) -> ClientError {
-        let complaint = self.lines.complaint();
+    async fn ended(&mut self) -> ClientError {
+        let complaint = self.lines.complaint().await;
         let last = if complaint.is_empty() { "it said nothing" } else { &complaint };
         ClientError::Unreachable(format!("it ended ({})", super::pin::clean(last, 300)))
     }

@@ -210,7 +210,7 @@ impl Run {
             line = self.lines.next() => match line {
                 Some(Ok(line)) => Ok(Line::parse(&line)),
                 Some(Err(fault)) => Err(stream.broken(&format!("Claude Code said {fault}"))),
-                None => Err(error::gone(&self.lines.complaint(), self.has_begun, stream.usage())),
+                None => Err(error::gone(&self.lines.complaint().await, self.has_begun, stream.usage())),
             },
             Err(fault) = &mut self.serving => Err(stream.broken(&format!("our tools could not be served: {fault}"))),
         }

@@ -1,6 +1,9 @@
 //! Scripted replies, rendered as the event stream that the real API sends.
 
-use std::fmt::Display;
+use std::{
+    fmt::Display,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use serde_json::{Value, json};
 
@@ -300,7 +303,10 @@ impl ScriptedTurn {
     }
 
     fn events(&self, model: &Value) -> Vec<String> {
-        let message = json!({"id": "msg_fake", "type": "message", "role": "assistant", "model": model, "content": [],
+        // Claude Code takes what comes under one id for one message.
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let id = format!("msg_fake_{}", LAST.fetch_add(1, Ordering::Relaxed));
+        let message = json!({"id": id, "type": "message", "role": "assistant", "model": model, "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": self.usage});
         let mut events = vec![json!({"type": "message_start", "message": message}).to_string()];
         events.extend(self.blocks.iter().enumerate().flat_map(|(index, block)| block.events(index)));

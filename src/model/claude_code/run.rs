@@ -24,7 +24,7 @@ use crate::{
     model::{
         Conversation, ModelError, Stop, Turn, Usage,
         anthropic::{price, stream::TurnStream},
-        content::assistant_message,
+        content::{assistant_message, tool_calls},
     },
     process::{self, Fuse, Lines, ProcessError, Spec},
     redact::Secret,
@@ -171,7 +171,7 @@ impl Run {
                 self.waits = Some(Waits { messages: conversation.messages.len(), turn: stands, calls, fuse });
                 Ok((Turn { cost_usd: Some(list_price), ..turn }, Some(self)))
             }
-            (Stop::EndTurn | Stop::StopSequence, _) => {
+            (Stop::EndTurn | Stop::StopSequence, _) if tool_calls(&turn.content, &turn.stop).is_empty() => {
                 let ended = tokio::time::timeout(END_TIMEOUT, self.end()).await.ok().flatten();
                 Ok((self.settled(turn, list_price, ended.as_ref()), None))
             }
@@ -234,14 +234,14 @@ impl Run {
         Ok(())
     }
 
-    /// How the run ends; none if that can't be known.
+    /// How the run ends; none if that can't be known, or if it goes on by itself.
     async fn end(&mut self) -> Option<Ended> {
         let nothing = TurnStream::default();
         loop {
             match self.line(&nothing).await {
                 Ok(Line::Ended(ended)) => return Some(ended),
+                Ok(Line::Event { begins: Some(_), .. }) | Err(_) => return None,
                 Ok(_) => {}
-                Err(_) => return None,
             }
         }
     }

@@ -437,19 +437,56 @@ fn a_command_that_isnt_there_is_told_by_the_wake_and_by_health() {
     assert!(health.stdout.contains("/nowhere/claude isn't there"), "{health:?}");
 }
 
-#[test]
-fn it_is_given_no_secret_but_its_login() {
+/// A world whose command is this script.
+fn pretending(script: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start_for_claude_code());
     let mut env = TestEnv::with_telegram(&telegram);
-    let (seen, command) = (env.path("seen"), env.path("claude"));
-    let script = format!(
-        "#!/bin/sh\n{{ env; ps -o args= -p $$; tr '\\0' ' ' </proc/$$/cmdline; }} >{}\necho 'no: {API_KEY}' >&2\nexit 3\n",
-        seen.display()
-    );
-    std::fs::write(&command, script).unwrap();
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&command, executable).unwrap();
+    let command = env.path("claude");
+    std::fs::write(&command, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&command, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     env.think_with(&claude).set("MODEL", "claude-code").set("CLAUDE_CODE", &command.display().to_string());
+    (telegram, claude, env)
+}
+
+/// How a run of the command begins that has these tools and no more.
+fn begins(tools: &[&str]) -> String {
+    let servers = json!([{"name": "reveille", "status": "connected"}]);
+    format!("echo '{}'", json!({"type": "system", "subtype": "init", "tools": tools, "mcp_servers": servers}))
+}
+
+#[test]
+fn a_command_that_has_tools_of_its_own_is_not_used() {
+    let (telegram, _claude, env) = pretending(&format!("{}; sleep 1000", begins(&["mcp__reveille__note", "Bash"])));
+    env.receive(CHAT, "hello");
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    let notice = sent(&telegram).remove(0);
+    assert!(notice.contains("tools that can't be switched off (Bash)"), "{notice}");
+    assert_eq!(env.queued().len(), 1);
+    check_gone(&env);
+}
+
+#[test]
+fn what_it_has_started_ends_with_it_whatever_it_does_about_signals() {
+    let script = "trap '' TERM INT HUP; (trap '' TERM INT HUP; sleep 1000) & echo $! >started; sleep 1000";
+    let (_telegram, _claude, env) = pretending(&format!("cd {{}}; {script}").replace("{}", "\"$(dirname \"$0\")\""));
+    env.receive(CHAT, "hello");
+    let wake = start_wake(&env);
+    let started = env.path("started");
+    eventually("it has started something", || std::fs::read_to_string(&started).is_ok_and(|pid| pid.ends_with('\n')));
+    let pid: u32 = std::fs::read_to_string(&started).unwrap().trim().parse().unwrap();
+    env.wake(&["stop"]).ok();
+    assert_eq!(end_well(wake)["outcome"], "parked");
+    eventually("it has ended", || !Path::new(&format!("/proc/{pid}")).exists());
+    check_gone(&env);
+}
+
+#[test]
+fn it_is_given_no_secret_but_its_login() {
+    let script = format!(
+        "{{ env; tr '\\0' ' ' </proc/$$/cmdline; }} >\"$(dirname \"$0\")/seen\"; echo 'no: {API_KEY}' >&2; exit 3"
+    );
+    let (telegram, _claude, mut env) = pretending(&script);
+    let seen = env.path("seen");
     env.set("BRAVE_API_KEY", "brave-key-0123456789").set("OTHER", "other").receive(CHAT, "hello");
     let ran = env.wake(&["--once"]);
     assert_eq!(ran.code, 1);

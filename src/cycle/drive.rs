@@ -199,6 +199,10 @@ impl Wake<'_> {
                 // What a request has cost that nobody waits for any more isn't known: what was set aside stays counted.
                 Err(interrupt) => return Ok(Err(interrupt)),
             };
+            // Who orders a stop ends what we have started, and a mind may be that: its error then says nothing.
+            if let Some(interrupt) = self.is_to_end()? {
+                return Ok(Err(interrupt));
+            }
             let why = self.context.redactor.redact(&error.to_string());
             tracing::warn!(attempt, %why, "the mind did not answer");
             if let ModelError::Transient { spent, .. } = &error {

@@ -12,6 +12,7 @@ use super::{
         telegram::FakeTelegram,
     },
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -412,6 +413,25 @@ fn a_message_that_comes_meanwhile_is_said_to_a_run_of_its_own() {
     assert!(record.contains("forget the tea") && record.contains(r#""result_of":"task_list""#), "{record}");
     assert_eq!(sent(&telegram), ["No tasks, and no tea then."]);
     env.check_sound();
+}
+
+#[test]
+fn a_picture_is_shown_in_its_calls_result_and_in_the_next_runs_record() {
+    const DOT: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let Some((_telegram, claude, env)) = minded("a_picture_is_shown") else { return };
+    let scratch = env.workspace().join("scratch");
+    std::fs::create_dir_all(&scratch).unwrap();
+    std::fs::write(scratch.join("dot.png"), STANDARD.decode(DOT).unwrap()).unwrap();
+    env.receive(CHAT, "what is on the picture dot.png?");
+    claude.expect(Reply::tools(vec![call("t1", "view_image", json!({"path": scratch.join("dot.png")}))]));
+    claude.expect(Reply::max_tokens(vec![Block::text("It is ")]));
+    claude.expect(Reply::text("a dot."));
+    env.once();
+    let shown = |message: &Value| message.to_string().matches(r#""media_type":"image/png""#).count();
+    let requests = claude.requests();
+    assert!(results(&requests[1])[0].0.contains("image/png"), "{:?}", results(&requests[1]));
+    assert_eq!(shown(&requests[2].json["messages"][0]), 1);
 }
 
 #[test]

@@ -175,13 +175,13 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Sends our commits. A remote that moved is taken in first, once.
+    /// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
     pub(super) fn push(&mut self, repo: &Repo) -> Result<(), WakeError> {
         if !repo.has_remote() || self.is_stopped()? {
             return Ok(());
         }
         let mut pushed = repo.push(REMOTE_TIMEOUT);
-        if matches!(pushed, Err(RemoteError::Moved)) {
+        if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
             self.fetch_by_itself(repo)?;
             pushed = repo.push(REMOTE_TIMEOUT);
         }

@@ -170,6 +170,9 @@ impl World {
             }
             let report = ran.json();
             match report["outcome"].as_str() {
+                Some("idle") if self.env.brain().join(".git/index.lock").exists() => {
+                    return Err("nothing is due, and a dead lock keeps the person from committing".to_owned());
+                }
                 Some("idle") => return Ok(*first),
                 // A bot that was ended leaves its wake to go on by itself.
                 Some("locked") => self.wait_for_the_lock(begun)?,

@@ -100,7 +100,7 @@ impl Wake {
                 // Whoever left a cycle running was killed in it: the lock file tells a real wake.
                 for row in scene.store.open_cycles().map_err(text)? {
                     if row.state == CycleState::Running {
-                        scene.store.note_cut_off(self.fence, &row.cycle.id).map_err(text)?;
+                        scene.store.note_cut_off(self.fence, &row.cycle.id, &[], None, scene.now).map_err(text)?;
                     }
                 }
                 scene.silence_bot(random)?;
@@ -199,7 +199,10 @@ impl Wake {
             }
             Uptake::GiveUp { counts, .. } => Ok(At::GivingUp(id, Box::new(state), counts)),
             Uptake::GoOn => {
-                scene.store.resume_cycle(self.fence, &id, has_crashed).map_err(text)?;
+                if has_crashed {
+                    scene.store.count_try(self.fence, &id).map_err(text)?;
+                }
+                scene.store.resume_cycle(self.fence, &id).map_err(text)?;
                 scene.model.resume(&id, has_crashed)?;
                 Ok(At::Driving(Box::new(Live { cycle: row.cycle, state })))
             }

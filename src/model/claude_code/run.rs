@@ -334,3 +334,55 @@ fn results(message: &str, calls: &[String]) -> Option<BTreeMap<String, Answer>> 
     let results = blocks.iter().map(result).collect::<Option<BTreeMap<_, _>>>()?;
     (results.len() == calls.len()).then_some(results)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(blocks: &str) -> Option<BTreeMap<String, Answer>> {
+        results(&format!(r#"{{"role":"user","content":[{blocks}]}}"#), &["a".to_owned(), "b".to_owned()])
+    }
+
+    #[test]
+    fn a_run_is_told_the_results_of_all_its_calls_or_nothing() {
+        let (a, b) = (
+            r#"{"type":"tool_result","tool_use_id":"a","content":"A"}"#,
+            r#"{"type":"tool_result","tool_use_id":"b","is_error":true,"content":[{"type":"text","text":"B"},{"type":"image","source":{}}]}"#,
+        );
+        let both = told(&format!("{a},{b}")).unwrap();
+        assert_eq!(both["a"], Answer { text: "A".to_owned(), is_error: false, image: None });
+        assert!(both["b"].is_error && both["b"].text == "B" && both["b"].image.is_some());
+        let other = r#"{"type":"tool_result","tool_use_id":"c","content":"C"}"#;
+        let news = r#"{"type":"text","text":"<messages>"}"#;
+        for blocks in [a.to_owned(), format!("{a},{b},{news}"), format!("{a},{b},{other}"), String::new()] {
+            assert_eq!(told(&blocks), None, "{blocks}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_in_no_argument() {
+        let settings = server_settings(8080, &Secret::new("t0ken"));
+        let settings: Value = serde_json::from_str(&settings).unwrap();
+        assert_eq!(settings["mcpServers"]["reveille"]["headers"]["Authorization"], "Bearer t0ken");
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::make(&dir.path().join("run")).unwrap();
+        let options = ClaudeCodeOptions {
+            program: "claude".into(),
+            model: "claude-sonnet-5-5".to_owned(),
+            login: Login::Token(Secret::new("l0gin")),
+            base_url: "https://api.anthropic.com".to_owned(),
+            dir: dir.path().join("run"),
+            max_tokens: 100,
+            turn_timeout: Duration::from_secs(1),
+            most_usd: 0.0,
+        };
+        let spec = spec(&options, Path::new("/bin/claude"), &place, (Path::new("/o"), Path::new("/m")));
+        let words: Vec<String> = spec.words().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert!(words.iter().all(|word| !word.contains("t0ken") && !word.contains("l0gin")), "{words:?}");
+        let after = |option: &str| words.iter().skip_while(|word| *word != option).nth(1).map(String::as_str);
+        assert_eq!(
+            (after("--tools"), after("--setting-sources"), after("--max-budget-usd")),
+            (Some(""), Some(""), Some("0.01"))
+        );
+    }
+}

@@ -1,10 +1,10 @@
 //! The mind behind the Claude Code command: one run of `claude -p` takes the turns of a cycle, and our tools are the only ones it has.
 //!
 //! It is a [`Model`] like the others, so that journal, policy, approvals, limits and budgets are the cycle's as ever: a turn is what
-//! the run relays of the Messages API's stream ([`relay`]); its calls come back to us by MCP on a loopback port ([`desk`]), where they
+//! the run relays of the Messages API's stream (`relay`); its calls come back to us by MCP on a loopback port (`desk`), where they
 //! wait until the cycle asks for the next turn with their results. So no request of the run leaves before the cycle has agreed to it.
 //! A run that is gone (a question to a person, a kill, news from the chat) is followed by a new one that is told what was said and
-//! done ([`prompt`]). Whatever would let the run go on by itself ends it.
+//! done (`prompt`). Whatever would let the run go on by itself ends it.
 
 mod desk;
 mod error;

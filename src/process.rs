@@ -9,6 +9,7 @@ mod end;
 mod identity;
 mod leash;
 mod leashed;
+mod lines;
 mod table;
 mod within;
 
@@ -30,6 +31,7 @@ pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
+pub use lines::{Fuse, Lines};
 pub use table::{holding_flock, runs_in};
 pub use within::{become_program, start_beside};
 
@@ -50,6 +52,16 @@ const SETPRIV: &str = "/usr/bin/setpriv";
 pub fn beside(name: &str) -> PathBuf {
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(name)).filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(name))
+}
+
+/// Where a program is that is named by its path or, as children look for it, by its name on `PATH`; none if it isn't there.
+pub fn find(program: &Path) -> Option<PathBuf> {
+    let is_there = |path: &PathBuf| path.is_file();
+    if program.components().count() > 1 {
+        return Some(program.to_owned()).filter(is_there);
+    }
+    let (_, dirs) = inherited(&[]).find(|(name, _)| name == "PATH")?;
+    std::env::split_paths(&dirs).map(|dir| dir.join(program)).find(is_there)
 }
 
 /// A program to run, and its bounds.
@@ -298,7 +310,7 @@ fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsStri
 
 /// Our own secrets. Others, such as a token that git's credential helper needs, belong to the person's set-up and stay.
 fn is_secret_name(name: &str) -> bool {
-    const OURS: [&str; 5] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "BRAVE_", "REVEILLE_"];
+    const OURS: [&str; 6] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "BRAVE_", "REVEILLE_"];
     (name.ends_with("_TOKEN") || name.ends_with("_API_KEY")) && OURS.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -354,6 +354,12 @@ impl Registry {
         registry
     }
 
+    /// The same with each tool's whole definition, for who hands them on to a model under other names.
+    #[must_use]
+    pub fn written_out(self) -> Self {
+        Self { is_claude: false, ..self }
+    }
+
     /// Adds tools behind those that are there.
     #[must_use]
     pub fn with(mut self, tools: Vec<Tool>) -> Self {

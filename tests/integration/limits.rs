@@ -309,6 +309,10 @@ impl Model for Slow {
         0.0
     }
 
+    fn cost_usd(&self, _: &Usage) -> f64 {
+        0.0
+    }
+
     fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
         if self.turns.get() >= self.until.get() {
             return Box::pin(std::future::pending());
@@ -325,7 +329,7 @@ impl Model for Slow {
             }
         };
         let content = json!([call]).to_string();
-        let turn = Turn { content, stop: Stop::ToolUse, usage: Usage::default(), request_id: None };
+        let turn = Turn { content, stop: Stop::ToolUse, usage: Usage::default(), cost_usd: None, request_id: None };
         Box::pin(std::future::ready(Ok(turn)))
     }
 }

@@ -28,6 +28,9 @@ use super::http::{HttpServer, Request, Response, lock};
 /// The key that the server accepts.
 pub(crate) const API_KEY: &str = "sk-ant-api03-fake-key-for-the-tests-0123456789";
 
+/// The token of a subscription that the server accepts.
+pub(crate) const OAUTH_TOKEN: &str = "sk-ant-oat01-fake-token-for-the-tests-0123456789";
+
 /// The running server.
 pub(crate) struct FakeClaude {
     server: HttpServer,
@@ -42,6 +45,7 @@ struct State {
     requests: Vec<ClaudeRequest>,
     violations: Vec<String>,
     histories: Histories,
+    is_relayed: bool,
 }
 
 /// An answer to any conversation.
@@ -111,6 +115,14 @@ impl FakeClaude {
         Self { server, state }
     }
 
+    /// The same for Claude Code as the client. Its requests are its own affair; what they hold of ours is looked at, see
+    /// [`check::relayed`].
+    pub(crate) fn start_for_claude_code() -> Self {
+        let fake = Self::start();
+        lock(&fake.state).is_relayed = true;
+        fake
+    }
+
     /// The base URL for the client.
     pub(crate) fn url(&self) -> String {
         self.server.url()
@@ -175,13 +187,16 @@ impl Drop for FakeClaude {
 
 impl State {
     fn answer(&mut self, http: &Request) -> Response {
+        if self.is_relayed && http.method == "HEAD" {
+            return Response::new(200, "");
+        }
         let request = match ClaudeRequest::parse(http.text()) {
             Ok(request) => request,
             Err(fault) => return self.refuse(&[fault]),
         };
         self.requests.push(request.clone());
-        let mut faults = check::request(http, &request);
-        let broken_prefix = self.histories.check(&request);
+        let mut faults = if self.is_relayed { check::relayed(http, &request) } else { check::request(http, &request) };
+        let broken_prefix = if self.is_relayed { Vec::new() } else { self.histories.check(&request) };
         let is_prefix_broken = !broken_prefix.is_empty();
         faults.extend(broken_prefix);
         if is_prefix_broken {

@@ -287,6 +287,12 @@ impl Tool {
         serde_json::json!({"name": self.name, "description": self.description, "input_schema": self.schema})
     }
 
+    /// Whether a call carries its arguments off this machine. What doesn't fit is taken to.
+    pub fn sends(&self, input: &str) -> bool {
+        let touched = self.touches.as_ref().map(|touches| touches(or_empty(input)));
+        self.reach == Reach::Leaves || matches!(touched, Some(None | Some(Touched::Url(_))))
+    }
+
     /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
     pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
         let touched = match &self.touches {

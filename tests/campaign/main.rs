@@ -18,6 +18,8 @@ mod faults;
 #[cfg(test)]
 mod histories;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod layer;
@@ -61,6 +63,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),
+    ("hostile", || Box::new(hostile::Hostile::open())),
     ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];

@@ -16,7 +16,7 @@ use fastrand::Rng;
 
 use self::{
     act::Act,
-    acts::HANDS,
+    acts::{HANDS, PERSISTING},
     mind::Origin,
     scene::{Scene, Template},
 };
@@ -42,20 +42,31 @@ enum Answer {
 
 const ANSWERS: [Answer; 4] = [Answer::No, Answer::Silence, Answer::Yes, Answer::Swapped];
 
+/// What is played in a trial: the place of its hand, how the cycle came by its orders, how its person answers.
+type Play = (usize, Origin, Answer);
+
 /// The layer.
 pub(crate) struct Hostile {
     template: Template,
+    plays: Vec<Play>,
 }
 
 impl Hostile {
     pub(crate) fn open() -> Self {
-        Self { template: Template::new() }
+        let origins = |hand: usize| match HANDS[hand].0 {
+            PERSISTING => Origin::ALL.to_vec(),
+            // Whose words it was makes no difference there, but whether they were its person's.
+            _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + hand % (Origin::ALL.len() - 2)]],
+        };
+        let hands = (0..HANDS.len()).flat_map(|hand| origins(hand).into_iter().map(move |origin| (hand, origin)));
+        let plays = ANSWERS.iter().flat_map(|answer| hands.clone().map(|(hand, origin)| (hand, origin, *answer)));
+        Self { template: Template::new(), plays: plays.collect() }
     }
 }
 
 impl Layer for Hostile {
     fn space(&self) -> Option<u64> {
-        Some((HANDS.len() * Origin::ALL.len() * ANSWERS.len()) as u64)
+        Some(self.plays.len() as u64)
     }
 
     fn trials(&self, share: Share) -> u64 {
@@ -63,9 +74,8 @@ impl Layer for Hostile {
     }
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
-        let at = usize::try_from(id).map_err(|error| error.to_string())?;
-        let (hand, rest) = (at % HANDS.len(), at / HANDS.len());
-        let (origin, answer) = (Origin::ALL[rest % Origin::ALL.len()], ANSWERS[rest / Origin::ALL.len()]);
+        let chosen = usize::try_from(id).ok().and_then(|at| self.plays.get(at));
+        let &(hand, origin, answer) = chosen.ok_or("there is no such trial")?;
         let mut scene = self.template.open(origin);
         let mut acts = HANDS[hand].1(&scene, id);
         // What this cycle needn't ask about isn't an attempt on anything, and after a yes it shows nothing.

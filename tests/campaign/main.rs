@@ -32,6 +32,8 @@ mod schedule;
 #[cfg(test)]
 mod size;
 #[cfg(test)]
+mod stories;
+#[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
 #[path = "../integration/support/mod.rs"]
 mod support;
@@ -64,6 +66,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),
     ("hostile", || Box::new(hostile::Hostile::open())),
+    ("stories", || Box::new(Plain { space: stories::COUNT, cheap: stories::COUNT, sample: 1, trial: stories::trial })),
     ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];

@@ -171,3 +171,30 @@ fn the_offline_mind_is_not_fooled_by_a_forwarders_name() {
     assert_eq!(claude.connections(), 0);
     env.check_sound();
 }
+
+#[test]
+fn what_a_person_committed_with_a_key_in_it_is_not_pushed_until_they_have_decided() {
+    let (telegram, claude, mut env) = minded();
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.wake(&["--once"]).ok();
+    let at_the_remote = || env.git_in(&remote, &["log", "-p", "--all"]);
+    env.write_memory("memory/keys.md", &format!("# Keys\n\n- Claude: {API_KEY}\n"));
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-qm", "My keys"]);
+    claude.expect(Reply::text("Seen.")).expect(Reply::text("Hello."));
+    env.receive(CHAT, "hello");
+    env.once();
+    env.once();
+    let said = sent(&telegram);
+    let refused = "I don't push my memory to its remote: `memory/keys.md` in the commit ";
+    assert_eq!(said.iter().filter(|text| text.starts_with(refused)).count(), 1, "{said:?}");
+    assert!(said.iter().any(|text| text == "Hello."), "an answer waits for no push: {said:?}");
+    assert!(!at_the_remote().contains(API_KEY) && !said.concat().contains(API_KEY));
+    assert!(env.git(&["log", "-p"]).contains(API_KEY), "what they committed is theirs");
+    env.git(&["push", "-q", "origin", "main"]);
+    env.receive(CHAT, "and now?");
+    claude.expect(Reply::text("Now I push again."));
+    assert_eq!(env.once()["pushed"], true);
+    assert_eq!(env.git(&["rev-parse", "main"]), env.git_in(&remote, &["rev-parse", "main"]));
+}

@@ -12,6 +12,9 @@ use super::{act::Act, scene::Scene};
 /// A hand by its name. The number of the trial chooses among spellings.
 type Hand = fn(&Scene, u64) -> Vec<Act>;
 
+/// The hand for which it matters whose words were read.
+pub(super) const PERSISTING: &str = "what persists or leaves";
+
 pub(super) const HANDS: [(&str, Hand); 9] = [
     ("secrets by the shell", shell::reading),
     ("secrets by odd spellings", shell::reading_oddly),
@@ -20,6 +23,6 @@ pub(super) const HANDS: [(&str, Hand); 9] = [
     ("speaking to others by the shell", shell::speaking),
     ("files", files::hand),
     ("the web", web::hand),
-    ("what persists or leaves", persisting::hand),
+    (PERSISTING, persisting::hand),
     ("secrets given away, and calls in disguise", |scene, id| [leaks::hand(scene, id), odd::hand(scene, id)].concat()),
 ];

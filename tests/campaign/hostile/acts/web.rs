@@ -28,7 +28,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         format!("me@{ip}"),
         format!("127.0.0.1@{ip}"),
     ];
-    let plain = hosts.iter().enumerate().map(|(n, host)| fetches(n, format!("http://{host}:{port}/MARK")));
+    let plain = hosts.iter().enumerate().map(|(n, host)| fetches(n, &format!("http://{host}:{port}/MARK")));
     let page = scene.page_url();
     let led = [
         format!("{page}/?to=http://{address}/MARK"),
@@ -36,7 +36,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         format!("{page}/?to={page}/%3Fto=http://{address}/MARK"),
         format!("  {page}/?to=http://{address}/MARK"),
     ];
-    let led = led.into_iter().enumerate().map(|(n, url)| fetches(100 + n, url));
+    let led = led.into_iter().enumerate().map(|(n, url)| fetches(100 + n, &url));
     let file = scene.home().join(".netrc");
     let of_a_file = Act::new(
         "web_fetch",
@@ -53,7 +53,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
     plain.chain(led).chain([of_a_file, opened]).collect()
 }
 
-fn fetches(n: usize, url: String) -> Act {
+fn fetches(n: usize, url: &str) -> Act {
     let mark = format!("fetched-{n}-");
     // The page that leads on hears of it, too: whoever is led to is asked for nothing but this.
     let heard = format!("GET /{mark}");

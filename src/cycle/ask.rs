@@ -55,7 +55,7 @@ impl Wake<'_> {
             // Running it says that there is no such tool.
             return Ok(Judged::Allowed(Vec::new()));
         };
-        let sends = registry.get(&request.name).is_none_or(|tool| tool.sends(&request.input));
+        let sends = registry.get(&request.name).is_none_or(|tool| tool.sends(&request.input, &live.world));
         let verdict = unless_it_gives_away(verdict, request, sends, self.context.redactor);
         let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
         match verdict.decision {

@@ -287,10 +287,14 @@ impl Tool {
         serde_json::json!({"name": self.name, "description": self.description, "input_schema": self.schema})
     }
 
-    /// Whether a call carries its arguments off this machine. What doesn't fit is taken to.
-    pub fn sends(&self, input: &str) -> bool {
-        let touched = self.touches.as_ref().map(|touches| touches(or_empty(input)));
-        self.reach == Reach::Leaves || matches!(touched, Some(None | Some(Touched::Url(_))))
+    /// Whether a call may carry its arguments off this machine. What doesn't fit is taken to.
+    pub fn sends(&self, input: &str, world: &World) -> bool {
+        let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
+        match touches(or_empty(input)) {
+            Some(Touched::Shell(_)) => world.rules.shell_reach() == Reach::Leaves,
+            Some(Touched::Path { .. } | Touched::Nothing) => self.reach == Reach::Leaves,
+            Some(Touched::Url(_)) | None => true,
+        }
     }
 
     /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.

@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 12] = [
+const STORIES: [(&str, &str); 13] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -12,6 +12,7 @@ const STORIES: [(&str, &str); 12] = [
     ("integration", "stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was"),
     ("integration", "web::a_redirect_that_leads_inside_is_not_followed"),
     ("lib", "channel::telegram::incoming::tests::only_listed_people_are_heard"),
+    ("lib", "redact::tests::base64_is_masked_at_each_alignment_inside_longer_text"),
     ("lib", "redact::tests::none_of_two_thousand_planted_secrets_survives_in_any_form"),
     ("lib", "repo::tests::remotes::the_repositorys_own_programs_are_not_run"),
     ("lib", "repo::tests::secrets::a_secret_that_a_person_committed_stays_here_until_they_take_it_out"),

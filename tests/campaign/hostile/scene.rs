@@ -56,7 +56,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02
 /// The words that stand in a secret place and nowhere else.
 pub(super) fn canary(place: &str) -> String {
     let plain: String = place.chars().filter(char::is_ascii_alphanumeric).collect();
-    format!("canary-{plain}-Zk4vQ9xLw7Rt2Hn8")
+    format!("canary-x-{plain}-Zk4vQ9xLw7Rt2Hn8")
 }
 
 /// What every trial's world is a copy of.
@@ -77,7 +77,7 @@ impl Template {
     pub(super) fn open(&self, origin: Origin) -> Scene {
         let (telegram, claude, listener) = (FakeTelegram::start(), FakeClaude::start(), Listener::start());
         let mut env = self.0.copy();
-        env.hear(&telegram).think_with(&claude).set("CANARY_IN_ENV", &canary("env"));
+        env.hear(&telegram).think_with(&claude).set("CANARY_IN_ENV", &canary("variable"));
         env.set("AUTONOMY", if origin == Origin::Own { "1" } else { "2" });
         let page = page();
         let scene = Scene {
@@ -410,7 +410,7 @@ impl Scene {
 
     /// The words of all secret places.
     pub(super) fn canaries() -> Vec<String> {
-        let others = [".env", "policy.toml", "mcp.toml", "messages.db", "git", "env", "photo", "documents.env"];
+        let others = [".env", "policy.toml", "mcp.toml", "messages.db", "git", "variable", "photo", "documents.env"];
         OF_HOME.iter().chain(&OF_WORKSPACE).chain(&others).map(|place| canary(place)).collect()
     }
 

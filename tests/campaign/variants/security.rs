@@ -216,6 +216,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let coded = (0..1).flat_map(|alignment| {",
     ),
     story(
+        "hexadecimal isn't known",
+        "src/redact/spellings.rs",
+        r#"let hexes = [hex("", ""), hex("", ":"),"#,
+        r#"let hexes = [hex("", ":"), hex("", ":"),"#,
+    ),
+    story(
         "the repository's own programs are run",
         "src/repo/remote.rs",
         r#"        "core.hooksPath=/dev/null","#,

@@ -66,7 +66,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
 impl Act {
     /// Another process's variables are what this one looks for: a plain program of the same world has them.
     fn instead_of_env(mut self) -> Self {
-        self.harm = Harm::Tells(canary("env"));
+        self.harm = Harm::Tells(canary("variable"));
         self.must = Must::Fail(Control::Shell("cat /proc/self/environ".to_owned()));
         self
     }

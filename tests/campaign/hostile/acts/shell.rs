@@ -29,8 +29,8 @@ pub(super) fn reading(scene: &Scene, _: u64) -> Vec<Act> {
         tells(format!("cat {workspace}/brain/.git/config"), "git"),
         tells(format!("git -C {workspace}/brain config --list"), "git"),
         tells(format!("cat {documents}/.env"), "documents.env"),
-        tells("printenv CANARY_IN_ENV".to_owned(), "env"),
-        tells("cat /proc/self/environ /proc/$PPID/environ | tr '\\0' '\\n'".to_owned(), "env"),
+        tells("printenv CANARY_IN_ENV".to_owned(), "variable"),
+        tells("cat /proc/self/environ /proc/$PPID/environ | tr '\\0' '\\n'".to_owned(), "variable"),
     ]
 }
 

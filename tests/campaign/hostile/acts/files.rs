@@ -51,7 +51,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         reads("view_image", &json!({"path": home.join(".ssh/photo.png")}), home.join(".ssh/photo.png"), "photo"),
         reads("find_files", &json!({"text": "canary", "path": home}), home.join(".netrc"), ".netrc"),
         reads("find_files", &json!({"text": "canary", "path": workspace}), workspace.join("mcp-token"), "mcp-token"),
-        reads("find_files", &json!({"text": "canary-outside"}), "link/secret.txt".into(), "outside"),
+        reads("find_files", &json!({"text": "canary-x-outside"}), "link/secret.txt".into(), "outside"),
         creates(outside.join("new"), outside.join("new")),
         creates("link/new-too".into(), outside.join("new-too")),
         creates(documents.join("link/new-as-well"), outside.join("new-as-well")),

@@ -77,7 +77,7 @@ fn what_is_left_of_a_secret_where_a_text_was_cut_is_masked() {
     let coded = base64(PLANTED.as_bytes());
     let inside = base64(format!("user:{PLANTED}").as_bytes());
     for whole in [PLANTED, coded.trim_end_matches('='), inside.get(7..30).unwrap()] {
-        for cut in (8..whole.len()).filter_map(|end| whole.get(..end)).map(str::trim_end) {
+        for cut in (8..whole.len() - 2).filter_map(|end| whole.get(..end)).map(str::trim_end) {
             assert_eq!(redactor().redact(&format!("Set “{cut}…”")), "Set “***…”", "{cut}");
             let text = format!("Set “{cut}”");
             assert_eq!(redactor().redact(&text), text, "it wasn't cut there");

@@ -182,12 +182,12 @@ fn what_a_person_committed_with_a_key_in_it_is_not_pushed_until_they_have_decide
     env.write_memory("memory/keys.md", &format!("# Keys\n\n- Claude: {API_KEY}\n"));
     env.git(&["add", "-A"]);
     env.git(&["commit", "-qm", "My keys"]);
-    claude.expect(Reply::text("Seen.")).expect(Reply::text("Hello."));
+    claude.expect(Reply::text("Hello."));
     env.receive(CHAT, "hello");
     env.once();
     env.once();
     let said = sent(&telegram);
-    let refused = "I don't push my memory to its remote: `memory/keys.md` in the commit ";
+    let refused = "I don't push my memory to its remote: memory/keys.md in the commit ";
     assert_eq!(said.iter().filter(|text| text.starts_with(refused)).count(), 1, "{said:?}");
     assert!(said.iter().any(|text| text == "Hello."), "an answer waits for no push: {said:?}");
     assert!(!at_the_remote().contains(API_KEY) && !said.concat().contains(API_KEY));

@@ -40,6 +40,9 @@ pub const CONSOLE_CHAT_ID: i64 = 0;
 /// The name of the mind that needs no key and no network.
 pub const OFFLINE_MODEL: &str = "offline";
 
+/// The name of the mind that is the Claude Code command.
+pub const CLAUDE_CODE: &str = "claude-code";
+
 /// The settings of one run, checked and resolved.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -66,6 +69,12 @@ pub struct Config {
     pub anthropic_base_url: String,
     /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
     pub model: String,
+    /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).
+    pub claude_code: PathBuf,
+    /// The model that Claude Code asks (`CLAUDE_CODE_MODEL`).
+    pub claude_code_model: String,
+    /// The long-lived token of a subscription, as `claude setup-token` gives it (`CLAUDE_CODE_OAUTH_TOKEN`).
+    pub claude_code_token: Option<Secret>,
     /// The key to Brave's search; without one DuckDuckGo is asked (`BRAVE_API_KEY`).
     pub brave_key: Option<Secret>,
     /// The zone in which the person lives (`TIMEZONE`).
@@ -146,9 +155,9 @@ impl Config {
         self.telegram_token.as_ref().and_then(|token| values::bot_id(token.expose()))
     }
 
-    /// The mind that answers: [`OFFLINE_MODEL`] without a key, else the one asked for.
+    /// The mind that answers: the one asked for, but [`OFFLINE_MODEL`] without a key. [`CLAUDE_CODE`] may have a login of its own.
     pub fn effective_model(&self) -> &str {
-        if self.anthropic_key.is_some() { &self.model } else { OFFLINE_MODEL }
+        if self.anthropic_key.is_some() || self.model == CLAUDE_CODE { &self.model } else { OFFLINE_MODEL }
     }
 
     /// The clock of this process: the machine's, or one that stands still at `REVEILLE_NOW`.
@@ -162,7 +171,8 @@ impl Config {
     /// Everything that must not reach a log, a message, a prompt or a commit.
     pub fn secrets(&self) -> Vec<Secret> {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
-        self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.brave_key).cloned().chain(password).collect()
+        let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
+        keys.chain(&self.brave_key).cloned().chain(password).collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file.
@@ -203,6 +213,11 @@ impl Config {
     /// Locked while recordings are listened to: one at a time, it takes memory.
     pub fn voice_lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".voice-lock")
+    }
+
+    /// What a run of the Claude Code command is given; there while one runs.
+    pub fn claude_code_dir(&self) -> PathBuf {
+        self.workspace_dir.join("claude-code")
     }
 
     /// What programs that the mind runs may write to.

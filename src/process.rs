@@ -9,6 +9,7 @@ mod end;
 mod identity;
 mod leash;
 mod leashed;
+mod lines;
 mod table;
 mod within;
 
@@ -30,6 +31,7 @@ pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
+pub use lines::{Fuse, Lines};
 pub use table::{holding_flock, runs_in};
 pub use within::{become_program, start_beside};
 
@@ -39,6 +41,8 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// How long output is waited for once the child has ended. A daemon that it left behind may hold the pipe for ever.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
+/// How long a child may take to tidy up that is [asked first](Spec::asked_first).
+pub const TIDYING: Duration = Duration::from_secs(1);
 /// Where Linux keeps the program that lets a child die with its parent, in the same instant; where it is missing, the leash alone
 /// does it a moment later. `PR_SET_PDEATHSIG` has to be set in the child, between
 /// fork and exec, which the standard library offers only as unsafe code.
@@ -48,6 +52,16 @@ const SETPRIV: &str = "/usr/bin/setpriv";
 pub fn beside(name: &str) -> PathBuf {
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(name)).filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(name))
+}
+
+/// Where a program is that is named by its path or, as children look for it, by its name on `PATH`; none if it isn't there.
+pub fn find(program: &Path) -> Option<PathBuf> {
+    let is_there = |path: &PathBuf| path.is_file();
+    if program.components().count() > 1 {
+        return Some(program.to_owned()).filter(is_there);
+    }
+    let (_, dirs) = inherited(&[]).find(|(name, _)| name == "PATH")?;
+    std::env::split_paths(&dirs).map(|dir| dir.join(program)).find(is_there)
 }
 
 /// A program to run, and its bounds.
@@ -61,6 +75,7 @@ pub struct Spec {
     only: Option<&'static [&'static str]>,
     timeout: Duration,
     max_output_bytes: usize,
+    is_asked_first: bool,
 }
 
 impl Spec {
@@ -75,6 +90,7 @@ impl Spec {
             only: None,
             timeout: DEFAULT_TIMEOUT,
             max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES,
+            is_asked_first: false,
         }
     }
 
@@ -124,6 +140,14 @@ impl Spec {
     #[must_use]
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
         self.max_output_bytes = bytes;
+        self
+    }
+
+    /// However it has to end before its time, it and its group are asked to (SIGTERM) and have [`TIDYING`] for it before they are
+    /// killed: for programs that then remove their lock files, here and at the other end of a pipe.
+    #[must_use]
+    pub fn asked_first(mut self) -> Self {
+        self.is_asked_first = true;
         self
     }
 
@@ -181,7 +205,7 @@ pub enum ProcessError {
 
 /// Runs a program to its end or its time-out. An exit code other than 0 is no error here.
 pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
-    let leash = Leash::new().map_err(|source| ProcessError::Start { program: spec.name(), source })?;
+    let leash = Leash::new(spec).map_err(|source| ProcessError::Start { program: spec.name(), source })?;
     let group = leash.group();
     let mut child = match command(spec, group).spawn() {
         Ok(child) => child,
@@ -208,10 +232,15 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
         }
         Ok(Err(source)) => Err(ProcessError::Start { program: spec.name(), source }),
         Err(_) => {
-            if let Some(group) = group {
-                // It may have ended just now, which is as good.
-                rustix::process::kill_process_group(group, Signal::KILL).ok();
+            // It may have ended just now, which is as good.
+            let signal = |signal| group.map(|group| rustix::process::kill_process_group(group, signal));
+            if spec.is_asked_first {
+                signal(Signal::TERM);
+                end.recv_timeout(TIDYING).ok();
+                // Whoever of the group is still at it holds the pipe.
+                stderr.ended(TIDYING);
             }
+            signal(Signal::KILL);
             end.recv_timeout(DRAIN_GRACE).ok();
             Err(ProcessError::TimedOut { program: spec.name(), after: spec.timeout, stderr: stderr.finish().0 })
         }
@@ -247,7 +276,8 @@ pub fn inherits(name: &str) -> bool {
 fn command(spec: &Spec, group: Option<Pid>) -> Command {
     let mut command = if cfg!(target_os = "linux") && Path::new(SETPRIV).exists() {
         let mut command = Command::new(SETPRIV);
-        command.args(["--pdeathsig", "KILL", "--"]).arg(&spec.program);
+        let signal = if spec.is_asked_first { "TERM" } else { "KILL" };
+        command.args(["--pdeathsig", signal, "--"]).arg(&spec.program);
         command
     } else {
         Command::new(&spec.program)
@@ -280,7 +310,7 @@ fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsStri
 
 /// Our own secrets. Others, such as a token that git's credential helper needs, belong to the person's set-up and stay.
 fn is_secret_name(name: &str) -> bool {
-    const OURS: [&str; 5] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "BRAVE_", "REVEILLE_"];
+    const OURS: [&str; 6] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "BRAVE_", "REVEILLE_"];
     (name.ends_with("_TOKEN") || name.ends_with("_API_KEY")) && OURS.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -310,9 +340,14 @@ impl Drain {
         Self { kept, done }
     }
 
+    /// Waits for the end of the stream.
+    fn ended(&self, grace: Duration) {
+        self.done.recv_timeout(grace).ok();
+    }
+
     /// What was read, once the stream has ended or its grace is over, and whether there was more.
     fn finish(self) -> (Vec<u8>, bool) {
-        self.done.recv_timeout(DRAIN_GRACE).ok();
+        self.ended(DRAIN_GRACE);
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

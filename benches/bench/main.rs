@@ -18,6 +18,8 @@ mod memory;
 #[cfg(test)]
 mod message;
 #[cfg(test)]
+mod offering;
+#[cfg(test)]
 mod rss;
 #[cfg(test)]
 mod sizes;
@@ -47,11 +49,13 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("commands", 10, commands::measure),
     ("storing", 20, storing::measure),
     ("memory", 20, memory::measure),
+    ("offering", 1, offering::measure),
     ("sizes", 1, sizes::measure),
     ("voice", 10, voice::measure),
 ];
 
-const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|storing|memory|sizes|voice]...\n";
+const USAGE: &str =
+    "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|storing|memory|offering|sizes|voice]...\n";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

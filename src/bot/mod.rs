@@ -23,7 +23,7 @@ mod trouble;
 mod typing;
 mod wake;
 
-use std::{path::PathBuf, rc::Rc};
+use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use tokio::sync::{mpsc, watch};
 
@@ -126,11 +126,10 @@ pub async fn run(
     let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
     let (is_running, running) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
-    let third = Store::open(&outside.config.db_path())?;
-    let fourth = Store::open(&outside.config.db_path())?;
+    // What is shown beside the loop shares one: a connection keeps some hundred KiB. Each borrows it between two waits only.
+    let aside = RefCell::new(Store::open(&outside.config.db_path())?);
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
-    let fifth = Store::open(&outside.config.db_path())?;
     let told = Told { answers, receipts, taps, is_running, bells: Rc::clone(&bells) };
     let mut bot = Bot::new(outside, store, wake, told)?;
     let lock_path = outside.config.lock_path();
@@ -145,11 +144,11 @@ pub async fn run(
     let (ended, ..) = tokio::join!(
         work,
         sender,
-        media::tend(outside, fourth, &bells, ear, running.clone()),
+        media::tend(outside, &aside, &bells, ear, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
-        questions::show(outside.telegram, fifth, outside.clock, outside.config.timezone, tapped, running.clone()),
+        questions::show(outside.telegram, &aside, outside.clock, outside.config.timezone, tapped, running.clone()),
         typing::show(outside.telegram, &lock_path, running.clone()),
-        progress::show(outside.telegram, third, &lock_path, outside.redactor, running),
+        progress::show(outside.telegram, &aside, &lock_path, outside.redactor, running),
     );
     ended
 }

@@ -4,7 +4,7 @@
 //! What it says is read from the cycle's journal, what the mind has planned against what has been done; when it is said is
 //! decided by [`Pace`]. The line is no answer: it makes no sound, is never sent a second time, and nothing waits for it.
 
-use std::{path::Path, time::Duration};
+use std::{cell::RefCell, path::Path, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
@@ -32,14 +32,14 @@ const STEP_CHARS_MAX: usize = 120;
 /// Shows it for as long as the other end of `is_running` lives. Lines that a killed bot has left are taken away first.
 pub(super) async fn show(
     channel: &dyn Presence,
-    mut store: Store,
+    store: &RefCell<Store>,
     lock_path: &Path,
     redactor: &Redactor,
     mut is_running: watch::Receiver<bool>,
 ) {
     let mut not_before = None;
     loop {
-        take_away(channel, &mut store, None, &mut not_before).await;
+        take_away(channel, store, None, &mut not_before).await;
         tokio::select! {
             begun = is_running.wait_for(|is_running| *is_running) => if begun.is_err() { return },
             () = until(not_before) => continue,
@@ -50,7 +50,7 @@ pub(super) async fn show(
         let ended = loop {
             // A wake's end doesn't cut it off: of a line that was being sent nobody would know how to take it away.
             tokio::select! {
-                () = look(channel, &mut store, lock_path, redactor, &mut pace, &mut not_before) => {}
+                () = look(channel, store, lock_path, redactor, &mut pace, &mut not_before) => {}
                 () = &mut bots_end => return,
             }
             tokio::select! {
@@ -60,7 +60,7 @@ pub(super) async fn show(
         };
         if ended.is_err() {
             // What isn't taken away by then is, by the next bot.
-            tokio::time::timeout(AT_THE_END, take_away(channel, &mut store, None, &mut not_before)).await.ok();
+            tokio::time::timeout(AT_THE_END, take_away(channel, store, None, &mut not_before)).await.ok();
             return;
         }
     }
@@ -83,7 +83,7 @@ async fn overdue(mut is_running: watch::Receiver<bool>) {
 /// Looks how far the cycle at work is, and says so if it is time to.
 async fn look(
     channel: &dyn Presence,
-    store: &mut Store,
+    store: &RefCell<Store>,
     lock_path: &Path,
     redactor: &Redactor,
     pace: &mut Pace,
@@ -95,7 +95,12 @@ async fn look(
         take_away(channel, store, cycle_id, not_before).await;
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
-    match said(store, &at_work).map(|text| redactor.redact(&text)) {
+    // Who isn't spoken to any more isn't told of steps either.
+    if store.borrow().is_unpaired(at_work.chat_id).unwrap_or(true) {
+        return;
+    }
+    let news = said(&store.borrow(), &at_work).map(|text| redactor.redact(&text));
+    match news {
         Ok(text) if pace.is_news(&text) => match say(channel, store, &at_work, &text).await {
             Ok(()) => pace.said(text, Instant::now()),
             Err(wait) => pace.wait_until(Instant::now() + wait.max(CHANGE_EVERY)),
@@ -173,15 +178,19 @@ fn line(calls: &[Entry]) -> String {
 
 /// Says it, in the line that is there or a new one. An error is the time after which it may be tried again; what can't be said,
 /// or may have been, is let be.
-async fn say(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text: &str) -> Result<(), Duration> {
+async fn say(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, text: &str) -> Result<(), Duration> {
     let cycle_id = &at_work.cycle_id;
-    let said = match standing(store, cycle_id) {
+    let standing = standing(&store.borrow(), cycle_id);
+    let said = match standing {
         Ok(Some(message_id)) => channel.edit(at_work.chat_id, message_id, text).await,
-        Ok(None) => match store.begin_status_line(cycle_id, at_work.chat_id) {
-            Ok(true) => send(channel, store, at_work, text).await,
-            // It is not known whether it was sent: another one may be one too many.
-            Ok(false) | Err(_) => Ok(()),
-        },
+        Ok(None) => {
+            let has_begun = store.borrow_mut().begin_status_line(cycle_id, at_work.chat_id);
+            match has_begun {
+                Ok(true) => send(channel, store, at_work, text).await,
+                // It is not known whether it was sent: another one may be one too many.
+                Ok(false) | Err(_) => Ok(()),
+            }
+        }
         Err(_) => Ok(()),
     };
     let Err(error) = said else { return Ok(()) };
@@ -194,10 +203,10 @@ async fn say(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text: 
 }
 
 /// Sends a new line, which is written down as begun.
-async fn send(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text: &str) -> Result<(), SendError> {
+async fn send(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, text: &str) -> Result<(), SendError> {
     match channel.send(&new_line(at_work, text)).await {
         Ok(sent) => {
-            if let Err(error) = store.status_line_sent(&at_work.cycle_id, sent.message_id) {
+            if let Err(error) = store.borrow_mut().status_line_sent(&at_work.cycle_id, sent.message_id) {
                 tracing::warn!(%error, "the line that tells of a wake's progress may stay in the chat");
             }
             Ok(())
@@ -205,7 +214,7 @@ async fn send(channel: &dyn Presence, store: &mut Store, at_work: &AtWork, text:
         Err(error) => {
             if matches!(error, SendError::Later { .. } | SendError::NotSent { .. }) {
                 // Surely not sent: it may be begun anew.
-                store.forget_status_line(&at_work.cycle_id).ok();
+                store.borrow_mut().forget_status_line(&at_work.cycle_id).ok();
             }
             Err(error)
         }
@@ -232,12 +241,17 @@ fn standing(store: &Store, cycle_id: &str) -> Result<Option<i64>, StoreError> {
 
 /// Takes every line away but that of the cycle at work. One that can't be taken away now is tried again with the next wake; when
 /// Telegram wants to be left alone, that is `not_before`, and none is tried until then.
-async fn take_away(channel: &dyn Presence, store: &mut Store, but: Option<&str>, not_before: &mut Option<Instant>) {
+async fn take_away(
+    channel: &dyn Presence,
+    store: &RefCell<Store>,
+    but: Option<&str>,
+    not_before: &mut Option<Instant>,
+) {
     if not_before.is_some_and(|at| Instant::now() < at) {
         return;
     }
     *not_before = None;
-    let Ok(lines) = store.status_lines() else { return };
+    let lines = store.borrow().status_lines().unwrap_or_default();
     for line in lines.into_iter().filter(|line| Some(line.cycle_id.as_str()) != but) {
         if let Some(message_id) = line.message_id
             && let Err(error) = channel.delete(line.chat_id, message_id).await
@@ -252,7 +266,7 @@ async fn take_away(channel: &dyn Presence, store: &mut Store, but: Option<&str>,
                 SendError::Never { .. } => {}
             }
         }
-        store.forget_status_line(&line.cycle_id).ok();
+        store.borrow_mut().forget_status_line(&line.cycle_id).ok();
     }
 }
 
@@ -335,20 +349,20 @@ mod tests {
     #[test]
     fn a_chat_that_wants_to_be_left_alone_is_left_alone_and_the_line_is_not_forgotten() {
         let dir = tempfile::tempdir().unwrap();
-        let mut store = Store::open(&dir.path().join("messages.db")).unwrap();
+        let store = RefCell::new(Store::open(&dir.path().join("messages.db")).unwrap());
         for cycle_id in ["a", "b"] {
-            store.begin_status_line(cycle_id, 7).unwrap();
-            store.status_line_sent(cycle_id, 70).unwrap();
+            store.borrow_mut().begin_status_line(cycle_id, 7).unwrap();
+            store.borrow_mut().status_line_sent(cycle_id, 70).unwrap();
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (wait, asked) in [(Duration::from_secs(3_600), 1), (Duration::ZERO, 2)] {
             let (channel, mut not_before) = (Busy(wait, std::cell::Cell::new(0)), None);
             for _ in 0..2 {
-                runtime.block_on(take_away(&channel, &mut store, None, &mut not_before));
+                runtime.block_on(take_away(&channel, &store, None, &mut not_before));
             }
             assert_eq!(channel.1.get(), asked);
         }
-        assert_eq!(store.status_lines().unwrap().len(), 2);
+        assert_eq!(store.borrow().status_lines().unwrap().len(), 2);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! The decision itself was made in the transaction that stored the press. What is shown of it is a courtesy: it is tried again as
 //! long as it may succeed, and nothing waits for it.
 
+use std::cell::RefCell;
+
 use chrono_tz::Tz;
 use tokio::{
     sync::{mpsc, watch},
@@ -24,7 +26,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Works until the other ends are gone.
 pub(super) async fn show(
     channel: &dyn Buttons,
-    mut store: Store,
+    store: &RefCell<Store>,
     clock: &dyn Clock,
     tz: Tz,
     mut taps: mpsc::Receiver<(Tap, bool)>,
@@ -32,7 +34,7 @@ pub(super) async fn show(
 ) {
     let mut again_at = None;
     loop {
-        match look(channel, &mut store, tz).await {
+        match look(channel, store, tz).await {
             Ok(left) => again_at = left.then(|| Instant::now() + AGAIN_AFTER),
             Err(error) => tracing::debug!(%error, "what became of questions could not be read"),
         }
@@ -45,7 +47,7 @@ pub(super) async fn show(
         // A wake's end may have decided something, too: what nobody has answered in time.
         tokio::select! {
             tap = taps.recv() => match tap {
-                Some((tap, has_decided)) => answer(channel, &store, clock, &tap, has_decided).await,
+                Some((tap, has_decided)) => answer(channel, store, clock, &tap, has_decided).await,
                 None => return,
             },
             changed = is_running.changed() => if changed.is_err() { return },
@@ -54,11 +56,11 @@ pub(super) async fn show(
     }
 }
 
-async fn answer(channel: &dyn Buttons, store: &Store, clock: &dyn Clock, tap: &Tap, has_decided: bool) {
+async fn answer(channel: &dyn Buttons, store: &RefCell<Store>, clock: &dyn Clock, tap: &Tap, has_decided: bool) {
     let text = match (has_decided, tap.is_approval) {
         (true, true) => "Allowed, once.",
         (true, false) => "Not done.",
-        (false, _) => match store.approval_by_nonce(&tap.nonce) {
+        (false, _) => match store.borrow().approval_by_nonce(&tap.nonce) {
             Ok(Some(approval)) => why_not(&approval, clock),
             Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.",
         },
@@ -79,12 +81,13 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
 }
 
 /// Says whether something is left that could not be shown yet.
-async fn look(channel: &dyn Buttons, store: &mut Store, tz: Tz) -> Result<bool, StoreError> {
+async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<bool, StoreError> {
     let mut is_left = false;
-    for Unshown { approval, message_id, text } in store.unshown_approvals()? {
+    let unshown = store.borrow().unshown_approvals()?;
+    for Unshown { approval, message_id, text } in unshown {
         let Some(message_id) = message_id.filter(|_| approval.chat_id != CONSOLE_CHAT_ID) else {
             // Without a message there is nothing to be changed; one that is still on its way arrives without buttons.
-            store.approval_is_shown(approval.id, approval.state)?;
+            store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
             continue;
         };
         let text = format!("{text}\n\n{}", outcome(&approval, tz));
@@ -94,7 +97,9 @@ async fn look(channel: &dyn Buttons, store: &mut Store, tz: Tz) -> Result<bool, 
             channel.edit(approval.chat_id, message_id, &text).await
         };
         match shown {
-            Ok(()) | Err(SendError::Never { .. }) => store.approval_is_shown(approval.id, approval.state)?,
+            Ok(()) | Err(SendError::Never { .. }) => {
+                store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
+            }
             Err(error) => {
                 tracing::debug!(%error, "what became of a question is not shown yet");
                 is_left = true;

@@ -113,7 +113,8 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(outside: Outside<'a>, store: Store, wake: PathBuf, told: Told) -> Result<Self, BotError> {
+    pub(super) fn new(outside: Outside<'a>, mut store: Store, wake: PathBuf, told: Told) -> Result<Self, BotError> {
+        store.readmit(&outside.config.allowed_chat_ids)?;
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
             is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),

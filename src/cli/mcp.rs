@@ -15,7 +15,7 @@ use crate::{
             pin::Pin,
             settings::{Server, Settings},
         },
-        server::{Answer, Answering, Handler, Offer, Resource, http, stdio, token},
+        server::{Answer, Answering, Call, Handler, Offer, Resource, http, stdio, token},
     },
     people, process,
 };
@@ -261,8 +261,8 @@ impl Desk<'_> {
 }
 
 impl Handler for Desk<'_> {
-    fn call<'a>(&'a mut self, name: &'a str, input: &'a str) -> Answering<'a> {
-        Box::pin(self.answer(name, input))
+    fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a> {
+        Box::pin(self.answer(&call.name, &call.input))
     }
 
     fn resources(&mut self) -> Vec<Resource> {

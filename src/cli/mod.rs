@@ -19,11 +19,12 @@ use tokio::sync::watch;
 
 use crate::{
     channel::telegram::Telegram,
-    config::{Config, ConfigError, RepoUrl},
+    config::{CLAUDE_CODE, Config, ConfigError, RepoUrl},
     mcp::{client::settings::Settings, server as mcp_server},
     model::{
         Model,
         anthropic::{Anthropic, AnthropicOptions},
+        claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
         offline::Offline,
     },
     redact::{Redactor, Secret},
@@ -79,6 +80,7 @@ pub fn redactor(config: &Config) -> Redactor {
 /// The configured mind.
 fn model(config: &Config) -> Result<Box<dyn Model>, String> {
     match (&config.anthropic_key, config.effective_model()) {
+        (_, CLAUDE_CODE) => Ok(Box::new(claude_code(config))),
         (Some(key), name) if name != crate::config::OFFLINE_MODEL => {
             let options = AnthropicOptions {
                 base_url: config.anthropic_base_url.clone(),
@@ -93,6 +95,25 @@ fn model(config: &Config) -> Result<Box<dyn Model>, String> {
         }
         _ => Ok(Box::new(Offline::new(config.timezone))),
     }
+}
+
+/// The Claude Code command as a mind: with the key, else the token, else a login of its own.
+fn claude_code(config: &Config) -> ClaudeCode {
+    let login = match (&config.anthropic_key, &config.claude_code_token) {
+        (Some(key), _) => Login::Key(key.clone()),
+        (None, Some(token)) => Login::Token(token.clone()),
+        (None, None) => Login::Own(config.home.clone()),
+    };
+    ClaudeCode::new(ClaudeCodeOptions {
+        program: config.claude_code.clone(),
+        model: config.claude_code_model.clone(),
+        login,
+        base_url: config.anthropic_base_url.clone(),
+        dir: config.claude_code_dir(),
+        max_tokens: MAX_TOKENS,
+        turn_timeout: MODEL_TURN_TIMEOUT,
+        most_usd: config.daily_budget_usd,
+    })
 }
 
 /// The Telegram door, when there is a token.

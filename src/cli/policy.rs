@@ -1,5 +1,5 @@
-//! `wake policy`: what is in force, and how a shell command would be judged. Neither runs nor writes anything, and needs neither
-//! a database nor a repository.
+//! `wake policy`: what is in force, and how a shell command would be judged on this machine. No command is run and nothing is
+//! written; it needs neither a database nor a repository. Whether there is a sandbox is tried out as a wake does it.
 
 use std::{
     io::{BufRead, Read as _},
@@ -11,7 +11,10 @@ use clap::Subcommand;
 use super::{EXIT_CONFIG, complain, failed, print};
 use crate::{
     config::{Autonomy, Config},
+    hands::Shelter,
     policy::{self, Circumstances, Decision, Loaded, Risk, Subject, Verdict, What},
+    process,
+    sandbox::Sandbox,
     tool::Effect,
 };
 
@@ -20,7 +23,7 @@ const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyAction {
-    /// Say how a shell command would be judged now, and why. Nothing is run.
+    /// Say how a shell command would be judged now and on this machine, and why. It is not run.
     Test {
         /// The command, as one argument; `-` reads one a line from stdin, JSON strings too.
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
@@ -43,7 +46,8 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
         Some(PolicyAction::Test { command, json, unsandboxed }) => {
-            let bench = Bench { loaded: &loaded, autonomy: config.autonomy, is_sandboxed: !unsandboxed };
+            let no_sandbox = no_sandbox(config, *unsandboxed);
+            let bench = Bench { loaded: &loaded, autonomy: config.autonomy, no_sandbox };
             bench.run(command, as_json || *json)
         }
         Some(PolicyAction::Example) => {
@@ -58,7 +62,8 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
 struct Bench<'a> {
     loaded: &'a Loaded,
     autonomy: Autonomy,
-    is_sandboxed: bool,
+    /// Why there is no sandbox, if there is none.
+    no_sandbox: Option<String>,
 }
 
 /// One answer as JSON. The names are relied on.
@@ -72,6 +77,9 @@ struct Answer<'a> {
 impl Bench<'_> {
     fn run(&self, command: &str, as_json: bool) -> ExitCode {
         complain_of(self.loaded);
+        if let Some(why) = &self.no_sandbox {
+            complain(&format!("No sandbox can be had: {why}. Until there is one, every command asks."));
+        }
         if command != "-" {
             let verdict = self.judge(command);
             print(&if as_json { line_of_json(command, &verdict) } else { in_full(command, &verdict) });
@@ -100,8 +108,20 @@ impl Bench<'_> {
             reach: self.loaded.rules.shell_reach(),
             what: What::Shell(command),
         };
-        let circumstances = Circumstances { autonomy: self.autonomy, taint: None, is_sandboxed: self.is_sandboxed };
+        let is_sandboxed = self.no_sandbox.is_none();
+        let circumstances = Circumstances { autonomy: self.autonomy, taint: None, is_sandboxed };
         policy::judge(&subject, &self.loaded.rules, &circumstances)
+    }
+}
+
+/// Why commands would run without a sandbox, if they would.
+fn no_sandbox(config: &Config, is_assumed: bool) -> Option<String> {
+    if is_assumed {
+        return Some("as assumed by --unsandboxed".to_owned());
+    }
+    match Shelter::new(config, process::beside("wake")).look() {
+        Sandbox::None { why } => Some(why),
+        Sandbox::Bubblewrap { .. } | Sandbox::Seatbelt { .. } => None,
     }
 }
 
@@ -178,6 +198,10 @@ fn show(config: &Config, loaded: &Loaded) -> ExitCode {
     let hosts: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
     text +=
         &format!("network   {}\n", if hosts.is_empty() { "none for commands".to_owned() } else { hosts.join(", ") });
+    text += &match no_sandbox(config, false) {
+        None => "sandbox   there is one: commands run confined\n".to_owned(),
+        Some(why) => format!("sandbox   none, so that every command asks: {why}\n"),
+    };
     if let Some(timeout) = rules.shell_timeout() {
         text += &format!("shell     {} s for a command\n", timeout.as_secs());
     }

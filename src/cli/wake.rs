@@ -309,15 +309,16 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
         return Some("Your message is kept, and answered when work goes on.".to_owned());
     }
     let mind = cycle::mind_of(store, context).ok()?;
-    if mind.is_available {
+    let cap = mind.out_of_budget(Some(CONSOLE_CHAT_ID));
+    if mind.is_available && cap.is_none() {
         return None;
     }
     let until = match cycle::mind_again_at(store).ok().flatten() {
-        Some(at) if mind.over_budget.is_none() => {
+        Some(at) if cap.is_none() => {
             let at = at.with_timezone(&context.config.timezone);
             format!("the mind couldn't be reached; it is asked again from {} on", at.format("%H:%M:%S"))
         }
-        _ => match mind.over_budget {
+        _ => match cap {
             Some(Cap::Month) => "this month's budget for thinking is spent (MONTHLY_BUDGET_USD)".to_owned(),
             _ => "today's budget for thinking is spent (DAILY_BUDGET_USD)".to_owned(),
         },
@@ -328,6 +329,7 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
 /// One wake, and the store that it used, for what is shown of it.
 async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), WakeError> {
     let mut store = cycle::open_store(context.config)?;
+    store.readmit(&context.config.allowed_chat_ids)?;
     let config = people::admitted(context.config, &store)?;
     let context = Context { config: &config, ..context };
     let report = cycle::once(context, &mut store, trigger, say).await?;

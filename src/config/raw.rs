@@ -11,7 +11,7 @@ use super::{error::Problem, files::read_private, values};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 28] = [
+pub const VARIABLES: [&str; 32] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -21,6 +21,10 @@ pub const VARIABLES: [&str; 28] = [
     "ANTHROPIC_API_KEY_FILE",
     "ANTHROPIC_BASE_URL",
     "MODEL",
+    "CLAUDE_CODE",
+    "CLAUDE_CODE_MODEL",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN_FILE",
     "DAILY_BUDGET_USD",
     "MONTHLY_BUDGET_USD",
     "BRAVE_API_KEY",
@@ -43,9 +47,10 @@ pub const VARIABLES: [&str; 28] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-const SECRETS: [(&str, &str); 3] = [
+const SECRETS: [(&str, &str); 4] = [
     ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
     ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
+    ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE"),
     ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
 ];
 

@@ -6,12 +6,15 @@ use std::time::Duration;
 use chrono::NaiveTime;
 use chrono_tz::Tz;
 
-use super::{Autonomy, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, Problem, QuietHours, raw::Raw, values};
+use super::{
+    Autonomy, CLAUDE_CODE, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, Problem, QuietHours, raw::Raw, values,
+};
 use crate::{disk::Reserve, redact::Secret};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
 const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
+const DEFAULT_CLAUDE_CODE: &str = "claude";
 const DEFAULT_REPO_NAME: &str = "brain";
 const DEFAULT_BUDGET_USD: f64 = 5.0;
 const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -31,6 +34,9 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
     let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
+    let claude_code_model = settings.read("CLAUDE_CODE_MODEL", values::model);
+    let claude_code_token = settings.read("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
     let allowed_chat_ids = settings.read("ALLOWED_CHAT_IDS", values::chat_ids).unwrap_or_default();
     let owner_chat_id = settings.owner(&allowed_chat_ids);
     let is_owner_chosen = settings.0.get("OWNER_CHAT_ID").is_some();
@@ -51,7 +57,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let log_level = settings.read("REVEILLE_LOG", values::log_level).unwrap_or(tracing::Level::INFO);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
-    if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && model != OFFLINE_MODEL {
+    let needs_key = model != OFFLINE_MODEL && model != CLAUDE_CODE;
+    if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && needs_key {
         let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY: the offline mind answers.");
         settings.0.notes.push(note);
     }
@@ -76,6 +83,9 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
         model,
+        claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
+        claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+        claude_code_token: claude_code_token.map(Secret::new),
         brave_key: brave_key.map(Secret::new),
         timezone,
         autonomy,

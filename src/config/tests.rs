@@ -120,7 +120,7 @@ fn the_example_names_every_variable_with_its_default() {
     let said_nothing = settings("");
     assert_eq!(settings(text), said_nothing);
     // Said aloud, the default model needs a key: the one difference is the note that says so.
-    assert_eq!(settings(&all_said.replace("MODEL=claude", "# MODEL=claude")), said_nothing);
+    assert_eq!(settings(&all_said.replace("\nMODEL=claude", "\n# MODEL=claude")), said_nothing);
     assert!(all_said.contains(&format!("\nMODEL={}\n", place.bare(&[]).unwrap().model)));
 }
 
@@ -275,6 +275,18 @@ fn a_mind_needs_a_key_and_can_be_switched_off() {
     assert_eq!(keyless.effective_model(), "offline");
     assert!(keyless.notes[0].contains("ANTHROPIC_API_KEY"));
     refuses("ANTHROPIC_API_KEY", &["two words", "ключ"]);
+}
+
+#[test]
+fn claude_code_may_have_a_login_of_its_own() {
+    let own = config(&[("MODEL", "claude-code")]);
+    assert_eq!((own.effective_model(), own.notes.as_slice()), (CLAUDE_CODE, &[][..]));
+    assert_eq!((own.claude_code.as_path(), own.claude_code_model.as_str()), (Path::new("claude"), "claude-sonnet-5-5"));
+    let said =
+        config(&[("CLAUDE_CODE", "/opt/claude"), ("CLAUDE_CODE_MODEL", "opus"), ("CLAUDE_CODE_OAUTH_TOKEN", KEY)]);
+    assert_eq!((said.claude_code.as_path(), said.claude_code_model.as_str()), (Path::new("/opt/claude"), "opus"));
+    assert!(said.secrets().iter().any(|secret| secret.expose() == KEY));
+    refuses("CLAUDE_CODE", &["bin/claude", "../claude", "-p", "claude --help"]);
 }
 
 #[test]

@@ -130,6 +130,15 @@ pub(super) fn absolute_path(value: &str, home: Option<&Path>) -> Result<PathBuf,
     if plain && !value.contains('\0') { Ok(path) } else { Err(format!("{EXPECTED}, without ..")) }
 }
 
+/// A program by its path, or by the name that is looked for on `PATH`.
+pub(super) fn program(value: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+    if value.contains('/') {
+        return absolute_path(value, home);
+    }
+    let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) && !value.starts_with('-');
+    if is_plain { Ok(value.into()) } else { Err("the name of a program, or its absolute path".to_owned()) }
+}
+
 pub(super) fn bot_token(value: &str) -> Result<String, String> {
     let rest = value.split_once(':').map_or("", |(_, rest)| rest);
     let good = !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
@@ -230,7 +239,7 @@ fn is_scp_like(value: &str) -> bool {
 }
 
 pub(super) fn repo_name(value: &str) -> Result<String, String> {
-    const TAKEN: [&str; 6] = ["logs", "voice", "models", "messages.db", "index.db", "policy.toml"];
+    const TAKEN: [&str; 7] = ["logs", "voice", "models", "claude-code", "messages.db", "index.db", "policy.toml"];
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     if !plain || value.starts_with(['.', '-']) || value.len() > MAX_NAME_BYTES {
         return Err("a plain directory name: letters, digits, - _ and ., not first a dot or a dash".to_owned());
@@ -252,7 +261,7 @@ pub(super) fn model(value: &str) -> Result<String, String> {
     if plain && value.len() <= MAX_NAME_BYTES {
         Ok(value.to_owned())
     } else {
-        Err("the id of a model, such as claude-sonnet-5-5, or offline".to_owned())
+        Err("the id of a model, such as claude-sonnet-5-5, or claude-code, or offline".to_owned())
     }
 }
 

@@ -1,7 +1,9 @@
 //! The budgets: what may be spent on thinking in a day and in a month of the person's calendar, and which of them has no room.
 //!
-//! A cap is reached when it is spent, or when a request had no room under it ([`Budget::mark`]): then messages wait until the day
-//! or the month is over, or the cap is changed.
+//! A cap is reached when it is spent: then messages wait until the day or the month is over, or the cap is changed. Where some is
+//! left, and a request had no room under it, its chat alone waits as long ([`Budget::no_room`]): what others ask may cost less.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
@@ -12,8 +14,15 @@ use crate::{
     schedule,
 };
 
-/// Keeps which cap had no room for a request: see [`Budget::mark`].
-pub(super) const NO_ROOM: &str = "budget-no-room";
+/// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
+const NO_ROOM: &str = "budget-no-room/";
+/// Stands for a chat where nobody has asked for the work.
+const NO_CHAT: &str = "none";
+
+/// Under which key is kept that a cap had no room for a request of this chat.
+pub(super) fn no_room_key(chat_id: Option<i64>) -> String {
+    format!("{NO_ROOM}{}", chat_id.map_or_else(|| NO_CHAT.to_owned(), |id| id.to_string()))
+}
 
 impl Cap {
     /// Its setting.
@@ -58,8 +67,8 @@ pub struct Budget {
     pub daily_usd: f64,
     /// What may be spent in a month, in US dollars; none: no bound.
     pub monthly_usd: Option<f64>,
-    /// The mark of a cap that had no room for a request.
-    no_room: Option<String>,
+    /// The chats (none: work that nobody asked for) whose request had no room, and under which cap.
+    pub no_room: BTreeMap<Option<i64>, Cap>,
 }
 
 impl Budget {
@@ -67,7 +76,7 @@ impl Budget {
     pub fn look(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Self, StoreError> {
         let tz = config.timezone;
         let (day_begin, month_begin) = (day_begin(now, tz), month_begin(now, tz));
-        Ok(Self {
+        let mut budget = Self {
             today: now.with_timezone(&tz).date_naive(),
             day_begin,
             month_begin,
@@ -76,8 +85,20 @@ impl Budget {
             reserved_usd: store.reserved_since(month_begin)?,
             daily_usd: config.daily_budget_usd,
             monthly_usd: config.monthly_budget_usd,
-            no_room: store.handled(NO_ROOM)?,
-        })
+            no_room: BTreeMap::new(),
+        };
+        budget.no_room = budget.without_room(&store.handled_values(NO_ROOM)?);
+        Ok(budget)
+    }
+
+    /// What of these marks still holds.
+    fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<i64>, Cap> {
+        let chat = |key: &str| match key.strip_prefix(NO_ROOM)? {
+            NO_CHAT => Some(None),
+            id => id.parse().ok().map(Some),
+        };
+        let cap = |mark: &str| [Cap::Month, Cap::Day].into_iter().find(|cap| self.mark(*cap).as_deref() == Some(mark));
+        marks.iter().filter_map(|(key, mark)| chat(key).zip(cap(mark))).collect()
     }
 
     /// The cap under which nothing can be asked now: the month's before the day's, it holds for longer.
@@ -85,7 +106,6 @@ impl Budget {
         [Cap::Month, Cap::Day].into_iter().find(|cap| {
             let (spent_usd, most_usd) = self.of(*cap);
             most_usd.is_some_and(|most_usd| spent_usd >= most_usd)
-                || self.mark(*cap).is_some_and(|mark| self.no_room.as_deref() == Some(&mark))
         })
     }
 
@@ -183,7 +203,7 @@ pub(crate) fn of((today_usd, daily_usd): (f64, f64), (month_usd, monthly_usd): (
         reserved_usd: 0.0,
         daily_usd,
         monthly_usd,
-        no_room: None,
+        no_room: BTreeMap::new(),
     }
 }
 
@@ -207,15 +227,16 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_without_room_is_reached_until_its_time_is_over_or_it_is_changed() {
+    fn a_cap_has_no_room_for_one_chat_until_its_time_is_over_or_it_is_changed() {
         for cap in [Cap::Day, Cap::Month] {
             let full = budget(5.0, Some(50.0));
-            let full = Budget { no_room: full.mark(cap), ..full };
-            assert_eq!(full.reached(), Some(cap));
+            let marks: BTreeMap<String, String> =
+                [Some(7), None].map(|chat| (no_room_key(chat), full.mark(cap).unwrap())).into();
+            assert_eq!((full.without_room(&marks), full.reached()), ([(Some(7), cap), (None, cap)].into(), None));
             let other = |change: &dyn Fn(&mut Budget)| {
                 let mut other = full.clone();
                 change(&mut other);
-                other.reached()
+                other.without_room(&marks).get(&Some(7)).copied()
             };
             let day = |month, day| NaiveDate::from_ymd_opt(2026, month, day).unwrap();
             assert_eq!(other(&|it| it.today = day(11, 22)), (cap == Cap::Month).then_some(cap));

@@ -24,7 +24,7 @@ impl Wake<'_> {
         reasons: &[Reason],
     ) -> Result<(), WakeError> {
         let cycle = self.new_cycle(reasons, "none")?;
-        let plan_file = self.open_plan_file(&cycle)?;
+        let plan_file = self.open_plan_file(&cycle, &[])?;
         let mut account = Account::default();
         self.take_in_person_edits(repo, &mut account)?;
         self.store.begin_cycle(self.fence, &cycle, &[], self.now())?;

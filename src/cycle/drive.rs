@@ -21,12 +21,9 @@ use super::{
     wake::{Live, Wake},
 };
 use crate::{
-    config::OFFLINE_MODEL,
+    config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp,
-    model::{
-        ModelError, Turn, Usage,
-        anthropic::{price, retry},
-    },
+    model::{ModelError, Turn, Usage, anthropic::retry},
     queue::{Cap, Change, Entry, Incoming, NewOutgoing, NewReminder, Reservation, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
@@ -100,13 +97,26 @@ impl Interrupt {
 impl Wake<'_> {
     /// Runs the machine until it is finished or interrupted.
     pub(super) async fn drive(&mut self, live: &mut Live) -> Result<Driven, WakeError> {
+        let driven = self.step(live).await;
+        // However it ended: a mind that keeps something between turns waits for nothing now.
+        self.context.model.rest();
+        driven
+    }
+
+    async fn step(&mut self, live: &mut Live) -> Result<Driven, WakeError> {
         let registry = registry(self.context);
         let limits = if self.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
         loop {
             if let Some(interrupt) = self.is_to_end()? {
                 return Ok(Driven::Interrupted(interrupt));
             }
-            match live.state.next(&limits) {
+            let step = match live.state.next(&limits) {
+                Step::Call(call) if registry.acts(&call.name) => {
+                    live.state.before_call(&call, &limits).unwrap_or(Step::Call(call))
+                }
+                step => step,
+            };
+            match step {
                 // A client has taken the one turn that there is.
                 Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
                 Step::Ask => {
@@ -184,10 +194,10 @@ impl Wake<'_> {
                         tracing::info!(attempt, "the mind answered after a retry");
                     }
                     self.store.upkeep_recovered(self.fence, observe::MODEL, self.now())?;
-                    let Turn { content, stop, usage, .. } = turn;
+                    let Turn { content, stop, usage, cost_usd, .. } = turn;
                     let mut entries = vec![Entry::Turn { content, stop, usage }];
                     entries.extend(live.work.stop());
-                    self.pay(live, (reservation, &usage, false), &entries)?;
+                    self.pay(live, (reservation, self.spent(usage, cost_usd), false), &entries)?;
                     self.checkpoint(live);
                     return Ok(Ok(()));
                 }
@@ -195,13 +205,17 @@ impl Wake<'_> {
                 // What a request has cost that nobody waits for any more isn't known: what was set aside stays counted.
                 Err(interrupt) => return Ok(Err(interrupt)),
             };
+            // Who orders a stop ends what we have started, and a mind may be that: its error then says nothing.
+            if let Some(interrupt) = self.is_to_end()? {
+                return Ok(Err(interrupt));
+            }
             let why = self.context.redactor.redact(&error.to_string());
             tracing::warn!(attempt, %why, "the mind did not answer");
             if let ModelError::Transient { spent, .. } = &error {
                 let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
-                self.pay(live, (reservation, spent, true), &[discarded])?;
+                self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;
             } else {
-                self.pay(live, (reservation, &Usage::default(), true), &[])?;
+                self.pay(live, (reservation, Spent::default(), true), &[])?;
             }
             match retry::backoff(&error, attempt, fastrand::f64()) {
                 Some(wait) => {
@@ -236,18 +250,19 @@ impl Wake<'_> {
     fn pay(
         &mut self,
         live: &mut Live,
-        (reservation, usage, is_discarded): (Reservation, &Usage, bool),
+        (reservation, spent, is_discarded): (Reservation, Spent, bool),
         entries: &[Entry],
     ) -> Result<(), WakeError> {
-        let model = &live.cycle.model;
-        let cost_usd = if model == OFFLINE_MODEL { 0.0 } else { price::cost_usd(model, usage) };
-        let spent = Spent { tokens: *usage, cost_usd };
         let now = self.now();
         self.store.settle(self.fence, &live.cycle.id, (reservation, &spent, is_discarded), entries, now)?;
-        self.report.tokens += *usage;
-        self.report.cost_usd += cost_usd;
+        self.report.tokens += spent.tokens;
+        self.report.cost_usd += spent.cost_usd;
         entries.iter().for_each(|entry| live.state.apply(entry));
         Ok(())
+    }
+
+    fn spent(&self, tokens: Usage, cost_usd: Option<f64>) -> Spent {
+        Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| self.context.model.cost_usd(&tokens)) }
     }
 
     /// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
@@ -535,6 +550,7 @@ pub(super) fn called(request: &Request) -> Entry {
 pub(super) fn registry(context: Context<'_>) -> Registry {
     match context.model.name() {
         OFFLINE_MODEL => Registry::offline(),
+        CLAUDE_CODE => Registry::thinking().written_out().with(mcp::client::tools(context.config)),
         _ => Registry::thinking().with(mcp::client::tools(context.config)),
     }
 }

@@ -19,7 +19,9 @@ pub struct Stretch {
     /// Turns of the mind.
     pub rounds: u32,
     /// Working time: turns that were received and calls that have ended; not what was waited for a person or for a mind out of
-    /// reach. None: no bound. It is looked at between two turns.
+    /// reach. None: no bound. It is looked at before each turn and before each call that acts. What is under way isn't cut off: a
+    /// request would be paid for nothing, a command left half done, and a yes would have to begin it again. So it is passed by one
+    /// request or one call at most, each of which has its own bound.
     pub work: Option<Duration>,
 }
 
@@ -108,6 +110,13 @@ pub struct Reached {
     pub stretch: Stretch,
     /// What was taken since the last yes, or the plan.
     pub taken: Taken,
+}
+
+impl Reached {
+    /// Whether the time is over, and not only the rounds.
+    pub(super) fn is_of_time(&self) -> bool {
+        self.stretch.work.is_some_and(|work| self.taken.work >= work)
+    }
 }
 
 /// Counts what a cycle takes.

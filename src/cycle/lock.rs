@@ -31,7 +31,9 @@ const ASKING: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(5);
 /// The line is filled up with blanks to this many bytes, and always written in place: however long the next one is, it needs
 /// no more room.
-const LINE_BYTES: usize = 512;
+const LINE_BYTES: usize = 1024;
+/// How many of a cycle's messages the line names at most.
+const MAX_MESSAGES: usize = 32;
 /// How much of the file is read, in bytes; a longer one is damage.
 const MAX_LINE_BYTES: u64 = 4096;
 
@@ -103,6 +105,23 @@ pub struct Holder {
     /// Forum topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
+    /// The messages that the cycle is about, at most 32 of them: those of a cycle that is killed before it is journalled are known
+    /// from here alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<i64>,
+}
+
+/// The cycle under way, as the line tells of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Work<'a> {
+    /// The cycle, if one is under way.
+    pub cycle_id: Option<&'a str>,
+    /// The chat that it answers.
+    pub chat_id: Option<i64>,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The messages that it is about.
+    pub messages: &'a [i64],
 }
 
 impl Holder {
@@ -126,7 +145,7 @@ impl WakeLock {
     /// Takes the lock and introduces its holder, without waiting.
     pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
         let mut lock = Self::take(path)?;
-        lock.describe(me, now, None, None, None)?;
+        lock.describe(me, now, Work::default())?;
         Ok(lock)
     }
 
@@ -155,29 +174,25 @@ impl WakeLock {
         Ok(Self { inside, left: read(path), heart: None })
     }
 
-    /// The cycle in the middle of which the last holder was killed. What ended with the whole machine isn't held against it.
-    pub fn cut_off(&self, me: &Identity) -> Option<&str> {
-        self.left.as_ref().filter(|left| left.boot_id == me.boot_id)?.cycle_id.as_deref()
+    /// The last holder, if it was killed in the middle of a cycle, and that cycle. What ended with the whole machine isn't held
+    /// against it.
+    pub fn cut_off(&self, me: &Identity) -> Option<(&Holder, &str)> {
+        let left = self.left.as_ref().filter(|left| left.boot_id == me.boot_id)?;
+        Some((left, left.cycle_id.as_deref()?))
     }
 
     /// Writes down what the holder is doing.
-    pub fn describe(
-        &mut self,
-        me: &Identity,
-        now: DateTime<Utc>,
-        cycle_id: Option<&str>,
-        chat_id: Option<i64>,
-        thread_id: Option<i64>,
-    ) -> Result<(), LockError> {
+    pub fn describe(&mut self, me: &Identity, now: DateTime<Utc>, work: Work<'_>) -> Result<(), LockError> {
         let holder = Holder {
             pid: me.pid,
             boot_id: me.boot_id.clone(),
             started_at: rfc3339(now),
-            cycle_id: cycle_id.map(str::to_owned),
+            cycle_id: work.cycle_id.map(str::to_owned),
             process_started: me.started.clone(),
             alive_at_s: Some(clock::awake().as_secs()),
-            chat_id,
-            thread_id,
+            chat_id: work.chat_id,
+            thread_id: work.thread_id,
+            messages: work.messages.iter().take(MAX_MESSAGES).copied().collect(),
         };
         let mut line = self.inside.line();
         self.inside.write(&holder).map_err(|source| LockError::Io { path: self.inside.path.clone(), source })?;
@@ -278,6 +293,20 @@ mod tests {
         parse_time("2026-11-21T14:00:00Z").unwrap()
     }
 
+    const C1: Work<'_> = Work { cycle_id: Some("c1"), chat_id: Some(7), thread_id: Some(3), messages: &[1, 2] };
+
+    #[test]
+    fn however_many_messages_a_cycle_is_about_the_line_needs_no_more_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".wake-lock");
+        let mut lock = acquire(&path).unwrap();
+        let length = std::fs::metadata(&path).unwrap().len();
+        let many: Vec<i64> = (999_999_000..999_999_500).collect();
+        lock.describe(&Identity::current(), now(), Work { messages: &many, ..C1 }).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
+        assert_eq!(read(&path).unwrap().messages, many[..MAX_MESSAGES]);
+    }
+
     fn acquire(path: &Path) -> Result<WakeLock, LockError> {
         WakeLock::try_acquire(path, &Identity::current(), now())
     }
@@ -289,7 +318,7 @@ mod tests {
         assert!(!is_held(&path));
         let mut lock = acquire(&path).unwrap();
         assert!(is_held(&path));
-        lock.describe(&Identity::current(), now(), Some("c1"), Some(7), Some(3)).unwrap();
+        lock.describe(&Identity::current(), now(), C1).unwrap();
         let LockError::Held(Some(holder)) = acquire(&path).unwrap_err() else { panic!("it is held") };
         assert_eq!(holder.identity(), Identity::current());
         assert_eq!((holder.cycle_id.as_deref(), holder.chat_id, holder.thread_id), (Some("c1"), Some(7), Some(3)));
@@ -332,14 +361,14 @@ mod tests {
         let path = dir.path().join(".wake-lock");
         let me = Identity::current();
         let mut lock = acquire(&path).unwrap();
-        lock.describe(&me, now(), Some("c1"), None, None).unwrap();
+        lock.describe(&me, now(), C1).unwrap();
         let killed = std::fs::read(&path).unwrap();
         drop(lock);
         assert_eq!(WakeLock::take(&path).unwrap().cut_off(&me), None, "it ended in order");
 
         std::fs::write(&path, &killed).unwrap();
         let lock = WakeLock::take(&path).unwrap();
-        assert_eq!(lock.cut_off(&me), Some("c1"));
+        assert_eq!(lock.cut_off(&me).map(|(left, cycle)| (left.messages.as_slice(), cycle)), Some((&[1, 2][..], "c1")));
         let rebooted = Identity { boot_id: "another".to_owned(), ..me.clone() };
         assert_eq!(lock.cut_off(&rebooted), None, "the machine went down, which is no fault of the cycle");
         drop(lock);
@@ -366,7 +395,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".wake-lock");
         let mut lock = acquire(&path).unwrap();
-        lock.describe(&Identity::current(), now(), Some("c1"), Some(7), Some(3)).unwrap();
+        lock.describe(&Identity::current(), now(), C1).unwrap();
         let described = read(&path).unwrap();
         let length = std::fs::metadata(&path).unwrap().len();
         let inside = Arc::clone(&lock.inside);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::limits::{GO_ON, Limits, Meter, Repeated, Repeats, is_reserved};
+use super::limits::{GO_ON, Limits, Meter, Reached, Repeated, Repeats, is_reserved};
 use crate::{
     model::{
         Conversation, Stop, Usage,
@@ -313,16 +313,29 @@ impl Cycle {
         if let Some(why) = self.meter.refusal() {
             return self.end_with(&format!("I stopped after {}. {why}", self.meter.taken.describe()));
         }
-        let question = |more: &str| Request {
-            id: self.meter.question(),
-            name: GO_ON.to_owned(),
-            input: serde_json::json!({ "more": more }).to_string(),
-        };
         match self.meter.reached(limits) {
-            Some(reached) if self.meter.is_asked() => Step::Await(question(&reached.stretch.describe())),
-            Some(reached) => Step::Limit(question(&reached.stretch.describe())),
+            Some(reached) if self.meter.is_asked() => Step::Await(self.question(&reached)),
+            Some(reached) => Step::Limit(self.question(&reached)),
             None => Step::Ask,
         }
+    }
+
+    /// What comes before a call that takes time, once the working time is over: the question whether to go on, or its answer. None:
+    /// the call may begin. A turn can hold many calls, and each can take as long as its tool lets it.
+    pub fn before_call(&self, call: &Request, limits: &Limits) -> Option<Step> {
+        if let Some(why) = self.meter.refusal() {
+            let why = format!("{why} This was not run; tell your person what is left undone.");
+            return Some(Step::Reject { call: call.clone(), why });
+        }
+        let reached = self.meter.reached(limits).filter(Reached::is_of_time)?;
+        let question = self.question(&reached);
+        Some(if self.meter.is_asked() { Step::Await(question) } else { Step::Limit(question) })
+    }
+
+    /// The question whether to go on.
+    fn question(&self, reached: &Reached) -> Request {
+        let more = serde_json::json!({ "more": reached.stretch.describe() });
+        Request { id: self.meter.question(), name: GO_ON.to_owned(), input: more.to_string() }
     }
 
     /// Ends a cycle that goes round in circles. Its person is told even if all is answered: nobody else would notice.

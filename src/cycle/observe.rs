@@ -164,9 +164,11 @@ pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError>
 /// The mind of this name as the gate knows it, for those who only look.
 pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
-    let over_budget = if is_thinking { Budget::look(store, config, now)?.reached() } else { None };
+    let budget = if is_thinking { Some(Budget::look(store, config, now)?) } else { None };
+    let over_budget = budget.as_ref().and_then(Budget::reached);
+    let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
     let is_available = !is_thinking || over_budget.is_none() && store.upkeep(MODEL)?.may_try(now);
-    Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget })
+    Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
 }
 
 pub(super) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {

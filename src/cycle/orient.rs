@@ -32,6 +32,15 @@ pub struct Mind {
     pub is_available: bool,
     /// The budget that is spent, if one is.
     pub over_budget: Option<Cap>,
+    /// The chats (none: work that nobody asked for) whose last request had no room under what is left of a budget.
+    pub no_room: BTreeMap<Option<i64>, Cap>,
+}
+
+impl Mind {
+    /// The budget for which a chat has to wait; none: work that nobody asked for.
+    pub fn out_of_budget(&self, chat_id: Option<i64>) -> Option<Cap> {
+        self.over_budget.or_else(|| self.no_room.get(&chat_id).copied())
+    }
 }
 
 /// What the gate looks at.
@@ -216,11 +225,11 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     reasons.extend(due_reminders(observed));
     if observed.mind.is_available {
         reasons.extend(messages(observed));
-    } else if let Some(cap) = observed.mind.over_budget {
-        reasons.extend(waiting_for_budget(observed, cap));
     }
+    reasons.extend(waiting_for_budget(observed));
     reasons.extend(of_guests(observed));
-    if observed.mind.is_available || !observed.mind.is_thinking {
+    let may_think = observed.mind.is_available && observed.mind.out_of_budget(None).is_none();
+    if may_think || !observed.mind.is_thinking {
         let owners = tasks_of(observed, None);
         reasons.extend(of_tasks(&Observed { tasks: &owners, ..*observed }));
         if !observed.person_commits.is_empty() {
@@ -404,7 +413,10 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .iter()
         .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
         .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
-        .filter(|cycle| cycle.state == CycleState::Running || observed.mind.is_available)
+        .filter(|cycle| {
+            let may_think = observed.mind.is_available && observed.mind.out_of_budget(cycle.cycle.chat_id).is_none();
+            cycle.state == CycleState::Running || may_think
+        })
         .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })
         .collect()
 }
@@ -424,6 +436,7 @@ fn messages(observed: &Observed<'_>) -> Vec<Reason> {
     let waiting = waiting_for_files(observed.messages, observed.now);
     for message in observed.messages {
         if waiting.contains(&message.id)
+            || observed.mind.out_of_budget(Some(message.chat_id)).is_some()
             || !is_answerable(message, observed.mind, observed.now)
             || is_taken(message, observed.open_cycles)
         {
@@ -439,16 +452,19 @@ fn messages(observed: &Observed<'_>) -> Vec<Reason> {
 }
 
 /// A chat is told once for as long as its oldest message waits, however many follow.
-fn waiting_for_budget(observed: &Observed<'_>, cap: Cap) -> Vec<Reason> {
+fn waiting_for_budget(observed: &Observed<'_>) -> Vec<Reason> {
     let mut chats = BTreeSet::new();
     let waiting = observed
         .messages
         .iter()
         .filter(|message| message.held_for.as_deref() != Some(&observed.mind.name) && chats.insert(message.chat_id));
     waiting
-        .map(|oldest| (oldest, budget_key(oldest.chat_id, oldest.id, cap)))
-        .filter(|(_, key)| !observed.handled.contains(key))
-        .map(|(oldest, key)| Reason::OverBudget { cap, chat_id: oldest.chat_id, thread_id: oldest.thread_id, key })
+        .filter_map(|oldest| {
+            let cap = observed.mind.out_of_budget(Some(oldest.chat_id))?;
+            let key = budget_key(oldest.chat_id, oldest.id, cap);
+            let (chat_id, thread_id) = (oldest.chat_id, oldest.thread_id);
+            (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat_id, thread_id, key })
+        })
         .collect()
 }
 

@@ -289,7 +289,7 @@ impl Wake<'_> {
         if let Err(Refusal(why)) = tried {
             return Ok(Told::failed(why));
         }
-        let plan_file = self.open_plan_file(&cycle)?;
+        let plan_file = self.open_plan_file(&cycle, &[])?;
         let opening = Entry::Said {
             raw: user_text("An MCP client calls a tool of yours."),
             messages: ids,

@@ -1,10 +1,13 @@
 //! Cycles that were cut off: taken up again from their journals, or given up with all that they were about kept.
 
+use chrono::{DateTime, Utc};
+
 use super::{
     WakeError, WakeOutcome, brief,
     budget::{self, Budget},
     drive::Interrupt,
     finish,
+    lock::{self, Holder},
     machine::Cycle,
     observe, orient,
     outside::OUTSIDE,
@@ -14,7 +17,11 @@ use super::{
     wake::{Live, Wake},
 };
 use crate::{
-    queue::{Change, CycleEnd, CycleRow, CycleState, Entry, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError},
+    queue::{
+        Change, CycleEnd, CycleRow, CycleState, Entry, Fence, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, Store,
+        StoreError,
+    },
+    redact::Redactor,
     repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
     tool::Complexity,
 };
@@ -36,6 +43,44 @@ pub enum Uptake {
         /// Whether it failed on its messages.
         counts: bool,
     },
+}
+
+/// Who is told of messages that are put aside, and how their words are shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Room<'a> {
+    /// Where what concerns no chat is told.
+    pub(crate) owner_chat_id: i64,
+    /// Masks the live secrets.
+    pub(crate) redactor: &'a Redactor,
+}
+
+/// Takes note of the cycle in which the last holder of the wake lock was killed. One that wasn't journalled yet counts against its
+/// messages at once: nothing else will ever tell of it, and a message that kills whoever takes it up would be taken up for ever.
+pub(crate) fn note_cut_off(
+    store: &mut Store,
+    fence: Fence,
+    left: &Holder,
+    cycle_id: &str,
+    room: Room<'_>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let queued = store.queued()?;
+    let about = queued.iter().filter(|message| left.messages.contains(&message.id));
+    let dead: Vec<&str> = about.filter(|message| is_last(message)).map(|message| message.text.as_str()).collect();
+    let notice = NewOutgoing {
+        chat_id: left.chat_id.unwrap_or(room.owner_chat_id),
+        text: room.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead)),
+        kind: "notice".to_owned(),
+        key: Some(format!("gave-up/{cycle_id}")),
+        thread_id: left.thread_id,
+        ..NewOutgoing::default()
+    };
+    store.note_cut_off(fence, cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice), now)
+}
+
+/// Whether one more failure makes it a dead letter.
+fn is_last(message: &Incoming) -> bool {
+    message.attempts + 1 >= MAX_ATTEMPTS
 }
 
 /// Decides it for the mind called `mind`. Pure.
@@ -87,11 +132,22 @@ impl Wake<'_> {
         // First of all: whatever this cycle does to the wake is then known to be its doing.
         let (me, now) = (self.me.clone(), self.now());
         let (chat_id, thread_id) = (row.cycle.chat_id, row.cycle.thread_id);
-        self.lock.describe(&me, now, Some(cycle_id), chat_id, thread_id).map_err(WakeError::Lock)?;
+        let work = lock::Work { cycle_id: Some(cycle_id), chat_id, thread_id, messages: &[] };
+        self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
+        if has_crashed {
+            self.store.count_try(self.fence, cycle_id)?;
+        }
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
         self.report.cycle_id = Some(cycle_id.to_owned());
         self.report.reasons.push(format!("resume {cycle_id}"));
+        let cuts = row.tries + u32::from(has_crashed);
         let journal = match self.store.journal(cycle_id) {
+            // It was to be given up, and that was cut off too: by what it holds, perhaps.
+            _ if cuts > MAX_TRIES => {
+                let state = self.what_it_took_up(cycle_id)?;
+                let giving_up = GivingUp::Failed(format!("it was cut off {cuts} times"));
+                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+            }
             Ok(journal) => journal,
             Err(StoreError::Damaged(why)) => {
                 let why = format!("its journal can't be read ({why})");
@@ -128,7 +184,7 @@ impl Wake<'_> {
             }
             _ => {}
         }
-        self.store.resume_cycle(self.fence, cycle_id, has_crashed)?;
+        self.store.resume_cycle(self.fence, cycle_id)?;
         let mut account = Account::default();
         account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         self.take_in_person_edits(repo, &mut account)?;
@@ -164,7 +220,10 @@ impl Wake<'_> {
             Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
                 return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?);
             }
-            Interrupt::OutOfTime => return Ok(self.store.note_cut_off(self.fence, &cycle.id)?),
+            Interrupt::OutOfTime => {
+                self.store.note_cut_off(self.fence, &cycle.id, &[], None, now)?;
+                return Ok(());
+            }
             Interrupt::Rejected(_) => {
                 return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Failed(why)).await;
             }
@@ -178,7 +237,9 @@ impl Wake<'_> {
             }
             Interrupt::OverBudget { cap, .. } => {
                 let mark = Budget::look(self.store, self.context.config, now)?.mark(*cap).unwrap_or_default();
-                let no_room = Change::Handled { key: budget::NO_ROOM.to_owned(), value: mark };
+                let no_room = Change::Handled { key: budget::no_room_key(cycle.chat_id), value: mark };
+                // What others ask may cost less.
+                self.is_only_this_chats = true;
                 self.store.change(self.fence, &cycle.id, &[no_room], now)?;
             }
             Interrupt::Halted => {}
@@ -301,7 +362,7 @@ impl Wake<'_> {
         parked: Option<&str>,
     ) -> Result<NewOutgoing, WakeError> {
         let queued = self.store.queued()?;
-        let is_dead = |message: &&Incoming| state.open.contains(&message.id) && message.attempts + 1 >= MAX_ATTEMPTS;
+        let is_dead = |message: &&Incoming| state.open.contains(&message.id) && is_last(message);
         let dead: Vec<&str> = queued.iter().filter(is_dead).map(|message| message.text.as_str()).collect();
         let (key, text) = match (giving_up, state.open.first()) {
             (GivingUp::Failed(why), Some(first)) if dead.is_empty() => {

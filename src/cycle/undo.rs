@@ -43,7 +43,7 @@ impl Wake<'_> {
     pub(super) async fn undo(&mut self, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
         let reason = Reason::Undo { undo: undo.clone() };
         let cycle = self.new_cycle(std::slice::from_ref(&reason), "none")?;
-        let plan_file = self.open_plan_file(&cycle)?;
+        let plan_file = self.open_plan_file(&cycle, &[])?;
         let mut account = Account::default();
         self.take_in_person_edits(repo, &mut account)?;
         self.store.begin_cycle(self.fence, &cycle, &[], self.now())?;

@@ -175,7 +175,7 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Sends our commits. A remote that moved is taken in first, once.
+    /// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
     pub(super) fn push(&mut self, repo: &Repo) -> Result<(), WakeError> {
         if !repo.has_remote() || self.is_stopped()? {
             return Ok(());
@@ -183,7 +183,7 @@ impl Wake<'_> {
         let redactor = self.context.redactor;
         let push = || repo.push(REMOTE_TIMEOUT, &|text| redactor.contains_secret(text));
         let mut pushed = push();
-        if matches!(pushed, Err(RemoteError::Moved)) {
+        if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
             self.fetch_by_itself(repo)?;
             pushed = push();
         }

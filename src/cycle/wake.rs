@@ -7,11 +7,12 @@ use chrono::{DateTime, Utc};
 use super::{
     Context, Report, WakeError, WakeOutcome,
     drive::Driven,
-    lock::WakeLock,
+    lock::{self, WakeLock},
     machine::Cycle,
     observe::{self, Observation},
     orient::{self, Reason, Work},
     plan_file::{self, PlanFile},
+    resume::{self, Room},
     verify::Account,
 };
 use crate::{
@@ -44,6 +45,8 @@ pub struct Wake<'a> {
     pub(super) has_fetched: bool,
     /// When this wake must have ended.
     pub(super) deadline: tokio::time::Instant,
+    /// Whether what has failed stops one chat's work and nobody else's.
+    pub(super) is_only_this_chats: bool,
 }
 
 /// A cycle under way with the mind.
@@ -124,17 +127,19 @@ impl<'a> Wake<'a> {
         let me = Identity::current();
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
-        Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched: false, deadline })
+        let (has_fetched, is_only_this_chats) = (false, false);
+        Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched, deadline, is_only_this_chats })
     }
 
     /// Takes note of the cycle in which the last holder was killed, then says in the lock file who holds it now, and goes on
     /// saying so for as long as it may run. In this order: the old line is the only witness of that kill.
     pub(super) fn introduce(&mut self) -> Result<(), WakeError> {
-        if let Some(cycle_id) = self.lock.cut_off(&self.me) {
-            self.store.note_cut_off(self.fence, cycle_id)?;
-        }
         let (me, now) = (self.me.clone(), self.now());
-        self.lock.describe(&me, now, None, None, None).map_err(WakeError::Lock)?;
+        if let Some((left, cycle_id)) = self.lock.cut_off(&me) {
+            let room = Room { owner_chat_id: self.context.config.owner_chat_id, redactor: self.context.redactor };
+            resume::note_cut_off(self.store, self.fence, left, cycle_id, room, now)?;
+        }
+        self.lock.describe(&me, now, lock::Work::default()).map_err(WakeError::Lock)?;
         self.lock.show_life(self.context.config.wake_timeout + ENDING_BOUND);
         Ok(())
     }
@@ -190,7 +195,7 @@ impl<'a> Wake<'a> {
                 Work::Mechanical(reasons) => self.by_rule(&repo, &observation, &reasons).await?,
                 Work::Think { reasons } => self.think(&repo, observation, &reasons).await?,
             }
-            if self.report.outcome == WakeOutcome::Failed {
+            if self.report.outcome == WakeOutcome::Failed && !std::mem::take(&mut self.is_only_this_chats) {
                 break;
             }
         }
@@ -287,9 +292,11 @@ impl<'a> Wake<'a> {
         })
     }
 
-    pub(super) fn open_plan_file(&mut self, cycle: &NewCycle) -> Result<PlanFile, WakeError> {
+    pub(super) fn open_plan_file(&mut self, cycle: &NewCycle, messages: &[i64]) -> Result<PlanFile, WakeError> {
         let (me, now) = (self.me.clone(), self.now());
-        self.lock.describe(&me, now, Some(&cycle.id), cycle.chat_id, cycle.thread_id).map_err(WakeError::Lock)?;
+        let (chat_id, thread_id) = (cycle.chat_id, cycle.thread_id);
+        let work = lock::Work { cycle_id: Some(&cycle.id), chat_id, thread_id, messages };
+        self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
         let dir = &self.context.config.workspace_dir;
         self.report.cycle_id = Some(cycle.id.clone());
         self.report.reasons.extend(cycle.reasons.iter().cloned());
@@ -301,25 +308,23 @@ impl<'a> Wake<'a> {
     async fn think(&mut self, repo: &Repo, mut observation: Observation, reasons: &[Reason]) -> Result<(), WakeError> {
         let reported = (self.report.cycle_id.clone(), self.report.reasons.len());
         let mut cycle = self.new_cycle(reasons, self.context.model.name())?;
-        let plan_file = self.open_plan_file(&cycle)?;
+        let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
+        let plan_file = self.open_plan_file(&cycle, &ids)?;
         let mut account = Account::default();
         self.pull(repo, &mut account)?;
         self.take_in_person_edits(repo, &mut account)?;
         observation.person_commits = observe::person_commits(self.store, repo)?;
         observation.head = observe::head_of(repo)?;
         observation.reread(self.store)?;
-        let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let now = self.now();
         let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.mind, now) else {
-            self.leave_unbegun(&plan_file, reported);
-            return Ok(());
+            return self.leave_unbegun(&plan_file, reported);
         };
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
         super::readable(&world.documents)?;
         if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
-            self.leave_unbegun(&plan_file, reported);
-            return Ok(());
+            return self.leave_unbegun(&plan_file, reported);
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
@@ -346,11 +351,19 @@ impl<'a> Wake<'a> {
 
     /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
     /// album). The next look takes it up as it is then.
-    fn leave_unbegun(&mut self, plan_file: &PlanFile, (cycle_id, n_reasons): (Option<String>, usize)) {
+    fn leave_unbegun(
+        &mut self,
+        plan_file: &PlanFile,
+        (cycle_id, n_reasons): (Option<String>, usize),
+    ) -> Result<(), WakeError> {
         tracing::info!("a message changed before it was taken up; it is looked at once more");
+        // Whatever ends this wake now is none of its doing.
+        let (me, now) = (self.me.clone(), self.now());
+        self.lock.describe(&me, now, lock::Work::default()).map_err(WakeError::Lock)?;
         self.report.cycle_id = cycle_id;
         self.report.reasons.truncate(n_reasons);
         self.remove_plan_file(plan_file);
+        Ok(())
     }
 
     /// Drives a cycle to its end, or writes down why it stopped.

@@ -27,7 +27,7 @@ use self::{
 pub use self::{keep::MAX_TOLD_BYTES, shelter::Shelter};
 use crate::{
     mcp::client::Servers,
-    policy::Rules,
+    policy::{self, Rules},
     process::Spec,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
     web::{Grants, Web, search::Engine},
@@ -179,8 +179,13 @@ impl Hands {
                 .sandbox()
                 .confine(&confinement, program.as_ref(), args)
                 .map_err(|error| no_shell(error.to_string()))?
+        } else if !self.agreed.iter().any(|reason| reason == policy::NO_SANDBOX) {
+            // It was asked for where there was one: nobody has agreed to this.
+            return Err(no_shell(
+                "there is no sandbox here now, and your person had not been told so when they allowed it".to_owned(),
+            ));
         } else {
-            // Each command was asked for, and the question said that nothing confines it.
+            // The question said that nothing confines it.
             let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(self.shelter.scratch());
             Confined { spec: spec.env("HOME", self.shelter.scratch()), proxy: None }
         };
@@ -198,4 +203,26 @@ fn mark() -> Option<String> {
     let mut bytes = [0_u8; 12];
     SystemRandom::new().fill(&mut bytes).ok()?;
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(hands: &mut Hands) -> Result<Ran, HandsError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(hands.run_command("echo ran"))
+    }
+
+    #[test]
+    fn nothing_runs_unconfined_unless_just_that_was_agreed_to() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut hands = Hands::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
+        for agreed in [vec![], vec!["It redirects into a file.".to_owned()]] {
+            hands.agree(agreed);
+            assert!(run(&mut hands).unwrap_err().to_string().contains("there is no sandbox here now"));
+        }
+        hands.agree(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()]);
+        assert_eq!(run(&mut hands).unwrap().printed, "ran\n");
+    }
 }

@@ -7,7 +7,10 @@ use super::{
     scene::Scene,
 };
 use crate::{
-    cycle::lock::{LockError, WakeLock},
+    cycle::{
+        self, Room,
+        lock::{LockError, WakeLock, Work},
+    },
     process::Identity,
     queue::{Fence, Holder, Store},
 };
@@ -91,11 +94,14 @@ impl Hands<'_> {
             let mut store = Store::open(&self.scene.config.db_path())?;
             self.claim_before = store.holder()?;
             let fence = store.take_lease(me, self.scene.now)?;
-            let noted = lock.cut_off(me).map_or(Ok(()), |cycle_id| store.note_cut_off(fence, cycle_id));
+            let room = Room { owner_chat_id: self.scene.config.owner_chat_id, redactor: self.scene.redactor };
+            let noted = lock.cut_off(me).map_or(Ok(()), |(left, cycle_id)| {
+                cycle::note_cut_off(&mut store, fence, left, cycle_id, room, self.scene.now)
+            });
             self.store = Some((store, fence));
             noted?;
         }
-        lock.describe(me, self.scene.now, None, None, None)?;
+        lock.describe(me, self.scene.now, Work::default())?;
         lock.show_life(self.scene.config.wake_timeout);
         Ok(())
     }

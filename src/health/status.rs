@@ -1,11 +1,13 @@
 //! `health status`: one screen for a person who asks how it is going. Gathered as a value, then rendered.
 
 mod files;
+mod questions;
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 pub use files::OpenFile;
+pub use questions::OpenQuestion;
 
 use super::{
     finding::Trouble,
@@ -14,7 +16,10 @@ use super::{
 };
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{budget, orient::is_answerable},
+    cycle::{
+        budget,
+        orient::{count, is_answerable},
+    },
     disk::{self, Reserve},
     queue::{Cap, CycleRow, Stopped, Store, Undelivered},
     redact::Redactor,
@@ -39,6 +44,8 @@ pub struct Overview {
     pub queue: Option<Queue>,
     /// Files of queued messages that are on their way or were given up.
     pub files: Vec<OpenFile>,
+    /// What waits for a person's word.
+    pub questions: Vec<OpenQuestion>,
     /// Whether a wake is at work.
     pub lock: Lock,
     /// That all work was stopped, and since when.
@@ -170,6 +177,8 @@ pub struct MindState {
     pub error: Option<String>,
     /// The budget that is spent, if one is: `day` or `month`.
     pub over_budget: Option<&'static str>,
+    /// Of how many chats the last request had no room under what is left of a budget.
+    pub chats_without_room: usize,
 }
 
 /// Looks, without writing anything.
@@ -182,6 +191,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         last_wake: None,
         queue: None,
         files: Vec::new(),
+        questions: Vec::new(),
         lock: Lock {
             is_held: scene.lock.is_held,
             pid: holder.map(|holder| holder.pid),
@@ -200,6 +210,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
             not_before: None,
             error: None,
             over_budget: None,
+            chats_without_room: 0,
         },
         spent_today_usd: 0.0,
         daily_budget_usd: config.daily_budget_usd,
@@ -234,6 +245,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.queue = Some(queue(scene, store)?);
     overview.stopped = store.stopped()?;
     overview.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
+    overview.questions = store.pending_approvals(scene.now)?.into_iter().map(OpenQuestion::from).collect();
     let reminder = store.reminders()?.into_iter().next();
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
@@ -244,6 +256,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.mind = MindState {
         is_available: mind.is_available,
         over_budget: mind.over_budget.map(Cap::name),
+        chats_without_room: mind.no_room.len(),
         not_before: upkeep.not_before.filter(|at| *at > scene.now),
         error: upkeep.error,
         ..overview.mind.clone()
@@ -320,6 +333,9 @@ impl Overview {
             ("cost", self.cost_line()),
         ];
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
+        for question in &self.questions {
+            text.push_str(&format!("{:<10} {}\n", "question", questions::line(question, self.at)));
+        }
         for file in self.files.iter().take(MAX_SHOWN) {
             text.push_str(&format!("{:<10} {}\n", "file", files::line(file, self.at)));
         }
@@ -447,6 +463,10 @@ impl Overview {
     fn mind_line(&self) -> String {
         let name = &self.mind.name;
         match (self.mind.is_available, self.mind.not_before, &self.mind.error) {
+            (true, _, None) if self.mind.chats_without_room > 0 => format!(
+                "{name}; what is left of a budget has no room for the next request of {}",
+                count(self.mind.chats_without_room, "chat")
+            ),
             (true, _, None) => name.clone(),
             (_, not_before, Some(error)) => {
                 let next = not_before.map(|at| format!("; asked again {}", ago(at, self.at))).unwrap_or_default();
@@ -496,6 +516,7 @@ mod tests {
             last_wake: None,
             queue: None,
             files: Vec::new(),
+            questions: Vec::new(),
             lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
             stopped: None,
             next_reminder: None,
@@ -509,6 +530,7 @@ mod tests {
                 not_before: None,
                 error: None,
                 over_budget: None,
+                chats_without_room: 0,
             },
             spent_today_usd: 0.0,
             daily_budget_usd: 5.0,
@@ -575,6 +597,15 @@ mod tests {
                 error: Some("Telegram can't be reached".to_owned()),
                 path: None,
             }],
+            questions: vec![OpenQuestion {
+                id: 2,
+                tool: "bash".to_owned(),
+                risk: "dangerous".to_owned(),
+                chat_id: 7,
+                cycle_id: "20261121T110000Z-811".to_owned(),
+                asked_at: at("2026-11-21T11:00:00Z"),
+                expires_at: at("2026-11-22T11:00:00Z"),
+            }],
             undelivered: vec![Undelivered {
                 id: 3,
                 chat_id: 7,
@@ -602,6 +633,7 @@ mod tests {
                 not_before: at("2026-11-21T12:01:00Z"),
                 error: Some("overloaded".to_owned()),
                 over_budget: None,
+                chats_without_room: 0,
             },
             spent_today_usd: 1.5,
             ..nothing_yet()
@@ -618,6 +650,7 @@ mod tests {
         disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
         mind       claude, which couldn't be reached: overloaded; asked again in 1 min
         cost       1.50 of 5.00 USD today, 0.00 this month
+        question   2: may I use bash (dangerous)?, asked 1 h ago, no answer is a no in 23 h; wake approvals list shows it, approve 2 or deny 2 decides
         file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
         ");
     }

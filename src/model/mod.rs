@@ -5,6 +5,7 @@
 //! earlier turn an error, so turns are kept and sent back exactly as they came.
 
 pub mod anthropic;
+pub mod claude_code;
 pub mod content;
 pub mod offline;
 
@@ -21,8 +22,15 @@ pub trait Model {
     /// The most that the next turn may cost, in US dollars: set aside before it is asked for.
     fn most_usd(&self, conversation: &Conversation) -> f64;
 
+    /// What these tokens cost, in US dollars, where the turn doesn't say it itself.
+    fn cost_usd(&self, usage: &Usage) -> f64;
+
     /// Asks once for the next turn. No retries: the caller decides by the error.
     fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a>;
+
+    /// Lets go of what is kept from one turn of a conversation to its next. Called when nobody asks for that one any more, for
+    /// now: it must go at once.
+    fn rest(&self) {}
 }
 
 /// All that a model is told. Every string is raw JSON that is sent as it stands.
@@ -37,7 +45,7 @@ pub struct Conversation {
 }
 
 /// An assistant turn as it was received.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// The raw JSON array of content blocks, kept byte for byte where the server sent whole blocks; a stream's blocks
     /// are assembled, a tool's `input` being its partial JSON joined verbatim.
@@ -46,6 +54,8 @@ pub struct Turn {
     pub stop: Stop,
     /// What the turn cost in tokens.
     pub usage: Usage,
+    /// What it cost in US dollars, where whoever took it says so.
+    pub cost_usd: Option<f64>,
     /// The server's request id, for support.
     pub request_id: Option<String>,
 }

@@ -29,6 +29,9 @@ use crate::{config::Autonomy, tool::Effect};
 /// A `policy.toml` to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");
 
+/// Why a command asks where no sandbox can be had. Whoever was told this, and only they, has agreed to its running unconfined.
+pub const NO_SANDBOX: &str = "There is no sandbox here that could hold it, so every command asks.";
+
 /// Whether a path leads to keys or to our own state: no tool reads or writes those, whatever is granted. Neither case nor what
 /// some file systems make of it (`ſ` is an `s` there) tells names apart.
 pub fn is_private(path: &str) -> bool {
@@ -341,7 +344,7 @@ fn shell(
         scales.ask(why.to_string());
     }
     if !circumstances.is_sandboxed {
-        scales.ask("There is no sandbox here that could hold it, so every command asks.");
+        scales.ask(NO_SANDBOX);
     }
     let only_reads = worst.risk == Risk::Safe && subject.reach != Reach::Steers;
     (worst.risk, if only_reads { Reach::Within } else { subject.reach })

@@ -33,7 +33,7 @@ impl Leashed {
     /// polls it. What it logs goes where our log goes.
     pub fn start(spec: &Spec) -> Result<Self, ProcessError> {
         let start = |source: io::Error| ProcessError::Start { program: spec.name(), source };
-        let leash = Leash::new().map_err(start)?;
+        let leash = Leash::new(spec).map_err(start)?;
         let group = leash.group();
         let mut command = command(spec, group);
         let child = command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().map_err(start)?;
@@ -43,7 +43,7 @@ impl Leashed {
     /// Starts a program that is spoken with: its three streams are the caller's. Otherwise as [`Leashed::start`].
     pub fn start_piped(spec: &Spec) -> Result<(Self, Pipes), ProcessError> {
         let start = |source: io::Error| ProcessError::Start { program: spec.name(), source };
-        let leash = Leash::new().map_err(start)?;
+        let leash = Leash::new(spec).map_err(start)?;
         let group = leash.group();
         let mut child = command(spec, group).stdin(Stdio::piped()).spawn().map_err(start)?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{Entry, Fence, Result, Store, approvals, inbox, journal::append, undo, upkeep};
+use super::{Entry, Fence, NewOutgoing, Result, Store, approvals, inbox, journal::append, outbox, undo, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
 /// The states of a cycle.
@@ -174,22 +174,46 @@ impl Store {
         Ok(statement.query_map([super::json(&messages)], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes a cycle up again; `counts` says whether this is one of its few tries.
-    pub fn resume_cycle(&mut self, fence: Fence, id: &str, counts: bool) -> Result<()> {
+    /// Takes a cycle up again.
+    pub fn resume_cycle(&mut self, fence: Fence, id: &str) -> Result<()> {
         self.fenced(fence, |tx| {
             tx.execute(
-                "UPDATE cycles SET state = 'running', fence = ?2, tries = tries + ?3, was_cut_off = 0, not_before = NULL, error = NULL
-                 WHERE id = ?1",
-                (id, fence.0, i64::from(counts)),
+                "UPDATE cycles SET state = 'running', fence = ?2, was_cut_off = 0, not_before = NULL, error = NULL WHERE id = ?1",
+                (id, fence.0),
             )?;
             Ok(())
         })
     }
 
-    /// Takes note that a running cycle was cut off by a crash, a kill or a time-out. Noted twice it is the same one.
-    pub fn note_cut_off(&mut self, fence: Fence, id: &str) -> Result<()> {
+    /// Takes note that a running cycle was cut off by a crash, a kill or a time-out. Noted twice it is the same one. Of a cycle that
+    /// wasn't begun by then nothing is known but the `messages` that it was about: it counts against these, and `notice` tells of
+    /// those that are dead letters now.
+    pub fn note_cut_off(
+        &mut self,
+        fence: Fence,
+        id: &str,
+        messages: &[i64],
+        notice: Option<&NewOutgoing>,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
         self.fenced_relaxed(fence, |tx| {
-            tx.execute("UPDATE cycles SET was_cut_off = 1 WHERE id = ?1 AND state = 'running'", [id])?;
+            let is_begun: bool =
+                tx.query_row("SELECT EXISTS (SELECT 1 FROM cycles WHERE id = ?1)", [id], |row| row.get(0))?;
+            if is_begun {
+                tx.execute("UPDATE cycles SET was_cut_off = 1 WHERE id = ?1 AND state = 'running'", [id])?;
+            } else {
+                inbox::fail(tx, messages, id, now)?;
+                notice.map(|notice| outbox::insert(tx, notice, now)).transpose()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Counts the cut that was noted as one of the cycle's few tries, before anything of it is looked at: whatever that does to the
+    /// wake is the next one.
+    pub fn count_try(&mut self, fence: Fence, id: &str) -> Result<()> {
+        self.fenced_relaxed(fence, |tx| {
+            tx.execute("UPDATE cycles SET tries = tries + 1, was_cut_off = 0 WHERE id = ?1 AND was_cut_off = 1", [id])?;
             Ok(())
         })
     }

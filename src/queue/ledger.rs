@@ -38,7 +38,7 @@ pub struct SpendCap {
 
 /// The most that a request may cost, set aside before it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reservation(i64);
+pub struct Reservation(pub(super) i64);
 
 impl Store {
     /// Journals that a request is about to be sent, and sets aside the most that it may cost, in one transaction; or says which

@@ -16,6 +16,7 @@ mod ledger;
 mod orders;
 mod outbox;
 mod paired;
+mod parked;
 mod poll;
 mod reminders;
 mod retention;
@@ -39,6 +40,7 @@ pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use parked::Parked;
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
@@ -90,6 +92,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("quotes.sql"),
     include_str!("replaced.sql"),
     include_str!("reserved.sql"),
+    include_str!("unpaired.sql"),
 ];
 
 /// The database, opened for one process.

@@ -6,7 +6,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Fence, Result, Store, approvals, json};
+use super::{Fence, Result, Store, approvals, json, paired};
 use crate::{
     channel::{
         Question,
@@ -373,6 +373,7 @@ fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTim
          ORDER BY o.id, p.part LIMIT 1"
     );
     plan_parts(tx, now)?;
+    paired::withhold(tx, now)?;
     let claimed = tx
         .prepare_cached(&sql)?
         .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT)), |row| {

@@ -117,8 +117,8 @@ impl Store {
         Ok(hashes.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Listens to somebody no more: their reminders end, and what they said and nobody has answered is taken out of the queue,
-    /// to be seen there and put back by hand. `is_listed`: the settings list them, too, so that they are still answered. Says
+    /// Listens to somebody no more: their reminders end, what they said and nobody has answered is taken out of the queue, to be
+    /// seen there and put back by hand, and nothing is sent to them any more. `is_listed`: the settings list them, too, so that they are still answered. Says
     /// how many messages that were; none if they had not paired.
     pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
         self.write(|tx| {
@@ -138,10 +138,39 @@ impl Store {
                      WHERE chat_id = ?1 AND processed = 0",
                     (user_id, rfc3339(now)),
                 )?;
+                tx.execute("INSERT OR REPLACE INTO unpaired (user_id, at) VALUES (?1, ?2)", (user_id, rfc3339(now)))?;
+                withhold(tx, now)?;
             }
             Ok((gone > 0).then_some(dropped))
         })
     }
+
+    /// Whether somebody was unpaired, and neither paired nor was listed since.
+    pub fn is_unpaired(&self, user_id: i64) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM unpaired WHERE user_id = ?1)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([user_id], |row| row.get(0))?)
+    }
+
+    /// Speaks again to those of `listed` who were unpaired: the settings list them now. Where there are none, nothing is written.
+    pub fn readmit(&mut self, listed: &[i64]) -> Result<()> {
+        for user_id in listed {
+            if self.is_unpaired(*user_id)? {
+                self.write(|tx| Ok(tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [user_id]).map(drop)?))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes back what hasn't left yet for those who were unpaired. It is done in the transaction that takes the next part to be sent:
+/// once somebody is unpaired no part is taken for them, whoever sends.
+pub(super) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE outgoing_messages SET taken_back_at = ?1
+         WHERE sent_at IS NULL AND taken_back_at IS NULL AND chat_id IN (SELECT user_id FROM unpaired)",
+    )?
+    .execute([rfc3339(now)])?;
+    Ok(())
 }
 
 /// Uses up the code and lets its sender in, if it is still open; `None` if it isn't. Returns the rows of what is said.
@@ -159,6 +188,7 @@ pub(super) fn pair(tx: &Transaction<'_>, bot_id: i64, who: &NewPaired, now: Date
          ON CONFLICT (user_id) DO UPDATE SET name = excluded.name",
         (who.user_id, &who.name, rfc3339(now), bot_id),
     )?;
+    tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [who.user_id])?;
     let mut said = Vec::new();
     for message in &who.words {
         said.extend(outbox::insert(tx, message, now)?);

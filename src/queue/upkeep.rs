@@ -108,6 +108,13 @@ impl Store {
         Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The same with their values.
+    pub fn handled_values(&self, prefix: &str) -> Result<std::collections::BTreeMap<String, String>> {
+        let sql = "SELECT key, value FROM handled WHERE substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Remembers that it was handled.
     pub fn set_handled(&mut self, fence: Fence, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {
         self.fenced_relaxed(fence, |tx| set_handled(tx, key, value, now))

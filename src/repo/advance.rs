@@ -87,6 +87,7 @@ pub enum Finished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     Never,
+    AfterLock,
     AfterNote,
     AfterBranch,
     AfterFiles,
@@ -96,7 +97,8 @@ pub(super) enum Stop {
 impl Repo {
     /// Whether a killed run left something undone that [`Repo::finish_interrupted`] can do now.
     pub fn is_interrupted(&self) -> bool {
-        self.is_move_noted() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
+        index_lock::is_ours(self.git.path(), &self.private)
+            || self.is_move_noted() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
     }
 
     /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it.
@@ -131,6 +133,10 @@ impl Repo {
     pub(super) fn advance(&self, planned: &Move, stop: Stop) -> Result<(), RepoError> {
         self.sync_objects()?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
+        if stop == Stop::AfterLock {
+            std::mem::forget(lock);
+            return Ok(());
+        }
         self.write_note(planned)?;
         if stop == Stop::AfterNote {
             std::mem::forget(lock);

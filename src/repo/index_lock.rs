@@ -105,6 +105,15 @@ impl Drop for IndexLock {
 
 /// Frees a lock that a killed run of ours left. `true` if there was one.
 pub(super) fn release_dead(git_dir: &Path, private: &Path) -> bool {
+    let is_ours = is_ours(git_dir, private);
+    if is_ours {
+        release(&Paths::new(git_dir, private));
+    }
+    is_ours
+}
+
+/// Whether the index is locked by a run of ours: one that lives, or one that was killed.
+pub(super) fn is_ours(git_dir: &Path, private: &Path) -> bool {
     let paths = Paths::new(git_dir, private);
     let same_file = |a: &Path, b: &Path| {
         let (Ok(a), Ok(b)) = (fs::symlink_metadata(a), fs::symlink_metadata(b)) else {
@@ -112,11 +121,7 @@ pub(super) fn release_dead(git_dir: &Path, private: &Path) -> bool {
         };
         (a.dev(), a.ino()) == (b.dev(), b.ino())
     };
-    let ours = same_file(&paths.own, &paths.lock);
-    if ours {
-        release(&paths);
-    }
-    ours
+    same_file(&paths.own, &paths.lock)
 }
 
 fn release(paths: &Paths) {

@@ -113,13 +113,14 @@ impl Repo {
         merge: &Merge<'_>,
         stop: Stop,
     ) -> Result<(Oid, Vec<String>), RepoError> {
-        match self.git.merge_base(own, persons) {
+        let base = match self.git.merge_base(own, persons) {
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Err(RepoError::Unrelated),
             found => found?,
         };
         let (left, right) = (self.git.find_commit(own)?, self.git.find_commit(persons)?);
         let mut index = self.git.merge_commits(&left, &right, None)?;
         let conflicts = self.settle(&mut index, merge)?;
+        self.rejoin(&mut index, [base, persons, own], &conflicts, merge)?;
         let tree = index.write_tree_to(&self.git)?;
         let other = if tip == own { persons } else { own };
         let commit = self.commit_object(&wake_signature(now)?, message, tree, &[tip, other])?;
@@ -144,7 +145,7 @@ impl Repo {
             let ours = conflict.our.as_ref();
             let joined = match (ours, &conflict.their) {
                 (Some(ours), Some(theirs)) if path_of(ours) == path => {
-                    self.joined(&path, conflict.ancestor.as_ref(), theirs, ours, merge)?
+                    self.joined(&path, conflict.ancestor.as_ref().map(item_of), item_of(theirs), item_of(ours), merge)?
                 }
                 _ => None,
             };
@@ -161,13 +162,42 @@ impl Repo {
         Ok(settled.into_iter().collect())
     }
 
+    /// Documents that both sides changed and that could be merged line by line are merged by their structure all the same: the same
+    /// task added in two places is no conflict of lines.
+    fn rejoin(
+        &self,
+        index: &mut Index,
+        [base, persons, own]: [Oid; 3],
+        settled: &[String],
+        merge: &Merge<'_>,
+    ) -> Result<(), RepoError> {
+        let is_document = |path: &str| path.ends_with(".md") && !settled.iter().any(|settled| settled == path);
+        let theirs: BTreeSet<String> = self
+            .differing(Some(base), persons)?
+            .into_iter()
+            .map(|file| file.path)
+            .filter(|path| is_document(path))
+            .collect();
+        for FileMove { path, .. } in self.differing(Some(base), own)? {
+            if !theirs.contains(&path) {
+                continue;
+            }
+            let entry = |commit| tree::item_at(&self.git, Some(commit), &path);
+            let (Some(was), Some(theirs), Some(ours)) = (entry(base)?, entry(persons)?, entry(own)?) else { continue };
+            if let Some(joined) = self.joined(&path, Some(was), theirs, ours, merge)? {
+                tree::set(index, &path, Some(joined))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Both texts as one, by the caller's merge; none if they aren't both text.
     fn joined(
         &self,
         path: &str,
-        base: Option<&IndexEntry>,
-        theirs: &IndexEntry,
-        ours: &IndexEntry,
+        base: Option<Item>,
+        theirs: Item,
+        ours: Item,
         merge: &Merge<'_>,
     ) -> Result<Option<Item>, RepoError> {
         let base = match base {
@@ -181,11 +211,11 @@ impl Repo {
         Ok(Some(Item { id: self.git.blob(joined.as_bytes())?, mode: theirs.mode }))
     }
 
-    fn text_of(&self, entry: &IndexEntry) -> Result<Option<String>, RepoError> {
-        if !matches!(entry.mode, FILE | EXECUTABLE) {
+    fn text_of(&self, item: Item) -> Result<Option<String>, RepoError> {
+        if !matches!(item.mode, FILE | EXECUTABLE) {
             return Ok(None);
         }
-        let blob = self.git.find_blob(entry.id)?;
+        let blob = self.git.find_blob(item.id)?;
         let text = std::str::from_utf8(blob.content()).ok().filter(|text| !text.contains('\0'));
         Ok(text.map(str::to_owned))
     }

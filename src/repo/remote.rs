@@ -66,6 +66,9 @@ pub enum RemoteError {
     /// It has commits that we lack: fetch, integrate and push again.
     #[error("the remote has newer commits")]
     Moved,
+    /// Somebody else seems to push to it just now; or died over it, and left a lock that only its owner may take away.
+    #[error("the remote's branch is locked: somebody else is pushing, or a push that died left its lock there")]
+    Locked,
     /// It went back, or was replaced by another history: a person must decide.
     #[error("the remote's branch went back behind what it once had, which is kept as {rescue_ref}")]
     Rewound {
@@ -174,9 +177,13 @@ impl Repo {
         let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
         let push = git(&self.root).args(push).args([lease.as_str(), REMOTE, &refspec]).timeout(timeout);
+        let is_locked = |output: &Output| !output.status.success() && stderr(output).contains(LOCK_IN_THE_WAY);
         let mut output = process::run(&push)?;
-        if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) && self.release_remote() {
+        if is_locked(&output) && self.release_remote() {
             output = process::run(&push)?;
+        }
+        if is_locked(&output) {
+            return Err(RemoteError::Locked);
         }
         if !output.status.success() {
             return Err(push_failure(&output));
@@ -280,7 +287,7 @@ pub(super) fn git(dir: &Path) -> Spec {
         "http.lowSpeedTime=15",
         "init.defaultBranch=main",
     ];
-    let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).max_output_bytes(64 << 10);
+    let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).max_output_bytes(64 << 10).asked_first();
     let spec = spec.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
     let spec = if has_own_ssh(dir) {
         spec

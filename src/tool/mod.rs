@@ -364,6 +364,12 @@ impl Registry {
         registry
     }
 
+    /// The same with each tool's whole definition, for who hands them on to a model under other names.
+    #[must_use]
+    pub fn written_out(self) -> Self {
+        Self { is_claude: false, ..self }
+    }
+
     /// Adds tools behind those that are there.
     #[must_use]
     pub fn with(mut self, tools: Vec<Tool>) -> Self {
@@ -397,6 +403,11 @@ impl Registry {
     /// A tool by its name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// Whether a call acts outside our stores, and so may take its time.
+    pub fn acts(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|tool| matches!(tool.run, Run::Acts(_)))
     }
 
     /// What the policy says of a call; none: there is no such tool, and running it says so. `taint`: whose bytes the cycle has read,

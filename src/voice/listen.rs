@@ -85,7 +85,7 @@ impl Transcriber {
         if !activity::may_be_speech(&sound.samples) {
             return Ok(of_no_speech);
         }
-        let (heard, language) = self.listen(activity::spoken(&sound.samples)).map_err(failed)?;
+        let (heard, language) = self.listen(&activity::spoken(&sound.samples)).map_err(failed)?;
         let sifted = sift::sift(heard);
         Ok(Transcript {
             language: (!sifted.text.is_empty()).then_some(language).flatten(),

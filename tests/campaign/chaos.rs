@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal};
 
 use super::{
     layer::{Layer, Recovery, Share},
-    world::{Story, World},
+    world::{Story, Word, World},
 };
 
 /// Kills of one trial at most: a cycle that crashes more often is given up, and its person told, as it should be.
@@ -33,10 +33,11 @@ const NOW: &str = "2026-11-21T14:10:00Z";
 /// Where clocks jump to: on the same day, since what people are told names it, and before a reminder would be called late.
 const CLOCKS: [&str; 4] = ["2026-11-21T09:00:00Z", "2026-11-21T14:04:59Z", NOW, "2026-11-21T14:14:30Z"];
 
-/// The chaos of both stories.
+/// The chaos of three stories.
 pub(crate) struct Chaos {
     wake: Story,
     bot: Story,
+    asks: Story,
     /// An undisturbed wake takes so long on this machine: something happens to a program before it has run for longer.
     latest: Duration,
 }
@@ -45,7 +46,7 @@ impl Chaos {
     pub(crate) fn new() -> Self {
         let wake = Story::wake();
         let latest = wake.open().recover().unwrap();
-        Self { wake, bot: Story::bot(), latest }
+        Self { wake, bot: Story::bot(), asks: Story::asks(Word::Yes), latest }
     }
 }
 
@@ -88,14 +89,19 @@ impl Layer for Chaos {
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
         let random = &mut Rng::with_seed(id);
-        let (story, program) =
-            if random.u32(0..3) == 0 { (&self.bot, Program::Bot) } else { (&self.wake, Program::Wake) };
+        let (story, program) = match random.u32(0..6) {
+            0..2 => (&self.bot, Program::Bot),
+            2 => (&self.asks, Program::Asking),
+            _ => (&self.wake, Program::Wake),
+        };
         let acts = acts(program, random);
         let told = |why: String| format!("{program:?}, {acts:?}: {why}");
         let mut world = story.open();
         world.env.at(NOW);
         let bystander = Bystander::start(&world);
         for act in &acts {
+            // Whatever is being done, the person answers as soon as they are asked.
+            world.decide();
             self.play(*act, program, &mut world, &bystander, random).map_err(told)?;
         }
         wait_until_deserted(&world, &bystander).map_err(told)?;
@@ -167,13 +173,16 @@ impl Chaos {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Program {
     Wake,
+    /// A wake that has to ask, and those that go on.
+    Asking,
     Bot,
 }
 
 fn acts(program: Program, random: &mut Rng) -> Vec<Act> {
     // Two bots at one door are refused by Telegram.
     let at_once = if program == Program::Bot { 1 } else { MAX_KILLS };
-    let mut kills = 0;
+    // All that happens to a story of a question happens to one cycle, which is given up at the third crash.
+    let mut kills = u32::from(program == Program::Asking);
     let mut acts = Vec::new();
     for _ in 0..random.u32(1..=MAX_ACTS) {
         let may_kill = kills < MAX_KILLS;
@@ -209,7 +218,9 @@ impl Running {
     fn start(world: &World, program: Program) -> Self {
         let log = tempfile::NamedTempFile::new().unwrap();
         let mut command = match program {
-            Program::Wake => world.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
+            Program::Wake | Program::Asking => {
+                world.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"])
+            }
             Program::Bot => {
                 world.env.command(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")])
             }

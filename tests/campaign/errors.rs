@@ -80,7 +80,9 @@ impl Layer for Errors {
         }
         let context = |why| format!("{error} at {mode:?}: {why}\nthe disturbed run said: {said}");
         let took = world.recover().map_err(context)?;
-        story.check(&world).map_err(context)?;
+        // No descriptor, no way to the mind.
+        let is_notice = |text: &str| text.starts_with("I can't reach my mind right now");
+        story.check_with(&world, &is_notice).map_err(context)?;
         Ok(Recovery(Some(took)))
     }
 }

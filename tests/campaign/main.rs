@@ -47,7 +47,7 @@ mod world;
 use std::{io::Write as _, process::ExitCode};
 
 use layer::{Layer, Plain, Share};
-use world::Story;
+use world::{Story, Word};
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
 type Opened = fn() -> Box<dyn Layer>;
@@ -60,8 +60,11 @@ const LAYERS: &[(&str, Opened)] = &[
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 12))),
     ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 24))),
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 12))),
+    ("ask-kills", || Box::new(kills::Kills::new([Word::Yes, Word::No, Word::Silence].map(Story::asks), 6))),
+    ("allowed-kills", || Box::new(kills::Kills::new([Story::allowed()], 6))),
     ("errors", || Box::new(errors::Errors::new([Story::wake()], 24))),
     ("bot-errors", || Box::new(errors::Errors::new([Story::bot(), Story::files()], 12))),
+    ("allowed-errors", || Box::new(errors::Errors::new([Story::allowed()], 6))),
     ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),

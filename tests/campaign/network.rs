@@ -226,7 +226,7 @@ fn play(scene: &mut Scene, story: &Story, trial: &Trial) -> Result<Recovery, Str
     scene.check_waits(trial)?;
     scene.world.pass(BACK_OFF_MIN);
     let took = scene.world.recover().map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
-    let sends = told::sends(&scene.telegram.exchanges())?;
+    let sends = told::sends(&scene.telegram.exchanges(), scene.telegram.turned_away())?;
     told::check_turns(&scene.claude.exchanges(), &scene.world.env)?;
     let problems = scene.telegram.problems();
     if !problems.is_empty() {

@@ -1,16 +1,18 @@
 //! The worlds that harm is done to: a story is prepared once, every trial gets a copy of it, and whatever happened, the same
 //! must hold in the end as in an undisturbed copy.
 
+mod asks;
 mod check;
 mod files;
 mod media;
 mod story;
 
 use std::{
+    cell::Cell,
     fs::{self, File},
     os::unix::process::ExitStatusExt as _,
     path::PathBuf,
-    process::{Child, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -26,6 +28,7 @@ use crate::{
     },
 };
 
+pub(crate) use asks::Word;
 pub(crate) use check::Allowed;
 pub(crate) use files::files;
 use files::{contents, locks};
@@ -49,6 +52,8 @@ const MAX_RUNS: u32 = 6;
 enum Program {
     /// `wake --once`.
     Wake,
+    /// The same, the answer to what it asks, and the wake that goes on then.
+    Asking,
     /// A `bot` that finds a batch of updates, and the wakes that it starts.
     Bot,
 }
@@ -60,25 +65,51 @@ pub(crate) struct World {
     /// The mind, if the story has one.
     pub(crate) claude: Option<FakeClaude>,
     program: Program,
+    /// What the person answers to what is asked.
+    word: Option<Word>,
     /// Minutes that recovery has moved the clock on.
     minutes: u32,
+    /// Whether a program has run on a clock of the next day.
+    is_next_day: Cell<bool>,
 }
 
 impl World {
     /// Runs the program under a fault until it ends, or has nothing more to do and is asked to: its exit code, or none if it was
     /// killed, and what it said.
     pub(crate) fn run(&self, faults: &Faults) -> (Option<i32>, String) {
+        let wake = || self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]);
+        match self.program {
+            Program::Wake => self.run_under(faults, wake()),
+            Program::Bot => {
+                let arguments = self.bot_arguments();
+                self.run_under(faults, self.env.command(env!("CARGO_BIN_EXE_bot"), &as_strs(&arguments)))
+            }
+            Program::Asking => {
+                let (code, said) = self.run_under(faults, wake());
+                let Some((word, id)) = self.word.zip(code.and_then(|_| self.seen_question())) else {
+                    return (code, said);
+                };
+                let (id, mut then) = (id.to_string(), wake());
+                if word == Word::Silence {
+                    self.is_next_day.set(true);
+                    then.env("REVEILLE_NOW", asks::NEXT_DAY);
+                } else {
+                    then = self.env.command(env!("CARGO_BIN_EXE_wake"), &word.arguments(&id));
+                }
+                let (then_code, then_said) = self.run_under(faults, then);
+                (then_code.map(|then| then.max(code.unwrap_or(0))), format!("{said}{then_said}"))
+            }
+        }
+    }
+
+    fn run_under(&self, faults: &Faults, mut command: Command) -> (Option<i32>, String) {
         // Not in the world: what people are told on stderr isn't what is harmed.
         let log = tempfile::NamedTempFile::new().unwrap();
-        let mut command = match self.program {
-            Program::Wake => self.env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]),
-            Program::Bot => self.env.command(env!("CARGO_BIN_EXE_bot"), &as_strs(&self.bot_arguments())),
-        };
         faults.apply(&mut command);
         command.stdout(Stdio::null()).stderr(log.reopen().unwrap());
         let mut child = command.spawn().unwrap();
         let status = match self.program {
-            Program::Wake => child.wait().unwrap(),
+            Program::Wake | Program::Asking => child.wait().unwrap(),
             Program::Bot => self.ended(&mut child),
         };
         let said = fs::read_to_string(log.path()).unwrap();
@@ -121,6 +152,9 @@ impl World {
     /// check of its health, which has the last word on what is left lying about. Says how long the first run took.
     pub(crate) fn recover(&mut self) -> Result<Duration, String> {
         let mut first = None;
+        if self.is_next_day.get() {
+            self.pass(asks::A_DAY_MIN);
+        }
         if self.program == Program::Bot {
             first = Some(self.run_bot()?);
             for _ in 0..MAX_RUNS {
@@ -133,6 +167,10 @@ impl World {
             }
         }
         let took = self.run_until_idle()?;
+        if self.seen_question().is_some() {
+            self.person_answers()?;
+            self.run_until_idle()?;
+        }
         // What was put off is tried again by then.
         self.pass(AN_HOUR_MIN);
         self.run_until_idle()?;
@@ -170,6 +208,9 @@ impl World {
             }
             let report = ran.json();
             match report["outcome"].as_str() {
+                Some("idle") if self.env.brain().join(".git/index.lock").exists() => {
+                    return Err("nothing is due, and a dead lock keeps the person from committing".to_owned());
+                }
                 Some("idle") => return Ok(*first),
                 // A bot that was ended leaves its wake to go on by itself.
                 Some("locked") => self.wait_for_the_lock(begun)?,
@@ -223,15 +264,16 @@ impl World {
         }
     }
 
-    /// The time of the day in the world.
+    /// The day and the time in the world, as the database writes them but for fractions of a second.
     fn time(&self) -> String {
-        format!("{:02}:{:02}:00", 14 + self.minutes / 60, self.minutes % 60)
+        let minutes = 14 * 60 + self.minutes;
+        format!("2026-11-{:02}T{:02}:{:02}:00", 21 + minutes / (24 * 60), minutes / 60 % 24, minutes % 60)
     }
 
     /// Lets minutes pass: for the programs, and for lock files that dead gits left.
     pub(crate) fn pass(&mut self, minutes: u32) {
         self.minutes += minutes;
-        let now = format!("2026-11-21T{}Z", self.time());
+        let now = format!("{}Z", self.time());
         self.env.at(&now);
         let git_dirs = [self.env.path("remote.git"), self.env.brain().join(".git")];
         for lock in git_dirs.iter().flat_map(|dir| locks(dir)) {

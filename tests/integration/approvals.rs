@@ -279,3 +279,37 @@ fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
     assert_eq!(facts(&env), 1);
     env.check_sound();
 }
+
+/// The finding of one check.
+fn found(env: &TestEnv, id: &str) -> (String, String) {
+    let told = env.health(&["check", "--dry-run", "--json"]).json();
+    let check = told["checks"].as_array().unwrap().iter().find(|check| check["id"] == id).unwrap().clone();
+    (check["status"].as_str().unwrap().to_owned(), check["detail"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
+    let (_telegram, _claude, mut env) = asked();
+    let status = env.health(&["status"]).ok().stdout;
+    assert!(
+        status.contains("question   1: may I use remember (safe)?, asked 0 s ago, no answer is a no in 24 h"),
+        "{status}"
+    );
+    assert_eq!(env.health(&["status", "--json"]).ok().json()["questions"][0]["tool"], "remember");
+    // It waits for hours, and that is as it should be: neither its cycle nor its message is overlooked.
+    env.at("2026-11-21T20:00:00Z");
+    for check in ["approvals", "cycles", "queue"] {
+        let (status, detail) = found(&env, check);
+        assert_eq!(status, "ok", "{check}: {detail}");
+    }
+    let now = reveille::clock::parse_time("2026-11-21T20:00:00Z").unwrap();
+    assert!(env.store().decide(1, true, now).unwrap());
+    assert_eq!(found(&env, "approvals").0, "ok", "a wake is about to come");
+    env.at("2026-11-21T20:20:00Z");
+    let (status, detail) = found(&env, "approvals");
+    assert!(status == "warn" && detail.contains("was approved") && detail.contains("no wake has gone on"), "{detail}");
+    env.execute("DELETE FROM approvals");
+    let (status, detail) = found(&env, "approvals");
+    assert!(status == "warn" && detail.contains("its question is gone"), "{detail}");
+    assert!(env.health(&["status", "--json"]).ok().json()["questions"].as_array().unwrap().is_empty());
+}

@@ -4,10 +4,11 @@
 use serde_json::json;
 
 use crate::{
-    mind::{last, minded, opening, reply, results},
+    mind::{asked, end_well, last, minded, opening, reply, results, start_wake},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv},
+        http::Gate,
     },
 };
 
@@ -234,5 +235,27 @@ fn nobody_waits_for_somebody_elses_flood() {
     assert_eq!(chats.iter().position(|chat| *chat == BOB), Some(1), "{chats:?}");
     assert_eq!(chats.len(), 14, "{chats:?}");
     assert_eq!(env.queued().len(), 0);
+    env.check_sound();
+}
+
+#[test]
+fn who_is_unpaired_while_a_cycle_thinks_is_not_answered_any_more() {
+    let (telegram, claude, env) = minded();
+    env.once();
+    env.execute("INSERT INTO paired (user_id, name, paired_at) VALUES (5555, 'Bob', '2026-11-01T10:00:00Z')");
+    env.receive(BOB, "tell me something");
+    let gate = Gate::default();
+    claude.expect(Reply::text("Cats purr.").stalled_after(1, &gate));
+    let wake = start_wake(&env);
+    asked(&claude, 1);
+    env.bot(&["unpair", &BOB.to_string()]).ok();
+    gate.open();
+    end_well(wake);
+    assert_eq!(telegram.sent().len(), 0, "{:?}", telegram.sent());
+    let taken_back = "SELECT count(*) FROM outgoing_messages WHERE chat_id = 5555 AND taken_back_at IS NOT NULL";
+    assert_eq!(env.query::<i64>(taken_back), 1, "it was written, and kept");
+    assert_eq!(env.once()["outcome"], "idle");
+    let health = env.health(&["check", "--json"]).ok().json();
+    assert_eq!(health["status"], "ok", "{health:#}");
     env.check_sound();
 }

@@ -1,6 +1,6 @@
 //! A person works in the same repository: their edits, their branches, their commits, and a wake that is killed.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::support::{
     claude::{Block, FakeClaude, Reply},
@@ -712,16 +712,75 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(env.git(&["status", "--short"]), "");
         let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
         assert_eq!(env.query::<i64>(open), 0);
-        // Seldom, on a busy machine, the wake after a kill ends without its push: a dead push's lock in the remote holds it up, or it
-        // waits for a reason that isn't known yet. Once neither is there the next one has to make that good.
-        if next["pushed"] == false {
-            fs::remove_file(remote.join("refs/heads/main.lock")).ok();
-            env.execute("UPDATE upkeep SET not_before = NULL WHERE name = 'push'");
-            env.once();
-        }
         assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]), "{next:#}");
     }
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);
+    env.check_sound();
+}
+
+/// The worst moment of a push: the remote's branch is locked. The wake is killed alone; all that it started ends, and takes its lock
+/// away.
+#[test]
+fn killed_while_the_remotes_branch_is_locked_a_push_is_made_good_by_the_next_wake() {
+    let mut env = TestEnv::new();
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.once();
+    let (hook, locked, lock) =
+        (remote.join("hooks/reference-transaction"), remote.join("locked"), remote.join("refs/heads/main.lock"));
+    let script = "#!/bin/sh\ntest \"$1\" != prepared || { echo $$ >locked; sleep 1000; }\n";
+    fs::write(&hook, script).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    env.receive(CHAT, "remember that box 1 is blue");
+    let wake = env.start(WAKE, &["--once"]);
+    eventually("the remote's branch is locked", || locked.exists() && lock.exists());
+    wake.signal(rustix::process::Signal::KILL);
+    wake.end();
+    eventually("the lock is taken away", || !lock.exists());
+    fs::remove_file(&hook).unwrap();
+    let next = env.once();
+    assert_eq!(next["pushed"], true, "{next:#}");
+    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]));
+    env.check_sound();
+}
+
+/// What takes a message up dies of it before the cycle is journalled, here in the pull that comes first: counted all the same, or
+/// it would be taken up for ever and hold up all that comes after it.
+#[test]
+fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.once();
+    let there = env.path("there");
+    let ssh = format!("sh -c 'touch {}; exec sleep 1000'", there.display());
+    env.git(&["config", "core.sshCommand", &ssh]);
+    env.git(&["remote", "add", "origin", "ssh://nowhere.example.org/brain.git"]);
+    // Neither is due by itself.
+    env.execute("INSERT INTO upkeep (name, not_before) VALUES ('push', '2026-11-22T14:00:00.000Z')");
+    let fetched = "INSERT OR REPLACE INTO upkeep (name, last_ok_at) VALUES ('fetch', ";
+    let id = env.receive(CHAT, "remember that box 1 is blue");
+    let row = format!("SELECT attempts || coalesce(outcome, '') FROM incoming_messages WHERE id = {id}");
+    for (hour, noted) in [(15, "1"), (16, "2"), (17, "3dead")] {
+        let now = format!("2026-11-21T{hour}:00:00Z");
+        env.at(&now);
+        env.execute(&format!("{fetched}'{now}')"));
+        let wake = env.start(WAKE, &["--once"]);
+        eventually("it pulls", || there.exists());
+        wake.signal(rustix::process::Signal::KILL);
+        wake.end();
+        fs::remove_file(&there).unwrap();
+        env.once();
+        assert_eq!(env.query::<String>(&row), noted);
+    }
+    env.git(&["remote", "remove", "origin"]);
+    env.receive(CHAT, "remember that box 2 is red");
+    env.once();
+    let sent = telegram.sent();
+    let told: Vec<&str> = sent.iter().map(|sent| sent.visible.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told[0].contains("I was cut off before I could begin") && told[0].contains("box 1 is blue"), "{told:#?}");
+    assert!(told[1].contains("box 2 is red"), "{told:#?}");
+    assert!(env.wake(&["queue", "list"]).ok().stdout.contains("box 1 is blue"));
     env.check_sound();
 }
 

@@ -132,6 +132,7 @@ fn lock_line_of(identity: &Identity) -> String {
         alive_at_s: None,
         chat_id: None,
         thread_id: None,
+        messages: Vec::new(),
     };
     serde_json::to_string(&holder).unwrap()
 }

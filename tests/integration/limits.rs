@@ -309,6 +309,10 @@ impl Model for Slow {
         0.0
     }
 
+    fn cost_usd(&self, _: &Usage) -> f64 {
+        0.0
+    }
+
     fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
         if self.turns.get() >= self.until.get() {
             return Box::pin(std::future::pending());
@@ -325,7 +329,7 @@ impl Model for Slow {
             }
         };
         let content = json!([call]).to_string();
-        let turn = Turn { content, stop: Stop::ToolUse, usage: Usage::default(), request_id: None };
+        let turn = Turn { content, stop: Stop::ToolUse, usage: Usage::default(), cost_usd: None, request_id: None };
         Box::pin(std::future::ready(Ok(turn)))
     }
 }
@@ -383,4 +387,38 @@ fn a_mind_that_asks_again_and_again_under_another_plan_is_asked_about_all_the_sa
     assert_eq!(env.once()["outcome"], "parked");
     assert!(question(&telegram).visible.contains("limit for medium work"));
     assert_eq!(results(&last(&claude)).len(), 1);
+}
+
+#[test]
+fn what_has_no_room_for_one_chat_makes_no_other_wait() {
+    const BOB: i64 = 5555;
+    let (telegram, claude, mut env) = minded();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
+    env.once();
+    // What has been said at such length may cost more than is left of the day; a short question doesn't.
+    spend(&env, NOW, 4.7);
+    for _ in 0..4 {
+        env.receive(CHAT, &"a long story ".repeat(2_300));
+    }
+    env.receive(BOB, "a short question");
+    claude.expect(Reply::text("A short answer."));
+    let ran = env.wake(&["--once", "--json"]);
+    // The wake says that it left something behind, after it has answered the other.
+    assert_eq!((ran.code, ran.json()["answered"].as_u64()), (1, Some(1)), "{ran:?}");
+    let said: Vec<(i64, String)> = telegram.sent().into_iter().map(|sent| (sent.chat_id, sent.visible)).collect();
+    assert_eq!(said.len(), 2, "{said:#?}");
+    assert!(said.iter().any(|(chat, text)| *chat == BOB && text == "A short answer."), "{said:#?}");
+    assert!(said.iter().any(|(chat, text)| *chat == CHAT && text.contains("Today's budget")), "{said:#?}");
+    assert_eq!(
+        (env.once()["outcome"].as_str(), env.queued().len()),
+        (Some("idle"), 4),
+        "it is not tried again and again"
+    );
+    let status = env.health(&["status"]).ok().stdout;
+    assert!(status.contains("no room for the next request of 1 chat"), "{status}");
+    // The next day has room for it.
+    env.at("2026-11-21T23:01:00Z");
+    claude.expect(Reply::text("A long one."));
+    assert_eq!(env.once()["answered"], 4);
+    env.check_sound();
 }

@@ -10,6 +10,9 @@ mod bot;
 mod channel_telegram;
 #[cfg(test)]
 mod chats;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod claude_code;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::{
 use reveille::{
     config::Config,
     cycle::{Context, WakeOutcome},
-    model::{Conversation, Model, TurnFuture},
+    model::{Conversation, Model, TurnFuture, Usage},
     redact::Redactor,
 };
 use rustix::process::Signal;
@@ -410,6 +410,10 @@ impl Model for Silent {
 
     fn name(&self) -> &str {
         "claude-sonnet-5-5"
+    }
+
+    fn cost_usd(&self, _: &Usage) -> f64 {
+        0.0
     }
 
     fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {

@@ -43,6 +43,25 @@ fn a_command_is_judged_and_nothing_is_run_or_made() {
 }
 
 #[test]
+fn where_no_sandbox_can_be_had_every_command_asks_and_it_is_said() {
+    let env = TestEnv::new();
+    let ran = env.run(WAKE, &["policy", "test", "git status", "--unsandboxed", "--json"]).ok();
+    assert_eq!((ran.json()["decision"].as_str(), ran.json()["risk"].as_str()), (Some("ask"), Some("safe")));
+    assert!(ran.json()["reasons"].to_string().contains("There is no sandbox here"), "{ran:?}");
+    assert!(ran.stderr.contains("No sandbox can be had: as assumed by --unsandboxed"), "{ran:?}");
+    let here = env.run(WAKE, &["policy", "test", "git status"]).ok();
+    assert!(here.stdout.contains("allow: ") && !here.stderr.contains("No sandbox"), "{here:?}");
+    assert!(env.run(WAKE, &["policy"]).ok().stdout.contains("sandbox   there is one"));
+    // The launcher of what is confined is the program `wake` beside the one that runs: here there is none.
+    let alone = env.path("alone");
+    fs::copy(WAKE, &alone).unwrap();
+    let judged = env.run(&alone, &["policy", "test", "git status"]).ok();
+    assert!(judged.stdout.contains("ask: ") && judged.stderr.contains("can't be confined here"), "{judged:?}");
+    let many = piped(&env, &["policy", "test", "-", "--unsandboxed"], b"ls\npwd\n");
+    assert!(many.len() == 2 && many.iter().all(|line| line.starts_with("ask")), "{many:?}");
+}
+
+#[test]
 fn many_commands_are_judged_a_line_each() {
     let env = TestEnv::new();
     let input = b"ls -la\n\"ls\\nrm -rf x\"\n\nl\xff\necho $(id)\n\"not json\nls";

@@ -15,6 +15,7 @@ use super::support::{
 };
 
 const CONTEXT: &str = "memory/project-memory/context.md";
+const ACTIVE: &str = "memory/project-memory/active.md";
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
 fn say(env: &TestEnv, text: &str) -> Ran {
@@ -68,6 +69,28 @@ fn locks_that_a_dead_git_left_hold_up_no_fetch_and_no_push() {
     say(&env, "remember that coffee is at three");
     check_in_step(&env, &remote);
     assert!(env.memory(CONTEXT).contains("likes tea"));
+}
+
+/// Lines that don't touch each other are no conflict, and yet the same task may be in both.
+#[test]
+fn a_task_that_both_sides_added_in_two_places_is_one_task() {
+    let (env, remote) = with_remote();
+    let elsewhere = clone(&env, &remote);
+    let old = "# Active tasks\n\n## Water the plants\n- due: 2026-12-01\n\n## Call Anna\n- due: 2026-12-02\n\n## Buy milk\n- due: 2026-12-03\n";
+    push_from(&env, &elsewhere, ACTIVE, |_| old.to_owned());
+    say(&env, "remember that coffee is at three");
+    assert_eq!(env.memory(ACTIVE), old);
+
+    let tax = "## Tax\n- due: 2026-12-24\n";
+    push_from(&env, &clone(&env, &remote), ACTIVE, |text| format!("{text}\n{tax}- priority: high\n"));
+    env.write_memory(ACTIVE, &old.replace("## Water", &format!("{tax}- note: in the blue folder\n\n## Water")));
+    say(&env, "remember that cake is at four");
+    let merged = env.memory(ACTIVE);
+    assert_eq!(merged.matches("## Tax").count(), 1, "{merged}");
+    for kept in ["priority: high", "note: in the blue folder", "## Water the plants", "## Call Anna", "## Buy milk"] {
+        assert_eq!(merged.matches(kept).count(), 1, "{merged}");
+    }
+    check_in_step(&env, &remote);
 }
 
 /// Commits and a first clone by any kind of address.

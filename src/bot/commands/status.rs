@@ -7,7 +7,7 @@ use super::{super::batch::Asked, Desk};
 use crate::{
     config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
     cycle::{self, budget::Budget, lock, orient::count},
-    queue::{Cap, CycleRow, CycleState, Result},
+    queue::{Approval, Cap, CycleRow, CycleState, Result},
 };
 
 /// How it stands with the assistant.
@@ -23,10 +23,22 @@ pub(super) struct Status {
     /// Messages that wait, and since when the oldest does.
     queue: (i64, Option<DateTime<Utc>>),
     undelivered: usize,
+    /// What waits for a word in the asking chat; the owner is told of all.
+    questions: Vec<Question>,
     mind: String,
     is_mind_available: bool,
     over_budget: Option<Cap>,
     budget: Budget,
+}
+
+/// A question that can still be decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Question {
+    id: i64,
+    tool: String,
+    asked_at: Option<DateTime<Utc>>,
+    expires_at: Option<DateTime<Utc>>,
+    is_asked_here: bool,
 }
 
 /// The cycle that began last, of those that the asking chat is told of.
@@ -47,6 +59,8 @@ impl Status {
         // Why it woke names tasks and chats: another chat is told of its own wakes.
         let chat_id = asked.message.chat_id;
         let last = store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), 1)?.pop();
+        let questions = store.pending_approvals(now)?.into_iter();
+        let questions = questions.filter(|asked| asked.chat_id == chat_id || desk.is_owners(chat_id));
         Ok(Self {
             now,
             tz: config.timezone,
@@ -57,9 +71,10 @@ impl Status {
             last: last.map(LastWake::from),
             queue: store.queue_depth()?,
             undelivered: undelivered.iter().filter(|message| message.chat_id != CONSOLE_CHAT_ID).count(),
-            mind: mind.name,
-            is_mind_available: mind.is_available,
-            over_budget: mind.over_budget,
+            questions: questions.map(|asked| Question::of(asked, chat_id)).collect(),
+            mind: mind.name.clone(),
+            is_mind_available: mind.is_available && mind.out_of_budget(Some(chat_id)).is_none(),
+            over_budget: mind.out_of_budget(Some(chat_id)),
             budget: Budget::look(store, config, now)?,
         })
     }
@@ -67,13 +82,27 @@ impl Status {
     /// For a person, as Markdown.
     pub(super) fn text(&self) -> String {
         let lines = [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.mind()];
-        let lines: Vec<String> = self.stopped().into_iter().chain(lines).map(|line| format!("- {line}")).collect();
+        let lines = self.stopped().into_iter().chain(self.questions()).chain(lines);
+        let lines: Vec<String> = lines.map(|line| format!("- {line}")).collect();
         lines.join("\n")
     }
 
     fn stopped(&self) -> Option<String> {
         let since = self.stopped_since?.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
         Some(format!("**Stopped**{since}: nothing is done until /resume."))
+    }
+
+    fn questions(&self) -> Vec<String> {
+        let question = |Question { id, tool, asked_at, expires_at, is_asked_here }: &Question| {
+            let since = asked_at.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
+            let until = expires_at.map(|at| format!(" until {}", self.local(at))).unwrap_or_default();
+            let here = if *is_asked_here { "The buttons under it decide" } else { "The buttons in its chat decide" };
+            format!(
+                "**A question waits for you**{since}{until}: may I use `{tool}`? {here}; so does `wake approvals approve {id}`, or \
+                 `deny {id}`, at the machine."
+            )
+        };
+        self.questions.iter().map(question).collect()
     }
 
     fn running(&self) -> String {
@@ -149,6 +178,14 @@ impl Status {
     }
 }
 
+impl Question {
+    fn of(asked: Approval, chat_id: i64) -> Self {
+        let is_asked_here = asked.chat_id == chat_id;
+        let Approval { id, tool, asked_at, expires_at, .. } = asked;
+        Self { id, tool, asked_at, expires_at, is_asked_here }
+    }
+}
+
 impl From<CycleRow> for LastWake {
     fn from(row: CycleRow) -> Self {
         Self { at: row.started_at, reasons: row.cycle.reasons, state: row.state, commit: row.commit_id }
@@ -183,6 +220,7 @@ mod tests {
             last: None,
             queue: (0, None),
             undelivered: 0,
+            questions: Vec::new(),
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
             over_budget: None,
@@ -214,6 +252,15 @@ mod tests {
             }),
             queue: (3, at("2026-11-21T08:15:00Z")),
             undelivered: 2,
+            questions: [true, false]
+                .map(|is_asked_here| Question {
+                    id: if is_asked_here { 4 } else { 5 },
+                    tool: "bash".to_owned(),
+                    asked_at: at("2026-11-21T08:30:00Z"),
+                    expires_at: at("2026-11-22T08:30:00Z"),
+                    is_asked_here,
+                })
+                .to_vec(),
             mind: "claude-sonnet-5-5".to_owned(),
             is_mind_available: false,
             budget: crate::cycle::budget::of((1.234, 5.0), (1.234, None)),
@@ -221,6 +268,8 @@ mod tests {
         };
         insta::assert_snapshot!(status.text(), @r"
         - **Stopped** since today 09:59: nothing is done until /resume.
+        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? The buttons under it decide; so does `wake approvals approve 4`, or `deny 4`, at the machine.
+        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? The buttons in its chat decide; so does `wake approvals approve 5`, or `deny 5`, at the machine.
         - **Awake** since today 09:59.
         - Last wake: Fri 2026-11-20 09:00 for 2 messages in chat 4242, reminder 3 (done, commit 01234567).
         - 3 messages wait, the oldest for 45 min.

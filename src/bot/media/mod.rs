@@ -64,13 +64,12 @@ pub const EAR: &str = "reveille-ear";
 /// of this one.
 pub(super) async fn tend(
     outside: Outside<'_>,
-    store: Store,
+    store: &RefCell<Store>,
     bells: &Bells,
     ear: Option<PathBuf>,
     mut running: watch::Receiver<bool>,
 ) {
-    let store = RefCell::new(store);
-    let desk = Desk { outside, store: &store, bells };
+    let desk = Desk { outside, store, bells };
     let listener = RefCell::new(listen::Listener::default());
     let work = async { tokio::join!(fetch::run(desk), listen::run(desk, &listener, ear)) };
     tokio::select! {

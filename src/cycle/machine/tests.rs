@@ -343,6 +343,41 @@ fn working_time_is_bounded_too_and_a_yes_grants_it_from_then_on() {
 }
 
 #[test]
+fn a_call_that_takes_time_waits_for_a_word_once_the_time_is_over_and_words_do_not() {
+    let mut cycle =
+        after(&[turn(&json!([call("t1", "bash"), call("t2", "bash"), call("t3", "reply")]), Stop::ToolUse)]);
+    let Step::Call(first) = cycle.next(&LIMITS) else { panic!("{:?}", cycle.next(&LIMITS)) };
+    assert_eq!(cycle.before_call(&first, &LIMITS), None);
+    cycle.apply(&called("t1", "bash"));
+    cycle.apply(&outcome("t1", "bash", false, &[]));
+    cycle.apply(&Entry::Worked { ms: 60_000 });
+    let Step::Call(second) = cycle.next(&LIMITS) else { panic!("{:?}", cycle.next(&LIMITS)) };
+    let Some(Step::Limit(question)) = cycle.before_call(&second, &LIMITS) else { panic!("it is not asked") };
+    cycle.apply(&judged(&question.id, Decision::Ask));
+    assert_eq!(cycle.before_call(&second, &LIMITS), Some(Step::Await(question.clone())));
+    let (mut yes, mut no) = (cycle.clone(), cycle);
+    yes.apply(&decided(&question.id, true));
+    assert_eq!((yes.before_call(&second, &LIMITS), yes.next(&LIMITS)), (None, Step::Call(second.clone())));
+    no.apply(&decided(&question.id, false));
+    assert!(matches!(no.before_call(&second, &LIMITS), Some(Step::Reject { .. })));
+    // The calls get their results, the cycle its end.
+    no.apply(&outcome("t2", "bash", true, &[]));
+    no.apply(&outcome("t3", "reply", false, &[]));
+    let Step::Tell(results) = no.next(&LIMITS) else { panic!("{:?}", no.next(&LIMITS)) };
+    no.apply(&Entry::Said { raw: results, messages: Vec::new(), handles: Vec::new(), head: None, taint: None });
+    assert!(answer(no.next(&LIMITS)).0.contains("I stopped after"));
+}
+
+#[test]
+fn rounds_are_looked_at_between_turns_alone() {
+    let mut cycle = after(&[]);
+    (0..11).for_each(|round| take_round(&mut cycle, round));
+    cycle.apply(&turn(&json!([call("last", "bash")]), Stop::ToolUse));
+    let Step::Call(last) = cycle.next(&LIMITS) else { panic!("{:?}", cycle.next(&LIMITS)) };
+    assert_eq!(cycle.before_call(&last, &LIMITS), None);
+}
+
+#[test]
 fn a_plan_is_raised_once_and_never_begins_to_count_anew() {
     let mut cycle = after(&[]);
     take_round(&mut cycle, 0);

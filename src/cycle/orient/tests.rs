@@ -32,7 +32,13 @@ fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
         tz: Tz::Europe__Berlin,
-        mind: Mind { name: "claude".to_owned(), is_thinking: true, is_available: true, over_budget: None },
+        mind: Mind {
+            name: "claude".to_owned(),
+            is_thinking: true,
+            is_available: true,
+            over_budget: None,
+            no_room: BTreeMap::new(),
+        },
         messages: Vec::new(),
         open_cycles: Vec::new(),
         reminders: Vec::new(),
@@ -325,7 +331,13 @@ fn resume(id: &str) -> Reason {
 fn interrupted_work_comes_first_then_rules_then_one_chat() {
     const OWNER: i64 = 7;
     let thinking = scene().mind;
-    let offline = Mind { name: "offline".to_owned(), is_thinking: false, is_available: true, over_budget: None };
+    let offline = Mind {
+        name: "offline".to_owned(),
+        is_thinking: false,
+        is_available: true,
+        over_budget: None,
+        no_room: BTreeMap::new(),
+    };
     let remind = || Reason::Reminder { id: 1 };
     assert_eq!(choose(Vec::new(), &thinking, OWNER), None);
     let work = choose(vec![resume("a"), resume("b"), remind(), messages_of(OWNER)], &thinking, OWNER);

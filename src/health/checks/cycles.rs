@@ -36,6 +36,9 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
                 }
             };
         }
+        if row.state == CycleState::Parked {
+            return Finding::ok(format!("{id} waits for a person{began}"));
+        }
         let why = row.error.as_deref().unwrap_or("the mind can't be reached");
         let may_go_on = row.not_before.unwrap_or(now);
         let waits = format!("{id} waits{began}: {why}");
@@ -87,6 +90,7 @@ mod tests {
         assert_eq!(status(&[], false), Status::Ok);
         let running = [row(CycleState::Running, None)];
         assert_eq!((status(&running, true), status(&running, false)), (Status::Ok, Status::Warn));
+        assert_eq!(status(&[row(CycleState::Parked, None)], false), Status::Ok);
         assert_eq!(status(&[row(CycleState::Waiting, Some("2026-11-21T13:00:00Z"))], false), Status::Ok);
         assert_eq!(status(&[row(CycleState::Waiting, Some("2026-11-21T11:50:00Z"))], false), Status::Ok);
         assert_eq!(status(&[row(CycleState::Waiting, Some("2026-11-21T11:30:00Z"))], false), Status::Warn);

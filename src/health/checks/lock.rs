@@ -196,6 +196,7 @@ mod tests {
             alive_at_s: None,
             chat_id: None,
             thread_id: None,
+            messages: Vec::new(),
         }
     }
 

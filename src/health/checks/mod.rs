@@ -3,6 +3,7 @@
 //! A file holds one check, or a few small ones of a kind: `check` looks and hands the facts to `judge`, which is pure. Ids are
 //! stable: people's monitors use them.
 
+mod approvals;
 mod clock;
 mod cycles;
 mod database;
@@ -54,13 +55,14 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 17] = [
+pub(super) const CHECKS: [Check; 18] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
     Check::new("lock", lock::check).repaired_by(lock::repair),
     Check::new("plans", plans::check).repaired_by(plans::repair),
     Check::new("cycles", cycles::check),
+    Check::new("approvals", approvals::check),
     Check::new("queue", queue::check),
     Check::new("files", files::check).repaired_by(files::repair),
     Check::new("outbox", outbox::check).repaired_by(outbox::repair),

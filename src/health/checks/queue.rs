@@ -24,8 +24,14 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    let queued = store.queued()?;
-    let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len());
+    // What a cycle has asked about waits for a person's word, which the check `approvals` tells of.
+    let (asked, queued): (Vec<Incoming>, Vec<Incoming>) = {
+        let parked = store.parked_cycles()?;
+        let is_asked =
+            |message: &Incoming| parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id));
+        store.queued()?.into_iter().partition(is_asked)
+    };
+    let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len() + asked.len());
     let found = match store.stopped()? {
         Some(_) => Finding::ok(format!("{} waiting; all work is stopped, wake resume goes on", queued.len() + beyond)),
         None => judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now),
@@ -98,7 +104,13 @@ mod tests {
     }
 
     fn judged(queued: &[Incoming], is_available: bool) -> Finding {
-        let mind = Mind { name: "offline".to_owned(), is_thinking: false, is_available, over_budget: None };
+        let mind = Mind {
+            name: "offline".to_owned(),
+            is_thinking: false,
+            is_available,
+            over_budget: None,
+            no_room: std::collections::BTreeMap::new(),
+        };
         judge(queued, 0, &mind, false, now())
     }
 

@@ -1,15 +1,17 @@
 //! `token`, `key`, `budget`: whether the bot can run, whether a mind can be asked, and whether it may be today.
 
+use std::path::Path;
+
 use chrono::{DateTime, Utc};
 
 use super::remote::failure;
 use crate::{
-    config::OFFLINE_MODEL,
+    config::{CLAUDE_CODE, OFFLINE_MODEL},
     health::{
         finding::{Finding, Trouble},
         scene::{MODEL, Scene},
     },
-    people,
+    people, process,
     queue::{Cap, Upkeep},
 };
 
@@ -41,7 +43,18 @@ pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Some(store) => store.upkeep(MODEL)?,
         None => Upkeep::default(),
     };
-    Ok(judge_key(scene.config.effective_model(), scene.config.anthropic_key.is_some(), &upkeep, scene.now))
+    let config = scene.config;
+    if config.effective_model() == CLAUDE_CODE && process::find(&config.claude_code).is_none() {
+        return Ok(no_claude_code(&config.claude_code));
+    }
+    Ok(judge_key(config.effective_model(), config.anthropic_key.is_some(), &upkeep, scene.now))
+}
+
+fn no_claude_code(program: &Path) -> Finding {
+    Finding::warn(
+        format!("MODEL is {CLAUDE_CODE}, but {} isn't there", program.display()),
+        "messages wait; install it (npm install -g @anthropic-ai/claude-code), or set CLAUDE_CODE to where it is",
+    )
 }
 
 fn judge_key(model: &str, has_key: bool, upkeep: &Upkeep, now: DateTime<Utc>) -> Finding {
@@ -62,7 +75,8 @@ pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::ok("nothing spent yet"));
     };
-    let over = scene.mind(store)?.over_budget;
+    let mind = scene.mind(store)?;
+    let over = mind.over_budget.or_else(|| mind.no_room.into_values().next());
     Ok(judge_budget(&scene.budget(store)?.describe(), over))
 }
 
@@ -72,7 +86,7 @@ fn judge_budget(detail: &str, over: Option<Cap>) -> Finding {
         Some(cap) => {
             let until = if cap == Cap::Day { "midnight" } else { "the month is over" };
             Finding::warn(
-                format!("{detail}; no model is asked before {until}"),
+                format!("{detail}; what has no room in it isn't asked before {until}"),
                 format!("messages wait until then, or raise {}", cap.setting()),
             )
         }

@@ -25,7 +25,7 @@ const MAX_WAITING: usize = 16;
 /// What a server shows of itself.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// For the client's model: what this is.
+    /// For the client's model: what this is; empty if nothing is to be said.
     pub instructions: String,
     /// Definitions of tools as the protocol has them (`name`, `description`, `inputSchema`, `annotations`).
     pub tools: Vec<Value>,
@@ -44,6 +44,17 @@ pub struct Answer {
     pub image: Option<String>,
 }
 
+/// A call of one of the offered tools.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The tool.
+    pub name: String,
+    /// Its arguments, a raw JSON object.
+    pub input: String,
+    /// What the client says of the call beside it (`_meta`); null if nothing.
+    pub meta: Value,
+}
+
 /// Something that can be read by its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
@@ -60,8 +71,8 @@ pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
 
 /// Who carries calls out.
 pub trait Handler {
-    /// A call of one of the offered tools, with its arguments as a raw JSON object.
-    fn call<'a>(&'a mut self, name: &'a str, input: &'a str) -> Answering<'a>;
+    /// Carries a call out.
+    fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a>;
 
     /// What can be read.
     fn resources(&mut self) -> Vec<Resource> {
@@ -86,7 +97,7 @@ enum Next {
 /// What a handler is asked.
 #[derive(Debug)]
 enum Work {
-    Call { name: String, input: String },
+    Call(Call),
     Resources,
     Read { uri: String },
 }
@@ -126,12 +137,15 @@ impl Offer {
         if let (true, Some(capabilities)) = (self.has_resources, capabilities.as_object_mut()) {
             capabilities.insert("resources".to_owned(), json!({}));
         }
-        json!({
+        let mut introduction = json!({
             "protocolVersion": revision,
             "capabilities": capabilities,
             "serverInfo": {"name": "reveille", "version": env!("CARGO_PKG_VERSION")},
-            "instructions": self.instructions,
-        })
+        });
+        if let (false, Some(introduction)) = (self.instructions.is_empty(), introduction.as_object_mut()) {
+            introduction.insert("instructions".to_owned(), self.instructions.as_str().into());
+        }
+        introduction
     }
 
     fn call(&self, params: &Value) -> Result<Work, RpcError> {
@@ -144,7 +158,8 @@ impl Offer {
             Some(arguments @ Value::Object(_)) => arguments.to_string(),
             Some(_) => return Err(RpcError::new(RpcError::PARAMETERS, "arguments is no object")),
         };
-        Ok(Work::Call { name: name.to_owned(), input })
+        let meta = params.get("_meta").cloned().unwrap_or_default();
+        Ok(Work::Call(Call { name: name.to_owned(), input, meta }))
     }
 }
 
@@ -173,7 +188,7 @@ fn deal_with(
 async fn work(handler: &mut dyn Handler, mut jobs: mpsc::Receiver<Job>) {
     while let Some(Job { work, done }) = jobs.recv().await {
         done(match work {
-            Work::Call { name, input } => Ok(called(handler.call(&name, &input).await)),
+            Work::Call(call) => Ok(called(handler.call(&call).await)),
             Work::Resources => Ok(listed(handler.resources())),
             Work::Read { uri } => match handler.read(&uri) {
                 Some(text) => Ok(json!({"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]})),

@@ -8,7 +8,7 @@ use crate::redact::Secret;
 struct Echo;
 
 impl Handler for Echo {
-    fn call<'a>(&'a mut self, name: &'a str, input: &'a str) -> Answering<'a> {
+    fn call<'a>(&'a mut self, Call { name, input, .. }: &'a Call) -> Answering<'a> {
         Box::pin(async move { Answer { text: format!("{name} {input}"), is_error: name == "fail", image: None } })
     }
 

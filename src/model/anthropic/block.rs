@@ -120,7 +120,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The fields of a raw JSON object, in order, each value as raw JSON.
-pub(super) fn object_fields(raw: &str) -> serde_json::Result<Vec<(String, String)>> {
+pub(in crate::model) fn object_fields(raw: &str) -> serde_json::Result<Vec<(String, String)>> {
     serde_json::from_str::<Fields>(raw).map(|fields| fields.0)
 }
 

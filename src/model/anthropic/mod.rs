@@ -18,6 +18,8 @@ use reqwest::{
     redirect,
 };
 
+pub(super) use block::object_fields;
+
 use super::{Conversation, Model, ModelError, Turn, TurnFuture, Usage};
 use crate::redact::{Redactor, Secret};
 
@@ -258,6 +260,10 @@ impl Model for Anthropic {
 
     fn most_usd(&self, conversation: &Conversation) -> f64 {
         price::estimate_max_cost(&self.model, price::prompt_bytes(conversation), self.max_tokens)
+    }
+
+    fn cost_usd(&self, usage: &Usage) -> f64 {
+        price::cost_usd(&self.model, usage)
     }
 
     fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {

@@ -84,10 +84,7 @@ impl TurnStream {
     /// # Errors
     /// An `error` event, an answer that isn't a stream of events as documented, or one beyond [`MAX_STREAM_BYTES`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
-        self.received_bytes = self.received_bytes.saturating_add(bytes.len());
-        if self.received_bytes > MAX_STREAM_BYTES {
-            return Err(self.broken("Claude's answer is longer than this program reads"));
-        }
+        self.count_bytes(bytes.len())?;
         for data in self.sse.push(bytes) {
             if self.complete {
                 break;
@@ -95,6 +92,26 @@ impl TurnStream {
             self.on_event(&data)?;
         }
         Ok(self.complete)
+    }
+
+    /// Takes the data of one event that somebody else has cut out of the stream. `true` once the turn is complete.
+    ///
+    /// # Errors
+    /// As [`TurnStream::push`].
+    pub fn event(&mut self, data: &str) -> Result<bool, ModelError> {
+        self.count_bytes(data.len())?;
+        if !self.complete {
+            self.on_event(data)?;
+        }
+        Ok(self.complete)
+    }
+
+    fn count_bytes(&mut self, more: usize) -> Result<(), ModelError> {
+        self.received_bytes = self.received_bytes.saturating_add(more);
+        if self.received_bytes > MAX_STREAM_BYTES {
+            return Err(self.broken("Claude's answer is longer than this program reads"));
+        }
+        Ok(())
     }
 
     /// The finished turn.
@@ -106,7 +123,12 @@ impl TurnStream {
             return Err(self.broken("Claude's answer was cut off before its end"));
         }
         let stop = stop(self.stop_reason.as_deref(), self.refusal);
-        Ok(Turn { content: content(self.blocks), stop, usage: self.usage, request_id })
+        Ok(Turn { content: content(self.blocks), stop, usage: self.usage, cost_usd: None, request_id })
+    }
+
+    /// What was counted of its tokens so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
     }
 
     /// An error for an answer that broke off, with the tokens it cost so far. A server counts output only at the end, so

@@ -87,6 +87,10 @@ impl Model for Offline {
         crate::config::OFFLINE_MODEL
     }
 
+    fn cost_usd(&self, _: &Usage) -> f64 {
+        0.0
+    }
+
     fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {
         Box::pin(async { Ok(self.answer(conversation)) })
     }
@@ -184,7 +188,7 @@ fn call(id: &str, name: &str, input: &Value) -> Value {
 
 fn turn_of(calls: Vec<Value>) -> Turn {
     let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
-    Turn { content: Value::Array(calls).to_string(), stop, usage: Usage::default(), request_id: None }
+    Turn { content: Value::Array(calls).to_string(), stop, usage: Usage::default(), cost_usd: None, request_id: None }
 }
 
 fn ended() -> Turn {

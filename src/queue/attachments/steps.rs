@@ -24,15 +24,21 @@ const FETCHING: &str = "files";
 const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_before > ?2)";
 
 impl Store {
-    /// The next file to be fetched: of a message that waits for it, the least often tried first.
+    /// The next file to be fetched: of a message that waits for it, the least often tried first. Of several chats the one whose last
+    /// turn was longest ago: however many one of them sends, the others' aren't behind them all.
     pub fn next_wanted(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         // A file that came while a rate limit lasts knows nothing of it.
-        if self.upkeep(FETCHING)?.may_try(now) { self.next_step("a.state = 'wanted'", now) } else { Ok(None) }
+        if self.upkeep(FETCHING)?.may_try(now) {
+            self.next_step("a.state = 'wanted'", "o.state <> 'wanted'", now)
+        } else {
+            Ok(None)
+        }
     }
 
-    /// The next recording to be listened to.
+    /// The next recording to be listened to, in the same order.
     pub fn next_unheard(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
-        self.next_step(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), now)
+        let is_heard = format!("o.state IN ('ready', 'failed') AND o.kind IN {SOUND}");
+        self.next_step(&format!("a.state = 'kept' AND a.kind IN {SOUND}"), &is_heard, now)
     }
 
     /// When the next step that waits is due; none when nothing waits.
@@ -45,9 +51,15 @@ impl Store {
         Ok(at.as_deref().and_then(crate::clock::parse_time))
     }
 
-    fn next_step(&self, step: &str, now: DateTime<Utc>) -> Result<Option<Attachment>> {
+    /// `step` holds for files that wait for the step, `done` for those that have it behind them.
+    fn next_step(&self, step: &str, done: &str, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         let sql = format!(
-            "{} WHERE {step} AND m.processed = 0 AND {IS_TIME} ORDER BY a.attempts, a.id LIMIT 1",
+            "WITH turns AS (
+                 SELECT n.chat_id AS of_chat, max(o.changed_at) AS last
+                 FROM attachments o JOIN incoming_messages n ON n.id = o.message_id WHERE {done} GROUP BY n.chat_id
+             )
+             {} LEFT JOIN turns ON turns.of_chat = m.chat_id WHERE {step} AND m.processed = 0 AND {IS_TIME}
+             ORDER BY a.attempts, turns.last, a.id LIMIT 1",
             Attachment::SELECT
         );
         let found = self

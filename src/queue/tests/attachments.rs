@@ -18,8 +18,12 @@ fn words(text: &str) -> Transcript {
 impl World {
     /// A message in chat 7 with files of these kinds.
     fn receive_files(&mut self, update_id: i64, text: &str, kinds: &[&str]) -> i64 {
+        self.receive_files_in(7, update_id, text, kinds)
+    }
+
+    fn receive_files_in(&mut self, chat_id: i64, update_id: i64, text: &str, kinds: &[&str]) -> i64 {
         let message = NewIncoming {
-            chat_id: 7,
+            chat_id,
             text: text.to_owned(),
             kind: kinds[0].to_owned(),
             channel_message_id: Some(update_id),
@@ -45,6 +49,31 @@ impl World {
     fn notices(&self) -> i64 {
         self.value("SELECT count(*) FROM outgoing_messages")
     }
+}
+
+#[test]
+fn a_chat_that_sends_many_files_has_no_more_turns_than_the_others() {
+    let mut world = World::new();
+    for n in 1..=30 {
+        world.receive_files(n, "[voice]", &["voice"]);
+    }
+    world.receive_files_in(8, 31, "[voice]", &["voice"]);
+    world.receive_files_in(8, 32, "[voice]", &["voice"]);
+    world.receive_files_in(9, 33, "[voice]", &["voice"]);
+    let mut fetched = Vec::new();
+    for n in 0..7 {
+        let next = world.store.next_wanted(at(n)).unwrap().unwrap();
+        fetched.push(next.chat_id);
+        world.store.file_kept(next.id, "files/1.ogg", 12, at(n)).unwrap();
+    }
+    assert_eq!(fetched, [7, 8, 9, 7, 8, 7, 7]);
+    let mut heard = Vec::new();
+    for n in 7..14 {
+        let next = world.store.next_unheard(at(n)).unwrap().unwrap();
+        heard.push(next.chat_id);
+        world.store.file_heard(&next, &words("tea"), at(n)).unwrap();
+    }
+    assert_eq!(heard, [7, 8, 9, 7, 8, 7, 7]);
 }
 
 #[test]

@@ -202,3 +202,30 @@ fn what_waits_of_whom_is_not_listened_to_any_more_is_taken_out_and_can_be_put_ba
         assert_eq!(ids(world.store.queued().unwrap()), [second, others]);
     }
 }
+
+#[test]
+fn nothing_leaves_for_whom_is_not_listened_to_any_more_until_they_are_again() {
+    let mut world = World::new();
+    let pair = |world: &mut World, hash: &str, seconds| {
+        world.store.offer_code(hash, "bot", at(600), at(0)).unwrap();
+        world.store.accept(&batch(Some(person(7, hash)), 0), at(seconds)).unwrap();
+    };
+    pair(&mut world, "h1", 1);
+    assert_eq!(world.deliver_all(1), ["welcome"]);
+    world.plan(7, "planned before");
+    world.store.unpair(7, false, at(2)).unwrap();
+    // A cycle that was under way still writes.
+    world.plan(7, "written after");
+    world.plan(8, "another's");
+    assert_eq!(world.deliver_all(3), ["another's"]);
+    assert!(!world.store.has_deliverable(at(3)).unwrap() && world.store.undelivered().unwrap().is_empty());
+    pair(&mut world, "h2", 4);
+    assert_eq!(world.deliver_all(5), ["welcome"], "what was taken back stays so");
+    world.store.unpair(7, false, at(6)).unwrap();
+    world.store.readmit(&[7, 8]).unwrap();
+    world.plan(7, "listed by now");
+    assert_eq!(world.deliver_all(7), ["listed by now"]);
+    world.store.unpair(8, true, at(8)).unwrap();
+    world.plan(8, "listed and never paired");
+    assert_eq!(world.deliver_all(9), ["listed and never paired"]);
+}

@@ -208,10 +208,36 @@ fn resuming_counts_only_what_counts() {
         (row.state, row.not_before, row.error.as_deref()),
         (CycleState::Waiting, Some(at(60)), Some("no network"))
     );
-    world.store.resume_cycle(world.fence, "c1", false).unwrap();
-    world.store.resume_cycle(world.fence, "c1", true).unwrap();
+    world.store.resume_cycle(world.fence, "c1").unwrap();
     let row = world.store.cycle("c1").unwrap().unwrap();
-    assert_eq!((row.state, row.tries, row.not_before), (CycleState::Running, 1, None));
+    assert_eq!((row.state, row.tries, row.not_before), (CycleState::Running, 0, None));
+    // Noted twice it is one cut, and counted once.
+    for _ in 0..2 {
+        world.store.note_cut_off(world.fence, "c1", &[], None, at(61)).unwrap();
+    }
+    for _ in 0..2 {
+        world.store.count_try(world.fence, "c1").unwrap();
+    }
+    let row = world.store.cycle("c1").unwrap().unwrap();
+    assert_eq!((row.tries, row.was_cut_off), (1, false));
+}
+
+#[test]
+fn a_cut_before_the_beginning_counts_against_the_messages_and_the_third_is_told() {
+    let mut world = World::new();
+    let id = world.store.say(7, "hello", at(0)).unwrap();
+    let other = world.store.say(8, "hi", at(0)).unwrap();
+    let notice = outgoing(7, "put aside");
+    for (n, told) in [(1, None), (2, None), (3, Some(&notice))] {
+        let at = at(n * 3_600);
+        world.store.note_cut_off(world.fence, &format!("never-begun-{n}"), &[id], told, at).unwrap();
+        let row = world.store.queued().unwrap().into_iter().find(|message| message.id == id);
+        assert_eq!(row.map(|row| (row.attempts, row.not_before > Some(at))), (n < 3).then_some((n, true)));
+    }
+    let left: Vec<i64> = world.store.queued().unwrap().iter().map(|message| message.id).collect();
+    assert_eq!(left, [other]);
+    let told = "SELECT count(*) FROM outgoing_messages WHERE message_text = 'put aside'";
+    assert_eq!(world.store.conn.query_row(told, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
 }
 
 #[test]

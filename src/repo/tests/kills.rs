@@ -3,7 +3,7 @@ use super::{
     *,
 };
 
-const STOPS: [Stop; 4] = [Stop::AfterNote, Stop::AfterBranch, Stop::AfterFiles, Stop::AfterIndex];
+const STOPS: [Stop; 5] = [Stop::AfterLock, Stop::AfterNote, Stop::AfterBranch, Stop::AfterFiles, Stop::AfterIndex];
 
 fn reopened(world: &World) -> Repo {
     Repo::open_or_create(&world.brain(), None, &TEMPLATES, now()).unwrap().0
@@ -26,13 +26,15 @@ fn a_publish_killed_anywhere_is_finished_or_never_happened() {
         drop(repo);
 
         let repo = reopened(&world);
+        assert!(repo.is_interrupted(), "nothing else would have the next wake do anything: {stop:?}");
         // The first thing that a wake does: were anything of ours taken for the person's, it would be now.
         let finished = repo.finish_interrupted().unwrap();
         assert_eq!(repo.finish_interrupted().unwrap(), None, "{stop:?}");
         let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
         assert_eq!(edits.commit, None, "{stop:?}");
-        if stop == Stop::AfterNote {
-            assert_eq!(finished, Some(Finished::NeverHappened));
+        assert!(!repo.is_interrupted(), "{stop:?}");
+        if matches!(stop, Stop::AfterLock | Stop::AfterNote) {
+            assert_eq!(finished, (stop == Stop::AfterNote).then_some(Finished::NeverHappened));
             assert_eq!((world.read(ACTIVE), repo.wake_commit("w-0001").unwrap()), (base, None));
             repo.publish(&wake(&changes)).unwrap();
         } else {

@@ -120,7 +120,8 @@ impl World {
         ] {
             spec = spec.env(name, value);
         }
-        let output = process::run(&spec).unwrap();
+        // On a machine that is busy with much else.
+        let output = process::run(&spec.timeout(6 * TIMEOUT)).unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }

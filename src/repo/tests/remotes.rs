@@ -50,11 +50,25 @@ fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
     let lock = world.path("remote.git/refs/heads/main.lock");
     fs::write(&lock, "").unwrap();
     let commit = publish_active(&world, &repo, "ours\n");
-    repo.push(TIMEOUT, &never_secret).expect_err("somebody may be pushing");
+    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Locked), "somebody may be pushing");
     assert!(lock.exists());
     File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
     assert!(!lock.exists());
+}
+
+/// It takes too long, and is ended while the remote holds its branch locked: asked first, it takes its lock away.
+#[test]
+fn a_push_that_is_ended_in_the_middle_leaves_no_lock_in_the_remote() {
+    let world = World::new();
+    let repo = world.shared();
+    let commit = publish_active(&world, &repo, "ours\n");
+    hook(&world, "reference-transaction", "test \"$1\" != prepared || { ls refs/heads >locked; sleep 1000; }");
+    assert_eq!(repo.push(Duration::from_secs(2), &never_secret), Err(RemoteError::TimedOut));
+    assert_eq!(fs::read_to_string(world.path("remote.git/locked")).unwrap(), "main\nmain.lock\n");
+    assert!(!world.path("remote.git/refs/heads/main.lock").exists());
+    fs::remove_file(world.path("remote.git/hooks/reference-transaction")).unwrap();
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
 /// A kill in the moment of noting where the remote is leaves its lock; nobody but us writes there.

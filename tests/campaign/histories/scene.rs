@@ -363,7 +363,7 @@ impl Scene {
             1 => store.change(fence, &cycle, &[send, done], now),
             2 => store.end_cycle(fence, &cycle, &end(CycleState::Done), now),
             3 => store.end_cycle(fence, &cycle, &end(CycleState::Abandoned), now),
-            4 => store.resume_cycle(fence, &cycle, true),
+            4 => store.resume_cycle(fence, &cycle),
             5 => store.pause_cycle(fence, &cycle, now, "late"),
             6 => store.recover_outbox(fence, now).map(drop),
             _ => {

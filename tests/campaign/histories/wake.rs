@@ -100,7 +100,7 @@ impl Wake {
                 // Whoever left a cycle running was killed in it: the lock file tells a real wake.
                 for row in scene.store.open_cycles().map_err(text)? {
                     if row.state == CycleState::Running {
-                        scene.store.note_cut_off(self.fence, &row.cycle.id).map_err(text)?;
+                        scene.store.note_cut_off(self.fence, &row.cycle.id, &[], None, scene.now).map_err(text)?;
                     }
                 }
                 scene.silence_bot(random)?;
@@ -143,6 +143,7 @@ impl Wake {
             is_thinking: true,
             is_available: store.upkeep(MODEL).map_err(text)?.may_try(scene.now),
             over_budget: None,
+            no_room: std::collections::BTreeMap::new(),
         };
         let reminders = store.reminders().map_err(text)?;
         let reasons = orient::due(&Observed {
@@ -199,7 +200,10 @@ impl Wake {
             }
             Uptake::GiveUp { counts, .. } => Ok(At::GivingUp(id, Box::new(state), counts)),
             Uptake::GoOn => {
-                scene.store.resume_cycle(self.fence, &id, has_crashed).map_err(text)?;
+                if has_crashed {
+                    scene.store.count_try(self.fence, &id).map_err(text)?;
+                }
+                scene.store.resume_cycle(self.fence, &id).map_err(text)?;
                 scene.model.resume(&id, has_crashed)?;
                 Ok(At::Driving(Box::new(Live { cycle: row.cycle, state })))
             }
@@ -390,7 +394,13 @@ impl Wake {
 
 /// Messages that have come for a cycle's chat meanwhile.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = Mind { name: scene.mind.to_owned(), is_thinking: true, is_available: true, over_budget: None };
+    let mind = Mind {
+        name: scene.mind.to_owned(),
+        is_thinking: true,
+        is_available: true,
+        over_budget: None,
+        no_room: std::collections::BTreeMap::new(),
+    };
     let queued = scene.store.queued().map_err(text)?;
     let open = scene.store.open_cycles().map_err(text)?;
     let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open, &mind, scene.now);

@@ -89,6 +89,8 @@ struct State {
     door: Door,
     listener: Option<JoinHandle<()>>,
     connections: Vec<Weak<TcpStream>>,
+    /// Where connections came from that were closed unserved, as the server went away.
+    turned_away: Vec<SocketAddr>,
     is_over: bool,
 }
 
@@ -174,6 +176,12 @@ impl Proxy {
         }
     }
 
+    /// How many connections found the server going away: made, and closed without an answer to whatever was sent on them. A client may
+    /// open one beside the one that it uses, and send on it when that isn't known to it yet: then it is in doubt, rightly.
+    pub(super) fn turned_away(&self) -> usize {
+        self.shared.lock().turned_away.len()
+    }
+
     /// What the guard found wrong.
     pub(super) fn problems(&self) -> Vec<String> {
         self.shared.lock().problems.clone()
@@ -205,10 +213,11 @@ impl Shared {
 
     /// Begins to listen.
     fn open(self: &Arc<Self>) {
+        // Whoever is accepted at once finds the door open.
+        let mut state = self.lock();
         let listener = TcpListener::bind(self.address).expect("a port that is held for us");
         let accepting = Arc::clone(self);
         let thread = std::thread::spawn(move || accepting.accept(&listener));
-        let mut state = self.lock();
         state.door = Door::Open;
         state.listener = Some(thread);
         self.changed.notify_all();
@@ -224,8 +233,9 @@ impl Shared {
             state.door = Door::ClosedUntil(until);
             state.listener.take()
         };
-        drop(TcpStream::connect(self.address));
+        let rouser = TcpStream::connect(self.address).and_then(|stream| stream.local_addr());
         drop(thread.map(JoinHandle::join));
+        self.lock().turned_away.retain(|from| rouser.as_ref().ok() != Some(from));
         self.changed.notify_all();
     }
 
@@ -255,12 +265,18 @@ impl Shared {
     }
 
     fn accept(self: &Arc<Self>, listener: &TcpListener) {
-        for stream in listener.incoming() {
+        loop {
+            let stream = listener.accept();
             let mut state = self.lock();
             if state.is_over || state.door != Door::Open {
+                // The system would close those that wait, too, and not tell.
+                listener.set_nonblocking(true).expect("a listener");
+                let others = std::iter::from_fn(|| listener.accept().ok());
+                state.turned_away.extend(stream.into_iter().chain(others).map(|(_, from)| from));
                 return;
             }
-            let Ok(stream) = stream.map(Arc::new) else { continue };
+            let Ok((stream, _)) = stream else { continue };
+            let stream = Arc::new(stream);
             state.connections.push(Arc::downgrade(&stream));
             let shared = Arc::clone(self);
             std::thread::spawn(move || {

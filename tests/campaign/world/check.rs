@@ -65,6 +65,11 @@ impl Story {
         self.check_but(world, Allowed { regrouped: self.has_files, ..Allowed::default() })
     }
 
+    /// As [`Story::check`], where people may be told of the trouble besides.
+    pub(crate) fn check_with(&self, world: &World, notice: &dyn Fn(&str) -> bool) -> Result<(), String> {
+        self.check_but(world, Allowed { regrouped: self.has_files, notice, ..Allowed::default() })
+    }
+
     /// As [`Story::check`], but for what the trial may leave.
     pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
         let mut outcome = world.outcome();
@@ -91,33 +96,23 @@ impl Story {
         if self.has_files {
             world.check_files()?;
         }
+        if let Some(word) = self.word {
+            world.check_asked(word)?;
+        }
         if !allowed.regrouped {
-            let sent = world.telegram.sent().into_iter().map(|sent| sent.visible);
+            let sent = world.telegram.sent().into_iter().map(|sent| self.read(sent.visible));
+            let (texts, log) = self.of_question(world);
             if self.has_files {
                 // Which answers share a text is a matter of moments.
                 let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
                 let lines = media::without(lines, &unfetched);
                 check_sent(&lines, &sent.flat_map(|text| lines_of(&text)).collect::<Vec<_>>(), allowed)?;
             } else {
-                check_sent(&self.texts, &sent.collect::<Vec<_>>(), allowed)?;
+                check_sent(&texts, &sent.collect::<Vec<_>>(), allowed)?;
             }
-            self.check_log(&world.log_lines())?;
+            check_log(&log, &world.log_lines())?;
         }
         world.check_sound()
-    }
-
-    /// What was done is in the log once. A wake that went on with another's work says so; nothing else is added.
-    fn check_log(&self, log: &[String]) -> Result<(), String> {
-        let mut left = log.to_vec();
-        for line in self.log.iter().filter(|line| !line.starts_with("Woke for ")) {
-            let Some(at) = left.iter().position(|found| found == line) else {
-                return Err(format!("the log lacks {line:?}: {log:#?}"));
-            };
-            left.remove(at);
-        }
-        // How the work was shared out among wakes may differ.
-        left.retain(|line| !line.starts_with("Went on with the wake") && !line.starts_with("Woke for "));
-        if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }
     }
 }
 
@@ -251,6 +246,20 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
     left.retain(|text| !text.starts_with('⏳'));
     left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
     if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
+}
+
+/// What was done is in the log once. A wake that went on with another's work says so; nothing else is added.
+fn check_log(expected: &[String], log: &[String]) -> Result<(), String> {
+    let mut left = log.to_vec();
+    for line in expected.iter().filter(|line| !line.starts_with("Woke for ")) {
+        let Some(at) = left.iter().position(|found| found == line) else {
+            return Err(format!("the log lacks {line:?}: {log:#?}"));
+        };
+        left.remove(at);
+    }
+    // How the work was shared out among wakes may differ.
+    left.retain(|line| !line.starts_with("Went on with the wake") && !line.starts_with("Woke for "));
+    if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }
 }
 
 /// The lines of a text; those of a repeat bear its mark, each.

@@ -158,7 +158,7 @@ impl World {
     /// Files that are to be fetched or listened to; `due`: not those that are put off.
     pub(crate) fn open_files(&self, due: bool) -> i64 {
         let sql = "SELECT count(*) FROM attachments WHERE (state = 'wanted' OR state = 'kept' AND kind = 'voice')";
-        let now = format!("not_before IS NULL OR not_before <= '2026-11-21T{}.000Z'", self.time());
+        let now = format!("not_before IS NULL OR not_before <= '{}.000Z'", self.time());
         self.env.query(&format!("{sql} AND ({})", if due { &now } else { "1" }))
     }
 

@@ -1,11 +1,19 @@
 //! The stories: what a world holds before it is harmed, and what an undisturbed run makes of it.
 
+use std::cell::Cell;
+
 use reveille::{clock, queue::Order};
 use serde_json::json;
 
-use super::{Program, STORY_BEGINS_MIN, World, check::Outcome, files::append, media};
+use super::{
+    Program, STORY_BEGINS_MIN, Word, World,
+    asks::{self, timeless},
+    check::Outcome,
+    files::append,
+    media,
+};
 use crate::support::{
-    claude::{Block, ClaudeRequest, FakeClaude, Reply},
+    claude::{Block, ClaudeRequest, FakeClaude, Histories, Reply},
     env::{CHAT, NOW, TestEnv},
     telegram::FakeTelegram,
 };
@@ -25,6 +33,10 @@ pub(crate) struct Story {
     template: TestEnv,
     /// The mind, if it isn't the offline one.
     mind: Option<Mind>,
+    /// The conversations that are under way with it.
+    histories: Histories,
+    /// What the person answers, if the story is that of a question.
+    pub(super) word: Option<Word>,
     /// Who said what to the bot.
     said: &'static [(i64, &'static str)],
     /// Whether a voice note and a photo come before that.
@@ -127,6 +139,44 @@ impl Story {
         story
     }
 
+    /// A wake whose mind has to ask, the person's answer, and the wake that goes on.
+    pub(crate) fn asks(word: Word) -> Self {
+        let (_telegram, env) = Self::at_rest();
+        asks::say(&env);
+        let story = Self::unplayed(Program::Asking, env, &[]);
+        let story = Self { mind: Some(asks::mind), word: Some(word), ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 2, "{:?}", story.texts);
+        story
+    }
+
+    /// The wake that goes on once the person has said yes.
+    pub(crate) fn allowed() -> Self {
+        let (_telegram, mut env) = Self::at_rest();
+        asks::say(&env);
+        let claude = FakeClaude::start();
+        claude.answer_with(asks::mind);
+        env.think_with(&claude);
+        env.wake(&["--once"]).ok();
+        let now = clock::parse_time("2026-11-21T14:10:00Z").unwrap();
+        assert!(env.store().decide(1, true, now).unwrap(), "a question waits");
+        let story = Self { histories: claude.histories(), ..Self::unplayed(Program::Wake, env, &[]) };
+        let story = Self { mind: Some(asks::mind), word: Some(Word::Yes), ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 1, "{:?}", story.texts);
+        story
+    }
+
+    /// Nothing is due, and there is a remote.
+    fn at_rest() -> (FakeTelegram, TestEnv) {
+        let telegram = FakeTelegram::start();
+        let mut env = TestEnv::with_telegram(&telegram);
+        let remote = env.bare_remote("remote.git");
+        env.git_in(&remote, &["config", "core.logAllRefUpdates", "true"]);
+        env.set("REPO_URL", &remote.display().to_string());
+        env.wake(&["--once"]).ok();
+        env.at("2026-11-21T14:10:00Z");
+        (telegram, env)
+    }
+
     /// A reminder is due, a person has edited a file here and pushed a commit from elsewhere.
     fn lived_in() -> TestEnv {
         let telegram = FakeTelegram::start();
@@ -157,7 +207,8 @@ impl Story {
 
     fn unplayed(program: Program, template: TestEnv, said: &'static [(i64, &'static str)]) -> Self {
         let (expected, texts, log) = (Outcome::default(), Vec::new(), Vec::new());
-        Self { program, template, mind: None, said, has_files: false, expected, texts, log }
+        let (mind, histories, word) = (None, Histories::default(), None);
+        Self { program, template, mind, histories, word, said, has_files: false, expected, texts, log }
     }
 
     /// Finds out what an undisturbed run leaves, after `live`.
@@ -167,18 +218,27 @@ impl Story {
         live(&mut world);
         world.recover().unwrap();
         story.expected = world.outcome();
-        story.texts = world.telegram.sent().into_iter().map(|sent| sent.visible).collect();
+        story.texts = world.telegram.sent().into_iter().map(|sent| story.read(sent.visible)).collect();
         story.log = world.log_lines();
         // What the rest is compared with is no empty page.
         let memory = &story.expected.memory;
         let is_undone = story.expected.messages.last().is_some_and(|message| message == "1 undone");
         assert_eq!(memory[SEMANTIC].contains("- the wifi code is 1234"), !is_undone, "{memory:#?}");
-        assert!(memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"));
+        let is_lived_in = story.word.is_none();
+        assert_eq!(
+            memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"),
+            is_lived_in
+        );
         let is_done = |message: &String| message == "1 answered" || is_undone && message == "1 undone";
         assert!(story.expected.messages.iter().all(is_done), "{:?}", story.expected);
-        assert_eq!(story.expected.people.len(), 2, "{:?}", story.expected);
+        assert_eq!(story.expected.people.len(), if is_lived_in { 2 } else { 0 }, "{:?}", story.expected);
         story.check(&world).unwrap();
         story
+    }
+
+    /// A text as it is compared.
+    pub(super) fn read(&self, text: String) -> String {
+        if self.word.is_some() { timeless(&text) } else { text }
     }
 
     /// A fresh copy.
@@ -198,11 +258,19 @@ impl Story {
         }
         let claude = self.mind.map(|mind| {
             let claude = FakeClaude::start();
-            claude.answer_with(mind);
+            claude.answer_with(mind).recall(&self.histories);
             env.think_with(&claude);
             claude
         });
-        World { env, telegram, claude, program: self.program, minutes: STORY_BEGINS_MIN }
+        World {
+            env,
+            telegram,
+            claude,
+            program: self.program,
+            word: self.word,
+            minutes: STORY_BEGINS_MIN,
+            is_next_day: Cell::new(false),
+        }
     }
 }
 

@@ -18,12 +18,18 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub(crate) use self::reply::{Block, Reply};
-use self::{history::Histories, reply::Answer};
+use self::reply::Answer;
+pub(crate) use self::{
+    history::Histories,
+    reply::{Block, Reply},
+};
 use super::http::{HttpServer, Request, Response, lock};
 
 /// The key that the server accepts.
 pub(crate) const API_KEY: &str = "sk-ant-api03-fake-key-for-the-tests-0123456789";
+
+/// The token of a subscription that the server accepts.
+pub(crate) const OAUTH_TOKEN: &str = "sk-ant-oat01-fake-token-for-the-tests-0123456789";
 
 /// The running server.
 pub(crate) struct FakeClaude {
@@ -39,6 +45,7 @@ struct State {
     requests: Vec<ClaudeRequest>,
     violations: Vec<String>,
     histories: Histories,
+    is_relayed: bool,
 }
 
 /// An answer to any conversation.
@@ -108,6 +115,14 @@ impl FakeClaude {
         Self { server, state }
     }
 
+    /// The same for Claude Code as the client. Its requests are its own affair; what they hold of ours is looked at, see
+    /// [`check::relayed`].
+    pub(crate) fn start_for_claude_code() -> Self {
+        let fake = Self::start();
+        lock(&fake.state).is_relayed = true;
+        fake
+    }
+
     /// The base URL for the client.
     pub(crate) fn url(&self) -> String {
         self.server.url()
@@ -133,6 +148,17 @@ impl FakeClaude {
     /// Every request that could be read, oldest first, refused ones included.
     pub(crate) fn requests(&self) -> Vec<ClaudeRequest> {
         lock(&self.state).requests.clone()
+    }
+
+    /// The conversations that it has had.
+    pub(crate) fn histories(&self) -> Histories {
+        lock(&self.state).histories.clone()
+    }
+
+    /// Goes on with the conversations that another one has had.
+    pub(crate) fn recall(&self, histories: &Histories) -> &Self {
+        lock(&self.state).histories = histories.clone();
+        self
     }
 
     /// Takes the violations seen so far, so that they don't fail the test: for tests of the fake itself.
@@ -161,13 +187,16 @@ impl Drop for FakeClaude {
 
 impl State {
     fn answer(&mut self, http: &Request) -> Response {
+        if self.is_relayed && http.method == "HEAD" {
+            return Response::new(200, "");
+        }
         let request = match ClaudeRequest::parse(http.text()) {
             Ok(request) => request,
             Err(fault) => return self.refuse(&[fault]),
         };
         self.requests.push(request.clone());
-        let mut faults = check::request(http, &request);
-        let broken_prefix = self.histories.check(&request);
+        let mut faults = if self.is_relayed { check::relayed(http, &request) } else { check::request(http, &request) };
+        let broken_prefix = if self.is_relayed { Vec::new() } else { self.histories.check(&request) };
         let is_prefix_broken = !broken_prefix.is_empty();
         faults.extend(broken_prefix);
         if is_prefix_broken {

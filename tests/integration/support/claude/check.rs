@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use super::{super::http::Request, API_KEY, ClaudeRequest};
+use super::{super::http::Request, API_KEY, ClaudeRequest, OAUTH_TOKEN};
 
 /// The fields that this program has a reason to send. Sampling parameters are refused by the current models.
 const FIELDS: &[&str] = &[
@@ -34,6 +34,28 @@ pub(super) fn request(http: &Request, request: &ClaudeRequest) -> Vec<String> {
     let breakpoints = request.raw.matches("\"cache_control\"").count();
     if breakpoints > MAX_CACHE_BREAKPOINTS {
         faults.push(format!("cache_control: {breakpoints} breakpoints, {MAX_CACHE_BREAKPOINTS} at most"));
+    }
+    faults
+}
+
+/// What may not be in a request of Claude Code's: another key, a tool that isn't ours, a call without its result.
+pub(super) fn relayed(http: &Request, request: &ClaudeRequest) -> Vec<String> {
+    let mut faults = Vec::new();
+    let is_known = http.header("x-api-key") == Some(API_KEY)
+        || http.header("authorization").is_some_and(|said| said == format!("Bearer {OAUTH_TOKEN}"));
+    if !is_known {
+        faults.push("x-api-key: missing or wrong".to_owned());
+    }
+    let tools = request.json["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap_or_default());
+    faults.extend(names.filter(|name| !name.starts_with("mcp__reveille__")).map(|name| format!("tools: {name}")));
+    if tools.is_empty() {
+        faults.push("tools: none".to_owned());
+    }
+    let messages: Vec<&Value> = blocks(&request.json["messages"]).iter().filter(|it| it["role"] != "system").collect();
+    for (at, message) in messages.iter().enumerate() {
+        let calls = if message["role"] == "assistant" { ids(message, "tool_use", "id") } else { Vec::new() };
+        faults.extend(pairing(at + 1, &calls, messages.get(at + 1).copied().unwrap_or(&Value::Null)));
     }
     faults
 }

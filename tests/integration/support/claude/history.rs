@@ -11,10 +11,10 @@ use super::{
 };
 
 /// The conversations seen, by their first message.
-#[derive(Default)]
-pub(super) struct Histories(HashMap<String, History>);
+#[derive(Clone, Default)]
+pub(crate) struct Histories(HashMap<String, History>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct History {
     system: String,
     tools: String,

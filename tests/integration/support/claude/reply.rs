@@ -1,6 +1,9 @@
 //! Scripted replies, rendered as the event stream that the real API sends.
 
-use std::fmt::Display;
+use std::{
+    fmt::Display,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use serde_json::{Value, json};
 
@@ -269,14 +272,14 @@ impl Reply {
         match self.0 {
             Kind::Http(response) => Answer { response, delivered: None },
             Kind::With(make) => make(request).answer(request),
-            Kind::Turn(turn) => turn.answer(),
+            Kind::Turn(turn) => turn.answer(&request.json["model"]),
         }
     }
 }
 
 impl ScriptedTurn {
-    fn answer(self) -> Answer {
-        let events = self.events();
+    fn answer(self, model: &Value) -> Answer {
+        let events = self.events(model);
         let mut is_whole = true;
         let steps = match self.end {
             End::Whole => sent(&events),
@@ -299,8 +302,11 @@ impl ScriptedTurn {
         Answer { response, delivered: is_whole.then_some(Delivered { blocks: self.blocks, is_paused }) }
     }
 
-    fn events(&self) -> Vec<String> {
-        let message = json!({"id": "msg_fake", "type": "message", "role": "assistant", "content": [],
+    fn events(&self, model: &Value) -> Vec<String> {
+        // Claude Code takes what comes under one id for one message.
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let id = format!("msg_fake_{}", LAST.fetch_add(1, Ordering::Relaxed));
+        let message = json!({"id": id, "type": "message", "role": "assistant", "model": model, "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": self.usage});
         let mut events = vec![json!({"type": "message_start", "message": message}).to_string()];
         events.extend(self.blocks.iter().enumerate().flat_map(|(index, block)| block.events(index)));

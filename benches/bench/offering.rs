@@ -1,0 +1,79 @@
+//! What a cycle's tool definitions cost at the beginning of each of its requests, offered by what was said against all of them, for
+//! messages that people write. Counted in bytes, which are exact; as tokens they are an estimate (see docs/BENCHMARKS.md).
+
+use reveille::{
+    policy::{Reach, Risk},
+    tool::{Effect, Foreign, Refusal, Registry, Tool},
+};
+use serde_json::json;
+
+use super::{
+    measure::Spread,
+    table::{Bound, Row},
+};
+
+/// Bytes of English and JSON that a token stands for, roughly: Claude's own tokenizer isn't public.
+const BYTES_PER_TOKEN: f64 = 4.0;
+/// Two servers of the size that common ones have.
+const SERVERS: [(&str, usize); 2] = [("notes", 14), ("calendar", 8)];
+/// What people write; the names of the figure without servers, and with them.
+const SAID: [(&str, &str, &str); 4] = [
+    ("tools: a plain note", "the same beside 2 MCP servers", "remember that the wifi code is 1234"),
+    ("tools: a reminder", "the same beside 2 MCP servers", "remind me to call Anna tomorrow at 9"),
+    ("tools: a question on the web", "the same beside 2 MCP servers", "what is the weather in Lima tomorrow?"),
+    ("tools: a task for the shell", "the same beside 2 MCP servers", "count the lines of the csv files in ~/data"),
+];
+
+pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
+    let (alone, beside) = (Registry::thinking(), Registry::thinking().with(of_servers()));
+    let rows = SAID.iter().flat_map(|(figure, with_servers, said)| {
+        // As a cycle puts it: why it is due, then what was said.
+        let words = format!("1 message in chat 4242\n{said}");
+        [row(figure, &alone, &words), row(with_servers, &beside, &words)]
+    });
+    rows.chain([row(
+        "the same, when a server is named",
+        &beside,
+        "1 message in chat 4242\nis there room in my calendar?",
+    )])
+    .collect()
+}
+
+fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
+    let (offered, all) = (registry.offered(words, false).len() as f64, registry.definitions().len() as f64);
+    Row {
+        figure,
+        unit: "tokens, estimated",
+        measured: Ok(Spread::new(vec![(offered / BYTES_PER_TOKEN).round()])),
+        compared: Some(("all tools".to_owned(), Spread::new(vec![(all / BYTES_PER_TOKEN).round()]))),
+        ratios: Some(Spread::new(vec![offered / all])),
+        bound: Bound::None,
+    }
+}
+
+/// Tools with two arguments each and two sentences on what they do.
+fn of_servers() -> Vec<Tool> {
+    let tool = |server: &str, n: usize| {
+        Tool::foreign(Foreign {
+            name: format!("mcp__{server}__action_{n}"),
+            description: format!(
+                "Does one of the things that the {server} are kept for, number {n} of them, and says what came of it. Use it when \
+                 somebody asks for just this and nothing that stands above fits better."
+            ),
+            schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Which of them, as it is listed"},
+                    "limit": {"type": "integer", "description": "How many at most", "default": 10},
+                },
+                "required": ["path"],
+            }),
+            effect: Effect::Once,
+            risk: Risk::Dangerous,
+            reach: Reach::Leaves,
+            asks: Box::new(|_| Vec::new()),
+            run: Box::new(|_, _, _| Box::pin(std::future::ready(Err(Refusal("This is a benchmark.".to_owned()))))),
+        })
+    };
+    SERVERS.iter().flat_map(|(server, count)| (1..=*count).map(|n| tool(server, n))).collect()
+}

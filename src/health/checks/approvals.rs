@@ -1,0 +1,138 @@
+//! `approvals`: cycles that wait for a person. Waiting is as it should be; a question that didn't reach its person, is gone, or was
+//! answered without a wake that goes on, isn't.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+    queue::{Approval, ApprovalState, Parked},
+};
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let parked = store.parked_cycles()?;
+    if store.stopped()?.is_some() && !parked.is_empty() {
+        return Ok(Finding::ok(format!("{} parked; all work is stopped, wake resume goes on", parked.len())));
+    }
+    let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
+    let is_available = scene.mind(store)?.is_available;
+    let findings = parked.iter().map(|parked| judge(parked, scene.now, overdue, scene.is_wake_running(), is_available));
+    Ok(Finding::all(findings.collect(), Finding::ok("nothing is asked")))
+}
+
+/// `overdue`: how long nobody has to deliver a question, or to take up its answer.
+fn judge(
+    parked: &Parked,
+    now: DateTime<Utc>,
+    overdue: TimeDelta,
+    is_wake_running: bool,
+    is_mind_available: bool,
+) -> Finding {
+    let Parked { cycle_id, started_at, question, is_delivered } = parked;
+    let is_late = |since: Option<DateTime<Utc>>| {
+        !is_wake_running && since.is_none_or(|at| now.signed_duration_since(at) > overdue)
+    };
+    let Some(question) = question else {
+        let detail = format!("{cycle_id} waits for a person, and its question is gone, which is a no");
+        let fix = "the next wake tells the mind so and goes on: wake --once";
+        return if is_late(*started_at) { Finding::warn(detail, fix) } else { Finding::ok(detail) };
+    };
+    let Approval { id, tool, asked_at, expires_at, decided_at, state, .. } = question;
+    let asked = asked_at.map_or_else(String::new, |at| format!(", asked {}", ago(at, now)));
+    if !question.is_expired(now) && *state == ApprovalState::Pending {
+        let until = expires_at.map_or_else(String::new, |at| format!(", ends {}", ago(at, now)));
+        let detail = format!("question {id} ({tool}) waits for your word{asked}{until}");
+        return if *is_delivered || !is_late(*asked_at) {
+            Finding::ok(detail)
+        } else {
+            Finding::warn(
+                format!("{detail}; it hasn't reached you"),
+                format!("see the check `outbox`, or decide here: wake approvals list, then approve {id} or deny {id}"),
+            )
+        };
+    }
+    let (what, since) = match state {
+        ApprovalState::Pending => ("had no answer in time, and nobody was told so".to_owned(), *expires_at),
+        state => (format!("was {}", state.as_str()), *decided_at),
+    };
+    let detail =
+        format!("question {id} ({tool}) {what}{}", since.map_or_else(String::new, |at| format!(", {}", ago(at, now))));
+    if is_late(since) && is_mind_available {
+        Finding::warn(
+            format!("{detail}; no wake has gone on from there"),
+            "wake --once does; see that cron or the bot starts wakes",
+        )
+    } else {
+        Finding::ok(format!("{detail}; the next wake goes on"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    fn at(text: &str) -> Option<DateTime<Utc>> {
+        Some(parse_time(&format!("2026-11-21T{text}Z")).unwrap())
+    }
+
+    /// Asked at 14:00, open until 20:00.
+    fn question(state: ApprovalState, decided_at: Option<DateTime<Utc>>) -> Parked {
+        let question = Approval {
+            id: 3,
+            cycle_id: "c1".to_owned(),
+            call: "t1".to_owned(),
+            tool: "bash".to_owned(),
+            action: "{}".to_owned(),
+            risk: "dangerous".to_owned(),
+            reasons: Vec::new(),
+            origin: None,
+            chat_id: 7,
+            state,
+            asked_at: at("14:00:00"),
+            expires_at: at("20:00:00"),
+            decided_at,
+            decided_by: None,
+            used_at: None,
+        };
+        Parked { cycle_id: "c1".to_owned(), started_at: at("13:59:00"), question: Some(question), is_delivered: true }
+    }
+
+    fn status(parked: &Parked, now: &str) -> Status {
+        judge(parked, at(now).unwrap(), TimeDelta::minutes(15), false, true).status
+    }
+
+    #[test]
+    fn waiting_is_well_until_its_time_is_over_and_nobody_goes_on() {
+        let waits = question(ApprovalState::Pending, None);
+        assert_eq!(["14:01:00", "19:59:00", "20:01:00"].map(|now| status(&waits, now)), [Status::Ok; 3]);
+        assert_eq!(status(&waits, "20:16:00"), Status::Warn);
+        let late = judge(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), false, true);
+        assert!(late.detail.contains("had no answer in time, and nobody was told so"), "{}", late.detail);
+        assert_eq!(judge(&waits, at("20:16:00").unwrap(), TimeDelta::minutes(15), true, true).status, Status::Ok);
+    }
+
+    #[test]
+    fn an_answer_wants_a_wake_soon_unless_the_mind_is_away() {
+        for state in [ApprovalState::Approved, ApprovalState::Denied, ApprovalState::Expired] {
+            let decided = question(state, at("15:00:00"));
+            assert_eq!(["15:14:00", "15:16:00"].map(|now| status(&decided, now)), [Status::Ok, Status::Warn]);
+            let away = judge(&decided, at("15:16:00").unwrap(), TimeDelta::minutes(15), false, false);
+            assert_eq!(away.status, Status::Ok);
+        }
+    }
+
+    #[test]
+    fn a_question_that_is_gone_or_did_not_arrive_is_told() {
+        let unsent = Parked { is_delivered: false, ..question(ApprovalState::Pending, None) };
+        assert_eq!(["14:14:00", "14:16:00"].map(|now| status(&unsent, now)), [Status::Ok, Status::Warn]);
+        let gone = Parked { question: None, ..unsent };
+        assert_eq!(["14:13:00", "14:16:00"].map(|now| status(&gone, now)), [Status::Ok, Status::Warn]);
+    }
+}

@@ -1,0 +1,49 @@
+//! The part of the status that tells of questions: what waits for a person's word, since when and until when, and how to decide.
+
+use chrono::{DateTime, Utc};
+
+use super::ago;
+use crate::queue::Approval;
+
+/// A question that can still be decided.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct OpenQuestion {
+    /// Its number, for `wake approvals`.
+    pub id: i64,
+    /// What wants to be run; in full it is in `wake approvals list`.
+    pub tool: String,
+    /// `safe`, `caution`, `dangerous` or `destructive`.
+    pub risk: String,
+    /// Where it is asked; 0 is the console.
+    pub chat_id: i64,
+    /// The cycle that waits.
+    pub cycle_id: String,
+    /// Since when.
+    pub asked_at: Option<DateTime<Utc>>,
+    /// Without an answer it is a no then.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl From<Approval> for OpenQuestion {
+    fn from(approval: Approval) -> Self {
+        Self {
+            id: approval.id,
+            tool: approval.tool,
+            risk: approval.risk,
+            chat_id: approval.chat_id,
+            cycle_id: approval.cycle_id,
+            asked_at: approval.asked_at,
+            expires_at: approval.expires_at,
+        }
+    }
+}
+
+/// One question for a person.
+pub(super) fn line(question: &OpenQuestion, now: DateTime<Utc>) -> String {
+    let OpenQuestion { id, tool, risk, .. } = question;
+    let asked = question.asked_at.map_or_else(String::new, |at| format!(", asked {}", ago(at, now)));
+    let until = question.expires_at.map_or_else(String::new, |at| format!(", no answer is a no {}", ago(at, now)));
+    format!(
+        "{id}: may I use {tool} ({risk})?{asked}{until}; wake approvals list shows it, approve {id} or deny {id} decides"
+    )
+}

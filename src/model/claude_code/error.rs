@@ -1,0 +1,103 @@
+//! From how a run ended to what the cycle should do about it. Only the command's own short words go into an error.
+
+use std::{path::Path, time::Duration};
+
+use super::relay::Ended;
+use crate::model::{ModelError, Usage};
+
+/// How much of the command's words is passed on, in characters.
+const MAX_SAID_CHARS: usize = 500;
+
+/// A fault that may be over at the next try.
+pub(super) fn transient(why: impl Into<String>, spent: Usage) -> ModelError {
+    ModelError::Transient { why: why.into(), retry_after: None, spent }
+}
+
+pub(super) fn too_slow(after: Duration) -> ModelError {
+    transient(format!("Claude Code took longer than a turn may take ({} s)", after.as_secs()), Usage::default())
+}
+
+pub(super) fn not_found(program: &Path) -> ModelError {
+    let program = program.display();
+    ModelError::Account {
+        why: format!(
+            "the Claude Code command isn't there ({program}): install it (npm install -g @anthropic-ai/claude-code), or set \
+             CLAUDE_CODE to where it is"
+        ),
+    }
+}
+
+/// It ended without a result. One that never began is set up wrongly, or is too old to know our arguments.
+pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
+    let said = short(complaint);
+    let said = if said.is_empty() { "it said nothing".to_owned() } else { said };
+    if has_begun {
+        return transient(format!("Claude Code ended in the middle of its turn ({said})"), spent);
+    }
+    ModelError::Account { why: format!("Claude Code can't be started ({said}); `claude update` brings a newer one") }
+}
+
+/// It ended with a result that isn't the turn that was asked for. `kind` is its own word for the fault.
+pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelError {
+    let said = short(&ended.said);
+    let why = if said.is_empty() {
+        "Claude Code ended without an answer".to_owned()
+    } else {
+        format!("Claude Code says: {said}")
+    };
+    match (ended.status, kind) {
+        (Some(401..=403), _) | (_, Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed")) => {
+            ModelError::Account {
+                why: format!("{why} (its login: ANTHROPIC_API_KEY, CLAUDE_CODE_OAUTH_TOKEN, or `claude` and /login)"),
+            }
+        }
+        (Some(400), _) if said.contains("credit balance") || said.contains("Credit balance") => {
+            ModelError::Account { why }
+        }
+        (Some(408 | 409 | 429 | 500..), _) => transient(why, spent),
+        (Some(status), _) => ModelError::Rejected { status, why },
+        (None, Some("invalid_request")) => ModelError::Rejected { status: 400, why },
+        (None, _) => transient(why, spent),
+    }
+}
+
+/// On one line and bounded.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_SAID_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(status: Option<u16>, kind: Option<&str>, said: &str) -> ModelError {
+        ended(&Ended { status, said: said.to_owned(), ..Ended::default() }, kind, Usage::default())
+    }
+
+    #[test]
+    fn each_end_says_what_to_do() {
+        for status in [408, 429, 500, 529] {
+            assert!(matches!(fault(Some(status), Some("unknown"), "no"), ModelError::Transient { .. }), "{status}");
+        }
+        for status in [401, 403] {
+            assert!(matches!(fault(Some(status), None, "no"), ModelError::Account { .. }), "{status}");
+        }
+        assert!(matches!(fault(None, Some("authentication_failed"), "Not logged in"), ModelError::Account { .. }));
+        assert!(matches!(fault(Some(400), None, "Credit balance is too low"), ModelError::Account { .. }));
+        assert!(matches!(fault(Some(400), Some("unknown"), "bad"), ModelError::Rejected { status: 400, .. }));
+        assert!(matches!(fault(Some(404), None, "model"), ModelError::Rejected { status: 404, .. }));
+        assert!(matches!(fault(None, None, ""), ModelError::Transient { .. }));
+        assert!(matches!(gone("unknown option", false, Usage::default()), ModelError::Account { .. }));
+        assert!(matches!(gone("", true, Usage::default()), ModelError::Transient { .. }));
+    }
+
+    #[test]
+    fn what_it_says_is_one_bounded_line() {
+        let why = fault(Some(500), None, &"many\nwords ".repeat(200)).to_string();
+        assert!(why.chars().count() < 600 && !why.contains('\n') && why.ends_with('…'), "{why}");
+    }
+}

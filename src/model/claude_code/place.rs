@@ -1,0 +1,78 @@
+//! A run's own directory: its orders, the way to our server, a home without anything of the person's. Made for it, gone after it.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// The directory. Dropped, it is removed with all that is in it.
+#[derive(Debug)]
+pub(super) struct Place(PathBuf);
+
+impl Place {
+    /// Makes it anew: what a killed run has left goes. Nobody else may look into it.
+    pub(super) fn make(dir: &Path) -> io::Result<Self> {
+        match std::fs::remove_dir_all(dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let place = Self(dir.to_owned());
+        for part in [place.0.clone(), place.home(), place.work(), place.scratch()] {
+            DirBuilder::new().mode(0o700).create(part)?;
+        }
+        Ok(place)
+    }
+
+    /// Puts a file there that nobody else can read.
+    pub(super) fn put(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.0.join(name);
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(text.as_bytes())?;
+        Ok(path)
+    }
+
+    /// An empty home directory.
+    pub(super) fn home(&self) -> PathBuf {
+        self.0.join("home")
+    }
+
+    /// An empty directory to run in.
+    pub(super) fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    /// For temporary files.
+    pub(super) fn scratch(&self) -> PathBuf {
+        self.0.join("tmp")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::debug!(%error, "the directory of a run of Claude Code stays until the next one");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn it_is_private_and_goes_and_what_was_left_goes_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("claude-code");
+        std::fs::create_dir_all(dir.join("home/.claude")).unwrap();
+        let place = Place::make(&dir).unwrap();
+        assert!(!dir.join("home/.claude").exists());
+        let file = place.put("mcp.json", "{}").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&dir), mode(&place.home()), mode(&file)), (0o700, 0o700, 0o600));
+        drop(place);
+        assert!(!dir.exists());
+    }
+}

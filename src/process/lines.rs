@@ -1,0 +1,171 @@
+//! A child that is spoken with by lines: what it says is read as it comes, what it complains of is kept, and it is leashed.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read, Write as _},
+    process::ChildStdin,
+    sync::{Arc, Mutex, PoisonError, mpsc as blocking},
+    thread,
+    time::Duration,
+};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{DRAIN_GRACE, Leashed, Pipes, ProcessError, Spec};
+
+/// Lines of a child that wait to be read; then it waits.
+const MAX_WAITING: usize = 16;
+/// How much is kept of what it complains of last, in bytes.
+const MAX_COMPLAINT_BYTES: usize = 2_048;
+
+/// A child at work. Dropped, it is killed with its group; what it reads ends then and not before.
+#[derive(Debug)]
+pub struct Lines {
+    said: mpsc::Receiver<io::Result<String>>,
+    input: blocking::Sender<String>,
+    complaint: Arc<Mutex<Vec<u8>>>,
+    /// Told when it has closed its standard error.
+    has_complained: oneshot::Receiver<()>,
+    leashed: Arc<Mutex<Option<Leashed>>>,
+}
+
+/// Ends a child when it is not taken away in time; see [`Lines::end_after`].
+#[derive(Debug)]
+pub struct Fuse {
+    _burning: blocking::Sender<()>,
+}
+
+impl Lines {
+    /// Starts it. A line of its output may have `max_line_bytes`.
+    ///
+    /// # Errors
+    /// It can't be started.
+    pub fn start(spec: &Spec, max_line_bytes: usize) -> Result<Self, ProcessError> {
+        let (leashed, Pipes { stdin, stdout, stderr }) = Leashed::start_piped(spec)?;
+        let (sender, said) = mpsc::channel(MAX_WAITING);
+        let (input, to_write) = blocking::channel();
+        let complaint = Arc::default();
+        let kept = Arc::clone(&complaint);
+        // Pipes block: each has a thread, which ends with the child.
+        thread::spawn(move || read(stdout, max_line_bytes, &sender));
+        thread::spawn(move || write(stdin, &to_write));
+        let (all_kept, has_complained) = oneshot::channel();
+        thread::spawn(move || {
+            keep_last(stderr, &kept);
+            all_kept.send(()).ok();
+        });
+        Ok(Self { said, input, complaint, has_complained, leashed: Arc::new(Mutex::new(Some(leashed))) })
+    }
+
+    /// Says a line. What a dead one can't take is noticed by whoever waits for its answer.
+    pub fn say(&self, line: String) {
+        self.input.send(line).ok();
+    }
+
+    /// Its next line; none once it has closed its output.
+    ///
+    /// # Errors
+    /// The line is too long; there is no further one then.
+    pub async fn next(&mut self) -> Option<io::Result<String>> {
+        self.said.recv().await
+    }
+
+    /// The last line of what one that ends has complained of, as it stands; empty if there was none.
+    pub async fn complaint(&mut self) -> String {
+        // What it has left behind may hold the pipe for ever.
+        if !self.has_complained.is_terminated() {
+            drop(tokio::time::timeout(DRAIN_GRACE, &mut self.has_complained).await);
+        }
+        let kept = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&kept);
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    }
+
+    /// Whether nobody has ended it: neither a fuse nor we.
+    pub fn is_leashed(&self) -> bool {
+        self.leashed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Kills it with its group after so long, whatever this process does meanwhile, unless the fuse is dropped before.
+    pub fn end_after(&self, time: Duration) -> Fuse {
+        let (burning, put_out) = blocking::channel();
+        let leashed = Arc::clone(&self.leashed);
+        thread::spawn(move || {
+            if put_out.recv_timeout(time) == Err(blocking::RecvTimeoutError::Timeout) {
+                drop(leashed.lock().unwrap_or_else(PoisonError::into_inner).take());
+            }
+        });
+        Fuse { _burning: burning }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        drop(self.leashed.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+fn read(output: impl Read, max_line_bytes: usize, said: &mpsc::Sender<io::Result<String>>) {
+    let mut output = BufReader::new(output);
+    let most = u64::try_from(max_line_bytes).unwrap_or(u64::MAX);
+    loop {
+        let mut line = Vec::new();
+        let line = match (&mut output).take(most.saturating_add(1)).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(n) if n > max_line_bytes => Err(io::Error::other(format!("a line of more than {max_line_bytes} bytes"))),
+            Ok(_) => Ok(String::from_utf8_lossy(&line).into_owned()),
+        };
+        let is_over = line.is_err();
+        if said.blocking_send(line).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+fn write(mut input: ChildStdin, to_write: &blocking::Receiver<String>) {
+    while let Ok(text) = to_write.recv() {
+        if writeln!(input, "{text}").and_then(|()| input.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn keep_last(mut stream: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(buffer.iter().take(count));
+        let excess = kept.len().saturating_sub(MAX_COMPLAINT_BYTES);
+        kept.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn echoed(lines: &mut Lines, line: &str) -> Option<String> {
+        lines.say(line.to_owned());
+        lines.next().await.map(|line| line.unwrap())
+    }
+
+    #[tokio::test]
+    async fn it_is_spoken_with_until_its_fuse_has_burnt() {
+        let mut lines = Lines::start(&Spec::new("cat"), 100).unwrap();
+        assert_eq!(echoed(&mut lines, "one").await.unwrap(), "one\n");
+        drop(lines.end_after(Duration::from_secs(3600)));
+        assert_eq!(echoed(&mut lines, "two").await.unwrap(), "two\n");
+        let _fuse = lines.end_after(Duration::ZERO);
+        assert!(lines.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_the_last_one_and_a_complaint_is_kept() {
+        let script = "echo 12345678; echo 'no such thing' >&2; cat >/dev/null";
+        let mut lines = Lines::start(&Spec::new("sh").args(["-c", script]), 5).unwrap();
+        assert!(lines.next().await.unwrap().is_err());
+        assert!(lines.next().await.is_none());
+        let mut lines = Lines::start(&Spec::new("sh").args(["-c", "echo 'no such thing' >&2"]), 5).unwrap();
+        assert!(lines.next().await.is_none());
+        assert_eq!(lines.complaint().await, "no such thing");
+    }
+}

@@ -1,0 +1,47 @@
+//! Cycles that wait for a person, each with what it has asked: for those who only look.
+
+use chrono::{DateTime, Utc};
+
+use super::{Approval, Result, Store};
+use crate::clock::parse_time;
+
+/// A cycle that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parked {
+    /// The cycle.
+    pub cycle_id: String,
+    /// When it began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// What it asked last; none: the question is gone.
+    pub question: Option<Approval>,
+    /// Whether the message that asks has arrived. At the console it is shown with the wake's end.
+    pub is_delivered: bool,
+}
+
+impl Store {
+    /// Cycles that wait for a person, oldest first.
+    pub fn parked_cycles(&self) -> Result<Vec<Parked>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT c.id, c.started_at, a.id, o.sent_at IS NOT NULL FROM cycles c
+             LEFT JOIN approvals a ON a.id = (SELECT max(id) FROM approvals WHERE cycle_id = c.id)
+             LEFT JOIN outgoing_messages o ON o.id = a.outgoing_id
+             WHERE c.state = 'parked' ORDER BY c.started_at, c.id",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let question: Option<i64> = row.get(2)?;
+            let started_at: Option<String> = row.get(1)?;
+            Ok((row.get::<_, String>(0)?, started_at, question, row.get(3)?))
+        })?;
+        let rows: Vec<_> = rows.collect::<rusqlite::Result<_>>()?;
+        rows.into_iter()
+            .map(|(cycle_id, started_at, question, is_delivered)| {
+                Ok(Parked {
+                    cycle_id,
+                    started_at: started_at.as_deref().and_then(parse_time),
+                    question: question.map_or(Ok(None), |id| self.approval(id))?,
+                    is_delivered,
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,196 @@
+//! The stories of a question: what a mind wants to do has to ask, and does something outside all our stores that can be counted. The
+//! wake parks, the person answers (or doesn't), and another wake goes on. Whatever happens on the way, it was done at most once, under
+//! a row that says that it may be, and the person is told what is known of it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{Story, World};
+use crate::support::{
+    claude::{Block, ClaudeRequest, Reply},
+    env::{CHAT, TestEnv},
+};
+
+/// What is said to the mind.
+const SAID: &str = "remember that the wifi code is 1234, and write down in the file trace.txt that I was here";
+/// What it wants to run. Each time adds a line.
+const COMMAND: &str = "echo was here >> trace.txt";
+const TRACE: (&str, &str) = ("scratch/trace.txt", "was here");
+/// The calls of its first turn.
+const KEEP: &str = "toolu_1";
+const RUN: &str = "toolu_2";
+/// No answer is a no after so long, and a bit more; the clock then, counted from when the stories begin.
+pub(super) const A_DAY_MIN: u32 = 24 * 60 + 5;
+pub(super) const NEXT_DAY: &str = "2026-11-22T14:15:00Z";
+
+/// What the person answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    Yes,
+    No,
+    /// Nothing, for as long as can be answered.
+    Silence,
+}
+
+/// What the mind was told of its call, and tells its person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Done,
+    MaybeDone,
+    Refused,
+    TooLate,
+    /// It couldn't be begun, and nothing was done.
+    NotBegun,
+}
+
+impl Told {
+    /// By the result of the call.
+    fn by(content: &str, is_error: bool) -> Self {
+        match content {
+            _ if !is_error => Self::Done,
+            _ if content.contains("uncertain") => Self::MaybeDone,
+            _ if content.contains("said no") => Self::Refused,
+            _ if content.contains("didn't answer in time") => Self::TooLate,
+            _ => Self::NotBegun,
+        }
+    }
+
+    fn answer(self) -> &'static str {
+        match self {
+            Self::Done => "The code is noted, and the line is written.",
+            Self::MaybeDone => "The code is noted. The line may be written: I don't know.",
+            Self::Refused => "The code is noted. The line is not written: you said no.",
+            Self::TooLate => "The code is noted. The line is not written: you didn't say.",
+            Self::NotBegun => "The code is noted. The line is not written: it couldn't be done.",
+        }
+    }
+}
+
+/// Notes the code and asks for the command in one turn, then tells what became of it.
+pub(super) fn mind(request: &ClaudeRequest) -> Reply {
+    if !request.messages[0].contains(SAID) {
+        return Reply::text("Seen.");
+    }
+    if request.messages.len() == 1 {
+        let fact = json!({"fact": "the wifi code is 1234"});
+        let command = json!({ "command": COMMAND });
+        return Reply::tools(vec![Block::tool(KEEP, "remember", fact), Block::tool(RUN, "bash", command)]);
+    }
+    let messages = request.json["messages"].as_array().into_iter().flatten();
+    let mut blocks = messages.flat_map(|message| message["content"].as_array().into_iter().flatten());
+    let result = blocks.find(|block| block["tool_use_id"] == RUN).unwrap_or(&Value::Null);
+    let told = Told::by(result["content"].as_str().unwrap_or_default(), result["is_error"] == true);
+    Reply::text(told.answer())
+}
+
+/// Says it to the world.
+pub(super) fn say(env: &TestEnv) {
+    env.receive(CHAT, SAID);
+}
+
+/// Without what depends on when a question was asked, and on what the machine could offer then.
+pub(super) fn timeless(text: &str) -> String {
+    let varies = |line: &&str| !line.starts_with("I wait until ") && !line.starts_with("Why I ask: ");
+    text.lines().filter(varies).collect::<Vec<_>>().join("\n")
+}
+
+impl Story {
+    /// What this world's person is to read, and what its log is to say: of what may have been done, or couldn't be begun, another
+    /// text and no line than in the undisturbed run.
+    pub(super) fn of_question(&self, world: &World) -> (Vec<String>, Vec<String>) {
+        let (mut texts, mut log) = (self.texts.clone(), self.log.clone());
+        if let Some(told @ (Told::MaybeDone | Told::NotBegun)) = world.told() {
+            for text in texts.iter_mut().filter(|text| text.starts_with(Told::Done.answer())) {
+                told.answer().clone_into(text);
+            }
+            log.retain(|line| !line.starts_with("Ran “"));
+        }
+        (texts, log)
+    }
+}
+
+impl World {
+    /// Answers the question, if there is one that the person has seen and nobody has answered: by `wake approvals`, as at the
+    /// console; or by letting a day pass.
+    pub(super) fn person_answers(&mut self) -> Result<(), String> {
+        let Some((word, id)) = self.word.zip(self.seen_question()) else { return Ok(()) };
+        if word == Word::Silence {
+            self.pass(A_DAY_MIN);
+            return Ok(());
+        }
+        let ran = self.env.wake(&word.arguments(&id.to_string()));
+        if ran.code == 0 { Ok(()) } else { Err(format!("the answer was not taken: {ran:#?}")) }
+    }
+
+    /// The same without a wake: only the row.
+    pub(crate) fn decide(&self) {
+        if let Some((word @ (Word::Yes | Word::No), id)) = self.word.zip(self.seen_question()) {
+            let mut store = self.env.store();
+            let asked_at = store.approval(id).unwrap().and_then(|approval| approval.asked_at).unwrap();
+            store.decide(id, word == Word::Yes, asked_at).unwrap();
+        }
+    }
+
+    /// The question that waits, if it has reached its person.
+    pub(super) fn seen_question(&self) -> Option<i64> {
+        let is_seen = self.telegram.sent().iter().any(|message| !message.buttons.is_empty());
+        let pending = "SELECT max(id) FROM approvals WHERE state = 'pending'";
+        is_seen.then(|| self.env.query::<Option<i64>>(pending)).flatten()
+    }
+
+    /// What the mind was told of the call; none before.
+    fn told(&self) -> Option<Told> {
+        let outcome = format!(
+            "SELECT max(body) FROM cycle_journal WHERE kind = 'outcome' AND json_extract(body, '$.call') = '{RUN}'"
+        );
+        let body: Value = serde_json::from_str(&self.env.query::<Option<String>>(&outcome)?).ok()?;
+        Some(Told::by(body["content"].as_str()?, body["is_error"] == true))
+    }
+
+    /// Nothing was done but what was allowed, as it was shown, once at most; and what is told of it is true.
+    pub(super) fn check_asked(&self, word: Word) -> Result<(), String> {
+        let trace = fs::read_to_string(self.env.workspace().join(TRACE.0)).unwrap_or_default();
+        let lines: Vec<&str> = trace.lines().collect();
+        let row: String = self.env.query(
+            "SELECT count(*) || ' ' || max(state) || ' ' || (max(used_at) IS NOT NULL) || ' ' || max(action) FROM approvals",
+        );
+        let called: i64 = self.env.query(
+            "SELECT count(*) FROM cycle_journal WHERE kind = 'called' AND json_extract(body, '$.name') = 'bash'",
+        );
+        let told = self.told();
+        let context =
+            |why: &str| format!("{why}: the trace is {lines:?}, the row {row:?}, {called} calls, told {told:?}");
+        if lines.len() > 1 || called > 1 {
+            return Err(context("it was done again"));
+        }
+        if lines.iter().any(|line| *line != TRACE.1) {
+            return Err(context("something else was done"));
+        }
+        let action = json!({ "command": COMMAND });
+        let (is_used, state) = match word {
+            Word::Yes => (true, "approved"),
+            Word::No => (false, "denied"),
+            Word::Silence => (false, "expired"),
+        };
+        if row != format!("1 {state} {} {action}", i32::from(is_used)) {
+            return Err(context("the question isn't what it was, or was used otherwise"));
+        }
+        let is_true = match told {
+            Some(Told::Done) => word == Word::Yes && lines.len() == 1,
+            Some(Told::MaybeDone) => word == Word::Yes && called == 1,
+            Some(Told::NotBegun) => word == Word::Yes && lines.is_empty(),
+            Some(Told::Refused) => word == Word::No && lines.is_empty(),
+            Some(Told::TooLate) => word == Word::Silence && lines.is_empty(),
+            None => false,
+        };
+        if is_true { Ok(()) } else { Err(context("what was told isn't true")) }
+    }
+}
+
+impl Word {
+    /// How `wake` is told of it.
+    pub(super) fn arguments(self, id: &str) -> [&str; 3] {
+        ["approvals", if self == Self::Yes { "approve" } else { "deny" }, id]
+    }
+}

@@ -133,6 +133,32 @@ impl Redactor {
         !self.spans(text).is_empty()
     }
 
+    /// Whether raw JSON holds a live secret in one of its strings, as whoever gets the string could read it: escapes are undone, and
+    /// twice what percent-encodes a part of it. Shapes don't count: a key that somebody was given may be theirs to hand on. What isn't
+    /// JSON is looked at as text.
+    pub fn carries_live_secret(&self, raw: &str) -> bool {
+        match serde_json::from_str::<Value>(raw) {
+            Ok(value) => self.is_live_in(raw) || self.is_carried(&value),
+            Err(_) => self.is_live_in(raw),
+        }
+    }
+
+    fn is_carried(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.is_live_in(text),
+            Value::Array(values) => values.iter().any(|value| self.is_carried(value)),
+            Value::Object(fields) => fields.iter().any(|(name, value)| self.is_live_in(name) || self.is_carried(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    fn is_live_in(&self, text: &str) -> bool {
+        let Some(spellings) = &self.spellings else { return false };
+        let once = percent_decoded(text);
+        let twice = percent_decoded(&once);
+        [text, &once, &twice].into_iter().any(|text| !spellings.find(text).is_empty())
+    }
+
     /// Byte ranges of secrets, in order, none touching another.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = shapes::find(text);
@@ -140,6 +166,26 @@ impl Redactor {
         found.retain(|span| text.get(span.clone()) != Some(MASK));
         merge(found)
     }
+}
+
+/// The text with each `%41` as the byte that it stands for. Bytes that make no text are replaced.
+fn percent_decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        bytes.push(match (*first, after) {
+            (b'%', [high, low, beyond @ ..]) => match (digit(*high), digit(*low)) {
+                (Some(high), Some(low)) => {
+                    rest = beyond;
+                    high << 4 | low
+                }
+                _ => b'%',
+            },
+            (byte, _) => byte,
+        });
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Sorts the ranges and joins those that overlap or touch.

@@ -20,6 +20,7 @@ use crate::{
     config::CONSOLE_CHAT_ID,
     policy::{Decision, Risk, Verdict},
     queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, is_long},
+    redact::Redactor,
     tool::{Refusal, Registry},
 };
 
@@ -54,6 +55,8 @@ impl Wake<'_> {
             // Running it says that there is no such tool.
             return Ok(Judged::Allowed(Vec::new()));
         };
+        let sends = registry.get(&request.name).is_none_or(|tool| tool.sends(&request.input, &live.world));
+        let verdict = unless_it_gives_away(verdict, request, sends, self.context.redactor);
         let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
         match verdict.decision {
             Decision::Allow => Ok(Judged::Allowed(vec![judged])),
@@ -217,6 +220,23 @@ impl Wake<'_> {
         live.hands.agree(Vec::new());
         carried_out
     }
+}
+
+/// A verdict on a call once its arguments were searched for secrets. Nobody is asked about a call that holds one: secrets are masked
+/// wherever a question is shown, and behind a mask something else could stand.
+fn unless_it_gives_away(verdict: Verdict, request: &Request, sends: bool, redactor: &Redactor) -> Verdict {
+    let Request { name, input, .. } = request;
+    if sends && redactor.carries_live_secret(input) {
+        return Verdict::denied("It would carry one of your keys or tokens off this machine.");
+    }
+    let is_masked = || redactor.contains_secret(input) || redactor.contains_secret(&shown(name, input));
+    if verdict.decision == Decision::Ask && is_masked() {
+        return Verdict::denied(
+            "It would have to ask, and it holds what looks like a key or token. Those are masked wherever they are shown, so nobody \
+             could see what they agree to.",
+        );
+    }
+    verdict
 }
 
 /// Whether a call may run, and what the mind is told if not; none while that is open. A question that isn't there is a no.

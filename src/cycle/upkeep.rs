@@ -180,10 +180,12 @@ impl Wake<'_> {
         if !repo.has_remote() || self.is_stopped()? {
             return Ok(());
         }
-        let mut pushed = repo.push(REMOTE_TIMEOUT);
+        let redactor = self.context.redactor;
+        let push = || repo.push(REMOTE_TIMEOUT, &|text| redactor.contains_secret(text));
+        let mut pushed = push();
         if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
             self.fetch_by_itself(repo)?;
-            pushed = repo.push(REMOTE_TIMEOUT);
+            pushed = push();
         }
         match pushed {
             Ok(_) => {
@@ -205,6 +207,9 @@ impl Wake<'_> {
         if let RemoteError::Rewound { rescue_ref } = error {
             return self.alarm_of_rewound(repo, rescue_ref);
         }
+        if let RemoteError::HoldsSecret { commit, .. } = error {
+            return self.alarm_of_secret(repo, commit, &why);
+        }
         let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. });
         if needs_person && upkeep.failures == 1 {
             let today = now.date_naive();
@@ -214,6 +219,17 @@ impl Wake<'_> {
             self.alarm(&format!("{name}/{today}"), text)?;
         }
         Ok(())
+    }
+
+    /// Told once per commit. To push it all the same is the person's to decide, and to do: a push can't be undone.
+    fn alarm_of_secret(&mut self, repo: &Repo, commit: &str, why: &str) -> Result<(), WakeError> {
+        let branch = repo.branch();
+        let text = format!(
+            "I don't push my memory to its remote: {why}. Everything is committed here, and nothing of it has left this machine. Please \
+             take the key or token out of that commit (`git commit --amend` if it is the last one, else `git rebase -i`), or, if it \
+             may go there, push by yourself: `git push origin {branch}`. I go on from either by myself."
+        );
+        self.alarm(&format!("secret-push/{commit}"), text).map(drop)
     }
 
     /// Whoever sees it first, the fetch or the push: it is told once, with what settles it.

@@ -11,6 +11,10 @@ use super::MIN_SECRET_BYTES;
 
 /// From so many bytes on a spelling is found across any white space.
 const LONG_BYTES: usize = 12;
+/// From so many bytes on the beginning of a spelling is found where a text was cut off.
+const MIN_CUT_BYTES: usize = 8;
+/// What stands where a text was cut off.
+const CUT: &str = "…";
 
 /// One way a secret may be written, without white space.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +31,10 @@ struct Spelling {
 pub(super) struct Spellings {
     automaton: AhoCorasick,
     all: Vec<Spelling>,
+    /// The first bytes of those that are longer.
+    beginnings: AhoCorasick,
+    /// Whose beginning each is.
+    begun: Vec<usize>,
 }
 
 impl Spellings {
@@ -40,7 +48,11 @@ impl Spellings {
         // Small and quickly built: each start of a program makes one.
         builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA));
         let automaton = builder.build(all.iter().map(|spelling| &spelling.text)).ok()?;
-        Some(Self { automaton, all })
+        let longer = |spelling: &Spelling| spelling.text.as_bytes().get(..MIN_CUT_BYTES).map(<[u8]>::to_owned);
+        let (begun, first): (Vec<_>, Vec<_>) =
+            all.iter().enumerate().filter_map(|(at, spelling)| Some((at, longer(spelling)?))).unzip();
+        let beginnings = builder.build(first).ok()?;
+        Some(Self { automaton, all, beginnings, begun })
     }
 
     pub(super) fn count(&self) -> usize {
@@ -61,7 +73,20 @@ impl Spellings {
             let range = if spelling.shares_edges { squeezed.with_edges(text, found.range()) } else { found.range() };
             squeezed.original(range)
         };
-        found.filter_map(spelled).collect()
+        found.filter_map(spelled).chain(self.find_cut(&squeezed)).collect()
+    }
+
+    /// What is left of spellings where the text was cut off: most of a secret is one, too.
+    fn find_cut<'a>(&'a self, squeezed: &'a Squeezed) -> impl Iterator<Item = Range<usize>> + 'a {
+        let begun = self.beginnings.find_overlapping_iter(&squeezed.text);
+        begun.filter_map(|begun| {
+            let spelling = self.all.get(*self.begun.get(begun.pattern().as_usize())?)?;
+            let rest = squeezed.text.as_bytes().get(begun.start()..)?;
+            let same = rest.iter().zip(spelling.text.as_bytes()).take_while(|(a, b)| a == b).count();
+            let is_cut = same < spelling.text.len() && rest.get(same..)?.starts_with(CUT.as_bytes());
+            // Bytes of a character that was cut in two can't be: the mark of a cut begins one.
+            is_cut.then(|| squeezed.original(begun.start()..begun.start() + same)).flatten()
+        })
     }
 }
 

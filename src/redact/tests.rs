@@ -73,6 +73,20 @@ fn a_spelling_wrapped_over_lines_is_masked() {
 }
 
 #[test]
+fn what_is_left_of_a_secret_where_a_text_was_cut_is_masked() {
+    let coded = base64(PLANTED.as_bytes());
+    let inside = base64(format!("user:{PLANTED}").as_bytes());
+    for whole in [PLANTED, coded.trim_end_matches('='), inside.get(7..30).unwrap()] {
+        for cut in (8..whole.len() - 2).filter_map(|end| whole.get(..end)).map(str::trim_end) {
+            assert_eq!(redactor().redact(&format!("Set “{cut}…”")), "Set “***…”", "{cut}");
+            let text = format!("Set “{cut}”");
+            assert_eq!(redactor().redact(&text), text, "it wasn't cut there");
+        }
+    }
+    assert_eq!(redactor().redact("hunter2… and more"), "hunter2… and more", "too little to tell anything");
+}
+
+#[test]
 fn well_known_shapes_are_masked_without_being_known() {
     let body = "Ab1_-".repeat(8);
     let alnum = "Ab12".repeat(9);

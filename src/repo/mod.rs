@@ -21,6 +21,7 @@ mod person;
 mod publish;
 mod remote;
 mod tree;
+mod unpushed;
 mod worktree;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{Oid, REMOTE, Repo, RepoError};
+use super::{IsSecret, Oid, REMOTE, Repo, RepoError, unpushed::Exposed};
 use crate::process::{self, Output, ProcessError, Spec};
 
 /// How long a fetch or a push may take.
@@ -87,6 +87,14 @@ pub enum RemoteError {
         /// What git said, without secrets.
         why: String,
     },
+    /// A commit that isn't there yet seems to hold a secret: a person must take it out, or push it by themselves.
+    #[error("{place} in the commit {commit:.10} seems to hold a secret, and what is pushed can't be taken back")]
+    HoldsSecret {
+        /// The commit, in full.
+        commit: String,
+        /// Where in it: a file's name, or what else of a commit.
+        place: String,
+    },
     /// Something here, not there.
     #[error("{why}")]
     Local {
@@ -141,7 +149,8 @@ impl Repo {
 
     /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`]. So does one whose
     /// branch isn't where it was last seen: if it went back meanwhile, our commits on top would restore what was taken away.
-    pub fn push(&self, timeout: Duration) -> Result<Pushed, RemoteError> {
+    /// What would be there for the first time and holds a secret isn't sent.
+    pub fn push(&self, timeout: Duration, is_secret: &IsSecret<'_>) -> Result<Pushed, RemoteError> {
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
         }
@@ -157,6 +166,9 @@ impl Repo {
             // The lease below would let it be overwritten.
             Some(seen) if !self.contains(tip, seen)? => return Err(RemoteError::Moved),
             _ => {}
+        }
+        if let Some(Exposed { commit, place }) = self.would_expose(seen, tip, is_secret)? {
+            return Err(RemoteError::HoldsSecret { commit, place });
         }
         // By id, not by name: what is committed while it runs isn't claimed to be there.
         let refspec = format!("{tip}:{}", self.branch_ref());

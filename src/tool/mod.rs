@@ -287,6 +287,16 @@ impl Tool {
         serde_json::json!({"name": self.name, "description": self.description, "input_schema": self.schema})
     }
 
+    /// Whether a call may carry its arguments off this machine. What doesn't fit is taken to.
+    pub fn sends(&self, input: &str, world: &World) -> bool {
+        let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
+        match touches(or_empty(input)) {
+            Some(Touched::Shell(_)) => world.rules.shell_reach() == Reach::Leaves,
+            Some(Touched::Path { .. } | Touched::Nothing) => self.reach == Reach::Leaves,
+            Some(Touched::Url(_)) | None => true,
+        }
+    }
+
     /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
     pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
         let touched = match &self.touches {

@@ -18,6 +18,8 @@ mod faults;
 #[cfg(test)]
 mod histories;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod layer;
@@ -29,6 +31,8 @@ mod power;
 mod schedule;
 #[cfg(test)]
 mod size;
+#[cfg(test)]
+mod stories;
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the campaign")]
 #[path = "../integration/support/mod.rs"]
@@ -64,6 +68,8 @@ const LAYERS: &[(&str, Opened)] = &[
     ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),
+    ("hostile", || Box::new(hostile::Hostile::open())),
+    ("stories", || Box::new(Plain { space: stories::COUNT, cheap: stories::COUNT, sample: 1, trial: stories::trial })),
     ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];

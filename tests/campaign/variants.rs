@@ -3,6 +3,7 @@
 //! any more is a failure, too, so that the list can't rot.
 
 mod list;
+mod security;
 
 use std::{
     fmt, fs, io,
@@ -32,6 +33,11 @@ impl Variant {
         let times = source.matches(self.line).count();
         (times != 1).then(|| format!("its line stands {times} times in {}", self.file))
     }
+}
+
+/// The whole list.
+fn all() -> impl Iterator<Item = &'static Variant> {
+    list::VARIANTS.iter().chain(security::VARIANTS)
 }
 
 /// Stands before the number of trials that it took to catch a variant.
@@ -113,7 +119,7 @@ pub(crate) fn run(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<Tri
         if choice == Choice::OneEach && layers.len() > 1 && (place as u64).wrapping_add(seed) % 2 == 1 {
             continue;
         }
-        let of_layer: Vec<&Variant> = list::VARIANTS.iter().filter(|variant| variant.layer == *layer).collect();
+        let of_layer: Vec<&Variant> = all().filter(|variant| variant.layer == *layer).collect();
         let chosen: Vec<&Variant> = match choice {
             Choice::OneEach => {
                 let day = if layers.len() > 1 { seed / 2 } else { seed };
@@ -135,13 +141,13 @@ pub(crate) fn run(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<Tri
 /// Entries whose line isn't there, and layers without any.
 fn misfits(layers: &[&'static str]) -> Vec<Tried> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let bare = layers.iter().filter(|layer| list::VARIANTS.iter().all(|variant| variant.layer != **layer));
+    let bare = layers.iter().filter(|layer| all().all(|variant| variant.layer != **layer));
     let bare = bare.map(|layer| Tried {
         name: "(none)",
         layer,
         verdict: Verdict::NotTried("nothing shows that this layer would see a mistake".to_owned()),
     });
-    let of_layers = list::VARIANTS.iter().filter(|variant| layers.contains(&variant.layer));
+    let of_layers = all().filter(|variant| layers.contains(&variant.layer));
     let missing = of_layers.filter_map(|variant| {
         let source = fs::read_to_string(here.join(variant.file)).unwrap_or_default();
         let why = variant.misfit(&source)?;
@@ -159,6 +165,7 @@ struct Workshop {
 /// What the build reads.
 const PARTS: &[&str] = &[
     ".cargo",
+    ".env.example",
     "Cargo.toml",
     "Cargo.lock",
     "clippy.toml",

@@ -152,7 +152,7 @@ fn a_thousand_taps_run_it_once() {
     let asked = question(&telegram);
     let bot = start_bot(&env);
     for n in 0..1000 {
-        telegram.tap(CHAT, CHAT, asked.message_id, &asked.buttons[usize::from(n % 7 == 1)]);
+        telegram.tap(CHAT, CHAT, asked.message_id, &asked.buttons[usize::from(n % 7 == 5)]);
     }
     eventually("all are confirmed", || telegram.unconfirmed() == 0);
     end_bot(bot);
@@ -245,6 +245,37 @@ fn a_wake_that_is_killed_in_between_asks_once_and_does_it_once() {
         start_wake(&env)
     };
     assert_eq!(end_well(wake)["outcome"], "worked");
+    assert_eq!(facts(&env), 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_question_does_not_wait_for_what_its_cycle_has_said_before() {
+    let (telegram, claude, mut env) = minded();
+    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "reply", json!({ "text": "I write it down." })),
+        Block::tool("t2", "remember", json!({ "fact": FACT })),
+    ]));
+    assert_eq!(env.once()["outcome"], "parked");
+    assert!(question(&telegram).visible.contains(FACT));
+    assert_eq!(telegram.sent().len(), 1, "what it said leaves after its commit");
+    env.receive(CHAT, "and what is new?");
+    claude.expect(Reply::text("Nothing."));
+    env.once();
+    assert!(telegram.sent().iter().any(|message| message.visible == "Nothing."), "{:?}", telegram.sent());
+    assert!(
+        env.store()
+            .decide(
+                env.query("SELECT id FROM approvals"),
+                true,
+                reveille::clock::parse_time("2026-11-21T14:00:00Z").unwrap()
+            )
+            .unwrap()
+    );
+    claude.expect(Reply::text(""));
+    env.once();
+    assert!(telegram.sent().iter().any(|message| message.visible == "I write it down."));
     assert_eq!(facts(&env), 1);
     env.check_sound();
 }

@@ -5,6 +5,7 @@ use super::{
     support::{
         claude::{API_KEY, Block, Reply},
         env::CHAT,
+        spelled::{shown_in, spelled},
         telegram::TOKEN,
     },
 };
@@ -51,36 +52,6 @@ fn the_programs_own_secrets_reach_no_request_commit_or_message() {
     let refused = "I did not commit memory/project-memory/context.md: it seems to hold a secret.";
     assert_eq!(told.iter().filter(|text| text.starts_with(refused)).count(), 1, "{told:?}");
     assert!(told.iter().any(|text| text.contains("Is it ***?")), "{told:?}");
-}
-
-/// The eight ways in which a secret is promised to be known.
-fn spelled(secret: &str) -> [String; 8] {
-    use base64::{Engine as _, engine::general_purpose as forms};
-    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let coded = forms::STANDARD.encode(secret);
-    let wrapped: Vec<_> = coded.as_bytes().chunks(16).map(|line| std::str::from_utf8(line).unwrap()).collect();
-    [
-        secret.to_owned(),
-        forms::URL_SAFE_NO_PAD.encode(format!("user:{secret}@")),
-        hex.to_uppercase(),
-        hex,
-        secret.bytes().map(|byte| format!("%{byte:02X}")).collect(),
-        json!(secret).to_string(),
-        wrapped.join("\n"),
-        coded,
-    ]
-}
-
-/// What of a secret stands in a text in any of the eight ways; white space aside, as it stands in JSON, too.
-fn shown_in(text: &str, secret: &str) -> Option<String> {
-    let bare = |text: &str| text.replace("\\n", "").replace(char::is_whitespace, "");
-    let text = bare(text);
-    // The middle of base64 is its own, whatever is around it.
-    let core = |spelling: &str| spelling.trim_matches('"').trim_end_matches('=').to_owned();
-    spelled(secret).into_iter().find(|spelling| {
-        let spelling = core(&bare(spelling));
-        text.contains(spelling.get(8..spelling.len() - 4).unwrap())
-    })
 }
 
 #[test]
@@ -199,4 +170,31 @@ fn the_offline_mind_is_not_fooled_by_a_forwarders_name() {
     assert_eq!(telegram.sent().len(), 1);
     assert_eq!(claude.connections(), 0);
     env.check_sound();
+}
+
+#[test]
+fn what_a_person_committed_with_a_key_in_it_is_not_pushed_until_they_have_decided() {
+    let (telegram, claude, mut env) = minded();
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.wake(&["--once"]).ok();
+    let at_the_remote = || env.git_in(&remote, &["log", "-p", "--all"]);
+    env.write_memory("memory/keys.md", &format!("# Keys\n\n- Claude: {API_KEY}\n"));
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-qm", "My keys"]);
+    claude.expect(Reply::text("Hello."));
+    env.receive(CHAT, "hello");
+    env.once();
+    env.once();
+    let said = sent(&telegram);
+    let refused = "I don't push my memory to its remote: memory/keys.md in the commit ";
+    assert_eq!(said.iter().filter(|text| text.starts_with(refused)).count(), 1, "{said:?}");
+    assert!(said.iter().any(|text| text == "Hello."), "an answer waits for no push: {said:?}");
+    assert!(!at_the_remote().contains(API_KEY) && !said.concat().contains(API_KEY));
+    assert!(env.git(&["log", "-p"]).contains(API_KEY), "what they committed is theirs");
+    env.git(&["push", "-q", "origin", "main"]);
+    env.receive(CHAT, "and now?");
+    claude.expect(Reply::text("Now I push again."));
+    assert_eq!(env.once()["pushed"], true);
+    assert_eq!(env.git(&["rev-parse", "main"]), env.git_in(&remote, &["rev-parse", "main"]));
 }

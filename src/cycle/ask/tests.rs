@@ -107,3 +107,27 @@ fn no_two_nonces_are_alike() {
     assert_eq!(nonces.len(), 100);
     assert!(nonces.iter().all(|nonce| nonce.len() == 32));
 }
+
+#[test]
+fn a_mask_hides_nothing_from_who_is_asked() {
+    let redactor = Redactor::new([&crate::redact::Secret::new("hunter2&co")]);
+    let judged = |decision, sends, input: String| {
+        let request = Request { id: "k".to_owned(), name: "shell".to_owned(), input };
+        let verdict = Verdict { risk: Risk::Dangerous, decision, reasons: vec!["Why.".to_owned()] };
+        unless_it_gives_away(verdict, &request, sends, &redactor).decision
+    };
+    let saying = |text: &str| serde_json::json!({ "command": text }).to_string();
+    let block = "-----BEGIN PRIVATE KEY-----\nrm -rf ~\n-----END PRIVATE KEY-----";
+    let address = "curl https://someone:whose-command-this-is@example.org";
+    for masked in [block, address, "echo hunter2&co"] {
+        assert_eq!(judged(Decision::Ask, false, saying(masked)), Decision::Deny, "{masked}");
+        assert_eq!(judged(Decision::Allow, false, saying(masked)), Decision::Allow, "nobody is shown it: {masked}");
+    }
+    assert_eq!(judged(Decision::Ask, true, saying("ls -la")), Decision::Ask);
+    // What leaves carries no secret of ours, asked for or not; somebody else's key may be theirs to hand on.
+    let spelled = ["hunter2&co", "hunter2%26co", "%68unter2%26c%6f", "%2568unter2%2526co", "oc&2retnuh"];
+    for secret in spelled.map(saying).into_iter().chain([r#"{"command":"h\u0075nter2\u0026co"}"#.to_owned()]) {
+        assert_eq!(judged(Decision::Allow, true, secret.clone()), Decision::Deny, "{secret}");
+    }
+    assert_eq!(judged(Decision::Allow, true, saying(address)), Decision::Allow);
+}

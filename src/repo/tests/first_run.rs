@@ -108,5 +108,5 @@ fn a_remote_set_later_is_taken_on() {
     world.local();
     let url = world.empty_remote();
     let (repo, _) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
 }

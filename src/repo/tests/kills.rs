@@ -77,7 +77,7 @@ fn an_integration_killed_anywhere_is_finished_by_the_next() {
         let repo = reopened(&world);
         repo.integrate(now(), &both).unwrap();
         assert_eq!((world.read("memory/theirs.md").as_str(), world.status().as_str()), ("theirs\n", ""), "{stop:?}");
-        repo.push(TIMEOUT).unwrap();
+        repo.push(TIMEOUT, &never_secret).unwrap();
         world.assert_sound();
     }
 }

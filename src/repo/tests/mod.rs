@@ -7,6 +7,7 @@ mod kills;
 mod person;
 mod publishing;
 mod remotes;
+mod secrets;
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -80,7 +81,7 @@ impl World {
         let url = self.empty_remote();
         let (repo, created) = Repo::open_or_create(&self.brain(), Some(&url), &TEMPLATES, now()).unwrap();
         assert_eq!(created, Created::ClonedEmpty);
-        assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
         self.git_in("home", &["clone", "--quiet", &url, "../other"]);
         repo
     }

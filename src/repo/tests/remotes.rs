@@ -23,7 +23,7 @@ fn without_a_remote_there_is_nothing_to_do() {
     let world = World::new();
     let repo = world.local();
     assert_eq!(repo.fetch(TIMEOUT), Err(RemoteError::NoRemote));
-    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::NoRemote));
+    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::NoRemote));
     assert_eq!(repo.integrate(now(), &both).unwrap(), Integrated::NoRemote);
     assert_eq!(repo.ahead_behind().unwrap(), None);
 }
@@ -35,8 +35,8 @@ fn ahead_then_pushed_then_up_to_date() {
     assert_eq!(pull(&repo), Integrated::UpToDate);
     let commit = publish_active(&world, &repo, "ours\n");
     assert_eq!(pull(&repo), Integrated::Ahead { commits: 1 });
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::UpToDate);
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::UpToDate);
     assert_eq!(pull(&repo), Integrated::UpToDate);
     assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), commit.to_string());
     assert_eq!(world.status(), "");
@@ -50,10 +50,10 @@ fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
     let lock = world.path("remote.git/refs/heads/main.lock");
     fs::write(&lock, "").unwrap();
     let commit = publish_active(&world, &repo, "ours\n");
-    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Locked), "somebody may be pushing");
+    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Locked), "somebody may be pushing");
     assert!(lock.exists());
     File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
     assert!(!lock.exists());
 }
 
@@ -64,11 +64,11 @@ fn a_push_that_is_ended_in_the_middle_leaves_no_lock_in_the_remote() {
     let repo = world.shared();
     let commit = publish_active(&world, &repo, "ours\n");
     hook(&world, "reference-transaction", "test \"$1\" != prepared || { ls refs/heads >locked; sleep 1000; }");
-    assert_eq!(repo.push(Duration::from_secs(2)), Err(RemoteError::TimedOut));
+    assert_eq!(repo.push(Duration::from_secs(2), &never_secret), Err(RemoteError::TimedOut));
     assert_eq!(fs::read_to_string(world.path("remote.git/locked")).unwrap(), "main\nmain.lock\n");
     assert!(!world.path("remote.git/refs/heads/main.lock").exists());
     fs::remove_file(world.path("remote.git/hooks/reference-transaction")).unwrap();
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
 /// A kill in the moment of noting where the remote is leaves its lock; nobody but us writes there.
@@ -81,7 +81,7 @@ fn a_dead_lock_on_what_was_seen_of_the_remote_is_cleared_away() {
         fs::create_dir_all(lock.parent().unwrap()).unwrap();
         fs::write(&lock, "").unwrap();
         let commit = publish_active(&world, &repo, "ours\n");
-        assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
         assert_eq!(pull(&repo), Integrated::UpToDate);
         assert_eq!(world.git(&["rev-parse", reference]).trim(), commit.to_string());
         assert!(!lock.exists(), "{reference} is still locked");
@@ -109,12 +109,12 @@ fn a_remote_that_moved_is_merged_and_pushed() {
     let repo = world.shared();
     world.other_pushes("memory/theirs.md", b"theirs\n");
     publish_active(&world, &repo, "ours\n");
-    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
     let Integrated::Merged { commit, conflicts } = pull(&repo) else { panic!("not merged") };
     assert_eq!(conflicts, Vec::<String>::new());
     assert_eq!((world.read(ACTIVE).as_str(), world.read("memory/theirs.md").as_str()), ("ours\n", "theirs\n"));
     assert_eq!(world.git(&["rev-list", "--parents", "-1", "HEAD"]).split_whitespace().count(), 3);
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
     assert_eq!(world.status(), "");
     world.assert_sound();
 }
@@ -126,7 +126,7 @@ fn a_conflict_in_a_text_goes_to_the_merge_and_in_anything_else_the_person_wins()
     fs::write(world.file("photo.bin"), b"\0base").unwrap();
     world.git(&["add", "-A"]);
     world.git(&["commit", "--quiet", "-m", "a photo"]);
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     world.git_in("other", &["pull", "--quiet"]);
 
     fs::write(world.file("photo.bin"), b"\0ours").unwrap();
@@ -145,7 +145,7 @@ fn a_conflict_in_a_text_goes_to_the_merge_and_in_anything_else_the_person_wins()
     assert!(!world.file("claude.md").exists());
     assert_eq!(world.read("claude.md.ours"), "ours, which they delete\n");
     assert_eq!(world.status(), "");
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     world.assert_sound();
 }
 
@@ -170,13 +170,13 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     let repo = world.shared();
     let first = repo.head().unwrap().unwrap();
     let lost = publish_active(&world, &repo, "published\n");
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     world.git_in("remote.git", &["update-ref", "refs/heads/main", &first.to_string()]);
     let newest = publish_active(&world, &repo, "newer\n");
 
     let rescue_ref = format!("refs/reveille/rescue/{lost}");
     assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
-    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
+    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
     assert_eq!(world.git(&["rev-parse", &rescue_ref]).trim(), lost.to_string());
     assert_eq!(repo.head().unwrap(), Some(newest));
     assert_eq!(world.git_in("remote.git", &["rev-parse", "main"]).trim(), first.to_string());
@@ -185,7 +185,7 @@ fn a_remote_that_went_back_is_refused_until_a_person_decides() {
     world.git(&["reset", "--quiet", "--hard", "origin/main"]);
     assert_eq!(pull(&repo), Integrated::UpToDate);
     publish_active(&world, &repo, "onwards\n");
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     world.assert_sound();
 }
 
@@ -197,16 +197,16 @@ fn a_remote_that_went_back_or_lost_its_branch_since_the_last_fetch_is_not_restor
         let repo = world.shared();
         let first = repo.head().unwrap().unwrap().to_string();
         let lost = publish_active(&world, &repo, "published\n");
-        repo.push(TIMEOUT).unwrap();
+        repo.push(TIMEOUT, &never_secret).unwrap();
         let back = ["update-ref", "refs/heads/main", &first];
         world.git_in("remote.git", if is_gone { &["update-ref", "-d", "refs/heads/main"] } else { &back });
         let there = world.git_in("remote.git", &["for-each-ref"]);
         publish_active(&world, &repo, "newer\n");
 
-        assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+        assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
         let rescue_ref = format!("refs/reveille/rescue/{lost}");
         assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
-        assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Rewound { rescue_ref }));
+        assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Rewound { rescue_ref }));
         assert_eq!(world.git_in("remote.git", &["for-each-ref"]), there);
         world.assert_sound();
     }
@@ -219,14 +219,14 @@ fn a_push_that_arrived_unnoticed_holds_up_none() {
     let repo = world.shared();
     let seen = repo.head().unwrap().unwrap();
     let first = publish_active(&world, &repo, "first\n");
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     repo.saw_remote_at(seen).unwrap();
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(first));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(first));
     repo.saw_remote_at(seen).unwrap();
     let second = publish_active(&world, &repo, "second\n");
-    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
     assert_eq!(pull(&repo), Integrated::Ahead { commits: 1 });
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(second));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(second));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_remote_with_a_replaced_history_is_refused_even_if_the_person_fetched_first(
     let world = World::new();
     let repo = world.shared();
     publish_active(&world, &repo, "published\n");
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     fs::write(world.path("other/claude.md"), "rewritten\n").unwrap();
     world.git_in("other", &["commit", "--quiet", "-a", "--amend", "-m", "rewritten"]);
     world.git_in("other", &["push", "--quiet", "--force", "origin", "HEAD"]);
@@ -251,7 +251,7 @@ fn a_branch_that_is_gone_or_a_remote_made_anew_is_refused_until_a_person_pushes(
         let world = World::new();
         let repo = world.shared();
         let lost = publish_active(&world, &repo, "published\n");
-        repo.push(TIMEOUT).unwrap();
+        repo.push(TIMEOUT, &never_secret).unwrap();
         if made_anew {
             fs::remove_dir_all(world.path("remote.git")).unwrap();
             world.empty_remote();
@@ -262,14 +262,14 @@ fn a_branch_that_is_gone_or_a_remote_made_anew_is_refused_until_a_person_pushes(
         let rescue_ref = format!("refs/reveille/rescue/{lost}");
         for _ in 0..2 {
             assert_eq!(pull(&repo), Integrated::RewoundRemote { rescue_ref: rescue_ref.clone() });
-            assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
+            assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Rewound { rescue_ref: rescue_ref.clone() }));
         }
         assert_eq!(world.git_in("remote.git", &["for-each-ref"]), "");
         assert_eq!((repo.head().unwrap(), repo.ahead_behind().unwrap()), (Some(newest), None));
         world.git(&["push", "--quiet", "origin", "main"]);
         assert_eq!(pull(&repo), Integrated::UpToDate);
         let onwards = publish_active(&world, &repo, "onwards\n");
-        assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(onwards));
+        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(onwards));
         world.assert_sound();
     }
 }
@@ -281,7 +281,7 @@ fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
         let world = World::new();
         let repo = world.shared();
         let lost = publish_active(&world, &repo, "published\n");
-        repo.push(TIMEOUT).unwrap();
+        repo.push(TIMEOUT, &never_secret).unwrap();
         // Another history altogether.
         world.git_in("other", &["checkout", "--quiet", "--orphan", "fresh"]);
         fs::write(world.path("other/fresh.md"), "fresh\n").unwrap();
@@ -297,7 +297,7 @@ fn a_replaced_history_is_settled_by_merging_following_or_forcing() {
                     ["merge", "--quiet", "--allow-unrelated-histories", "--no-edit", "-X", "ours", "origin/main"];
                 world.git(&merge);
                 assert!(matches!(pull(&repo), Integrated::Ahead { .. }));
-                assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
+                assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(repo.head().unwrap().unwrap()));
                 assert_eq!(world.read("fresh.md"), "fresh\n");
             }
             "follow" => {
@@ -326,7 +326,7 @@ fn an_unrelated_history_is_refused() {
     let (repo, _) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
     repo.fetch(TIMEOUT).unwrap();
     assert!(matches!(repo.integrate(now(), &both), Err(RepoError::Unrelated)));
-    assert_eq!(repo.push(TIMEOUT), Err(RemoteError::Moved));
+    assert_eq!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Moved));
 }
 
 #[test]
@@ -335,10 +335,10 @@ fn a_hook_that_says_no_is_passed_on() {
     let repo = world.shared();
     let commit = publish_active(&world, &repo, "ours\n");
     hook(&world, "pre-receive", "echo 'no commits on Sundays' >&2; exit 1");
-    let error = repo.push(TIMEOUT).unwrap_err();
+    let error = repo.push(TIMEOUT, &never_secret).unwrap_err();
     assert!(matches!(&error, RemoteError::Refused { why } if why.contains("no commits on Sundays")), "{error}");
     fs::remove_file(world.path("remote.git/hooks/pre-receive")).unwrap();
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn a_remote_that_stalls_is_given_up() {
     let repo = world.shared();
     publish_active(&world, &repo, "ours\n");
     hook(&world, "pre-receive", "sleep 1000");
-    assert_eq!(repo.push(Duration::from_millis(500)), Err(RemoteError::TimedOut));
+    assert_eq!(repo.push(Duration::from_millis(500), &never_secret), Err(RemoteError::TimedOut));
     world.assert_sound();
 }
 
@@ -358,9 +358,9 @@ fn a_remote_that_is_gone_is_unreachable_and_the_work_waits() {
     let commit = publish_active(&world, &repo, "ours\n");
     fs::rename(world.path("remote.git"), world.path("away.git")).unwrap();
     assert!(matches!(repo.fetch(TIMEOUT), Err(RemoteError::Unreachable { .. })));
-    assert!(matches!(repo.push(TIMEOUT), Err(RemoteError::Unreachable { .. })));
+    assert!(matches!(repo.push(TIMEOUT, &never_secret), Err(RemoteError::Unreachable { .. })));
     fs::rename(world.path("away.git"), world.path("remote.git")).unwrap();
-    assert_eq!(repo.push(TIMEOUT).unwrap(), Pushed::To(commit));
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn the_repositorys_own_programs_are_not_run() {
     pull(&repo);
     world.write(ACTIVE, "edited\n");
     repo.commit_person_edits(now(), &never_secret).unwrap();
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     assert!(!ran.exists());
 }
 
@@ -409,7 +409,7 @@ fn over_ssh_the_persons_own_command_is_used() {
     world.other_pushes("memory/theirs.md", b"theirs\n");
     publish_active(&world, &repo, "ours\n");
     assert!(matches!(pull(&repo), Integrated::Merged { .. }));
-    repo.push(TIMEOUT).unwrap();
+    repo.push(TIMEOUT, &never_secret).unwrap();
     let asked = fs::read_to_string(asked).unwrap();
     assert!(asked.contains("git-upload-pack") && asked.contains("git-receive-pack"), "{asked}");
     assert!(asked.lines().all(|line| line.contains("ann@example.org")), "{asked}");

@@ -52,7 +52,12 @@ impl Ran {
 impl TestEnv {
     /// An offline world at [`NOW`] in Berlin, without a bot and without a repository yet.
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::within(&tempfile::env::temp_dir())
+    }
+
+    /// The same in a directory of this one. The system's for temporary files is another one within the sandbox.
+    pub(crate) fn within(parent: &Path) -> Self {
+        let dir = tempfile::tempdir_in(parent).unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
         let mut env = Self { dir, vars: BTreeMap::new() };
         let workspace = env.workspace().display().to_string();
@@ -70,14 +75,19 @@ impl TestEnv {
     /// The same with a bot's token and the chat [`CHAT`].
     pub(crate) fn with_telegram(telegram: &FakeTelegram) -> Self {
         let mut env = Self::new();
-        env.set("TELEGRAM_BOT_TOKEN", TOKEN).set("TELEGRAM_API_URL", &telegram.url());
-        env.set("ALLOWED_CHAT_IDS", &CHAT.to_string());
+        env.hear(telegram);
         env
+    }
+
+    /// Has the bot's token, and listens to [`CHAT`] there.
+    pub(crate) fn hear(&mut self, telegram: &FakeTelegram) -> &mut Self {
+        self.set("TELEGRAM_BOT_TOKEN", TOKEN).set("TELEGRAM_API_URL", &telegram.url());
+        self.set("ALLOWED_CHAT_IDS", &CHAT.to_string())
     }
 
     /// Another world that is as this one is now: everything is copied, and what names this one's directory names the other's.
     pub(crate) fn copy(&self) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in(self.dir.path().parent().unwrap()).unwrap();
         let (here, there) = (self.dir.path().display().to_string(), dir.path().display().to_string());
         self.run("cp", &["-a", &format!("{here}/."), &there]).ok();
         let vars = self.vars.iter().map(|(name, value)| (name.clone(), value.replace(&here, &there))).collect();

@@ -1,0 +1,91 @@
+//! What a push would show to others for the first time. A person may commit by themselves what a wake would have left alone; but it
+//! is a wake that pushes, by itself, and a push can't be taken back. So it looks first.
+
+use std::collections::BTreeSet;
+
+use git2::{Commit, Delta, DiffOptions};
+
+use super::{IsSecret, Oid, Repo, RepoError};
+
+/// Commits that are looked at before one push, the newest first. More than that is a remote made anew for an old memory.
+const MAX_COMMITS: usize = 2_000;
+/// So much of each file is looked at, in bytes.
+const MAX_FILE_BYTES: usize = 4 << 20;
+
+/// Where a secret would be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Exposed {
+    /// The commit, in full.
+    pub(super) commit: String,
+    /// A file's name, or what else of a commit.
+    pub(super) place: String,
+}
+
+impl Repo {
+    /// The newest commit among those that `tip` has and `seen` has not that brings a secret in, with the place. What an earlier
+    /// version of the same file held is not brought in.
+    pub(super) fn would_expose(
+        &self,
+        seen: Option<Oid>,
+        tip: Oid,
+        is_secret: &IsSecret<'_>,
+    ) -> Result<Option<Exposed>, RepoError> {
+        let mut walk = self.git.revwalk()?;
+        walk.push(tip)?;
+        if let Some(seen) = seen {
+            walk.hide(seen)?;
+        }
+        let mut clean = BTreeSet::new();
+        for id in walk.take(MAX_COMMITS) {
+            let commit = self.git.find_commit(id?)?;
+            if let Some(place) = self.exposed_by(&commit, &mut clean, is_secret)? {
+                return Ok(Some(Exposed { commit: commit.id().to_string(), place }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where one commit brings a secret in. `clean`: files' contents that were looked at and hold none.
+    fn exposed_by(
+        &self,
+        commit: &Commit<'_>,
+        clean: &mut BTreeSet<Oid>,
+        is_secret: &IsSecret<'_>,
+    ) -> Result<Option<String>, RepoError> {
+        if is_secret(&String::from_utf8_lossy(commit.message_bytes())) {
+            return Ok(Some("the message".to_owned()));
+        }
+        let tree = commit.tree()?;
+        let parents = commit.parents().map(|parent| parent.tree()).collect::<Result<Vec<_>, _>>()?;
+        let mut options = DiffOptions::new();
+        let diff = self.git.diff_tree_to_tree(parents.first(), Some(&tree), Some(&mut options))?;
+        for delta in diff.deltas().filter(|delta| delta.status() != Delta::Deleted) {
+            let (old, new) = (delta.old_file().id(), delta.new_file().id());
+            let Some(path) = delta.new_file().path() else { continue };
+            let name = path.to_string_lossy();
+            // What a merge took over from another side is that side's.
+            let is_merged =
+                parents.iter().skip(1).any(|parent| parent.get_path(path).is_ok_and(|entry| entry.id() == new));
+            if is_merged {
+                continue;
+            }
+            if is_secret(&name) {
+                return Ok(Some("a file's name".to_owned()));
+            }
+            if clean.contains(&new) || !self.holds(new, is_secret) {
+                clean.insert(new);
+            } else if !self.holds(old, is_secret) {
+                return Ok(Some(format!("`{name}`")));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a file's content holds a secret. What is no file of ours (a submodule, no file at all) holds none.
+    fn holds(&self, content: Oid, is_secret: &IsSecret<'_>) -> bool {
+        self.git.find_blob(content).is_ok_and(|blob| {
+            let looked_at = blob.content().get(..MAX_FILE_BYTES).unwrap_or(blob.content());
+            is_secret(&String::from_utf8_lossy(looked_at))
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! The mind: it lets itself be told something, then makes all its attempts in one turn, and says that it is done.
+
+use serde_json::{Value, json};
+
+use super::{
+    act::Act,
+    scene::{LURE, Scene},
+};
+use crate::support::{
+    claude::{Block, ClaudeRequest, Reply},
+    env::CHAT,
+};
+
+/// Whose words the cycle follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Its person's own, at the level that asks before what is dangerous.
+    Own,
+    /// Its person's own, at the level that asks least. So are all that follow.
+    OwnFull,
+    /// A forwarded message's.
+    Forward,
+    /// A quotation's.
+    Quote,
+    /// A forwarded message's that comes while it works.
+    Joined,
+    /// A page's.
+    Page,
+    /// A program's.
+    Output,
+    /// A file's.
+    File,
+    /// Lines' that were found in files.
+    Found,
+    /// An MCP server's.
+    Peer,
+    /// An MCP server's error.
+    PeerFailed,
+}
+
+impl Origin {
+    pub(super) const ALL: [Self; 11] = [
+        Self::Own,
+        Self::OwnFull,
+        Self::Forward,
+        Self::Quote,
+        Self::Joined,
+        Self::Page,
+        Self::Output,
+        Self::File,
+        Self::Found,
+        Self::Peer,
+        Self::PeerFailed,
+    ];
+
+    pub(super) fn is_tainted(self) -> bool {
+        !matches!(self, Self::Own | Self::OwnFull)
+    }
+
+    /// The call by which the cycle comes to read it, if it takes one.
+    fn call(self, scene: &Scene) -> Option<(&'static str, Value)> {
+        let notes = scene.documents().join("notes.md").display().to_string();
+        match self {
+            Self::Own | Self::OwnFull | Self::Forward | Self::Quote => None,
+            Self::Joined => Some(("reminder_list", json!({}))),
+            Self::Page => Some(("web_fetch", json!({"url": format!("{}/order", scene.page_url())}))),
+            Self::Output => Some(("bash", json!({"command": format!("cat {notes}")}))),
+            Self::File => Some(("str_replace_based_edit_tool", json!({"command": "view", "path": notes}))),
+            Self::Found => Some(("find_files", json!({"text": "previous instructions"}))),
+            Self::Peer | Self::PeerFailed => Some(("mcp__peer__say", json!({"text": "hello"}))),
+        }
+    }
+}
+
+/// Puts the mind behind the wakes of a scene, and asks it for something.
+pub(super) fn let_loose(scene: &Scene, acts: &[Act], origin: Origin) {
+    scene.ask();
+    match origin {
+        Origin::Forward => scene.env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE processed = 0"),
+        Origin::Quote => {
+            scene.env.execute(&format!("UPDATE incoming_messages SET quoted = '{LURE}' WHERE processed = 0"));
+        }
+        Origin::PeerFailed => {
+            scene.peer_answers(&json!({"isError": true, "content": [{"type": "text", "text": LURE}]}));
+        }
+        _ => {}
+    }
+    let opening = origin.call(scene);
+    let blocks: Vec<Block> =
+        acts.iter().enumerate().map(|(n, act)| Block::tool(&call_id(n), act.tool, &act.input)).collect();
+    let join = (origin == Origin::Joined).then(|| scene.env.workspace().join("messages.db"));
+    scene.claude.answer_with(move |request| {
+        let turns = turns(request);
+        match (&opening, turns) {
+            (Some((tool, input)), 0) => {
+                join.iter().for_each(|database| forward(database));
+                Reply::tool("opening", tool, input)
+            }
+            (None, 0) | (Some(_), 1) if !blocks.is_empty() => Reply::tools(blocks.clone()),
+            _ => Reply::text("Done."),
+        }
+    });
+}
+
+/// The id of the nth attempt's call.
+pub(super) fn call_id(n: usize) -> String {
+    format!("act_{n}")
+}
+
+fn turns(request: &ClaudeRequest) -> usize {
+    request.json["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
+}
+
+/// A forwarded message arrives.
+fn forward(database: &std::path::Path) {
+    let conn = rusqlite::Connection::open(database).unwrap();
+    conn.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+    let insert = "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed, forwarded_from)
+                  VALUES (?1, ?2, '2026-11-21T14:00:00.000Z', 0, 'Eve')";
+    conn.execute(insert, (CHAT, LURE)).unwrap();
+}

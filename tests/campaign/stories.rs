@@ -1,0 +1,51 @@
+//! Layer 8: tests of the suite that show a promise of docs/SECURITY.md by themselves. The suite runs them anyway; here they are held
+//! against their broken variants.
+
+use std::{path::Path, process::Stdio};
+
+/// Where a test is, and its name.
+const STORIES: [(&str, &str); 13] = [
+    ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
+    ("integration", "approvals::a_thousand_taps_run_it_once"),
+    ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
+    ("integration", "channel_telegram::a_rendered_answer_arrives_formatted_and_without_previews"),
+    ("integration", "stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was"),
+    ("integration", "web::a_redirect_that_leads_inside_is_not_followed"),
+    ("lib", "channel::telegram::incoming::tests::only_listed_people_are_heard"),
+    ("lib", "redact::tests::base64_is_masked_at_each_alignment_inside_longer_text"),
+    ("lib", "redact::tests::none_of_two_thousand_planted_secrets_survives_in_any_form"),
+    ("lib", "repo::tests::remotes::the_repositorys_own_programs_are_not_run"),
+    ("lib", "repo::tests::secrets::a_secret_that_a_person_committed_stays_here_until_they_take_it_out"),
+    ("lib", "hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder"),
+    ("lib", "web::dial::tests::no_spelling_of_an_address_that_is_not_public_is_dialled"),
+];
+
+/// How many there are.
+pub(crate) const COUNT: u64 = STORIES.len() as u64;
+
+/// Runs one of them, in the build that this campaign is of.
+pub(crate) fn trial(id: u64) -> Result<(), String> {
+    let story = usize::try_from(id).ok().and_then(|at| STORIES.get(at));
+    let (place, name) = story.ok_or("there is no such story")?;
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    // `<target>/<profile>/deps/campaign-…`
+    let target = program.ancestors().nth(3).ok_or("the campaign wasn't built by cargo")?;
+    let place = if *place == "lib" { vec!["--lib"] } else { vec!["--test", place] };
+    #[expect(clippy::disallowed_methods, reason = "the campaign's own child")]
+    let ran = std::process::Command::new("cargo")
+        .args(["test", "--quiet", "--locked", "--offline", "--target-dir"])
+        .arg(target)
+        .args(place)
+        .args(["--", "--exact", name])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cargo: {error}"))?;
+    let said = String::from_utf8_lossy(&ran.stdout);
+    match (ran.status.success(), said.contains("1 passed")) {
+        (true, true) => Ok(()),
+        (true, false) => Err(format!("{name} isn't there")),
+        (false, _) if said.contains("1 failed") => Err(format!("{name} failed")),
+        (false, _) => Err(format!("{name} couldn't be run: {}", String::from_utf8_lossy(&ran.stderr))),
+    }
+}

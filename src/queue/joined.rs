@@ -244,11 +244,12 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// The row that has a message now, and what the message says.
+/// The row that has a message now, and what the message says: the newest of its own row and its corrections, though what was given
+/// back to the queue may have been joined by a further part since.
 fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
     let sql = format!(
         "SELECT m.id, {OPEN}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
-         WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY u.id DESC LIMIT 1"
+         WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
     );
     let key = (edit.chat_id, edit.channel_message_id, bot_id);
     let noted = tx.prepare_cached(&sql)?.query_row(key, holder).optional()?;

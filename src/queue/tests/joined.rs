@@ -236,6 +236,22 @@ fn an_edit_of_what_was_taken_up_is_a_correction() {
     assert_eq!(world.store.queued().unwrap()[1].channel_message_id, Some(101));
 }
 
+/// The album's first row was given back to the queue, and a late picture has joined it since: the correction is still the newest word.
+#[test]
+fn a_correction_stays_the_newest_word_when_what_it_corrects_is_open_again_and_joined() {
+    let mut world = World::new();
+    let first = picture(1, "mine");
+    world.hear(0, &first);
+    world.by_hand("UPDATE incoming_messages SET processed = 1");
+    assert_eq!(world.change(1, &edited(&first, 2, "[photo]\nours")).stored, [2]);
+    world.by_hand("UPDATE incoming_messages SET processed = 0 WHERE id = 1");
+    world.hear(2, &picture(3, "yours"));
+    assert_eq!(world.change(3, &edited(&first, 4, "[photo]\ntheirs")).edited, 1);
+    let rows = world.rows();
+    assert_eq!(rows[0].1, "[photo]\nmine\n[photo]\nyours");
+    assert!(rows[1].1.ends_with("it says now:]\n[photo]\ntheirs"), "{rows:#?}");
+}
+
 #[test]
 fn an_edit_that_changes_nothing_makes_no_row() {
     let mut world = World::new();

@@ -55,7 +55,7 @@ pub(super) struct Model {
     /// What each of them says now.
     words: BTreeMap<i64, String>,
     /// The messages of a channel that a row is made of.
-    parts: BTreeMap<i64, BTreeSet<i64>>,
+    parts: BTreeMap<i64, BTreeMap<i64, String>>,
     /// The newest row of each album, by chat and name.
     albums: BTreeMap<(i64, String), i64>,
     /// Rows of parts that came when their album was taken up.
@@ -121,7 +121,7 @@ impl Model {
         if let Some(id) = message.channel_message_id {
             self.by_channel_id.insert(id, row);
             self.words.insert(id, message.text.clone());
-            self.parts.entry(row).or_default().insert(id);
+            self.parts.entry(row).or_default().insert(id, message.text.clone());
         }
         self.tell(row);
         Ok(())
@@ -136,8 +136,7 @@ impl Model {
 
     /// A row that changes says what its messages say, and a mind that couldn't answer it may be able to.
     fn tell(&mut self, row: i64) {
-        let parts = self.parts.get(&row).into_iter().flatten();
-        let words: Vec<&str> = parts.filter_map(|id| self.words.get(id)).map(String::as_str).collect();
+        let words: Vec<&str> = self.parts.get(&row).into_iter().flatten().map(|(_, words)| words.as_str()).collect();
         let mut text = words.join("\n");
         if self.late.contains(&row) {
             text = format!("[belongs to the album that was sent before]\n{text}");
@@ -166,6 +165,8 @@ impl Model {
             self.corrects.insert(row, before);
             return Ok(());
         }
+        // What was corrected in a row of its own stays there, also when this one is given back to the queue.
+        self.parts.entry(row).or_default().insert(id, edit.text.clone());
         self.tell(row);
         if let (Some(before), Some(message)) = (self.corrects.get(&row), self.messages.get_mut(&row)) {
             message.text = corrected(before);

@@ -26,8 +26,10 @@ use crate::{
     repo::Repo,
 };
 
-/// Undelivered messages that are shown; the rest is counted.
+/// Files that are late and are shown; the rest is counted.
 const MAX_SHOWN: usize = 5;
+/// Undelivered messages that are shown, each with its reason; the rest is counted.
+const MAX_UNDELIVERED: usize = 100;
 /// How much of a text is shown, in characters.
 const MAX_TEXT_CHARS: usize = 80;
 
@@ -409,8 +411,8 @@ impl Overview {
     }
 
     fn outbox_line(&self) -> String {
-        let mut lines: Vec<String> = self.undelivered.iter().take(MAX_SHOWN).map(undelivered_line).collect();
-        match self.undelivered.len().saturating_sub(MAX_SHOWN) {
+        let mut lines: Vec<String> = self.undelivered.iter().take(MAX_UNDELIVERED).map(undelivered_line).collect();
+        match self.undelivered.len().saturating_sub(MAX_UNDELIVERED) {
             0 if lines.is_empty() => lines.push("everything is delivered".to_owned()),
             0 => {}
             more => lines.push(format!("and {more} more")),

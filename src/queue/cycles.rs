@@ -186,8 +186,8 @@ impl Store {
     }
 
     /// Takes note that a running cycle was cut off by a crash, a kill or a time-out. Noted twice it is the same one. Of a cycle that
-    /// wasn't begun by then nothing is known but the `messages` that it was about: it counts against these, and `notice` tells of
-    /// those that are dead letters now.
+    /// wasn't begun by then nothing is known but the `messages` that it was about: it counts against these, which needn't wait for
+    /// what was most likely somebody's kill, and `notice` tells of those that are dead letters now.
     pub fn note_cut_off(
         &mut self,
         fence: Fence,
@@ -202,7 +202,9 @@ impl Store {
             if is_begun {
                 tx.execute("UPDATE cycles SET was_cut_off = 1 WHERE id = ?1 AND state = 'running'", [id])?;
             } else {
-                inbox::fail(tx, messages, id, now)?;
+                for message in messages {
+                    inbox::count_failure(tx, *message, id, now)?;
+                }
                 notice.map(|notice| outbox::insert(tx, notice, now)).transpose()?;
             }
             Ok(())

@@ -501,23 +501,29 @@ pub(super) fn mark(tx: &Transaction<'_>, ids: &[i64], outcome: &str, cycle: &str
 /// kept and visible, and taken up again only when a person asks for it.
 pub(super) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
     for id in ids {
-        let failed: Option<u32> = tx
-            .prepare_cached(
-                "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
-                 RETURNING attempts",
-            )?
-            .query_row((id, cycle), |row| row.get(0))
-            .optional()?;
-        let Some(attempts) = failed else { continue };
-        if i64::from(attempts) >= MAX_ATTEMPTS {
-            mark(tx, &[*id], "dead", cycle, now)?;
-        } else {
+        if let Some(attempts) = count_failure(tx, *id, cycle, now)? {
             let not_before = now + upkeep::wait_after(attempts);
             tx.prepare_cached("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
                 .execute((id, rfc3339(not_before)))?;
         }
     }
     Ok(())
+}
+
+/// Counts one failure. The attempts of a message that is tried again; none of one that is over.
+pub(super) fn count_failure(tx: &Transaction<'_>, id: i64, cycle: &str, now: DateTime<Utc>) -> Result<Option<u32>> {
+    let attempts: Option<u32> = tx
+        .prepare_cached(
+            "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
+             RETURNING attempts",
+        )?
+        .query_row((id, cycle), |row| row.get(0))
+        .optional()?;
+    if attempts.is_some_and(|attempts| i64::from(attempts) >= MAX_ATTEMPTS) {
+        mark(tx, &[id], "dead", cycle, now)?;
+        return Ok(None);
+    }
+    Ok(attempts)
 }
 
 /// Keeps messages for another mind than `mind`.

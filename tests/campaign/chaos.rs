@@ -106,6 +106,9 @@ impl Layer for Chaos {
         }
         wait_until_deserted(&world, &bystander).map_err(told)?;
         world.env.at(NOW);
+        if random.bool() {
+            world.examine().map_err(told)?;
+        }
         let took = world.recover().map_err(told)?;
         story.check(&world).map_err(told)?;
         bystander.check().map_err(told)?;

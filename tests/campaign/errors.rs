@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use super::{
     faults::{Faults, Mode, class},
-    layer::{Layer, Recovery, Share},
+    layer::{Layer, Recovery, Share, is_examined},
     world::{Story, World},
 };
 
@@ -79,6 +79,9 @@ impl Layer for Errors {
             return Err(format!("{error} at {mode:?}: process {pid} has outlived it"));
         }
         let context = |why| format!("{error} at {mode:?}: {why}\nthe disturbed run said: {said}");
+        if is_examined(id) {
+            world.examine().map_err(context)?;
+        }
         let took = world.recover().map_err(context)?;
         // No descriptor, no way to the mind.
         let is_notice = |text: &str| text.starts_with("I can't reach my mind right now");

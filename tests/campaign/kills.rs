@@ -3,7 +3,7 @@
 
 use super::{
     faults::{Faults, Mode, class},
-    layer::{Layer, Recovery, Share},
+    layer::{Layer, Recovery, Share, is_examined},
     world::{Story, World},
 };
 
@@ -69,11 +69,11 @@ impl Layer for Kills {
         let mode = if how % 2 == 0 { Mode::Kill(call) } else { Mode::Tear(call) };
         run_to_its_end(&world, mode)?;
         let mut random = fastrand::Rng::with_seed(id);
-        let (again, is_examined) = (random.u64(1..=calls), random.bool());
+        let again = random.u64(1..=calls);
         if how % TWICE_EVERY == 0 {
             run_to_its_end(&world, Mode::Kill(again))?;
         }
-        if is_examined {
+        if is_examined(id) {
             world.examine()?;
         }
         let took = world.recover()?;

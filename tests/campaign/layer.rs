@@ -160,6 +160,11 @@ impl Progress {
     }
 }
 
+/// Whether `health check` looks at a trial's harm before the next run makes it good: in half of them.
+pub(crate) fn is_examined(trial: u64) -> bool {
+    fastrand::Rng::with_seed(trial).bool()
+}
+
 /// Runs trials until one fails: how many were run by then, and what it said.
 pub(crate) fn until_failure(layer: &dyn Layer, seed: u64, trials: u64) -> Option<(u64, String)> {
     let ids = chosen(&layer.first(), layer.sample_space(), seed, trials);

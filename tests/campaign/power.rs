@@ -21,7 +21,7 @@ use super::{
         record::{self, Entry, Kind},
     },
     faults::{Faults, Mode, class},
-    layer::{Layer, Recovery, Share},
+    layer::{Layer, Recovery, Share, is_examined},
     world::{Story, World},
 };
 use crate::support::{claude::API_KEY, telegram::TOKEN};
@@ -147,6 +147,9 @@ impl Recording {
         let mut world = self.story.open();
         picture.write(world.env.root()).map_err(|error| error.to_string())?;
         self.tell_again(cut, &world)?;
+        if is_examined(cut as u64) {
+            world.examine()?;
+        }
         let took = world.recover()?;
         self.story.check(&world)?;
         Ok(took)

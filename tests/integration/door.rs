@@ -126,6 +126,8 @@ fn wrong_codes_spoil_the_code_and_a_new_one_comes() {
     let (bot, log) = stage.start_logged("fake-wake");
     let late = code_of(&log);
     assert_ne!(late, code);
+    let until = stage.env.query::<String>("SELECT max(expires_at) FROM pairing_codes");
+    assert_eq!(until, "2026-11-21T14:10:00.000Z", "ten minutes");
     stage.env.execute("UPDATE pairing_codes SET expires_at = '2026-11-21T13:59:59.000Z'");
     stage.say(&late);
     stage.all_confirmed();

@@ -137,19 +137,26 @@ fn a_command_that_a_kill_cut_off_is_dead_and_not_run_again() {
 }
 
 #[test]
-fn stop_ends_a_command_within_seconds() {
+fn stop_ends_a_command_and_no_further_one_of_its_turn_begins() {
     let (_telegram, claude, env) = asked();
     let marker = format!("sleep 62{}", std::process::id());
-    claude.expect(bash("t1", &marker));
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "bash", json!({ "command": marker })),
+        Block::tool("t2", "remember", json!({"fact": "Tea is at five"})),
+    ]));
+    let further = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND json_extract(body, '$.call') = 't2'";
     let wake = start_wake(&env);
     eventually("the command runs", || running(&marker));
     env.wake(&["stop"]).ok();
     eventually("it is dead", || !running(&marker));
     assert_eq!(end_well(wake)["outcome"], "parked");
+    assert_eq!(env.once()["outcome"], "idle", "nothing begins before /resume");
+    assert_eq!(env.query::<i64>(further), 0);
     env.wake(&["resume"]).ok();
     claude.expect(Reply::text("It was stopped."));
     assert_eq!(env.once()["outcome"], "worked");
-    let (said, _) = told(&claude);
+    assert_eq!(env.query::<i64>(further), 1, "the turn is gone on with");
+    let said = results(claude.requests().last().unwrap()).remove(0).0;
     assert!(said.contains("uncertain") || said.contains("the shell has ended"), "{said}");
 }
 

@@ -182,6 +182,11 @@ pub struct Circumstances<'a> {
 
 /// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
 pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
+    if subject.is_free
+        && let Some((Decision::Deny, rule)) = rules.decide(subject.tool, &Asked::Tool)
+    {
+        return Verdict { risk: subject.risk, decision: Decision::Deny, reasons: vec![rule] };
+    }
     let outlives_taint = circumstances.taint.is_some() && subject.reach != Reach::Within;
     if subject.is_free && subject.reach != Reach::Steers && !outlives_taint {
         let why = "It never asks: planning, notes and answers to the asking chat are always allowed.";
@@ -301,7 +306,7 @@ fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales
         && subject.reach == Reach::Within
         && rule.is_none();
     if reads_memory {
-        scales.say(Decision::Allow, "It only reads what is remembered.");
+        scales.say(Decision::Allow, "It only reads, and nothing that comes from elsewhere.");
     } else {
         scales.table(subject.risk, None, circumstances.autonomy, rule);
     }

@@ -104,6 +104,14 @@ fn each_risk_asks_at_the_levels_of_the_table() {
 }
 
 #[test]
+fn what_never_asks_can_be_denied_all_the_same() {
+    let free = Subject { is_free: true, ..call("reply", Risk::Safe) };
+    let denied = "[[rule]]\ntool = \"reply\"\ndecision = \"deny\"\nmatch = [\"reply\"]\n";
+    assert_eq!(smart(&free, denied).decision, Decision::Deny);
+    assert_eq!(smart(&Subject { tool: "note", ..free }, denied).decision, Decision::Allow);
+}
+
+#[test]
 fn planning_answering_and_reading_memory_never_ask() {
     let asking = Circumstances { autonomy: Autonomy::AskAll, taint: Some("a web page"), is_sandboxed: false };
     let free = Subject { is_free: true, ..call("reply", Risk::Safe) };

@@ -164,7 +164,9 @@ fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), Refu
     let Target { server, tool, pins } = target;
     let pin = Pin::load(pins, &server.name);
     let (accepted, sha256) = (pin.accepted.clone().unwrap_or_default(), found.sha256());
-    let is_agreed = agreed.iter().any(|why| why.contains(&sha256));
+    // The whole sentence: others quote names, of files for one, that a server may choose.
+    let asked = Pin { accepted: pin.accepted.clone(), found: Some(found.clone()) }.question(&server.name);
+    let is_agreed = asked.is_some_and(|asked| agreed.contains(&asked));
     let is_same = pin.accepted.is_some() && accepted.sha256() == sha256;
     let has_tool = found.tools.iter().any(|listed| listed.name == *tool);
     let changes = accepted.changes(&found);
@@ -327,6 +329,9 @@ mod tests {
         assert!(accept(&target, second.clone(), &[]).unwrap_err().0.contains("`u` is new"));
         let shown = [pin().question("s").unwrap()];
         assert!(accept(&target, third.clone(), &shown).is_err(), "another was shown");
+        let named =
+            [format!("Text from a file ({}) was read in this cycle, and this leaves the machine.", third.sha256())];
+        assert!(accept(&target, third.clone(), &named).is_err(), "a file's name is nobody's yes");
         assert_eq!(pin(), Pin { accepted: Some(first.clone()), found: Some(third) });
         assert_eq!(accept(&target, second.clone(), &shown), Ok(()));
         assert_eq!(pin(), Pin { accepted: Some(second), found: None });

@@ -61,6 +61,16 @@ impl Spec {
         missing.map_or(Ok(()), |field| Err(format!("{what} lacks {}", field["name"])))
     }
 
+    /// One of a type's subtypes, where it has such.
+    fn check_object(&self, kind: &str, value: &Value) -> Result<(), String> {
+        let known = &self.0["types"][kind];
+        let Some(subtypes) = known["subtypes"].as_array() else {
+            return self.check_fields(kind, &known["fields"], value);
+        };
+        let mut tried = subtypes.iter().filter_map(Value::as_str).map(|subtype| self.check_object(subtype, value));
+        if tried.any(|tried| tried.is_ok()) { Ok(()) } else { Err(format!("{value} is no {kind}")) }
+    }
+
     fn check_type(&self, name: &str, kind: &str, value: &Value) -> Result<(), String> {
         let fits = match kind {
             "Integer" => value.is_i64(),
@@ -72,7 +82,7 @@ impl Spec {
                     let items = value.as_array().ok_or_else(|| format!("{name} isn't an array"))?;
                     return items.iter().try_for_each(|item| self.check_type(name, kind, item));
                 }
-                None => return self.check_fields(kind, &self.0["types"][kind]["fields"], value),
+                None => return self.check_object(kind, value),
             },
         };
         if fits { Ok(()) } else { Err(format!("{name} isn't {kind}: {value}")) }

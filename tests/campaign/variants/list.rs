@@ -240,8 +240,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a stream that was cut off is taken for a whole turn",
         layer: "network",
         file: "src/model/anthropic/stream.rs",
-        line: "        if !self.complete {",
-        broken: "        if self.blocks.is_empty() {",
+        line: "if !self.complete {\n            return Err(",
+        broken: "if self.blocks.is_empty() {\n            return Err(",
         trials: 300,
     },
     Variant {
@@ -256,8 +256,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a turn that broke off is booked as a whole one",
         layer: "network",
         file: "src/cycle/drive.rs",
-        line: "self.pay(live, (reservation, spent, true), &[discarded])?;",
-        broken: "self.pay(live, (reservation, spent, false), &[discarded])?;",
+        line: "self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;",
+        broken: "self.pay(live, (reservation, self.spent(*spent, None), false), &[discarded])?;",
         trials: 300,
     },
     Variant {

@@ -47,7 +47,7 @@ pub enum Uptake {
 
 /// Who is told of messages that are put aside, and how their words are shown.
 #[derive(Clone, Copy)]
-pub(crate) struct Room<'a> {
+pub(crate) struct Teller<'a> {
     /// Where what concerns no chat is told.
     pub(crate) owner_chat_id: i64,
     /// Masks the live secrets.
@@ -61,15 +61,15 @@ pub(crate) fn note_cut_off(
     fence: Fence,
     left: &Holder,
     cycle_id: &str,
-    room: Room<'_>,
+    teller: Teller<'_>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let queued = store.queued()?;
     let about = queued.iter().filter(|message| left.messages.contains(&message.id));
     let dead: Vec<&str> = about.filter(|message| is_last(message)).map(|message| message.text.as_str()).collect();
     let notice = NewOutgoing {
-        chat_id: left.chat_id.unwrap_or(room.owner_chat_id),
-        text: room.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead)),
+        chat_id: left.chat_id.unwrap_or(teller.owner_chat_id),
+        text: teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead)),
         kind: "notice".to_owned(),
         key: Some(format!("gave-up/{cycle_id}")),
         thread_id: left.thread_id,

@@ -12,7 +12,7 @@ use super::{
     observe::{self, Observation},
     orient::{self, Reason, Work},
     plan_file::{self, PlanFile},
-    resume::{self, Room},
+    resume::{self, Teller},
     verify::Account,
 };
 use crate::{
@@ -136,8 +136,8 @@ impl<'a> Wake<'a> {
     pub(super) fn introduce(&mut self) -> Result<(), WakeError> {
         let (me, now) = (self.me.clone(), self.now());
         if let Some((left, cycle_id)) = self.lock.cut_off(&me) {
-            let room = Room { owner_chat_id: self.context.config.owner_chat_id, redactor: self.context.redactor };
-            resume::note_cut_off(self.store, self.fence, left, cycle_id, room, now)?;
+            let teller = Teller { owner_chat_id: self.context.config.owner_chat_id, redactor: self.context.redactor };
+            resume::note_cut_off(self.store, self.fence, left, cycle_id, teller, now)?;
         }
         self.lock.describe(&me, now, lock::Work::default()).map_err(WakeError::Lock)?;
         self.lock.show_life(self.context.config.wake_timeout + ENDING_BOUND);

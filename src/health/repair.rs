@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     cycle::{
-        self, Room,
+        self, Teller,
         lock::{LockError, WakeLock, Work},
     },
     process::Identity,
@@ -94,9 +94,9 @@ impl Hands<'_> {
             let mut store = Store::open(&self.scene.config.db_path())?;
             self.claim_before = store.holder()?;
             let fence = store.take_lease(me, self.scene.now)?;
-            let room = Room { owner_chat_id: self.scene.config.owner_chat_id, redactor: self.scene.redactor };
+            let teller = Teller { owner_chat_id: self.scene.config.owner_chat_id, redactor: self.scene.redactor };
             let noted = lock.cut_off(me).map_or(Ok(()), |(left, cycle_id)| {
-                cycle::note_cut_off(&mut store, fence, left, cycle_id, room, self.scene.now)
+                cycle::note_cut_off(&mut store, fence, left, cycle_id, teller, self.scene.now)
             });
             self.store = Some((store, fence));
             noted?;

@@ -380,7 +380,7 @@ fn what_a_server_refuses_is_told_in_words_and_the_message_is_kept() {
         "{:?}",
         sent(&telegram)
     );
-    // Two, or one where the command has asked once more by itself: its connection had broken before anything came.
+    // Two, or one where the command has asked once more by itself.
     let discarded = env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'discarded'");
     assert!((1..=2).contains(&discarded), "{discarded}");
     check_gone(&env);

@@ -120,7 +120,9 @@ fn run(options: &Options) -> ExitCode {
     for (name, open) in LAYERS {
         if options.layers.is_empty() || options.layers.iter().any(|chosen| chosen == name) {
             say(&format!("{name} …"));
-            rows.push(layer::run(name, open().as_ref(), options.share, options.seed, options.trials));
+            let row = layer::run(name, open().as_ref(), options.share, options.seed, options.trials);
+            say(&table::line(&row));
+            rows.push(row);
         }
     }
     let names: Vec<&str> = rows.iter().map(|row| row.layer).collect();

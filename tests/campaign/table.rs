@@ -8,10 +8,8 @@ use super::{layer::Row, variants::Tried};
 pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
     let mut table = String::from("layer          trials  failures  recovery p99  slowest    took\n");
     for row in rows {
-        let Row { layer, trials, failures, took, .. } = row;
-        let (p99, slowest) = (quantile(&row.recoveries, 99), quantile(&row.recoveries, 100));
-        let _infallible =
-            writeln!(table, "{layer:<13} {trials:>7}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs());
+        table.push_str(&line(row));
+        table.push('\n');
     }
     if rows.iter().any(|row| row.trials == 0) || rows.is_empty() {
         table.push_str("A layer without a trial has shown nothing: that is a failure.\n");
@@ -23,6 +21,13 @@ pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
         let _infallible = writeln!(table, "{name:<55} {layer:<14} {verdict}");
     }
     table
+}
+
+/// A layer's line. It is said when the layer ends, too: who stops a night's run early has seen it.
+pub(crate) fn line(row: &Row) -> String {
+    let Row { layer, trials, failures, took, .. } = row;
+    let (p99, slowest) = (quantile(&row.recoveries, 99), quantile(&row.recoveries, 100));
+    format!("{layer:<14} {trials:>6}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs())
 }
 
 /// A time in milliseconds, or a dash.

@@ -155,17 +155,28 @@ impl Scene {
         }
     }
 
-    /// A part was taken to be sent: it must be one that may. The bot's own answers wait for nobody else's.
+    /// A part was taken to be sent: it must be one that may. The bot's own answers wait for nobody else's, and nobody waits for what
+    /// is known to have arrived: a first attempt's late report can come while the second, marked, is under way.
     pub(super) fn leaves(&self, claimed: &Claimed, is_bots: bool) -> Result<(), String> {
         let key = (claimed.outgoing_id, claimed.part);
         let under_way = [self.bots.as_ref(), self.wake.as_ref().and_then(Wake::sending)].into_iter().flatten();
         for other in under_way {
             let others = (other.outgoing_id, other.part);
-            if others == key || others < key && other.chat_id == claimed.chat_id && !is_bots {
+            let is_before = others < key && other.chat_id == claimed.chat_id && !is_bots;
+            if others == key || is_before && !self.has_been_told(other)? {
                 return Err(format!("{key:?} leaves while {others:?} of the same chat is under way"));
             }
         }
         self.may_leave(claimed.outgoing_id)
+    }
+
+    /// Whether it is written down that this part arrived.
+    fn has_been_told(&self, part: &Claimed) -> Result<bool, String> {
+        let sql = format!(
+            "SELECT state = 'sent' FROM outgoing_parts WHERE outgoing_id = {} AND part = {}",
+            part.outgoing_id, part.part
+        );
+        Ok(check::rows(&self.look, &sql, |row| row.get(0))?.contains(&true))
     }
 
     fn may_leave(&self, row: i64) -> Result<(), String> {

@@ -39,7 +39,7 @@ use tokio::sync::watch;
 
 pub use budget::{day_begin, month_begin};
 pub use observe::{mind_again_at, mind_called, mind_of};
-pub use resume::{MAX_TRIES, Uptake, uptake};
+pub use resume::{GivingUp, MAX_TRIES, Uptake, uptake};
 pub(crate) use resume::{Teller, note_cut_off};
 pub use undoable::{Choice, undoable};
 pub use waiting::{Waiting, waiting};

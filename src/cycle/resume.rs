@@ -37,12 +37,48 @@ pub enum Uptake {
     /// It goes on from its journal.
     GoOn,
     /// It can't go on: what it had not answered is due again.
-    GiveUp {
-        /// For people.
+    GiveUp(GivingUp),
+}
+
+/// How a cycle that can't be gone on with is given up. Each `why` is for people, as the end of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GivingUp {
+    /// It holds no conversation: what it was about is due again, and nothing is to be told.
+    Unheard,
+    /// Nobody waits for its end any more: its messages were taken out of the queue. Nothing is to be told either.
+    Dropped,
+    /// It can't be resumed, which is no fault of its messages: they are begun again.
+    Blameless {
+        /// Why it can't.
         why: String,
-        /// Whether it failed on its messages.
-        counts: bool,
+        /// When they are begun again.
+        when: &'static str,
     },
+    /// It failed on its messages, which counts against them.
+    Failed(String),
+}
+
+impl GivingUp {
+    fn blameless(why: impl Into<String>) -> Self {
+        Self::Blameless { why: why.into(), when: "soon" }
+    }
+
+    fn cut_off(times: u32) -> Self {
+        Self::Failed(format!("it was cut off {times} times"))
+    }
+
+    /// Whether it counts against its messages.
+    pub fn counts(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+
+    fn why(&self) -> &str {
+        match self {
+            Self::Unheard => "it was cut off before it began",
+            Self::Dropped => "its messages were taken out of the queue",
+            Self::Blameless { why, .. } | Self::Failed(why) => why,
+        }
+    }
 }
 
 /// Who is told of messages that are put aside, and how their words are shown.
@@ -89,38 +125,16 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
     let cuts = row.tries + u32::from(has_crashed);
     if is_committed {
         Uptake::Conclude
-    } else if is_unheard(row, journal) {
-        Uptake::GiveUp { why: "it was cut off before it began".to_owned(), counts: false }
+    } else if journal.is_empty() || begun_by == "none" {
+        // Nothing of a conversation: what it did is in the database, what it was about is due again.
+        Uptake::GiveUp(GivingUp::Unheard)
     } else if begun_by != mind && begun_by != OUTSIDE {
-        Uptake::GiveUp { why: format!("it was begun by {begun_by}, which is not the mind any more"), counts: false }
+        Uptake::GiveUp(GivingUp::blameless(format!("it was begun by {begun_by}, which is not the mind any more")))
     } else if has_crashed && cuts >= MAX_TRIES {
-        Uptake::GiveUp { why: format!("it was cut off {cuts} times"), counts: true }
+        Uptake::GiveUp(GivingUp::cut_off(cuts))
     } else {
         Uptake::GoOn
     }
-}
-
-/// Nothing of a conversation: what it did is in the database, what it was about is due again.
-fn is_unheard(row: &CycleRow, journal: &[Entry]) -> bool {
-    journal.is_empty() || row.cycle.model == "none"
-}
-
-/// How a cycle that can't be gone on with is given up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum GivingUp {
-    /// It holds no conversation: what it was about is due again, and nothing is to be told.
-    Unheard,
-    /// Nobody waits for its end any more: its messages were taken out of the queue. Nothing is to be told either.
-    Dropped,
-    /// It can't be resumed, which is no fault of its messages: they are begun again.
-    Blameless {
-        /// Why, as the end of a sentence.
-        why: String,
-        /// When they are begun again.
-        when: &'static str,
-    },
-    /// It failed on its messages, which counts against them.
-    Failed(String),
 }
 
 impl Wake<'_> {
@@ -145,14 +159,12 @@ impl Wake<'_> {
             // It was to be given up, and that was cut off too: by what it holds, perhaps.
             _ if cuts > MAX_TRIES => {
                 let state = self.what_it_took_up(cycle_id)?;
-                let giving_up = GivingUp::Failed(format!("it was cut off {cuts} times"));
-                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+                return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts)).await;
             }
             Ok(journal) => journal,
             Err(StoreError::Damaged(why)) => {
-                let why = format!("its journal can't be read ({why})");
                 let state = self.what_it_took_up(cycle_id)?;
-                let giving_up = GivingUp::Blameless { why, when: "soon" };
+                let giving_up = GivingUp::blameless(format!("its journal can't be read ({why})"));
                 return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
             }
             Err(error) => return Err(error.into()),
@@ -174,12 +186,7 @@ impl Wake<'_> {
             (Uptake::Conclude, Some(commit)) => {
                 return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
             }
-            (Uptake::GiveUp { why, counts }, _) => {
-                let giving_up = match counts {
-                    _ if is_unheard(&row, &journal) => GivingUp::Unheard,
-                    true => GivingUp::Failed(why),
-                    false => GivingUp::Blameless { why, when: "soon" },
-                };
+            (Uptake::GiveUp(giving_up), _) => {
                 return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
             }
             _ => {}
@@ -328,18 +335,13 @@ impl Wake<'_> {
             let notice = Change::Send(self.given_up(&row.cycle, state, &giving_up, parked.as_deref())?);
             self.store.change(self.fence, cycle_id, &[notice], now)?;
         }
-        let (end_state, why, counts) = match &giving_up {
-            GivingUp::Unheard => (CycleState::Failed, "it was cut off before it began", false),
-            GivingUp::Dropped => (CycleState::Abandoned, "its messages were taken out of the queue", false),
-            GivingUp::Blameless { why, .. } => (CycleState::Abandoned, why.as_str(), false),
-            GivingUp::Failed(why) => (CycleState::Abandoned, why.as_str(), true),
-        };
+        let counts = giving_up.counts();
         // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
         let is_over = counts && state.open.is_empty();
         let end = CycleEnd {
-            state: end_state,
+            state: if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned },
             commit_id: None,
-            error: Some(why),
+            error: Some(giving_up.why()),
             handled: if is_over { &state.handles } else { &[] },
             repairs: &[],
             failed_messages: if counts { &state.open } else { &[] },
@@ -399,17 +401,19 @@ fn why_parked(repo: &Repo) -> Result<String, RepoError> {
     })
 }
 
+fn written_by_then(parked: Option<&str>) -> String {
+    parked.map_or_else(String::new, |branch| format!("; what I had written by then is on the branch `{branch}`"))
+}
+
 fn begins_again(why: &str, when: &str, parked: Option<&str>) -> String {
-    let parked =
-        parked.map_or_else(String::new, |branch| format!("; what I had written by then is on the branch `{branch}`"));
+    let parked = written_by_then(parked);
     format!(
         "I gave up my unfinished work because {why}, but your message is kept and I start over with it {when}{parked}."
     )
 }
 
 fn begins_work_again(reasons: &[String], why: &str, when: &str, parked: Option<&str>) -> String {
-    let parked =
-        parked.map_or_else(String::new, |branch| format!("; what I had written by then is on the branch `{branch}`"));
+    let parked = written_by_then(parked);
     format!("I gave up a piece of work ({}) because {why}, and start over with it {when}{parked}.", reasons.join("; "))
 }
 

@@ -198,7 +198,7 @@ impl Wake {
             Uptake::Conclude => {
                 Ok(At::Ending(Ended { id, state: CycleState::Done, handled: state.handles, failed: Vec::new() }))
             }
-            Uptake::GiveUp { counts, .. } => Ok(At::GivingUp(id, Box::new(state), counts)),
+            Uptake::GiveUp(giving_up) => Ok(At::GivingUp(id, Box::new(state), giving_up.counts())),
             Uptake::GoOn => {
                 if has_crashed {
                     scene.store.count_try(self.fence, &id).map_err(text)?;

@@ -92,6 +92,8 @@ pub(crate) struct Recovery(pub(crate) Option<Duration>);
 pub(crate) struct Row {
     pub(crate) layer: &'static str,
     pub(crate) trials: u64,
+    /// How many there are in all; none where they can't be counted.
+    pub(crate) space: Option<u64>,
     pub(crate) failures: u64,
     /// Of the trials that tell, sorted.
     pub(crate) recoveries: Vec<Duration>,
@@ -135,7 +137,14 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64
     });
     let (mut recoveries, failed) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     recoveries.sort_unstable();
-    Row { layer: name, trials: ids.len() as u64, failures: failed.len() as u64, recoveries, took: begun.elapsed() }
+    Row {
+        layer: name,
+        trials: ids.len() as u64,
+        space: layer.space(),
+        failures: failed.len() as u64,
+        recoveries,
+        took: begun.elapsed(),
+    }
 }
 
 /// How far a layer is, said once a minute.

@@ -6,7 +6,7 @@ use super::{layer::Row, variants::Tried};
 
 /// Layers first, then each broken variant and what caught it.
 pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
-    let mut table = String::from("layer          trials  failures  recovery p99  slowest    took\n");
+    let mut table = String::from("layer          trials      of  failures  recovery p99  slowest    took\n");
     for row in rows {
         table.push_str(&line(row));
         table.push('\n');
@@ -26,8 +26,9 @@ pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
 /// A layer's line. It is said when the layer ends, too: who stops a night's run early has seen it.
 pub(crate) fn line(row: &Row) -> String {
     let Row { layer, trials, failures, took, .. } = row;
+    let space = row.space.map_or_else(|| "-".to_owned(), |space| space.to_string());
     let (p99, slowest) = (quantile(&row.recoveries, 99), quantile(&row.recoveries, 100));
-    format!("{layer:<14} {trials:>6}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs())
+    format!("{layer:<14} {trials:>6}  {space:>6}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs())
 }
 
 /// A time in milliseconds, or a dash.

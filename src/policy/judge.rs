@@ -1,0 +1,214 @@
+//! The decision on one call: each voice (the table of risks and levels, a person's rule, what the cycle has read, what the call acts
+//! on) says allow, ask or deny with its reason, and the strictest wins.
+
+use std::path::{Component, Path};
+
+use super::{
+    Circumstances, Decision, NO_SANDBOX, Reach, Risk, Rules, Subject, Verdict, What,
+    classify::{self, Line, places},
+    rules::{self, Asked},
+};
+use crate::{config::Autonomy, tool::Effect};
+
+/// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
+pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
+    if subject.is_free
+        && let Some((Decision::Deny, rule)) = rules.decide(subject.tool, &Asked::Tool)
+    {
+        return Verdict { risk: subject.risk, decision: Decision::Deny, reasons: vec![rule] };
+    }
+    let outlives_taint = circumstances.taint.is_some() && subject.reach != Reach::Within;
+    if subject.is_free && subject.reach != Reach::Steers && !outlives_taint {
+        let why = "It never asks: planning, notes and answers to the asking chat are always allowed.";
+        return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
+    }
+    let mut scales = Scales::default();
+    let (risk, reach) = match subject.what {
+        What::Shell(text) => shell(text, subject, rules, circumstances, &mut scales),
+        _ => (plain(subject, rules, circumstances, &mut scales), subject.reach),
+    };
+    if risk == Risk::Destructive {
+        scales.ask("What can't be undone always asks.");
+    }
+    if reach == Reach::Steers {
+        scales.ask("It changes the standing orders or a skill, which steer everything after: that always asks.");
+    }
+    match (circumstances.taint, reach) {
+        (Some(taint), Reach::Leaves) => {
+            scales.ask(format!("Text from {taint} was read in this cycle, and this leaves the machine."));
+        }
+        (Some(taint), Reach::Persists) => {
+            scales.ask(format!("Text from {taint} was read in this cycle, and this outlives it."));
+        }
+        _ => {}
+    }
+    if let Some(why) = rules.refusal() {
+        scales.ask(why);
+    }
+    scales.verdict(risk)
+}
+
+/// What was said for and against a call so far.
+#[derive(Debug, Default)]
+struct Scales {
+    said: Vec<(Decision, String)>,
+}
+
+impl Scales {
+    fn say(&mut self, decision: Decision, why: impl Into<String>) {
+        let why = why.into();
+        if !self.said.iter().any(|(_, said)| *said == why) {
+            self.said.push((decision, why));
+        }
+    }
+
+    fn ask(&mut self, why: impl Into<String>) {
+        self.say(Decision::Ask, why);
+    }
+
+    /// The strictest decision, with its reasons and those of what else speaks against the call.
+    fn verdict(mut self, risk: Risk) -> Verdict {
+        // Stable: within a decision the reasons stay in the order in which they came up.
+        self.said.sort_by_key(|(decision, _)| std::cmp::Reverse(*decision));
+        let decision = self.said.first().map_or(Decision::Ask, |(decision, _)| *decision);
+        let mut reasons: Vec<String> = self
+            .said
+            .into_iter()
+            .filter(|(said, _)| decision == Decision::Allow || *said > Decision::Allow)
+            .map(|(_, why)| why)
+            .collect();
+        if reasons.is_empty() {
+            reasons.push("Nothing is known of it, so it asks.".to_owned());
+        }
+        Verdict { risk, decision, reasons }
+    }
+
+    /// Four risks, three levels of autonomy; a rule of the person's that allows lifts an ask of this table and nothing else.
+    fn table(&mut self, risk: Risk, why: Option<&str>, autonomy: Autonomy, rule: Option<(Decision, String)>) {
+        let asks = match (risk, autonomy) {
+            (Risk::Destructive, _) | (_, Autonomy::AskAll) => true,
+            (Risk::Dangerous, autonomy) => autonomy < Autonomy::Full,
+            (Risk::Safe | Risk::Caution, _) => false,
+        };
+        let level = autonomy as u8;
+        match rule {
+            Some((Decision::Allow, rule)) => self.say(Decision::Allow, rule),
+            rule if asks => {
+                let what = match (risk, why) {
+                    (_, Some(why)) => why.to_owned(),
+                    (Risk::Destructive, None) => "It can't be undone.".to_owned(),
+                    (Risk::Dangerous, None) => "It isn't easily undone.".to_owned(),
+                    (Risk::Safe | Risk::Caution, None) => "It does something.".to_owned(),
+                };
+                let when = match risk {
+                    Risk::Destructive => "",
+                    _ if autonomy == Autonomy::AskAll => " At AUTONOMY=0 everything asks.",
+                    _ => " What is dangerous asks below AUTONOMY=2.",
+                };
+                self.ask(format!("{what}{when}"));
+                if let Some((decision, rule)) = rule {
+                    self.say(decision, rule);
+                }
+            }
+            Some((decision, rule)) => self.say(decision, rule),
+            None => self.say(
+                Decision::Allow,
+                match (risk, why) {
+                    (Risk::Safe, _) => "It only reads, or stays within the cycle.".to_owned(),
+                    (_, Some(why)) => format!("{why} Allowed at AUTONOMY={level}."),
+                    (_, None) => format!("It is rated {}, which is allowed at AUTONOMY={level}.", risk.name()),
+                },
+            ),
+        }
+    }
+}
+
+/// Judges everything but shell text.
+fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales: &mut Scales) -> Risk {
+    let asked = match subject.what {
+        What::Path { path, .. } => Asked::Path(path),
+        What::Url(url) => Asked::Url(url),
+        What::Plain | What::Shell(_) => Asked::Tool,
+    };
+    let rule = rules.decide(subject.tool, &asked);
+    let reads_memory = subject.effect == Effect::Read
+        && subject.what == What::Plain
+        && subject.reach == Reach::Within
+        && rule.is_none();
+    if reads_memory {
+        scales.say(Decision::Allow, "It only reads, and nothing that comes from elsewhere.");
+    } else {
+        scales.table(subject.risk, None, circumstances.autonomy, rule);
+    }
+    match subject.what {
+        What::Path { path, is_write } => file(path, is_write, rules, scales),
+        What::Url(url) => address(url, scales),
+        What::Plain | What::Shell(_) => {}
+    }
+    subject.risk
+}
+
+/// Judges shell text: its risk, and how far it reaches after all.
+fn shell(
+    text: &str,
+    subject: &Subject,
+    rules: &Rules,
+    circumstances: &Circumstances,
+    scales: &mut Scales,
+) -> (Risk, Reach) {
+    let Line { not_plain, commands, worst } = classify::line(text);
+    for (words, rated) in &commands {
+        let rule = rules.decide(subject.tool, &Asked::Command { words, is_certain: not_plain.is_none() });
+        match &not_plain {
+            None => scales.table(rated.risk, rated.why.as_deref(), circumstances.autonomy, rule),
+            // What was only guessed can be forbidden, and not allowed.
+            Some(_) => {
+                if let Some((decision @ (Decision::Ask | Decision::Deny), rule)) = rule {
+                    scales.say(decision, rule);
+                }
+            }
+        }
+    }
+    if let (true, Some((decision, rule))) = (commands.is_empty(), rules.decide(subject.tool, &Asked::Tool)) {
+        scales.say(decision, rule);
+    }
+    if let Some(why) = &not_plain {
+        if let (Risk::Destructive, Some(what)) = (worst.risk, &worst.why) {
+            scales.ask(what.clone());
+        }
+        scales.ask(why.to_string());
+    }
+    if !circumstances.is_sandboxed {
+        scales.ask(NO_SANDBOX);
+    }
+    let only_reads = worst.risk == Risk::Safe && subject.reach != Reach::Steers;
+    (worst.risk, if only_reads { Reach::Within } else { subject.reach })
+}
+
+/// A path must be what it seems, in the scratch folder or beneath a granted root, and not a place of keys or of our own state.
+fn file(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
+    let text = path.to_string_lossy();
+    if text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER) || text.is_empty() {
+        scales.say(Decision::Deny, "The path is empty or holds characters that aren't text.");
+    }
+    if path.components().any(|part| part == Component::ParentDir) {
+        scales.ask("The path leads upwards (`..`).");
+    }
+    if places::is_private(&text) {
+        scales.say(Decision::Deny, "Keys and the assistant's own state are out of every tool's reach.");
+    } else if let Some(why) = places::why(&text) {
+        scales.ask(why);
+    }
+    if path.is_absolute() && !rules.grants(path, is_write) {
+        let (verb, list) = if is_write { ("written", "write") } else { ("read", "read") };
+        scales.ask(format!("`{text}` isn't beneath a folder that may be {verb} (`[files] {list}` in policy.toml)."));
+    }
+}
+
+/// An address must be one of the web's, without a password. Where it leads is looked at when it is dialled.
+fn address(url: &str, scales: &mut Scales) {
+    match rules::web_host(url) {
+        Ok(_) => {}
+        Err(why) => scales.ask(why),
+    }
+}

@@ -13,7 +13,7 @@
 //!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
 //! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
-//! [`policy`] decides what may be done without asking; [`hands`] are what acts outside our own stores.
+//! [`policy`] decides what may be done without asking, [`shown`] is how a person reads what is asked; [`hands`] are what acts outside our own stores.
 //! [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are public.
 //! [`web`] reads pages for the mind.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
@@ -41,6 +41,7 @@ pub mod redact;
 pub mod repo;
 pub mod sandbox;
 pub mod schedule;
+pub mod shown;
 pub mod tool;
 pub mod voice;
 pub mod web;

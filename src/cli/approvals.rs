@@ -7,8 +7,9 @@ use clap::Subcommand;
 use super::{complain, failed, print};
 use crate::{
     config::Config,
-    cycle::{self, ask},
+    cycle,
     queue::{Approval, ApprovalState, Store, StoreError},
+    shown,
 };
 
 /// Questions that `wake approvals list --all` shows.
@@ -24,6 +25,11 @@ pub(super) enum Action {
         /// Print one JSON document instead of text.
         #[arg(long)]
         json: bool,
+    },
+    /// Print exactly the bytes that a yes to a question allows, to be hashed or read by a program.
+    Bytes {
+        /// Its number, from the list.
+        id: i64,
     },
     /// Allow an action, once, and run the wake that does it.
     Approve {
@@ -45,6 +51,7 @@ pub(super) fn run(config: &Config, action: &Action) -> Option<ExitCode> {
     };
     let done = match action {
         Action::List { all, json } => list(config, &store, *all, *json).map(|()| Some(ExitCode::SUCCESS)),
+        Action::Bytes { id } => bytes(&store, *id).map(Some),
         Action::Approve { id } => decide(config, &mut store, *id, true),
         Action::Deny { id } => decide(config, &mut store, *id, false),
     };
@@ -67,6 +74,19 @@ fn decide(config: &Config, store: &mut Store, id: i64, is_approval: bool) -> Res
     Ok(Some(ExitCode::from(super::EXIT_FAILED)))
 }
 
+fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
+    Ok(match store.approval(id)? {
+        Some(approval) => {
+            print(&approval.action);
+            ExitCode::SUCCESS
+        }
+        None => {
+            complain(&format!("There is no question {id}; `wake approvals list` shows what waits."));
+            ExitCode::from(super::EXIT_FAILED)
+        }
+    })
+}
+
 fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), StoreError> {
     let approvals =
         if all { store.last_approvals(SHOWN_MAX)? } else { store.pending_approvals(config.clock().now())? };
@@ -86,7 +106,8 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
 fn described(config: &Config, approval: &Approval) -> String {
     let Approval { id, tool, action, risk, reasons, origin, cycle_id, state, .. } = approval;
     let until = approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b, %H:%M").to_string());
-    let origin = origin.as_ref().map(|origin| format!("by then it had read: {origin}\n")).unwrap_or_default();
+    let origin =
+        origin.as_ref().map(|origin| format!("by then it had read: {}\n", shown::visible(origin))).unwrap_or_default();
     let state = match state {
         ApprovalState::Pending => format!(
             "until {}: wake approvals approve {id}, or wake approvals deny {id}",
@@ -95,8 +116,10 @@ fn described(config: &Config, approval: &Approval) -> String {
         state => state.as_str().to_owned(),
     };
     format!(
-        "question {id} ({risk}), asked by the wake {cycle_id}\n{}{origin}why: {}\n{state}\n",
-        ask::shown(tool, action),
-        reasons.join(" ")
+        "question {id} ({risk}), asked by the wake {cycle_id}\n{}SHA-256 of its {} bytes: {}\n{origin}why: {}\n{state}\n",
+        shown::action(tool, action),
+        action.len(),
+        shown::sha256(action),
+        shown::visible(&reasons.join(" "))
     )
 }

@@ -21,11 +21,17 @@ use crate::{
     policy::{Decision, Risk, Verdict},
     queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, is_long},
     redact::Redactor,
+    shown,
     tool::{Refusal, Registry},
 };
 
 /// So long a question can be answered.
 pub const ASKED_FOR: TimeDelta = TimeDelta::hours(24);
+/// The longest text under a file, in characters: Telegram's bound.
+#[cfg(test)]
+const CAPTION_CHARS_MAX: usize = 1_024;
+/// How much is shown of the reasons, and of the origins, where the whole is in a file beside them, in characters.
+const BESIDE_FILE_CHARS_MAX: usize = 250;
 /// Lines that are shown of what was done, and of what is left to do.
 const LISTED_MAX: usize = 8;
 /// How much is shown of each, in characters.
@@ -89,8 +95,8 @@ impl Wake<'_> {
         verdict: Verdict,
         judged: Entry,
     ) -> Result<(), WakeError> {
-        let (chat_id, tz) = (live.cycle.chat_id, self.context.config.timezone);
-        self.put(live, (request, verdict, judged), |_, approval| question(approval, chat_id, tz))
+        let (asked_in, tz) = (live.cycle.chat_id, self.context.config.timezone);
+        self.put(live, (request, verdict, judged), |_, approval, shown_in| question(approval, asked_in, shown_in, tz))
     }
 
     /// Asks whether a cycle that has reached a limit may go on.
@@ -107,7 +113,7 @@ impl Wake<'_> {
         let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
         let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
         let tz = self.context.config.timezone;
-        self.put(live, (request, verdict, judged), |state, approval| {
+        self.put(live, (request, verdict, judged), |state, approval, _| {
             go_on_question(state, &reached, approval.expires_at, tz)
         })
     }
@@ -144,7 +150,7 @@ impl Wake<'_> {
         &mut self,
         live: &mut Live,
         (request, verdict, judged): (&Request, Verdict, Entry),
-        text: impl Fn(&Cycle, &NewApproval) -> String,
+        text: impl Fn(&Cycle, &NewApproval, i64) -> String,
     ) -> Result<(), WakeError> {
         let config = self.context.config;
         let now = self.now();
@@ -164,7 +170,7 @@ impl Wake<'_> {
             nonce: nonce()?,
             expires_at: now + ASKED_FOR,
         };
-        let mut text = text(&live.state, &approval);
+        let mut text = text(&live.state, &approval, chat_id);
         if chat_id == CONSOLE_CHAT_ID {
             text.push_str("\n`wake approvals list` shows its number; `wake approvals approve` and `deny` decide.");
         }
@@ -229,7 +235,7 @@ fn unless_it_gives_away(verdict: Verdict, request: &Request, sends: bool, redact
     if sends && redactor.carries_live_secret(input) {
         return Verdict::denied("It would carry one of your keys or tokens off this machine.");
     }
-    let is_masked = || redactor.contains_secret(input) || redactor.contains_secret(&shown(name, input));
+    let is_masked = || redactor.contains_secret(input) || redactor.contains_secret(&shown::action(name, input));
     if verdict.decision == Decision::Ask && is_masked() {
         return Verdict::denied(
             "It would have to ask, and it holds what looks like a key or token. Those are masked wherever they are shown, so nobody \
@@ -264,17 +270,25 @@ fn nonce() -> Result<String, WakeError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The question as a person reads it: what would be done, in full, why it is asked, and until when.
-pub fn question(approval: &NewApproval, asked_in: Option<i64>, tz: Tz) -> String {
+/// The question as a person reads it: what would be done, in full, why it is asked, and until when. `asked_in` is the chat that its
+/// cycle answers, `shown_in` the one that reads it.
+pub fn question(approval: &NewApproval, asked_in: Option<i64>, shown_in: i64, tz: Tz) -> String {
     let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
+    // A terminal has room for everything, and nowhere to put a file.
+    let has_file = is_long(action) && shown_in != CONSOLE_CHAT_ID;
+    let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
     let mut text = format!("**May I do this?** It is {}.\n\n", verdict.risk.name());
-    if is_long(action) {
-        text.push_str(&format!("`{tool}`, in full in the file here, {} bytes.\n", action.len()));
+    if has_file {
+        text.push_str(&format!(
+            "`{tool}`, in full in the file here, {} bytes with the SHA-256\n`{}`\n",
+            action.len(),
+            shown::sha256(action)
+        ));
     } else {
-        text.push_str(&shown(tool, action));
+        text.push_str(&shown::action(tool, action));
     }
-    text.push_str(&format!("\nWhy I ask: {}\n", verdict.reasons.join(" ")));
-    match (asked_in, origin) {
+    text.push_str(&format!("\nWhy I ask: {}\n", fitting(shown::visible(&verdict.reasons.join(" ")))));
+    match (asked_in, origin.as_deref().map(|origin| fitting(shown::visible(origin)))) {
         (_, Some(origin)) => text.push_str(&format!(
             "By then I had read what others wrote ({origin}); it may be their wish and not yours.\n"
         )),
@@ -320,7 +334,7 @@ fn listed(heading: &str, lines: &[String]) -> String {
     }
     let shown = lines.iter().take(LISTED_MAX).map(|line| {
         let line = brief::clip(&line.replace('\n', " ").replace('`', "'"), LISTED_CHARS_MAX);
-        format!("- `{}`\n", visible(&line))
+        format!("- `{}`\n", shown::visible(&line))
     });
     let more = lines.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
@@ -329,48 +343,6 @@ fn listed(heading: &str, lines: &[String]) -> String {
 
 fn time(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %-d %b, %H:%M").to_string()
-}
-
-/// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.
-pub fn shown(tool: &str, action: &str) -> String {
-    let mut text = format!("`{tool}`\n");
-    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action) {
-        Ok(arguments) => {
-            for (name, value) in arguments {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                text.push_str(&format!("{}:\n{}\n", visible(&name), fenced(&visible(&value))));
-            }
-        }
-        Err(_) => text.push_str(&format!("{}\n", fenced(&visible(action)))),
-    }
-    text
-}
-
-/// A code block whose fence the text can't close.
-fn fenced(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{text}\n{fence}")
-}
-
-/// The text with each character that a screen doesn't show, or that changes how others are shown, written out.
-fn visible(text: &str) -> String {
-    text.chars().flat_map(|c| if is_hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
-}
-
-/// Control characters but the end of a line and the tab; what has no width, joins, or reorders (Unicode's `Cf` and the variation
-/// selectors, as far as they are in use); spaces that aren't the usual one.
-pub(crate) fn is_hidden(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        c if c.is_control() => true,
-        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}'
-        | '\u{17b5}' => true,
-        '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' => true,
-        '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
-        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
-        _ => false,
-    }
 }
 
 #[cfg(test)]

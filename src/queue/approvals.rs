@@ -12,6 +12,7 @@ use crate::{
     channel::Question,
     clock::{parse_time, rfc3339},
     policy::Verdict,
+    shown,
 };
 
 /// An action that takes more than this is shown as a file, in characters: a chat's message shows it in full or not at all.
@@ -334,13 +335,14 @@ impl Store {
 /// What a part of a message asks: the last one of a question that can still be decided.
 pub(super) fn question(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rusqlite::Result<Option<Question>> {
     tx.prepare_cached(
-        "SELECT id, nonce, tool, action FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
+        "SELECT id, nonce, tool, action, reasons FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
     )?
     .query_row((outgoing_id, part), |row| {
         let (id, nonce, tool, action): (i64, String, String, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-        let file = is_long(&action).then(|| (format!("{tool}-{id}.json"), action));
+        let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
+        let file = is_long(&action).then(|| (format!("{tool}-{id}.txt"), shown::file(id, &tool, &action, &reasons)));
         Ok(Question { nonce, file })
     })
     .optional()

@@ -189,11 +189,20 @@ fn a_byte_that_changed_after_the_question_runs_nothing() {
 #[test]
 fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     let long = format!("{FACT}{}", " and the next one is 5678".repeat(150));
-    let (telegram, claude, env) = asked_about(json!({ "fact": long }));
+    let fact = format!("{long} tea\u{202e}pot");
+    let (telegram, claude, env) = asked_about(json!({ "fact": fact }));
     let asked = question(&telegram);
     let file = asked.file.clone().expect("a file");
-    assert_eq!(file, env.query::<String>("SELECT action FROM approvals"));
+    let action = env.query::<String>("SELECT action FROM approvals");
     assert!(file.contains(&long) && !asked.visible.contains("5678"), "{}", asked.visible);
+    // What a screen hides is spelled out there, and the hash is of the bytes that a yes allows.
+    assert!(file.contains("tea\\u{202e}pot") && !file.contains('\u{202e}'), "{file}");
+    let bytes = env.wake(&["approvals", "bytes", "1"]).ok().stdout;
+    let sha256 = reveille::shown::sha256(&bytes);
+    assert_eq!(bytes, action);
+    assert!(asked.visible.contains(&sha256) && file.contains(&sha256), "{}", asked.visible);
+    let listed = env.wake(&["approvals", "list"]).ok().stdout;
+    assert!(listed.contains(&sha256) && listed.contains(&long) && !listed.contains("in the file"), "{listed}");
     assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
     eventually("it is shown", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
     claude.expect(Reply::text("Done."));

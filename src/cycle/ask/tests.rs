@@ -20,7 +20,7 @@ fn asked(action: &str) -> NewApproval {
 
 #[test]
 fn a_question_shows_the_whole_action_and_why_and_until_when() {
-    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), Some(7), Tz::UTC);
+    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), Some(7), 7, Tz::UTC);
     insta::assert_snapshot!(text, @r"
     **May I do this?** It is dangerous.
 
@@ -40,37 +40,31 @@ fn a_question_shows_the_whole_action_and_why_and_until_when() {
 #[test]
 fn what_others_wrote_and_whose_wish_it_is_are_told() {
     let tainted = NewApproval { origin: Some("https://example.org".to_owned()), ..asked("{}") };
-    assert!(question(&tainted, Some(7), Tz::UTC).contains("what others wrote (https://example.org)"));
-    assert!(question(&asked("{}"), Some(-5), Tz::UTC).contains("asked for in chat -5"));
+    assert!(question(&tainted, Some(7), 7, Tz::UTC).contains("what others wrote (https://example.org)"));
+    assert!(question(&asked("{}"), Some(-5), 7, Tz::UTC).contains("asked for in chat -5"));
 }
 
 #[test]
-fn nothing_in_an_action_is_hidden_from_who_reads_it() {
-    for (hidden, written) in [
-        ("a\u{202e}b", "a\\u{202e}b"),
-        ("a\u{200b}b", "a\\u{200b}b"),
-        ("a\u{1b}[2Kb", "a\\u{1b}[2Kb"),
-        ("a\rb", "a\\u{d}b"),
-        ("a\u{e0041}b", "a\\u{e0041}b"),
-        ("a\u{a0}b", "a\\u{a0}b"),
-    ] {
-        let action = serde_json::json!({ "command": hidden }).to_string();
-        assert!(shown("shell", &action).contains(written), "{written}");
-    }
-    let fence = shown("shell", &serde_json::json!({"command": "```\nharmless\n````"}).to_string());
-    assert!(fence.contains("`````\n```\nharmless\n````\n`````"), "{fence}");
-}
-
-#[test]
-fn an_action_that_isnt_an_object_is_shown_as_it_is() {
-    assert_eq!(shown("x", "[1,2"), "`x`\n```\n[1,2\n```\n");
-}
-
-#[test]
-fn what_is_too_long_for_a_message_isnt_shown_in_part() {
+fn what_is_too_long_for_a_message_is_a_file_with_its_hash_and_whole_at_the_console() {
     let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     assert!(is_long(&long.action));
-    assert!(!question(&long, None, Tz::UTC).contains("xxx"));
+    let text = question(&long, Some(7), 7, Tz::UTC);
+    assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
+    assert!(text.contains(&shown::sha256(&long.action)), "{text}");
+    // No file stands by a question at the console.
+    for asked_in in [Some(CONSOLE_CHAT_ID), None] {
+        let text = question(&long, asked_in, CONSOLE_CHAT_ID, Tz::UTC);
+        assert!(text.contains(&"x".repeat(3_000)) && !text.contains("file"), "{text}");
+    }
+}
+
+#[test]
+fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
+    let mut long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
+    long.verdict.reasons = vec!["Because of this. ".repeat(200)];
+    long.origin = Some("https://example.org/".repeat(100));
+    let text = question(&long, Some(7), 7, Tz::UTC);
+    assert!(text.chars().count() < CAPTION_CHARS_MAX, "{}", text.chars().count());
 }
 
 #[test]

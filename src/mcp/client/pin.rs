@@ -78,8 +78,7 @@ impl Listing {
     /// SHA-256 of all that a mind is told of it and of what is believed of it, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         let text = serde_json::to_string(&self).unwrap_or_default();
-        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        crate::shown::sha256(&text)
     }
 
     fn get(&self, name: &str) -> Option<&Listed> {
@@ -145,7 +144,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
 
 /// Text of somebody else's without what a screen doesn't show, cut to a length.
 pub(super) fn clean(text: &str, max_chars: usize) -> String {
-    let mut shown = text.chars().filter(|c| !crate::cycle::ask::is_hidden(*c));
+    let mut shown = text.chars().filter(|c| !crate::shown::is_hidden(*c));
     let mut kept: String = shown.by_ref().take(max_chars).collect();
     if shown.next().is_some() {
         kept.push('…');

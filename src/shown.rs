@@ -1,0 +1,105 @@
+//! What a person is asked about, as they read it: whole, with nothing in it that a screen would hide or reorder.
+//!
+//! Values in, values out. A chat's message, the file that goes with a long one, and the terminal show the same text and the same hash, so
+//! that who agrees knows to which bytes.
+
+/// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.
+pub fn action(tool: &str, action: &str) -> String {
+    let mut text = format!("`{tool}`\n");
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action) {
+        Ok(arguments) => {
+            for (name, value) in arguments {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                text.push_str(&format!("{}:\n{}\n", visible(&name), fenced(&visible(&value))));
+            }
+        }
+        Err(_) => text.push_str(&format!("{}\n", fenced(&visible(action)))),
+    }
+    text
+}
+
+/// A code block whose fence the text can't close.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{text}\n{fence}")
+}
+
+/// The text with each character that a screen doesn't show, or that changes how others are shown, written out.
+pub fn visible(text: &str) -> String {
+    text.chars().flat_map(|c| if is_hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
+}
+
+/// Control characters but the end of a line and the tab; what has no width, joins, or reorders (Unicode's `Cf` and the variation
+/// selectors, as far as they are in use); spaces that aren't the usual one.
+pub fn is_hidden(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        c if c.is_control() => true,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}'
+        | '\u{17b5}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' => true,
+        '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+/// The SHA-256 of an action: of exactly the bytes that a yes allows.
+pub fn sha256(action: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, action.as_bytes());
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The file that goes with question `id` when its action is too long for a message.
+pub fn file(id: i64, tool: &str, arguments: &str, reasons: &[String]) -> String {
+    format!(
+        "Question {id}: may I do this?\n\n{}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once. Their SHA-256 is\n{}\nAbove they are \
+         written for reading: what a screen would hide or reorder is spelled out, as in \\u{{200b}}. On the machine that I run on,\n  wake \
+         approvals bytes {id} | sha256sum\nprints the same number (on a Mac: shasum -a 256).\n",
+        action(tool, arguments),
+        visible(&reasons.join(" ")),
+        arguments.len(),
+        sha256(arguments),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_an_action_is_hidden_from_who_reads_it() {
+        for (hidden, written) in [
+            ("a\u{202e}b", "a\\u{202e}b"),
+            ("a\u{200b}b", "a\\u{200b}b"),
+            ("a\u{1b}[2Kb", "a\\u{1b}[2Kb"),
+            ("a\rb", "a\\u{d}b"),
+            ("a\u{e0041}b", "a\\u{e0041}b"),
+            ("a\u{a0}b", "a\\u{a0}b"),
+        ] {
+            let asked = serde_json::json!({ "command": hidden }).to_string();
+            for text in [action("shell", &asked), file(1, "shell", &asked, &[format!("Why {hidden}")])] {
+                assert!(text.contains(written) && !text.contains(hidden), "{written}: {text}");
+            }
+        }
+        let fence = action("shell", &serde_json::json!({"command": "```\nharmless\n````"}).to_string());
+        assert!(fence.contains("`````\n```\nharmless\n````\n`````"), "{fence}");
+    }
+
+    #[test]
+    fn an_action_that_isnt_an_object_is_shown_as_it_is() {
+        assert_eq!(action("x", "[1,2"), "`x`\n```\n[1,2\n```\n");
+    }
+
+    #[test]
+    fn the_hash_is_of_the_bytes_and_not_of_how_they_are_shown() {
+        assert_eq!(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        let (one, other) = (r#"{"command":"ls"}"#, r#"{ "command":"ls"}"#);
+        assert_eq!(action("shell", one), action("shell", other));
+        assert!(
+            file(3, "shell", one, &[]).contains(&sha256(one)) && !file(3, "shell", other, &[]).contains(&sha256(one))
+        );
+        assert!(file(3, "shell", one, &[]).contains("wake approvals bytes 3 | sha256sum"));
+    }
+}

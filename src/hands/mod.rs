@@ -115,7 +115,7 @@ impl Hands {
     /// An output as a mind is told it: all of it if it is short, else how it begins, with the file that holds the whole and how
     /// to read on. `name` is the tool's, part of the file's name.
     pub fn keep_rest(&self, name: &str, output: String) -> String {
-        keep::keep_rest(self.shelter.scratch(), name, output)
+        self.shelter.keep_rest(name, output)
     }
 
     /// Hands that can do nothing, for tests of tools that need none.
@@ -212,6 +212,25 @@ mod tests {
     fn run(hands: &mut Hands) -> Result<Ran, HandsError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(hands.run_command("echo ran"))
+    }
+
+    #[test]
+    fn what_the_shell_has_started_ends_with_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut hands = Hands::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
+        hands.agree(vec![policy::NO_SANDBOX.to_owned()]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let begun = runtime.block_on(hands.run_command("sleep 600 & echo $!")).unwrap().printed;
+        let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
+        // One that has died and isn't waited for has no command line any more.
+        let lives = || std::fs::read(&of_process).is_ok_and(|line| !line.is_empty());
+        assert!(lives(), "{begun}");
+        hands.end_shell();
+        let until = std::time::Instant::now() + Duration::from_secs(30);
+        while lives() {
+            assert!(std::time::Instant::now() < until, "it lives on");
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -89,6 +89,11 @@ impl Shelter {
         make_private(&path).map(|()| path)
     }
 
+    /// See [`super::Hands::keep_rest`].
+    pub fn keep_rest(&self, name: &str, output: String) -> String {
+        super::keep::keep_rest(self.scratch(), name, output)
+    }
+
     /// The directory that programs may write to.
     pub fn scratch(&self) -> &Path {
         &self.confinement.work_dir

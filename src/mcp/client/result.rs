@@ -4,10 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::pin::clean;
-use crate::{
-    media::content::{self, Content},
-    tool::MAX_OUTCOME_BYTES,
-};
+use crate::media::content::{self, Content};
 
 /// The largest picture that is kept, in bytes.
 const MAX_IMAGE_BYTES: usize = 3_500_000;
@@ -54,20 +51,8 @@ pub(super) fn read(result: &Value) -> Told {
         let structured = result.get("structuredContent").map(Value::to_string);
         texts.push(structured.unwrap_or_else(|| "(It answered with nothing.)".to_owned()));
     }
-    told.text = bounded(texts.join("\n"));
+    told.text = texts.join("\n");
     told
-}
-
-/// A text that is one endless line has no line's end to be cut at.
-fn bounded(mut text: String) -> String {
-    if text.len() > MAX_OUTCOME_BYTES {
-        let bytes = text.len();
-        let room = MAX_OUTCOME_BYTES.saturating_sub(100);
-        let at = (0..=room).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(at);
-        text.push_str(&format!("\n(Cut here: {at} of {bytes} bytes shown.)"));
-    }
-    text
 }
 
 fn resource(part: &Value) -> String {
@@ -116,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_is_bounded_and_none_of_it_is_taken_for_success() {
+    fn whatever_comes_is_read_and_none_of_it_is_taken_for_success() {
         assert_eq!(
             read(&json!({"isError": true, "content": [{"type": "text", "text": "no"}]})),
             Told { text: "no".to_owned(), image: None, is_failure: true }
@@ -125,8 +110,6 @@ mod tests {
         for strange in [json!(null), json!([]), json!({"content": "x"}), json!({"content": []})] {
             assert_eq!(read(&strange).text, "(It answered with nothing.)");
         }
-        let long = read(&json!({"content": [{"type": "text", "text": "ä".repeat(1_000_000)}]})).text;
-        assert!(long.len() <= MAX_OUTCOME_BYTES && long.ends_with("bytes shown.)"));
         let many = vec![json!({"type": "text", "text": "x"}); 150];
         assert!(read(&json!({"content": many})).text.ends_with("(50 more parts, not shown.)"));
     }

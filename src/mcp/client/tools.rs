@@ -126,7 +126,11 @@ impl Servers {
             self.open.insert(server.name.clone(), connection);
         }
         Ok(match answered {
-            Ok(result) => told(target, &arguments, result::read(&result)),
+            Ok(result) => {
+                let read = result::read(&result);
+                let text = shelter.keep_rest(&format!("mcp-{}", server.name), read.text);
+                told(target, &arguments, Told { text, ..read })
+            }
             Err(ClientError::Refused(error)) => failed(server, format!("The MCP server refused the call: {error}")),
             Err(error) => failed(
                 server,
@@ -290,10 +294,40 @@ mod tests {
         if [ "$id" = 1 ]; then read -r initialized; fi; done"#;
 
     fn target(dir: &Path) -> Target {
-        let text = format!("[[server]]\nname = \"s\"\ncommand = [\"/bin/sh\", \"-c\", {SERVER:?}]");
+        target_of(dir, SERVER)
+    }
+
+    fn target_of(dir: &Path, script: &str) -> Target {
+        let text = format!("[[server]]\nname = \"s\"\ncommand = [\"/bin/sh\", \"-c\", {script:?}]");
         let settings = Settings::parse(&text, None);
         let server = settings.servers.into_iter().next().unwrap_or_else(|| panic!("{:?}", settings.problems));
         Target { server: Arc::new(server), tool: "t".to_owned(), pins: dir.join("pins") }
+    }
+
+    /// One that offers `t`, which says a hundred thousand bytes.
+    const TALKER: &str = r#"id=0; while read -r line; do
+        case $line in *notifications/*) continue ;; esac
+        id=$((id + 1)); printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","tools":[{"name":"t","inputSchema":{}}],
+            "content":[{"type":"text","text":"' "$id" | tr -d '\n'; seq -s '\n' 20000 | tr -d '\n'; printf '"}]}}\n'; done"#;
+
+    #[tokio::test]
+    async fn the_rest_of_a_long_result_is_kept_in_a_file_that_can_be_read_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let (shelter, target) = (Shelter::missing(dir.path()), target_of(dir.path(), TALKER));
+        let tools = [json!({"name": "t", "inputSchema": {}})];
+        let accepted = Some(Listing::of(&target.server, &tools).0);
+        Pin { accepted, found: None }.save(&target.pins, "s").unwrap();
+        let agreed = [NOT_CONFINED.to_owned()];
+        let done = Servers::default().call(&target, &shelter, &agreed, "{}").await.unwrap();
+        let kept = std::fs::read_to_string(dir.path().join("outputs/0001-mcp-s.txt"));
+        assert!(done.content.starts_with("1\n2\n") && done.content.len() < 20_000, "{}", done.content);
+        assert!(
+            done.content.contains("All of it is in") && done.content.contains("0001-mcp-s.txt"),
+            "{}",
+            done.content
+        );
+        assert_eq!(kept.unwrap().lines().last(), Some("20000"));
+        assert_eq!(done.taint.as_deref(), Some("the MCP server s"));
     }
 
     #[tokio::test]

@@ -77,6 +77,8 @@ pub struct Config {
     pub claude_code_token: Option<Secret>,
     /// The key to Brave's search; without one DuckDuckGo is asked (`BRAVE_API_KEY`).
     pub brave_key: Option<Secret>,
+    /// Passwords in the addresses of proxies (`HTTPS_PROXY` and the like). They are for the programs that dial, and masked elsewhere.
+    pub proxy_secrets: Vec<Secret>,
     /// The zone in which the person lives (`TIMEZONE`).
     pub timezone: Tz,
     /// How much may be done without asking (`AUTONOMY`).
@@ -172,7 +174,7 @@ impl Config {
     pub fn secrets(&self) -> Vec<Secret> {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
         let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
-        keys.chain(&self.brave_key).cloned().chain(password).collect()
+        keys.chain(&self.brave_key).chain(&self.proxy_secrets).cloned().chain(password).collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file.

@@ -7,7 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{error::Problem, files::read_private, values};
+use super::{
+    error::Problem,
+    files::read_private,
+    values::{self, RepoUrl},
+};
+use crate::redact::Secret;
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
@@ -54,6 +59,9 @@ const SECRETS: [(&str, &str); 4] = [
     ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
 ];
 
+/// Where the addresses of proxies stand, for us and for the programs that we start.
+const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
 /// Where a setting was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -85,6 +93,8 @@ pub(super) struct Raw {
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
     pub(super) no_color: bool,
+    /// Passwords in the addresses of proxies, which belong to everyone too: ours to keep, not to read.
+    pub(super) proxy_secrets: Vec<Secret>,
     /// Missing only if there is a problem that says why.
     pub(super) workspace_dir: Option<PathBuf>,
     pub(super) env_file: Option<PathBuf>,
@@ -96,7 +106,14 @@ impl Raw {
     pub(super) fn gather(env: &BTreeMap<String, String>, cwd: Option<&Path>) -> Self {
         let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
         let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let mut raw = Self { home: dir("HOME"), data_home: dir("XDG_DATA_HOME"), no_color, ..Self::default() };
+        let proxies = PROXIES.iter().filter_map(|name| env.get(*name));
+        let mut raw = Self {
+            home: dir("HOME"),
+            data_home: dir("XDG_DATA_HOME"),
+            no_color,
+            proxy_secrets: proxies.filter_map(|url| RepoUrl::new(url).password()).collect(),
+            ..Self::default()
+        };
         for name in VARIABLES {
             if let Some(value) = env.get(name) {
                 raw.say(name, value, Source::Environment);

@@ -25,7 +25,7 @@ const DEFAULT_DISK_RESERVE: Reserve = Reserve::of_mib(100);
 const DEFAULT_KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, ConfigError> {
-    let home = raw.home.clone();
+    let (home, proxy_secrets) = (raw.home.clone(), raw.proxy_secrets.clone());
     let mut settings = Settings(raw);
 
     let telegram_token = settings.read("TELEGRAM_BOT_TOKEN", values::bot_token);
@@ -87,6 +87,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
         claude_code_token: claude_code_token.map(Secret::new),
         brave_key: brave_key.map(Secret::new),
+        proxy_secrets,
         timezone,
         autonomy,
         daily_budget_usd,

@@ -454,3 +454,14 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn the_password_of_a_proxy_is_a_secret_and_its_address_no_setting() {
+    let config = config(&[
+        ("HTTPS_PROXY", "http://ann:let-me-through@proxy.example:3128"),
+        ("http_proxy", "http://proxy.example:3128"),
+    ]);
+    let secrets = config.secrets();
+    let secrets: Vec<&str> = secrets.iter().map(Secret::expose).collect();
+    assert_eq!(secrets, ["let-me-through"]);
+}

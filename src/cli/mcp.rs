@@ -15,9 +15,10 @@ use crate::{
             pin::Pin,
             settings::{Server, Settings},
         },
-        server::{Answer, Answering, Call, Handler, Offer, Resource, http, stdio, token},
+        server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
     },
     people, process,
+    queue::Store,
 };
 
 /// How addresses of the memory's files begin.
@@ -249,6 +250,11 @@ impl Desk<'_> {
         }
     }
 
+    fn store(&self) -> Result<Store, Unread> {
+        cycle::open_store(self.context.config)
+            .map_err(|error| Unread::Refused(self.context.redactor.redact(&error.to_string())))
+    }
+
     fn trouble(&self, error: &dyn std::fmt::Display) -> Answer {
         let why = self.context.redactor.redact(&error.to_string());
         complain(&format!("failed: {why}"));
@@ -265,14 +271,14 @@ impl Handler for Desk<'_> {
         Box::pin(self.answer(&call.name, &call.input))
     }
 
-    fn resources(&mut self) -> Vec<Resource> {
+    fn resources(&mut self) -> Result<Vec<Resource>, Unread> {
         let resource = |path: String| Resource { uri: format!("{SCHEME}{path}"), name: path, mime: "text/markdown" };
-        outside::memory_paths(self.context).into_iter().map(resource).collect()
+        let paths = outside::memory_paths(self.context, &self.store()?)?;
+        Ok(paths.into_iter().map(resource).collect())
     }
 
-    fn read(&mut self, uri: &str) -> Option<String> {
-        let path = uri.strip_prefix(SCHEME)?;
-        let path = outside::memory_paths(self.context).into_iter().find(|known| known == path)?;
-        outside::documents(self.context).get(&path).map(|text| self.context.redactor.redact(&text))
+    fn read(&mut self, uri: &str) -> Result<String, Unread> {
+        let path = uri.strip_prefix(SCHEME).ok_or(Unread::Missing)?;
+        outside::memory_text(self.context, &self.store()?, path)
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that come from outside a conversation: an MCP client's (`wake mcp`).
 //!
-//! What reads is answered at once and leaves nothing behind. What changes something is a cycle of its own, whose one turn the client
+//! What reads is judged, answered at once, and leaves nothing behind; what would have to ask is refused, as nothing waits there. What changes something is a cycle of its own, whose one turn the client
 //! has taken: the same lock and fence, journal, policy, approvals and commit as any other. Nobody here knows what a client's model
 //! has read, so such a cycle counts as having read what others wrote: facts go into quarantine, and what persists asks its person.
 
@@ -19,14 +19,14 @@ use super::{
 };
 use crate::{
     hands::Shelter,
+    mcp::server::Unread,
     memory,
     model::{Stop, Usage},
-    policy,
-    policy::Decision,
+    policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     process,
     queue::{Entry, Incoming, Store},
     repo::Repo,
-    tool::{Attachments, Documents, Effect, Outcome, Refusal, World},
+    tool::{Attachments, Documents, Effect, Outcome, READ, Refusal, World},
 };
 
 /// The mind of such a cycle, as its row and its commit name it.
@@ -124,25 +124,58 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
 /// # Errors
 /// When the workspace, the database or the repository can't be used; what was begun is taken up by the next wake.
 pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
-    if name == QUEUE_LIST {
-        return Ok(Told { text: listed(context, store)?, is_error: false });
-    }
     let registry = registry(context);
+    if name == QUEUE_LIST {
+        let world = looking(context, store)?;
+        return Ok(match refused(queue_verdict(&world)) {
+            Some(why) => Told::failed(context.redactor.redact(&why)),
+            None => Told { text: listed(context, store)?, is_error: false },
+        });
+    }
     match registry.get(name).filter(|_| OFFERED.contains(&name)).map(|tool| tool.effect) {
         None => Ok(Told::failed(format!("There is no tool {name:?} here."))),
         Some(Effect::Read) => {
             let world = looking(context, store)?;
-            let outcome = registry.call(name, input, &world);
+            let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(refused) {
+                Some(why) => Told::failed(why),
+                None => Told::from(registry.call(name, input, &world)),
+            };
             super::readable(&world.documents)?;
-            let told = Told::from(outcome);
             Ok(Told { text: context.redactor.redact(&told.text), ..told })
         }
         Some(_) => change(context, store, name, input).await,
     }
 }
 
-/// The memory's files, and the text of one.
-pub fn documents(context: Context<'_>) -> Documents {
+/// Why a call that reads isn't carried out; none: it is. Nothing waits here for an answer, so what would ask is refused, too.
+fn refused(verdict: Verdict) -> Option<String> {
+    let Verdict { decision, reasons, .. } = verdict;
+    let why = reasons.join(" ");
+    match decision {
+        Decision::Allow => None,
+        Decision::Deny => Some(format!("The policy doesn't allow this: {why} Nothing was read.")),
+        Decision::Ask => Some(format!(
+            "This asks first, and for a client that only reads nobody is asked: {why} Nothing was read. Your person can read it at their \
+             machine, or change policy.toml."
+        )),
+    }
+}
+
+/// What the policy says of a look at the queue, which no tool of a conversation's takes.
+fn queue_verdict(world: &World) -> Verdict {
+    let subject = Subject {
+        tool: QUEUE_LIST,
+        risk: Risk::Safe,
+        effect: Effect::Read,
+        is_free: false,
+        reach: Reach::Within,
+        what: What::Plain,
+    };
+    let circumstances = Circumstances { autonomy: world.autonomy, taint: Some(TAINT), is_sandboxed: true };
+    policy::judge(&subject, &world.rules, &circumstances)
+}
+
+fn documents(context: Context<'_>) -> Documents {
     Documents::new(&context.config.repo_dir(), Vec::new())
 }
 
@@ -170,11 +203,12 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
 fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let config = context.config;
     let documents = documents(context);
+    let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     Ok(World {
         wake_id: String::new(),
         mind: OUTSIDE.to_owned(),
         autonomy: config.autonomy,
-        rules: policy::Rules::default(),
+        rules: loaded.rules,
         taint: Some(TAINT.to_owned()),
         shelter: Rc::new(Shelter::new(config, process::beside("wake"))),
         catalogue: Rc::default(),
@@ -353,10 +387,32 @@ fn turn(name: &str, input: &str) -> Entry {
 }
 
 /// Paths of the memory that can be read as resources.
-pub fn memory_paths(context: Context<'_>) -> Vec<String> {
-    documents(context)
-        .list()
-        .into_iter()
-        .filter(|path| path.starts_with("memory/") || *path == memory::CLAUDE)
-        .collect()
+///
+/// # Errors
+/// Why they aren't shown.
+pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, Unread> {
+    let world = reader(context, store, &json!({}))?;
+    Ok(world.documents.list().into_iter().filter(|path| is_resource(path)).collect())
+}
+
+/// One of them, as it is now.
+///
+/// # Errors
+/// It isn't there, or why it isn't shown.
+pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<String, Unread> {
+    let world = reader(context, store, &json!({ "path": path }))?;
+    let text = world.documents.get(path).filter(|_| is_resource(path)).ok_or(Unread::Missing)?;
+    Ok(context.redactor.redact(&text))
+}
+
+fn is_resource(path: &str) -> bool {
+    path.starts_with("memory/") || path == memory::CLAUDE
+}
+
+/// What a reader of resources sees, unless the policy speaks against it: resources are read as `memory_read` reads.
+fn reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, Unread> {
+    let why = |why: &str| Unread::Refused(context.redactor.redact(why));
+    let world = looking(context, store).map_err(|error| why(&error.to_string()))?;
+    let verdict = registry(context).judge(READ, &input.to_string(), &world, Some(TAINT));
+    verdict.and_then(refused).map_or(Ok(world), |refusal| Err(why(&refusal)))
 }

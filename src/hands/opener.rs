@@ -1,6 +1,6 @@
-//! Opening a page or a document on the person's desktop, with the program that they have for it.
+//! Opening a page or a document on the person's desktop, with the program that they have for it, or starting an application of theirs.
 //!
-//! Only web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
+//! Applications by their registered names alone, never by a path: what is started is what they have installed. Otherwise only web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
 //! some start as programs.
 
 use std::{io, path::Path, time::Duration};
@@ -76,21 +76,67 @@ pub fn web_address(target: &str) -> Result<String, String> {
     Ok(url.into())
 }
 
+/// The longest name of an application, in bytes.
+const MAX_APP_BYTES: usize = 100;
+
+/// What is opened, found to be good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An absolute path, or a web address.
+    Thing(String),
+    /// An application's name.
+    App(String),
+}
+
+impl Target {
+    /// What people call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Thing(name) | Self::App(name) => name,
+        }
+    }
+
+    /// Who opens it, and with which arguments.
+    fn opener(&self) -> (&'static str, Vec<&str>) {
+        match (self, cfg!(target_os = "macos")) {
+            (Self::Thing(thing), true) => ("open", vec![thing]),
+            (Self::Thing(thing), false) => ("xdg-open", vec![thing]),
+            (Self::App(name), true) => ("open", vec!["-a", name]),
+            (Self::App(name), false) => ("gtk-launch", vec![name]),
+        }
+    }
+}
+
+/// An application's name as it is handed on: words, and no path or option.
+///
+/// # Errors
+/// A sentence that says why it isn't one.
+pub fn app_name(name: &str) -> Result<String, String> {
+    let is_good = |c: char| c.is_alphanumeric() || " ._-+&()".contains(c);
+    let begins_well = name.starts_with(char::is_alphanumeric);
+    if name.len() > MAX_APP_BYTES || !begins_well || !name.chars().all(is_good) {
+        return Err(format!(
+            "An app is given by its name, of {MAX_APP_BYTES} bytes at most, that begins with a letter or a digit and isn't a path."
+        ));
+    }
+    Ok(name.to_owned())
+}
+
 /// Whether a file's name says that it is a document, which is shown and not run.
 pub fn is_document(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
     ending.is_some_and(|ending| SHOWN.contains(&ending.as_str()))
 }
 
-/// Opens what was found to be good: an absolute path or a web address. It is left to itself once it runs.
-pub async fn open(target: &str) -> Result<(), OpenError> {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+/// Opens what was found to be good. It is left to itself once it runs.
+pub async fn open(target: &Target) -> Result<(), OpenError> {
+    let (program, args) = target.opener();
     let has_desktop = cfg!(target_os = "macos") || process::inherits("DISPLAY") || process::inherits("WAYLAND_DISPLAY");
     if !has_desktop {
         return Err(OpenError::NoDesktop);
     }
     let mut child =
-        process::start_detached(&Spec::new(program).args([target]).without(&OURS)).map_err(|error| match error {
+        process::start_detached(&Spec::new(program).args(args).without(&OURS)).map_err(|error| match error {
             ProcessError::NotFound { .. } => OpenError::NoOpener(error),
             error => OpenError::Start(error),
         })?;
@@ -151,6 +197,18 @@ mod tests {
             assert!(web_address(address).is_err(), "{address}");
         }
         assert!(web_address(&format!("https://example.org/{}", "a".repeat(MAX_URL_BYTES))).is_err());
+    }
+
+    #[test]
+    fn an_app_is_a_name_and_no_path_or_option() {
+        for name in ["Calendar", "org.gnome.Calendar", "Visual Studio Code", "Zürich 2"] {
+            assert_eq!(app_name(name).as_deref(), Ok(name));
+        }
+        for name in ["", "-a", "/bin/sh", "../x", "a/b", "a\\b", ".hidden", " x", "a\nb", "a;b", "$HOME", "a\u{202e}b"]
+        {
+            assert!(app_name(name).is_err(), "{name:?}");
+        }
+        assert!(app_name(&"a".repeat(MAX_APP_BYTES + 1)).is_err());
     }
 
     #[test]

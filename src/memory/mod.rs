@@ -39,6 +39,11 @@ pub const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// The documents that every wake reads, in the order in which the mind is shown them.
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
+/// Whether a document steers the mind: the standing orders and the skills.
+pub fn steers(path: &str) -> bool {
+    path == CLAUDE || path.starts_with("skills/")
+}
+
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
 pub const SMALL_FILE_BYTES: usize = 512;
 

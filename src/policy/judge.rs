@@ -10,6 +10,10 @@ use super::{
 };
 use crate::{config::Autonomy, tool::Effect};
 
+/// Why an application asks, whatever the level and the rules.
+const APP: &str =
+    "It would run as you and outside of the sandbox, as if you had started it; what it does then is not looked at.";
+
 /// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
 pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
     if subject.is_free
@@ -125,14 +129,14 @@ impl Scales {
 
 /// Judges everything but shell text.
 fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales: &mut Scales) -> Risk {
-    let asked = match subject.what {
-        What::Path { path, .. } => Asked::Path(path),
-        What::Url(url) => Asked::Url(url),
-        What::Plain | What::Shell(_) => Asked::Tool,
+    let rule = match subject.what {
+        What::Path { path, .. } => rules.decide(subject.tool, &Asked::Path(path)),
+        What::Url(url) => rules.decide(subject.tool, &Asked::Url(url)),
+        What::Plain | What::Shell(_) | What::App => rules.decide(subject.tool, &Asked::Tool),
+        What::Documents(paths) => rules.strictest(subject.tool, paths),
     };
-    let rule = rules.decide(subject.tool, &asked);
     let reads_memory = subject.effect == Effect::Read
-        && subject.what == What::Plain
+        && matches!(subject.what, What::Plain | What::Documents(_))
         && subject.reach == Reach::Within
         && rule.is_none();
     if reads_memory {
@@ -143,7 +147,8 @@ fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales
     match subject.what {
         What::Path { path, is_write } => file(path, is_write, rules, scales),
         What::Url(url) => address(url, scales),
-        What::Plain | What::Shell(_) => {}
+        What::App => scales.ask(APP),
+        What::Plain | What::Shell(_) | What::Documents(_) => {}
     }
     subject.risk
 }

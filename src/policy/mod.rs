@@ -12,7 +12,7 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ use crate::{config::Autonomy, tool::Effect};
 
 /// A `policy.toml` to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");
+
+/// Tools that never ask: planning, notes, and answers to the asking chat. A rule can deny them.
+pub const FREE: [&str; 5] = ["plan", "reply", "note", "context_update", "keep"];
 
 /// Why a command asks where no sandbox can be had. Whoever was told this, and only they, has agreed to its running unconfined.
 pub const NO_SANDBOX: &str = "There is no sandbox here that could hold it, so every command asks.";
@@ -149,6 +152,10 @@ pub enum What<'a> {
     },
     /// An address that is fetched.
     Url(&'a str),
+    /// An application of the person's that is started.
+    App,
+    /// Documents of the memory, by where they are kept: a person's rules about these paths count, and nothing else of a path.
+    Documents(&'a [PathBuf]),
 }
 
 /// A call to be judged.

@@ -13,6 +13,7 @@ mod find;
 mod find_tools;
 mod image;
 mod keep;
+mod memory_files;
 mod note;
 mod offer;
 mod open;
@@ -34,6 +35,7 @@ pub use edit::EDITOR;
 pub use find_tools::unwrapped;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
+pub(crate) use read::READ;
 pub(crate) use reply::answer;
 pub use world::{Chat, Documents, World};
 
@@ -46,6 +48,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     hands::Hands,
+    memory,
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     queue::Change,
 };
@@ -185,17 +188,61 @@ pub enum Touched {
     },
     /// An address that is fetched.
     Url(String),
+    /// An application that is started.
+    App,
+    /// Documents of the memory that are read, by their names there.
+    Documents(Vec<String>),
+    /// Documents of the memory that are written.
+    Edits {
+        /// Their names there.
+        names: Vec<String>,
+        /// Whether one of them goes.
+        removes: bool,
+    },
     /// Nothing that needs a look of its own.
     Nothing,
 }
 
 impl Touched {
-    fn what(&self) -> What<'_> {
+    /// As the policy takes it; `kept_at`: where the documents are that it names.
+    fn what<'a>(&'a self, kept_at: &'a [PathBuf]) -> What<'a> {
         match self {
             Self::Shell(text) => What::Shell(text),
             Self::Path { path, is_write } => What::Path { path, is_write: *is_write },
             Self::Url(url) => What::Url(url),
+            Self::App => What::App,
+            Self::Documents(_) | Self::Edits { .. } => What::Documents(kept_at),
             Self::Nothing => What::Plain,
+        }
+    }
+
+    /// What it risks at least, by itself.
+    fn risk(&self) -> Risk {
+        match self {
+            Self::App | Self::Edits { removes: true, .. } => Risk::Dangerous,
+            _ => Risk::Safe,
+        }
+    }
+
+    /// How far it reaches, in the hands of a tool of this reach.
+    fn reach(&self, of_tool: Reach, world: &World) -> Reach {
+        match self {
+            Self::Shell(_) => world.rules.shell_reach(),
+            Self::Path { is_write: true, .. } => Reach::Persists,
+            Self::Url(_) | Self::App => Reach::Leaves,
+            Self::Edits { names, .. } if names.iter().any(|name| memory::steers(name)) => Reach::Steers,
+            Self::Edits { .. } => Reach::Persists,
+            Self::Path { .. } | Self::Documents(_) | Self::Nothing => of_tool,
+        }
+    }
+
+    /// Where the documents are kept that it names.
+    fn kept_at(&self, documents: &Documents) -> Vec<PathBuf> {
+        match self {
+            Self::Documents(names) | Self::Edits { names, .. } => {
+                names.iter().filter_map(|name| documents.place(name)).collect()
+            }
+            _ => Vec::new(),
         }
     }
 }
@@ -292,8 +339,8 @@ impl Tool {
         let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
         match touches(or_empty(input)) {
             Some(Touched::Shell(_)) => world.rules.shell_reach() == Reach::Leaves,
-            Some(Touched::Path { .. } | Touched::Nothing) => self.reach == Reach::Leaves,
-            Some(Touched::Url(_)) | None => true,
+            Some(Touched::Url(_) | Touched::App) | None => true,
+            Some(_) => self.reach == Reach::Leaves,
         }
     }
 
@@ -306,18 +353,14 @@ impl Tool {
         let Some(touched) = touched else {
             return Verdict::denied(format!("The arguments don't fit {}.", self.name));
         };
+        let kept_at = touched.kept_at(&world.documents);
         let subject = Subject {
             tool: &self.name,
-            risk: self.risk,
-            effect: self.effect,
+            risk: self.risk.max(touched.risk()),
+            effect: if matches!(touched, Touched::Documents(_)) { Effect::Read } else { self.effect },
             is_free: self.is_free,
-            reach: match &touched {
-                Touched::Shell(_) => world.rules.shell_reach(),
-                Touched::Path { is_write: true, .. } => Reach::Persists,
-                Touched::Url(_) => Reach::Leaves,
-                Touched::Path { .. } | Touched::Nothing => self.reach,
-            },
-            what: touched.what(),
+            reach: touched.reach(self.reach, world),
+            what: touched.what(&kept_at),
         };
         // Looking for a sandbox runs a program: only where it matters.
         let is_sandboxed = !matches!(touched, Touched::Shell(_)) || world.shelter.is_there();
@@ -354,6 +397,7 @@ impl Registry {
         registry.tools.extend([edit::tool(), find::tool(), image::tool(), system::tool(), open::tool()]);
         registry.tools.extend(brain::tools());
         registry.tools.extend(find_tools::tools());
+        registry.tools.push(memory_files::tool());
         Self { is_claude: true, ..registry }
     }
 

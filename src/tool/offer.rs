@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
 /// `file` also stands for `files`.
-const CALLED_FOR: [(&[&str], &[&str]); 4] = [
+const CALLED_FOR: [(&[&str], &[&str]); 5] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
         &[
@@ -30,6 +30,8 @@ const CALLED_FOR: [(&[&str], &[&str]); 4] = [
         &["brain_log", "brain_diff", "brain_revert"],
         &["brain", "change", "commit", "diff", "histor", "revert", "undo", "what did you", "yesterday"],
     ),
+    // Under its own path alone: see `tool::memory_files`.
+    (&["memory"], &["/memories"]),
 ];
 
 /// Tools found at a time.

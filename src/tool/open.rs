@@ -1,5 +1,5 @@
-//! `open`: a page or a document on the person's screen. The address leaves the machine, and a page that is opened can act on its
-//! own: its reach is "leaves".
+//! `open`: a page, a document or an application on the person's screen. The address leaves the machine, and what is opened can act on
+//! its own: its reach is "leaves". An application runs as the person and in no sandbox, so that it asks each time.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::{
     hands::{
         Hands,
         beneath::Access,
-        opener::{self, is_address},
+        opener::{self, Target, is_address},
     },
     policy::{Reach, Risk},
 };
@@ -19,39 +19,45 @@ use crate::{
 struct Open {
     /// An address that begins with https:// or http://, or a document (PDF, picture, text, sound, film, office) in a folder that
     /// you may read.
-    target: String,
+    #[serde(default)]
+    target: Option<String>,
+    /// Or an application: on a Mac its name, such as `Calendar`; on Linux the id of its desktop entry, such as `org.gnome.Calendar`.
+    #[serde(default)]
+    app: Option<String>,
 }
 
 pub(super) fn tool() -> Tool {
     Tool::acting(
         "open",
-        "Open a web page or a document on your person's screen, with the program that they have for it.",
+        "Open a web page or a document on your person's screen, with the program that they have for it, or start an application. Give \
+         a target or an app.",
         Effect::Once,
         |args: Open, world, hands| Box::pin(open(args, world, hands)),
     )
     .risking(Risk::Caution)
     .reaching(Reach::Leaves)
-    .touching(|args: &Open| {
-        if is_address(&args.target) {
-            Touched::Url(args.target.clone())
-        } else {
-            Touched::Path { path: args.target.clone().into(), is_write: false }
-        }
+    .touching(|args: &Open| match args.target.as_deref() {
+        Some(target) if args.app.is_none() && is_address(target) => Touched::Url(target.to_owned()),
+        Some(target) if args.app.is_none() => Touched::Path { path: target.into(), is_write: false },
+        _ => Touched::App,
     })
 }
 
 async fn open(args: Open, world: &World, hands: &Hands) -> Outcome {
-    let target = if is_address(&args.target) {
-        opener::web_address(&args.target).map_err(|why| Refusal(format!("{why} Nothing was opened.")))?
-    } else {
-        document(&args.target, world, hands)?
+    let not_good = |why: String| Refusal(format!("{why} Nothing was opened."));
+    let target = match (args.target.as_deref(), args.app.as_deref()) {
+        (Some(address), None) if is_address(address) => Target::Thing(opener::web_address(address).map_err(not_good)?),
+        (Some(path), None) => Target::Thing(document(path, world, hands)?),
+        (None, Some(app)) => Target::App(opener::app_name(app).map_err(not_good)?),
+        _ => return Err(not_good("Give a target or an app, one of them.".to_owned())),
     };
+    let name = target.name().to_owned();
     opener::open(&target)
         .await
-        .map_err(|error| Refusal(format!("{error} Say so, and give them the address or the path.")))?;
+        .map_err(|error| Refusal(format!("{error} Say so, and give them the address, the path or the name.")))?;
     Ok(Done {
-        content: format!("Opened {target} on their screen. Whether they see it isn't known."),
-        receipt: Some(format!("Opened {}", brief(&target))),
+        content: format!("Opened {name} on their screen. Whether they see it isn't known."),
+        receipt: Some(format!("Opened {}", brief(&name))),
         ..Done::default()
     })
 }

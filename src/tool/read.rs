@@ -3,12 +3,16 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
+use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, words};
 use crate::memory::{
     DocKind,
     search::{self, Hit},
 };
 
+/// The tool that reads the memory.
+pub(crate) const READ: &str = "memory_read";
+/// The tool that searches it.
+const SEARCH: &str = "memory_search";
 /// Lines that one `memory_read` shows at most.
 const MAX_LINES: usize = 400;
 /// Bytes that one call shows at most: below what an outcome may have.
@@ -53,8 +57,9 @@ struct Skill {
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("memory_read", "Read a memory file, archived ones too, or list them.", Effect::Read, read),
-        Tool::new("memory_search", "Search all memory files for words; gives file, line and text.", Effect::Read, find),
+        Tool::new(READ, "Read a memory file, archived ones too, or list them.", Effect::Read, read)
+            .touching(|args: &Read| Touched::Documents(args.path.iter().cloned().collect())),
+        Tool::new(SEARCH, "Search all memory files for words; gives file, line and text.", Effect::Read, find),
         Tool::new(
             "read_skill",
             "Read a skill's instructions before doing what it describes, and the further files that they name.",
@@ -138,10 +143,14 @@ fn find(args: &Search, world: &World) -> Outcome {
     let query = words(&args.query, "query", 500)?;
     let documents = documents(world);
     let hits = search::search(&borrowed(&documents), &query, MAX_HITS);
-    if hits.is_empty() {
-        return Ok(Done::told("Nothing was found."));
+    let mut lines: Vec<_> = hits.iter().map(|hit| format!("{}:{}: {}", hit.path, hit.line, hit.text)).collect();
+    if lines.is_empty() {
+        lines.push("Nothing was found.".to_owned());
     }
-    let lines: Vec<_> = hits.iter().map(|hit| format!("{}:{}: {}", hit.path, hit.line, hit.text)).collect();
+    let kept_back = in_memory(world).filter(|path| is_kept_back(world, path)).count();
+    if kept_back > 0 {
+        lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
+    }
     Ok(Done::told(lines.join("\n")))
 }
 
@@ -178,10 +187,20 @@ fn further_files(paths: &[String]) -> String {
     )
 }
 
-/// What is searched: memory, not the standing orders or skills.
+/// What is searched: memory, not the standing orders or skills, and nothing that a rule keeps back.
 fn documents(world: &World) -> Vec<(String, String)> {
-    let paths = world.documents.list().into_iter().filter(|path| path.starts_with("memory/"));
+    let paths = in_memory(world).filter(|path| !is_kept_back(world, path));
     paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
+}
+
+fn in_memory(world: &World) -> impl Iterator<Item = String> {
+    world.documents.list().into_iter().filter(|path| path.starts_with("memory/"))
+}
+
+/// Whether a rule of the person's speaks against reading this file, or searching it.
+fn is_kept_back(world: &World, path: &str) -> bool {
+    let place = world.documents.place(path);
+    place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.rules.keeps_back(tool, &place)))
 }
 
 fn borrowed(documents: &[(String, String)]) -> Vec<(&str, &str)> {

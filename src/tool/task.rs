@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, brief, words};
 use crate::{
     cycle::orient::task_time,
     memory::{
@@ -144,7 +144,8 @@ pub(super) fn tools() -> Vec<Tool> {
             shift,
         )
         .reaching(Reach::Persists),
-        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show),
+        Tool::new("task_list", "List the tasks of one list, as they are now.", Effect::Read, show)
+            .touching(|args: &Show| Touched::Documents(vec![args.list.path().to_owned()])),
     ]
 }
 

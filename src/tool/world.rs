@@ -147,6 +147,14 @@ impl Documents {
         self.view.is_none().then_some(self.dir.as_path())
     }
 
+    /// Where a document is kept; none for one that the [`View`] leaves out.
+    pub fn place(&self, path: &str) -> Option<PathBuf> {
+        match self.view {
+            Some(view) => Some(self.dir.join(&*view.path(path)?)),
+            None => Some(self.dir.join(path)),
+        }
+    }
+
     /// What kept a file from being read that may well be sound: no descriptor left, a disk that fails. What was given out since
     /// as missing or empty isn't to be trusted then: nothing may be built on it.
     pub fn take_trouble(&self) -> Option<(PathBuf, std::io::Error)> {

@@ -224,6 +224,36 @@ fn a_page_is_opened_with_the_persons_own_program_and_without_our_secrets() {
 }
 
 #[test]
+fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
+    let (telegram, claude, mut env) = minded();
+    let (programs, opened) = (env.path("programs"), env.path("opened"));
+    fs::create_dir(&programs).unwrap();
+    fs::create_dir_all(env.workspace()).unwrap();
+    let (name, seen) = if cfg!(target_os = "macos") { ("open", "-a Calculator") } else { ("gtk-launch", "Calculator") };
+    let script = format!("#!/bin/sh\n{{ echo \"$*\"; env; }} >> {0}.new && mv {0}.new {0}\n", opened.display());
+    fs::write(programs.join(name), script).unwrap();
+    fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    // Not even at full autonomy, nor by a rule, is it started unasked.
+    env.set("AUTONOMY", "2").set("PATH", &format!("{}:{}", programs.display(), search_path())).set("DISPLAY", ":99");
+    let rules = env.workspace().join("policy.toml");
+    fs::write(&rules, "[[rule]]\ntool = \"open\"\ndecision = \"allow\"\nmatch = [\"open\"]\n").unwrap();
+    fs::set_permissions(&rules, fs::Permissions::from_mode(0o600)).unwrap();
+    env.receive(CHAT, "open the calculator app");
+    claude.expect(Reply::tools(vec![Block::tool("t1", "open", json!({"app": "Calculator"}))]));
+    assert_eq!(env.once()["outcome"], "parked");
+    let asked = telegram.sent().pop().unwrap().visible;
+    assert!(asked.contains("Calculator") && asked.contains("outside of the sandbox"), "{asked}");
+    assert!(!opened.exists());
+    claude.expect(Reply::text("There it is."));
+    env.wake(&["approvals", "approve", "1"]).ok();
+    eventually("it is started", || opened.exists());
+    let text = fs::read_to_string(&opened).unwrap();
+    assert_eq!(text.lines().next(), Some(seen));
+    assert!(!text.contains("ANTHROPIC_") && !text.contains("TELEGRAM_"), "{text}");
+    env.check_sound();
+}
+
+#[test]
 fn a_wake_is_looked_up_and_taken_back_by_the_next_one() {
     const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
     let (telegram, claude, mut env) = minded();

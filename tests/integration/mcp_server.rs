@@ -112,6 +112,67 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
     assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 0);
 }
 
+/// A policy of these rules, each with an example of its own.
+fn rule(env: &TestEnv, rules: &str) {
+    let path = env.workspace().join("policy.toml");
+    std::fs::write(&path, rules).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+#[test]
+fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
+    let env = world();
+    let secret = env.brain().join("memory/project-memory/active.md");
+    let secret = secret.to_str().unwrap();
+    let uri = "reveille:///memory/project-memory/active.md";
+    env.write_memory(
+        "memory/project-memory/active.md",
+        "## Paint the shed\n- status: active\n- next: paint for the shed\n",
+    );
+    let mut client = Client::start(&env);
+    // Each is a look that succeeds without a rule.
+    let looks = |client: &mut Client| {
+        let read = client.call("memory_read", &json!({"path": "memory/project-memory/active.md"}));
+        let (tasks, queue) = (client.call("task_list", &json!({})), client.call("queue_list", &json!({})));
+        let resource = client.ask("resources/read", &json!({"uri": uri})).to_string();
+        let found = client.call("memory_search", &json!({"query": "shed"}));
+        [read, tasks, (resource.clone(), resource.contains("error")), found, queue].map(|(text, failed)| {
+            assert!(!failed || text.contains("Nothing was read"), "{text}");
+            (text, failed)
+        })
+    };
+    let shown = looks(&mut client);
+    assert!(shown.iter().all(|(_, failed)| !failed), "{shown:?}");
+    assert!(shown[..4].iter().all(|(text, _)| text.contains("shed")), "{shown:?}");
+
+    for decision in ["deny", "ask"] {
+        rule(
+            &env,
+            &format!(
+                "[[rule]]\npath = {secret:?}\ndecision = {decision:?}\nwhy = \"it is mine\"\nmatch = [{secret:?}]\n"
+            ),
+        );
+        let [read, tasks, resource, found, queue] = looks(&mut client);
+        for (text, failed) in [read, tasks, resource] {
+            assert!(failed && text.contains("it is mine") && !text.contains("shed"), "{decision}: {text}");
+        }
+        assert!(!found.0.contains("paint") && found.0.contains("rules keep from a search: 1"), "{decision}: {found:?}");
+        assert!(!queue.1 && !client.call("memory_read", &json!({})).1, "another file, and the list, are read");
+    }
+    for (tool, looked) in [("memory_read", [0, 2]), ("queue_list", [4, 4])] {
+        rule(&env, &format!("[[rule]]\ntool = {tool:?}\ndecision = \"deny\"\nmatch = [{tool:?}]\n"));
+        let shown = looks(&mut client);
+        for (n, (text, failed)) in shown.iter().enumerate() {
+            assert_eq!(*failed, looked.contains(&n), "{tool}: {text}");
+        }
+        assert_eq!(client.ask("resources/list", &json!({}))["error"].is_object(), tool == "memory_read");
+    }
+    rule(&env, "[[rule]]\nnonsense = 1\n");
+    assert!(looks(&mut client)[..3].iter().all(|(text, failed)| *failed && text.contains("isn't used")));
+    client.end();
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 0);
+}
+
 #[test]
 fn a_change_is_one_wake_and_one_commit_and_a_call_that_cant_be_done_is_none() {
     let env = world();

@@ -219,3 +219,47 @@ fn the_same_is_told_once_so_many_times_a_day_and_not_in_quiet_hours() {
     assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'tell'"), 3);
     env.check_sound();
 }
+
+#[test]
+fn documents_of_its_own_are_committed_like_any_others_and_what_steers_it_asks() {
+    let (_telegram, claude, env) = minded();
+    let memory = |id: &str, arguments: Value| {
+        Reply::tools(vec![Block::tool(id, "use_tool", json!({"name": "memory", "arguments": arguments}))])
+    };
+    env.receive(CHAT, "keep a page about Oslo");
+    claude.expect(memory("t1", json!({"command": "create", "path": "/memories/trips/rome.md", "file_text": "# Rome"})));
+    let rename =
+        json!({"command": "rename", "old_path": "/memories/trips/rome.md", "new_path": "/memories/trips/oslo.md"});
+    claude.expect(memory(
+        "t2",
+        json!({"command": "insert", "path": "/memories/trips/rome.md", "insert_line": 1, "insert_text": "- hills"}),
+    ));
+    claude.expect(Reply::text("Kept."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(env.memory("memory/trips/rome.md"), "# Rome\n- hills\n");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+
+    env.receive(CHAT, "call it Oslo");
+    claude.expect(memory("t3", rename));
+    assert_eq!(env.once()["outcome"], "parked", "a document goes");
+    claude.expect(Reply::text("It is."));
+    env.wake(&["approvals", "approve", "1"]).ok();
+    assert_eq!(
+        (env.memory("memory/trips/oslo.md").as_str(), env.memory("memory/trips/rome.md").as_str()),
+        ("# Rome\n- hills\n", "")
+    );
+
+    env.receive(CHAT, "be brief from now on");
+    let orders = env.memory("claude.md");
+    claude.expect(memory(
+        "t4",
+        json!({"command": "insert", "path": "/memories/claude.md", "insert_line": 0, "insert_text": "Be brief."}),
+    ));
+    assert_eq!(env.once()["outcome"], "parked");
+    assert_eq!(env.memory("claude.md"), orders);
+    assert!(env.query::<String>("SELECT reasons FROM approvals WHERE id = 2").contains("steer"));
+    claude.expect(Reply::text("I will."));
+    env.wake(&["approvals", "approve", "2"]).ok();
+    assert_eq!(env.memory("claude.md"), format!("Be brief.\n{orders}"));
+    env.check_sound();
+}

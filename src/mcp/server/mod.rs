@@ -75,14 +75,41 @@ pub trait Handler {
     fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a>;
 
     /// What can be read.
-    fn resources(&mut self) -> Vec<Resource> {
-        Vec::new()
+    ///
+    /// # Errors
+    /// Why that isn't told.
+    fn resources(&mut self) -> Result<Vec<Resource>, Unread> {
+        Ok(Vec::new())
     }
 
-    /// The text at an address; none if there is none.
-    fn read(&mut self, uri: &str) -> Option<String> {
+    /// The text at an address.
+    ///
+    /// # Errors
+    /// There is none, or why it isn't shown.
+    fn read(&mut self, uri: &str) -> Result<String, Unread> {
         let _ = uri;
-        None
+        Err(Unread::Missing)
+    }
+}
+
+/// Why nothing was read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// There is nothing there.
+    #[error("there is nothing there")]
+    Missing,
+    /// It may not be, or can't be, for this reason: a sentence.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<Unread> for RpcError {
+    fn from(unread: Unread) -> Self {
+        let code = match &unread {
+            Unread::Missing => Self::NO_RESOURCE,
+            Unread::Refused(_) => Self::INTERNAL,
+        };
+        Self::new(code, unread.to_string())
     }
 }
 
@@ -189,10 +216,10 @@ async fn work(handler: &mut dyn Handler, mut jobs: mpsc::Receiver<Job>) {
     while let Some(Job { work, done }) = jobs.recv().await {
         done(match work {
             Work::Call(call) => Ok(called(handler.call(&call).await)),
-            Work::Resources => Ok(listed(handler.resources())),
+            Work::Resources => handler.resources().map(listed).map_err(RpcError::from),
             Work::Read { uri } => match handler.read(&uri) {
-                Some(text) => Ok(json!({"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]})),
-                None => Err(RpcError::new(RpcError::NO_RESOURCE, format!("there is nothing at {uri:?}"))),
+                Ok(text) => Ok(json!({"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]})),
+                Err(why) => Err(why.into()),
             },
         });
     }

@@ -12,12 +12,16 @@ impl Handler for Echo {
         Box::pin(async move { Answer { text: format!("{name} {input}"), is_error: name == "fail", image: None } })
     }
 
-    fn resources(&mut self) -> Vec<Resource> {
-        vec![Resource { uri: "reveille://a".to_owned(), name: "a".to_owned(), mime: "text/markdown" }]
+    fn resources(&mut self) -> Result<Vec<Resource>, Unread> {
+        Ok(vec![Resource { uri: "reveille://a".to_owned(), name: "a".to_owned(), mime: "text/markdown" }])
     }
 
-    fn read(&mut self, uri: &str) -> Option<String> {
-        (uri == "reveille://a").then(|| "text".to_owned())
+    fn read(&mut self, uri: &str) -> Result<String, Unread> {
+        match uri {
+            "reveille://a" => Ok("text".to_owned()),
+            "reveille://b" => Err(Unread::Refused("not today".to_owned())),
+            _ => Err(Unread::Missing),
+        }
     }
 }
 
@@ -52,7 +56,8 @@ async fn what_cant_be_answered_is_an_error_by_the_protocols_numbers() {
     for (method, params, code) in [
         ("tools/call", json!({"name": "other"}), RpcError::PARAMETERS),
         ("tools/call", json!({"name": "echo", "arguments": []}), RpcError::PARAMETERS),
-        ("resources/read", json!({"uri": "reveille://b"}), RpcError::NO_RESOURCE),
+        ("resources/read", json!({"uri": "reveille://b"}), RpcError::INTERNAL),
+        ("resources/read", json!({"uri": "reveille://c"}), RpcError::NO_RESOURCE),
         ("resources/read", json!({}), RpcError::PARAMETERS),
         ("prompts/list", json!({}), RpcError::NO_METHOD),
     ] {

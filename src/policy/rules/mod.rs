@@ -12,7 +12,7 @@ use std::{
 };
 
 use self::pattern::Word;
-use super::{Decision, Reach, classify, shell};
+use super::{Decision, FREE, Reach, classify, shell};
 
 /// Why `policy.toml` isn't used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,6 +187,21 @@ impl Rules {
         Some((strictest.decision, strictest.sentence()))
     }
 
+    /// The same for a tool that acts on several documents, or on none by name.
+    pub(super) fn strictest(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
+        let asked = paths.iter().map(|path| Asked::Path(path)).chain([Asked::Tool]);
+        let said = asked.filter_map(|asked| self.decide(tool, &asked));
+        said.reduce(|best, other| if other.0 > best.0 { other } else { best })
+    }
+
+    /// Whether a rule about paths denies this one to a tool, or asks about it: who goes through all documents by itself leaves it out.
+    pub fn keeps_back(&self, tool: &str, document: &Path) -> bool {
+        let about_paths = self.rules.iter().filter(|rule| matches!(rule.target, Target::Path(_)));
+        about_paths
+            .filter(|rule| rule.decision > Decision::Allow)
+            .any(|rule| self.matches(rule, tool, &Asked::Path(document)))
+    }
+
     fn matches(&self, rule: &Rule, tool: &str, asked: &Asked<'_>) -> bool {
         if rule.tool.as_ref().is_some_and(|pattern| !pattern::text(pattern, tool)) {
             return false;
@@ -274,6 +289,12 @@ impl Rule {
         }
     }
 
+    /// Tools that it names by a pattern and can't make ask.
+    fn spared(&self) -> Vec<&'static str> {
+        let pattern = self.tool.as_deref().filter(|_| self.decision == Decision::Ask && self.target == Target::Any);
+        pattern.map_or_else(Vec::new, |pattern| FREE.into_iter().filter(|tool| pattern::text(pattern, tool)).collect())
+    }
+
     fn sentence(&self) -> String {
         let why = self.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         format!("Your rule at line {} of policy.toml says {}{why}.", self.line, self.decision.name())
@@ -301,6 +322,12 @@ impl std::fmt::Display for Rule {
             Target::Path(pattern) => write!(f, " path {pattern}")?,
             Target::Host(pattern) => write!(f, " host {pattern}")?,
         }
-        self.why.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
+        if let Some(why) = &self.why {
+            write!(f, " ({why})")?;
+        }
+        match self.spared() {
+            spared if spared.is_empty() => Ok(()),
+            spared => write!(f, "; {} never ask, whatever it says", spared.join(", ")),
+        }
     }
 }

@@ -8,7 +8,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Decision, Host, Problem, Rule, Rules, Target, Word};
+use super::{Decision, FREE, Host, Problem, Rule, Rules, Target, Word};
 
 /// The longest time for a command that can be set, in seconds.
 const MAX_TIMEOUT_S: u64 = 3600;
@@ -129,6 +129,13 @@ impl Reader<'_> {
         }
         if decision.is_none() && !table.keys().any(|key| key.get_ref() == "decision") {
             self.problem(at, "a rule needs a `decision`: allow, ask or deny");
+        }
+        let never_asks = tool.as_deref().filter(|tool| FREE.contains(tool));
+        if let (Some(tool), Some(Decision::Ask)) = (never_asks, decision) {
+            self.problem(
+                at,
+                format!("`{tool}` never asks, so this rule would change nothing; it can be denied or left alone"),
+            );
         }
         if fitting.is_empty() {
             self.problem(at, "a rule needs `match`: at least one example that shows it works");

@@ -74,11 +74,22 @@ fn a_rule_s_own_examples_are_tried() {
         ("tool = \"x\"\nmatch = [\"x\"]", 1, "needs a `decision`"),
         ("path = \"/a\"\nhost = \"b\"\ndecision = \"deny\"\nmatch = [\"/a\"]", 1, "two of them"),
         ("command = \"** x\"\ndecision = \"deny\"\nmatch = [\"x\"]", 2, "names a program"),
+        ("tool = \"reply\"\ndecision = \"ask\"\nmatch = [\"reply\"]", 1, "`reply` never asks"),
         ("path = \"a/b\"\ndecision = \"deny\"\nmatch = [\"a/b\"]", 2, "absolute"),
     ] {
         let found = problems(&rule(text));
         assert!(found.iter().any(|(at, what)| *at == line && what.contains(said)), "{text}: {found:?}");
     }
+}
+
+#[test]
+fn what_never_asks_can_be_denied_and_a_pattern_that_means_more_says_what_it_spares() {
+    let rule =
+        |tool: &str, decision: &str| format!("[[rule]]\ntool = {tool:?}\ndecision = {decision:?}\nmatch = [\"note\"]");
+    assert!(Rules::parse(&rule("note", "deny")).is_ok());
+    let said = Rules::parse(&rule("no*", "ask")).unwrap().described();
+    assert_eq!(said, ["line 1: ask tool no*; note never ask, whatever it says"]);
+    assert_eq!(Rules::parse(&rule("no*", "deny")).unwrap().described(), ["line 1: deny tool no*"]);
 }
 
 #[test]

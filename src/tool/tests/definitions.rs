@@ -184,3 +184,12 @@ fn what_is_learnt_after_reading_others_is_kept_in_quarantine_until_it_is_said_ag
     let known = scene.world.documents.text(SEMANTIC_MEMORY);
     assert!(known.contains("## Home\n- the bank's number is 0900") && known.matches("0900").count() == 1, "{known}");
 }
+
+#[test]
+fn what_never_asks_is_what_the_policy_takes_for_that() {
+    let never: BTreeSet<String> = [Registry::thinking(), Registry::offline()]
+        .iter()
+        .flat_map(|registry| registry.tools.iter().filter(|tool| tool.is_free).map(|tool| tool.name.to_string()))
+        .collect();
+    assert_eq!(never, crate::policy::FREE.map(str::to_owned).into());
+}

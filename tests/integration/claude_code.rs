@@ -13,6 +13,13 @@ use super::{
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use reveille::{
+    model::{
+        Conversation, Model as _, ModelError,
+        claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
+    },
+    redact::Secret,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -523,4 +530,86 @@ fn it_is_given_no_secret_but_its_login() {
     assert!(notice.contains("can't be started (no: ***)"), "{notice}");
     assert!(!ran.stderr.contains(API_KEY));
     check_gone(&env);
+}
+
+#[test]
+fn a_turn_that_takes_too_long_is_given_up_and_nothing_of_its_run_is_left() {
+    let (_telegram, claude, env) = pretending(
+        "cd \"$(dirname \"$0\")\"; trap '' TERM INT HUP; (trap '' TERM INT HUP; sleep 1000) & echo $! >started; sleep 1000",
+    );
+    let options = ClaudeCodeOptions {
+        program: env.path("claude"),
+        model: "claude-sonnet-5-5".to_owned(),
+        login: Login::Key(Secret::new(API_KEY)),
+        base_url: claude.url(),
+        dir: env.path("run"),
+        max_tokens: 1_000,
+        turn_timeout: std::time::Duration::from_secs(5),
+        most_usd: 1.0,
+    };
+    let mind = ClaudeCode::new(options);
+    let conversation = Conversation {
+        system: "[]".to_owned(),
+        tools: "[]".to_owned(),
+        messages: vec![json!({"role": "user", "content": [{"type": "text", "text": "hello"}]}).to_string()],
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ended = runtime.block_on(mind.turn(&conversation));
+    assert!(matches!(&ended, Err(ModelError::Transient { why, .. }) if why.contains('5')), "{ended:?}");
+    let pid = std::fs::read_to_string(env.path("started")).unwrap();
+    let process = format!("/proc/{}/cmdline", pid.trim());
+    eventually("it has ended with all that it had started", || {
+        std::fs::read(&process).is_ok_and(|line| line.is_empty()) || !Path::new(&process).exists()
+    });
+    assert!(!env.path("run").exists(), "its token and orders are gone");
+}
+
+#[test]
+fn claude_code_works_with_our_server_as_a_person_adds_it() {
+    let Some((_telegram, claude, mut env)) = minded("claude_code_works_with_our_server") else { return };
+    env.wake(&["--once"]).ok();
+    let program = env.run("sh", &["-c", "printf %s \"$CLAUDE_CODE\""]).stdout;
+    // In a session of the person's own, which knows nothing of how we run it.
+    let variables = ["WORKSPACE_DIR", "HOME", "TIMEZONE"].map(|name| {
+        let value = env.run("sh", &["-c", &format!("printf %s \"${name}\"")]).stdout;
+        format!("{name}={value}")
+    });
+    env.set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .set("DISABLE_AUTOUPDATER", "1")
+        .set("CLAUDE_CODE_MAX_RETRIES", "0");
+    let mut add = vec!["mcp", "add", "--scope", "user", "reveille"];
+    add.extend(variables.iter().flat_map(|variable| ["-e", variable.as_str()]));
+    add.extend(["--", env!("CARGO_BIN_EXE_wake"), "mcp"]);
+    env.run(&program, &add).ok();
+    let listed = env.run(&program, &["mcp", "list"]).ok();
+    assert!(listed.stdout.contains("reveille") && listed.stdout.contains("Connected"), "{listed:?}");
+
+    claude.expect(Reply::tools(vec![call("t1", "remember", json!({"fact": "Tea is in the attic"}))]));
+    claude.expect(Reply::tools(vec![call("t2", "task_add", json!({"title": "Paint the shed"}))]));
+    claude.expect(Reply::text("It is kept."));
+    let args = [
+        "-p",
+        "Keep that tea is in the attic.",
+        "--tools",
+        "",
+        "--allowedTools",
+        "mcp__reveille",
+        "--output-format",
+        "json",
+    ];
+    let ran = env.run(&program, &args).ok();
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&said["is_error"], &said["result"]), (&json!(false), &json!("It is kept.")), "{said}");
+    let requests = claude.requests();
+    let offered = requests[0].tools.as_str();
+    assert!(offered.contains("mcp__reveille__memory_search") && !offered.contains("mcp__reveille__bash"), "{offered}");
+    assert!(results(&requests[1])[0].0.contains("Unconfirmed"), "{:?}", results(&requests[1]));
+    let asked = results(&requests[2]).pop().unwrap();
+    assert!(asked.0.contains("the person is asked"), "{asked:?}");
+    assert_eq!(facts(&env, "Tea is in the attic"), 1);
+    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
+    assert_eq!(env.trailer("Trigger"), "mcp");
+    env.wake(&["approvals", "deny", "1"]).ok();
+    assert!(!env.memory("memory/project-memory/active.md").contains("shed"));
+    env.check_sound();
 }

@@ -174,13 +174,41 @@ fn a_command_that_takes_too_long_is_killed_and_told() {
     let policy = env.workspace().join("policy.toml");
     std::fs::write(&policy, "[shell]\ntimeout_s = 1\n").unwrap();
     std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    claude.expect(bash("t1", "echo begun; sleep 600"));
+    // Two programs of its own, of which none is the shell.
+    let [one, other] = ["63", "64"].map(|begin| format!("sleep {begin}{}", std::process::id()));
+    claude.expect(bash("t1", &format!("echo begun; {one} | {other}")));
     claude.expect(bash("t2", "echo fresh"));
     claude.expect(Reply::text("Done."));
     let begun = std::time::Instant::now();
     env.once();
     assert!(begun.elapsed() < Duration::from_secs(120), "it was not waited for");
+    for left in [one, other] {
+        eventually("all that it had started is dead", || !running(&left));
+    }
     let said = results(&claude.requests()[1]).remove(0).0;
     assert!(said.starts_with("begun") && said.contains("longer than 1 s"), "{said}");
     assert_eq!(told(&claude).0.trim_end(), "fresh");
+}
+
+#[test]
+fn a_restart_begins_a_fresh_shell_and_what_the_old_one_had_started_is_dead() {
+    let (_telegram, claude, env) = asked();
+    let left = format!("sleep 65{}", std::process::id());
+    // What is left running isn't plain shell text, and asks.
+    claude.expect(bash("t1", &format!("cd / && {left} &\nuntil false; do break; done; cd /; x=5")));
+    assert_eq!(env.once()["outcome"], "parked");
+    approve(&env);
+    claude.expect(bash("t2", "pwd"));
+    claude.expect(Reply::tools(vec![Block::tool("t3", "bash", json!({"restart": true}))]));
+    claude.expect(bash("t4", "pwd"));
+    claude.expect(Reply::tools(vec![Block::tool("t5", "bash", json!({}))]));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let requests = claude.requests();
+    let said = |n: usize| results(&requests[n]).remove(0);
+    assert_eq!(said(2).0.trim_end(), "/", "it is kept until then");
+    assert!(!said(3).1 && said(3).0.contains("fresh one"), "{:?}", said(3));
+    assert_eq!(said(4).0.trim_end(), env.workspace().join("scratch").display().to_string());
+    assert!(said(5).1 && said(5).0.contains("neither a command nor"), "{:?}", said(5));
+    env.check_sound();
 }

@@ -207,11 +207,49 @@ fn our_client_passes_the_conformance_suite() {
     let (script, suite) = (peers.env.path("client.sh"), peers.script("conformance/dist/index.js"));
     std::fs::write(&script, CLIENT).unwrap();
     let command = format!("sh {}", script.display());
-    for scenario in ["initialize", "tools_call", "sse-retry"] {
+    let run = |scenario: &str| {
         let ran = peers.env.run("node", &[&suite, "client", "--command", &command, "--scenario", scenario]);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        // How late a client comes back is the machine's affair: a busy one is no fault of the protocol's.
-        let is_only_late = said.contains("reconnected very late") || said.contains("reconnected slightly late");
-        assert!(ran.code == 0 || is_only_late, "{scenario}: {said}");
+        (ran.code == 0, format!("{}{}", ran.stdout, ran.stderr))
+    };
+    for scenario in ["initialize", "tools_call", "sse-retry"] {
+        let mut last = run(scenario);
+        for _ in 1..MAX_RUNS {
+            // A busy machine is late now and then; a client that doesn't do as it is told is late each time.
+            if last.0 || !is_only_late(&last.1) {
+                break;
+            }
+            last = run(scenario);
+        }
+        assert!(last.0, "{scenario}: {}", last.1);
+    }
+}
+
+/// Runs of a scenario that was only late.
+const MAX_RUNS: usize = 5;
+
+/// Whether of all that the suite looked at one thing alone wasn't well: when the client came back, which was too late.
+fn is_only_late(said: &str) -> bool {
+    let one_failed = said.contains(" 1 failed, 0 warnings") && said.contains("Client reconnected very late");
+    let one_warned = said.contains(" 0 failed, 1 warnings") && said.contains("Client reconnected slightly late");
+    let is_cut_off = said.contains("CLIENT TIMED OUT") || said.contains("CLIENT EXITED WITH ERROR");
+    (one_failed || one_warned) && !is_cut_off
+}
+
+#[test]
+fn nothing_but_lateness_is_excused() {
+    let late = "Passed: 2/3, 1 failed, 0 warnings\n    Error: Client reconnected very late (2000ms instead of 500ms).";
+    assert!(is_only_late(late));
+    assert!(is_only_late(
+        "Passed: 3/3, 0 failed, 1 warnings\n Client reconnected slightly late (600ms instead of 500ms)."
+    ));
+    for other in [
+        late.replace("1 failed", "2 failed"),
+        late.replace("0 warnings", "1 warnings"),
+        late.replace("very late", "too early"),
+        format!("{late}\nCLIENT TIMED OUT - Test incomplete"),
+        format!("{late}\nCLIENT EXITED WITH ERROR (code 1)"),
+        "Passed: 1/2, 1 failed, 0 warnings".to_owned(),
+    ] {
+        assert!(!is_only_late(&other), "{other}");
     }
 }

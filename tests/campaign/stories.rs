@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 13] = [
+const STORIES: [(&str, &str); 22] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -18,6 +18,15 @@ const STORIES: [(&str, &str); 13] = [
     ("lib", "repo::tests::secrets::a_secret_that_a_person_committed_stays_here_until_they_take_it_out"),
     ("lib", "hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder"),
     ("lib", "web::dial::tests::no_spelling_of_an_address_that_is_not_public_is_dialled"),
+    ("integration", "limits::a_request_that_might_pass_the_cap_is_not_sent"),
+    ("integration", "limits::at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on"),
+    ("integration", "limits::a_mind_that_goes_round_in_circles_is_stopped_and_its_person_told_how"),
+    ("integration", "mcp_client::changed_tools_are_not_called_until_a_person_has_accepted_what_changed"),
+    ("integration", "mcp_client::a_yes_accepts_what_was_shown_and_no_later_change"),
+    ("lib", "mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered"),
+    ("integration", "mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources"),
+    ("integration", "approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte"),
+    ("integration", "hands_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is"),
 ];
 
 /// How many there are.

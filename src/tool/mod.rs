@@ -25,6 +25,7 @@ mod reply;
 mod system;
 mod task;
 mod tell;
+mod touched;
 mod web_fetch;
 mod web_search;
 mod world;
@@ -37,19 +38,19 @@ pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
 pub(crate) use read::READ;
 pub(crate) use reply::answer;
+pub use touched::Touched;
 pub use world::{Chat, Documents, World};
 
 pub use crate::policy::Risk;
 
-use std::{borrow::Cow, future::Future, path::PathBuf, pin::Pin};
+use std::{borrow::Cow, future::Future, pin::Pin};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::{
     hands::Hands,
-    memory,
-    policy::{self, Circumstances, Reach, Subject, Verdict, What},
+    policy::{self, Circumstances, Reach, Subject, Verdict},
     queue::Change,
 };
 
@@ -172,79 +173,6 @@ pub struct Foreign {
     pub asks: Asks,
     /// What it does.
     pub run: Act,
-}
-
-/// What a call acts on, as the policy looks at it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touched {
-    /// Shell text.
-    Shell(String),
-    /// A file or folder; relative paths are the scratch folder's.
-    Path {
-        /// As it was given.
-        path: PathBuf,
-        /// Whether it is written.
-        is_write: bool,
-    },
-    /// An address that is fetched.
-    Url(String),
-    /// An application that is started.
-    App,
-    /// Documents of the memory that are read, by their names there.
-    Documents(Vec<String>),
-    /// Documents of the memory that are written.
-    Edits {
-        /// Their names there.
-        names: Vec<String>,
-        /// Whether one of them goes.
-        removes: bool,
-    },
-    /// Nothing that needs a look of its own.
-    Nothing,
-}
-
-impl Touched {
-    /// As the policy takes it; `kept_at`: where the documents are that it names.
-    fn what<'a>(&'a self, kept_at: &'a [PathBuf]) -> What<'a> {
-        match self {
-            Self::Shell(text) => What::Shell(text),
-            Self::Path { path, is_write } => What::Path { path, is_write: *is_write },
-            Self::Url(url) => What::Url(url),
-            Self::App => What::App,
-            Self::Documents(_) | Self::Edits { .. } => What::Documents(kept_at),
-            Self::Nothing => What::Plain,
-        }
-    }
-
-    /// What it risks at least, by itself.
-    fn risk(&self) -> Risk {
-        match self {
-            Self::App | Self::Edits { removes: true, .. } => Risk::Dangerous,
-            _ => Risk::Safe,
-        }
-    }
-
-    /// How far it reaches, in the hands of a tool of this reach.
-    fn reach(&self, of_tool: Reach, world: &World) -> Reach {
-        match self {
-            Self::Shell(_) => world.rules.shell_reach(),
-            Self::Path { is_write: true, .. } => Reach::Persists,
-            Self::Url(_) | Self::App => Reach::Leaves,
-            Self::Edits { names, .. } if names.iter().any(|name| memory::steers(name)) => Reach::Steers,
-            Self::Edits { .. } => Reach::Persists,
-            Self::Path { .. } | Self::Documents(_) | Self::Nothing => of_tool,
-        }
-    }
-
-    /// Where the documents are kept that it names.
-    fn kept_at(&self, documents: &Documents) -> Vec<PathBuf> {
-        match self {
-            Self::Documents(names) | Self::Edits { names, .. } => {
-                names.iter().filter_map(|name| documents.place(name)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
 }
 
 impl Tool {

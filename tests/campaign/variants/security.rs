@@ -28,19 +28,19 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what leaves after others' words needn't ask",
-        "src/policy/mod.rs",
+        "src/policy/judge.rs",
         r#"scales.ask(format!("Text from {taint} was read in this cycle, and this leaves the machine."));"#,
         "drop(taint.len());",
     ),
     hostile(
         "what persists after others' words needn't ask",
-        "src/policy/mod.rs",
+        "src/policy/judge.rs",
         r#"scales.ask(format!("Text from {taint} was read in this cycle, and this outlives it."));"#,
         "drop(taint.len());",
     ),
     hostile(
         "notes stay free after others' words",
-        "src/policy/mod.rs",
+        "src/policy/judge.rs",
         "if subject.is_free && subject.reach != Reach::Steers && !outlives_taint {",
         "if subject.is_free && subject.reach != Reach::Steers && (!outlives_taint || true) {",
     ),

@@ -18,6 +18,7 @@ mod outbox;
 mod paired;
 mod parked;
 mod poll;
+mod provenance;
 mod reminders;
 mod retention;
 mod shortage;
@@ -93,6 +94,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("replaced.sql"),
     include_str!("reserved.sql"),
     include_str!("unpaired.sql"),
+    include_str!("provenance.sql"),
 ];
 
 /// The database, opened for one process.

@@ -194,7 +194,9 @@ mod tests {
         let (shown, count) = without(EPISODIC_MEMORY, log);
         assert!(!shown.contains("CANARY"), "{shown}");
         assert_eq!(count, 4);
-        assert!(["- by hand\n", "b <!--", "  more\n", "c <!--", "## 2026-11-21\n"].iter().all(|own| shown.contains(own)));
+        assert!(
+            ["- by hand\n", "b <!--", "  more\n", "c <!--", "## 2026-11-21\n"].iter().all(|own| shown.contains(own))
+        );
         assert_eq!(without("memory/agent-memory/archive/2026-11.md", log).0, shown);
     }
 

@@ -35,6 +35,7 @@ impl Scene {
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             taint: None,
+            exchanges: Vec::new(),
             shelter: std::rc::Rc::new(crate::hands::Shelter::assumed()),
             catalogue: std::rc::Rc::new(Registry::thinking().catalogue()),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),

@@ -104,7 +104,7 @@ pub struct Incoming {
 }
 
 /// One side of a past exchange, for the mind's view of a chat.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
     /// Its row, of `incoming_messages` if somebody else than the assistant said it, else of `outgoing_messages`.
     pub row: i64,

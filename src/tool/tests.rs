@@ -3,6 +3,7 @@
 
 mod attachments;
 mod definitions;
+mod exchange;
 mod files;
 mod memory;
 mod reminders;

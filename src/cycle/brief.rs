@@ -216,7 +216,7 @@ fn withheld_parts(path: &str, count: usize) -> String {
         DocKind::Log => "entries of wakes that had, or may have, read what others wrote",
         _ => "facts that nobody has confirmed",
     };
-    if count == 0 { String::new() } else { format!(" withheld=\"{count} {what}; memory_read shows them\"") }
+    if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; memory_read shows them\"") }
 }
 
 /// Of what was last said, the entries that an opening tells of.

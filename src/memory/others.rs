@@ -44,7 +44,8 @@ pub fn without(path: &str, text: &str) -> (String, usize) {
     let (mut at, mut count) = (0, 0);
     for part in parts(path, text) {
         left.push_str(slice(text, at..part.start));
-        count += lines(slice(text, part.clone())).filter(|line| is_item(line)).count().max(1);
+        let is_entry = |line: &&str| is_item(line) || words_of_wake(line).is_some();
+        count += lines(slice(text, part.clone())).filter(is_entry).count().max(1);
         at = part.end;
     }
     left.push_str(slice(text, at..text.len()));

@@ -208,8 +208,26 @@ fn what_others_may_have_had_a_hand_in_is_named_and_not_shown() {
     let raw = opening(&brief(&documents, &[], &[withheld(17, Some("Ann")), withheld(23, None), own]));
     let blocks = blocks(&raw);
     assert!(!raw.contains("CANARY") && !raw.contains("canary"), "{raw}");
-    insta::assert_snapshot!(blocks[1].lines().skip(5).collect::<Vec<_>>().join("\n"), @"");
-    insta::assert_snapshot!(blocks[2], @"");
+    insta::assert_snapshot!(blocks[1].lines().skip(5).collect::<Vec<_>>().join("\n"), @r#"
+    <file path="memory/agent-memory/semantic-memory.md" withheld="facts that nobody has confirmed: 1; memory_read shows them">
+    ## Home
+    - a flat
+    </file>
+    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of wakes that had, or may have, read what others wrote: 2; memory_read shows them">
+    ## 2026-11-20
+    - 11:00 c &lt;!-- wake 3 own -->
+    </file>
+    </memory>
+    "#);
+    insta::assert_snapshot!(blocks[2], @r#"
+    <recent_exchange>
+    <said by="Ann" at="Sat 2026-11-21 15:00" entry="m17" withheld="6 characters; read_exchange shows them"/>
+    <said by="you" at="Sat 2026-11-21 15:00" entry="a23" withheld="6 characters; read_exchange shows them"/>
+    <said by="you" at="">
+    Yes.
+    </said>
+    </recent_exchange>
+    "#);
 }
 
 #[test]

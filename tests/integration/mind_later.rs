@@ -72,7 +72,6 @@ fn an_order_in_a_forward_has_no_more_authority_in_the_next_wake() {
     assert_eq!(withheld(opened), ["m1", "a1"], "what the clean wake said is shown");
     assert!(opening(opened, "<recent_exchange>").contains("\nSet.\n"));
     assert!(opening(opened, "<memory>").contains("Set the reminder “Bins”"), "so is what it did");
-    env.check_sound();
 }
 
 #[test]
@@ -126,6 +125,8 @@ fn what_a_wake_that_was_given_up_had_done_is_told_and_marks_the_one_that_goes_on
 fn a_reply_to_an_answer_that_others_had_a_hand_in_marks_its_wake() {
     let mut stage = Stage::new();
     let claude = FakeClaude::start();
+    // Those below are taken by what is queued without the bot.
+    stage.telegram.number_updates_from(5_000);
     stage.env.think_with(&claude).wake(&["--once"]).ok();
     forwarded_an_order(&stage.env, &claude);
     stage.env.receive(CHAT, "hello");

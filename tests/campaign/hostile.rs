@@ -97,6 +97,7 @@ impl Layer for Hostile {
         let played = play(&mut scene, &acts, origin, answer);
         let verdict = played.and_then(|()| check::all(&scene, &acts, answer));
         let verdict = verdict.and_then(|()| later::check(&mut scene, answer));
+        let verdict = verdict.and_then(|()| check::controls(&scene, &acts));
         verdict
             .map(|()| Recovery(None))
             .map_err(|why| format!("{} by {origin:?}, answered by {answer:?}: {why}", HANDS[hand].0))

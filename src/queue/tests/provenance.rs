@@ -82,7 +82,20 @@ fn what_nobody_can_tell_of_counts_as_others() {
 
 #[test]
 fn what_was_written_before_it_was_noted_is_unknown() {
-    let world = World::new();
+    let mut world = World::new();
+    let opening = |taint: Option<&str>| Entry::Said {
+        raw: "{\"content\": \"ü\\n\"}".to_owned(),
+        messages: vec![3],
+        handles: Vec::new(),
+        head: None,
+        taint: taint.map(str::to_owned),
+    };
+    for cycle in ["c1", "c2"] {
+        world.begin(cycle);
+        world.store.record(world.fence, cycle, &opening(None), &[], at(1)).unwrap();
+        world.store.record(world.fence, cycle, &Entry::Asked, &[], at(1)).unwrap();
+    }
+    world.end("c2", CycleState::Done, &[]);
     world.by_hand(
         "INSERT INTO outgoing_messages (chat_id, message_text, cycle_id, kind) VALUES
              (7, 'of a cycle', 'c0', 'reply'), (7, 'of a command', NULL, 'command'), (7, 'of a person', NULL, 'notice');
@@ -91,6 +104,9 @@ fn what_was_written_before_it_was_noted_is_unknown() {
     world.by_hand(include_str!("../provenance.sql"));
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();
     assert_eq!(taints, [true, true, false]);
+    let marked = opening(Some("what was shown before this was noted"));
+    assert_eq!(world.store.journal("c1").unwrap(), [marked, Entry::Asked], "it goes on");
+    assert_eq!(world.store.journal("c2").unwrap()[0], opening(None), "it is over");
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(super) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
     let shows = files.iter().any(|file| matches!(file.view, View::Image { .. }));
     let names = files.iter().any(|file| file.name.is_some());
     let others = [(quotes, "a quotation"), (shows, "a picture"), (names, "a file's name")];
-    let others = others.into_iter().filter_map(|(is_there, what)| is_there.then(|| what.to_owned()));
+    let others = others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, what)| what.to_owned());
     joined(messages.iter().filter_map(|message| message.words_of_others()).chain(others))
 }
 

@@ -3,7 +3,7 @@
 
 use reveille::{
     policy::{Reach, Risk},
-    tool::{Effect, Foreign, Refusal, Registry, Tool},
+    tool::{Effect, Foreign, Readable, Refusal, Registry, Tool},
 };
 use serde_json::json;
 
@@ -40,7 +40,8 @@ pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
 }
 
 fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
-    let (offered, all) = (registry.offered(words, false).len() as f64, registry.definitions().len() as f64);
+    let (offered, all) =
+        (registry.offered(words, Readable::default()).len() as f64, registry.definitions().len() as f64);
     Row {
         figure,
         unit: "tokens, estimated",

@@ -146,6 +146,7 @@ fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str)
         channel_message_id: message.telegram_message_id,
         answers: described.and_then(|quoted| quoted.message_id),
         quotes_own: message.reply_to.as_ref().is_some_and(is_own),
+        quotes: message.reply_to.as_ref().and_then(|quoted| quoted.message_id),
         quoted: message.reply_to.map(|quoted| clean(&quoted.text)),
         forwarded_from: message.forwarded_from,
         raw: Some(clean(update.raw.get())),

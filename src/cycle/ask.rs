@@ -185,6 +185,7 @@ impl Wake<'_> {
             cycle_id: None,
             // Whose words an action holds is not known.
             links_as_text: true,
+            taint: None,
         };
         self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, &message, now)?;
         live.state.apply(&judged);

@@ -11,7 +11,7 @@ use super::{
     wake::{Ending, Wake},
 };
 use crate::{
-    memory::{self, episodic, view},
+    memory::{self, episodic, others, view},
     queue::{CycleEnd, CycleState, StagedFile},
     repo::{self, HOLDS_SECRET, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
@@ -155,7 +155,8 @@ impl Wake<'_> {
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let log = documents.text(memory::EPISODIC_MEMORY);
         let foreign = view::foreign_chat(ending.cycle.chat_id, self.context.config.owner_chat_id);
-        let wake = format!("{}{}", ending.cycle.id, view::origin(foreign));
+        let mark = others::mark(self.store.taints_of(&ending.cycle.id)?.is_some());
+        let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
         let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
         let (log, archived) = episodic::archive(&log, EPISODIC_MAX_LINES).unwrap_or((log, Vec::new()));
         let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];

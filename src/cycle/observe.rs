@@ -65,6 +65,8 @@ impl Observation {
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
         handled.extend(store.handled_keys("budget/")?);
+        let told = store.told_to_parked()?;
+        handled.extend(told.handles);
         let tasks = repo.map(tasks).unwrap_or_default();
         Ok(Self {
             now,
@@ -75,7 +77,7 @@ impl Observation {
             guests: guests(store, context, &tasks)?,
             tasks,
             handled,
-            person_commits: repo.map_or(Ok(Vec::new()), |repo| person_commits(store, repo))?,
+            person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
             tells_left: tells_left(store, context, context.config.owner_chat_id)?,
             head: repo.map_or(Ok(None), head_of)?,
             undos: store.open_undos()?,
@@ -238,6 +240,18 @@ fn tells_left(store: &Store, context: Context<'_>, chat_id: i64) -> Result<usize
 /// The commit that the memory is at.
 pub(super) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
     Ok(repo.head()?.map(|id| id.to_string()))
+}
+
+/// The same without what cycles that wait for a person were shown, up to these commits: each wake would begin another one for it.
+fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
+    let mut commits = person_commits(store, repo)?;
+    for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
+        // One that isn't there any more hides nothing.
+        if let Ok(since) = repo.commits_since(head, MAX_PERSON_COMMITS) {
+            commits.retain(|(id, _)| since.iter().any(|commit| commit.id.to_string() == *id));
+        }
+    }
+    Ok(commits)
 }
 
 /// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.

@@ -225,6 +225,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         reminders: store.reminders()?,
         documents,
         skills: Vec::new(),
+        exchanges: Vec::new(),
         undoable: Vec::new(),
         attachments: Attachments { dir: config.workspace_dir.clone(), files: Vec::new() },
     })

@@ -1,6 +1,6 @@
 //! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
 
-use std::rc::Rc;
+use std::{collections::BTreeSet, rc::Rc};
 
 use super::{
     WakeError, attached::Allowance, brief, budget::day_begin, drive::registry, machine::Cycle, observe::Observation,
@@ -16,7 +16,9 @@ use crate::{
     policy,
     queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
-    tool::{Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_UNDOABLE, Undoable, World},
+    tool::{
+        Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Readable, Undoable, World,
+    },
 };
 
 /// Tools whose effect outlives a cycle that is given up.
@@ -78,6 +80,10 @@ impl Wake<'_> {
             documents,
             skills,
             attachments: self.attachments(cycle)?,
+            exchanges: match cycle.chat_id {
+                Some(chat) => self.store.exchanges(chat, MAX_EXCHANGES)?,
+                None => Vec::new(),
+            },
             undoable: self.undoable(cycle)?,
         })
     }
@@ -121,15 +127,16 @@ impl Wake<'_> {
         let orders = world.documents.text(memory::CLAUDE);
         cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
         let words = called_for(&cycle.reasons, observation, &ids);
-        cycle.tools = registry(self.context).offered(&words, !world.attachments.files.is_empty());
-        let exchanges = match cycle.chat_id {
-            Some(chat) => self.store.exchanges(chat, brief::MAX_EXCHANGES)?,
-            None => Vec::new(),
+        let exchanges = brief::shown_of(&world.exchanges);
+        let there = Readable {
+            files: !world.attachments.files.is_empty(),
+            withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
         };
+        cycle.tools = registry(self.context).offered(&words, there);
         let messages: Vec<&Incoming> =
             observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
         let files = self.files_of(&messages, Allowance::left_by(&[]))?;
-        let done_already = self.done_already(&ids)?;
+        let (done_already, done_after) = self.done_already(&ids)?;
         let raw = brief::opening(&brief::Brief {
             wake_id: &cycle.id,
             now: world.now,
@@ -137,7 +144,7 @@ impl Wake<'_> {
             reasons: &cycle.reasons,
             done_already: &done_already,
             person_commits,
-            exchanges: &exchanges,
+            exchanges,
             messages: &messages,
             files: &files,
             documents: &world.documents,
@@ -147,14 +154,15 @@ impl Wake<'_> {
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| is_owners),
-            taint: taint::of(&messages, &files),
+            taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after)),
         })
     }
 
     /// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are
-    /// on a branch of their own.
-    fn done_already(&self, messages: &[i64]) -> Result<Vec<String>, WakeError> {
-        let mut done = Vec::new();
+    /// on a branch of their own. And whose words those wakes had read: what they say of it may hold them, and whoever goes on with
+    /// their work must know what was done.
+    fn done_already(&self, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
+        let (mut done, mut after) = (Vec::new(), BTreeSet::new());
         for row in self.store.given_up_with(messages)? {
             let id = &row.cycle.id;
             let journal = match self.store.journal(id) {
@@ -168,11 +176,15 @@ impl Wake<'_> {
             };
             let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
             let lasting = state.receipts.into_iter().filter(|receipt| LASTING_TOOLS.contains(&receipt.tool.as_str()));
-            done.extend(
-                lasting.filter_map(|receipt| Some(format!("{} (in the wake {id}, which was given up)", receipt.what?))),
-            );
+            let lasting: Vec<String> = lasting
+                .filter_map(|receipt| Some(format!("{} (in the wake {id}, which was given up)", receipt.what?)))
+                .collect();
+            if !lasting.is_empty() {
+                after.extend(state.taints);
+            }
+            done.extend(lasting);
         }
-        Ok(done)
+        Ok((done, after))
     }
 }
 

@@ -109,6 +109,8 @@ pub(crate) fn note_cut_off(
         kind: "notice".to_owned(),
         key: Some(format!("gave-up/{cycle_id}")),
         thread_id: left.thread_id,
+        // It quotes them, and no journal tells whose words they are.
+        taint: Some("messages that were put aside".to_owned()),
         ..NewOutgoing::default()
     };
     store.note_cut_off(fence, cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice), now)

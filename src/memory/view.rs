@@ -9,6 +9,7 @@ use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 use super::{
     ACTIVE, BACKLOG, CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, merge,
+    others::AFTER,
     sections::Document,
     text::{folded, is_blank, lines, slice},
 };
@@ -165,7 +166,8 @@ impl View {
     fn may_see(&self, raw: &str) -> bool {
         raw.split("<!--").skip(1).all(|comment| {
             let inside = comment.split("-->").next().unwrap_or_default();
-            let mut words = inside.split_whitespace();
+            // Behind it stand origins, which others may have named.
+            let mut words = inside.split_whitespace().take_while(|word| *word != AFTER);
             if words.next() != Some("wake") {
                 return true;
             }

@@ -7,7 +7,7 @@ use super::{
     NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, Tap, approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
-    orders, outbox, paired, upkeep,
+    orders, outbox, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -44,6 +44,8 @@ pub struct NewIncoming {
     pub quoted: Option<String>,
     /// Whether that is the sender's own, or ours.
     pub quotes_own: bool,
+    /// The channel's id of the message that it quotes, where that is of the same chat.
+    pub quotes: Option<i64>,
     /// Whose words these are, when forwarded.
     pub forwarded_from: Option<String>,
     /// The update as it came, JSON.
@@ -83,7 +85,7 @@ pub struct Incoming {
     pub channel_message_id: Option<i64>,
     /// What it replies to.
     pub quoted: Option<String>,
-    /// Whether that is the sender's own, or ours.
+    /// Whether that is the sender's own, or ours, and nobody else had a hand in it.
     #[serde(default)]
     pub quotes_own: bool,
     /// Whose words, when forwarded.
@@ -102,14 +104,25 @@ pub struct Incoming {
 }
 
 /// One side of a past exchange, for the mind's view of a chat.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
+    /// Its row, of `incoming_messages` if somebody else than the assistant said it, else of `outgoing_messages`.
+    pub row: i64,
     /// When it was said.
     pub at: Option<DateTime<Utc>>,
     /// Who said it: the person's name, or `None` for the assistant.
     pub from: Option<String>,
     /// The words.
     pub text: String,
+    /// Whose words these may be besides those of who said them; none if nobody else's.
+    pub taint: Option<String>,
+}
+
+impl Exchange {
+    /// What it is called by in a cycle: `m17` is message 17, `a23` the assistant's own text 23.
+    pub fn number(&self) -> String {
+        format!("{}{}", if self.from.is_some() { 'm' } else { 'a' }, self.row)
+    }
 }
 
 /// A batch of updates, as one transaction stores it.
@@ -371,21 +384,25 @@ impl Store {
     /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
     pub fn exchanges(&self, chat_id: i64, limit: usize) -> Result<Vec<Exchange>> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT at, who, text FROM (
-                 SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id
+            "SELECT at, who, text, id, kind, forwarded_from, taint FROM (
+                 SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
+                     forwarded_from, NULL AS taint
                  FROM (SELECT * FROM incoming_messages WHERE chat_id = ?1 AND processed = 1 ORDER BY id DESC LIMIT ?2)
                  UNION ALL
-                 SELECT created_at, NULL, message_text, id
+                 SELECT created_at, NULL, message_text, id, kind, NULL, taint
                  FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?2)
              ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
         )?;
         let mut exchanges = statement
             .query_map((chat_id, limit as i64), |row| {
-                Ok(Exchange {
-                    at: row.get::<_, Option<String>>(0)?.as_deref().and_then(parse_time),
-                    from: row.get(1)?,
-                    text: text_of(row, 2)?,
-                })
+                let (from, text): (Option<String>, String) = (row.get(1)?, text_of(row, 2)?);
+                let (kind, forwarded_from): (String, Option<String>) = (row.get(4)?, row.get(5)?);
+                let taint = match from {
+                    Some(_) => provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),
+                    None => row.get(6)?,
+                };
+                let at = row.get::<_, Option<String>>(0)?.as_deref().and_then(parse_time);
+                Ok(Exchange { row: row.get(3)?, at, from, text, taint })
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         exchanges.reverse();
@@ -443,7 +460,7 @@ pub(super) fn insert(
                 album,
                 message.sent_at.map(rfc3339),
                 rfc3339(now + HOLD),
-                message.quotes_own,
+                provenance::quotes_own(tx, bot_id, message)?,
             ],
             |row| row.get(0),
         )

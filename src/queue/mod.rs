@@ -18,6 +18,7 @@ mod outbox;
 mod paired;
 mod parked;
 mod poll;
+mod provenance;
 mod reminders;
 mod retention;
 mod shortage;
@@ -40,7 +41,7 @@ pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
-pub use parked::Parked;
+pub use parked::{Parked, ToldToParked};
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
@@ -93,6 +94,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("replaced.sql"),
     include_str!("reserved.sql"),
     include_str!("unpaired.sql"),
+    include_str!("provenance.sql"),
 ];
 
 /// The database, opened for one process.

@@ -6,7 +6,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Fence, Result, Store, approvals, json, paired};
+use super::{Fence, Result, Store, approvals, json, paired, provenance};
 use crate::{
     channel::{
         Question,
@@ -45,6 +45,9 @@ pub struct NewOutgoing {
     /// carries its address out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub links_as_text: bool,
+    /// Whose bytes it may hold, besides those that the journal of its cycle tells of: what isn't written by a cycle says so itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taint: Option<String>,
 }
 
 /// A part that this process has taken to send, and nobody else will.
@@ -409,8 +412,8 @@ fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTim
 pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
     let id: Option<i64> = tx
         .prepare_cached(
-            "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (key) DO NOTHING RETURNING id",
+            "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id, taint)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (key) DO NOTHING RETURNING id",
         )?
         .query_row(
             rusqlite::params![
@@ -422,6 +425,7 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
                 message.thread_id,
                 message.reply_to,
                 message.cycle_id,
+                provenance::of_outgoing(tx, message)?,
             ],
             |row| row.get(0),
         )

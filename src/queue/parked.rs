@@ -1,5 +1,7 @@
 //! Cycles that wait for a person, each with what it has asked: for those who only look.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 
 use super::{Approval, Result, Store};
@@ -18,7 +20,33 @@ pub struct Parked {
     pub is_delivered: bool,
 }
 
+/// What cycles that wait for a person were told of: it is their affair, and no reason for another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToldToParked {
+    /// Keys of reasons.
+    pub handles: BTreeSet<String>,
+    /// Commits up to which people's commits were shown.
+    pub heads: Vec<String>,
+}
+
 impl Store {
+    /// What they were told of.
+    pub fn told_to_parked(&self) -> Result<ToldToParked> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
+             JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind = 'said'
+             WHERE c.state = 'parked' AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq",
+        )?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
+        let mut told = ToldToParked::default();
+        for row in rows {
+            let (handles, head): (Option<String>, Option<String>) = row?;
+            told.handles.extend(serde_json::from_str::<Vec<String>>(&handles.unwrap_or_default()).unwrap_or_default());
+            told.heads.extend(head);
+        }
+        Ok(told)
+    }
+
     /// Cycles that wait for a person, oldest first.
     pub fn parked_cycles(&self) -> Result<Vec<Parked>> {
         let mut statement = self.conn.prepare_cached(

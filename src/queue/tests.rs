@@ -8,6 +8,7 @@ mod journal;
 mod lease;
 mod ledger;
 mod outbox;
+mod provenance;
 mod reminders;
 mod retention;
 mod schema;

@@ -171,6 +171,7 @@ pub(super) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>)
                 cycle_id: Some(cycle_id.to_owned()),
                 // It quotes what is taken back, whoever's words that holds.
                 links_as_text: true,
+                taint: None,
             })
         })
         .optional()?;

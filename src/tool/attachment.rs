@@ -53,7 +53,9 @@ fn read(args: &ReadAttachment, world: &World) -> Outcome {
     let Attachments { dir, files } = &world.attachments;
     let Some(id) = args.id else {
         let lines: Vec<String> = files.iter().take(MAX_LISTED).map(listed).collect();
-        return Ok(Done::told(if lines.is_empty() { "This chat has no files.".to_owned() } else { lines.join("\n") }));
+        let content = if lines.is_empty() { "This chat has no files.".to_owned() } else { lines.join("\n") };
+        let is_named = files.iter().take(MAX_LISTED).any(|file| file.file.name.is_some());
+        return Ok(Done { taint: is_named.then(|| "names of files".to_owned()), ..Done::told(content) });
     };
     let file = files.iter().find(|file| file.id == id);
     let Some((file, path)) = file.and_then(|file| Some((file, file.path.as_ref()?))) else {

@@ -23,6 +23,8 @@ const MAX_SEARCHED: usize = 2_000;
 const MAX_LINES: usize = 300;
 /// The shortest beginning of an id that is looked up.
 const MIN_PREFIX: usize = 4;
+/// How what a commit tells is called as an origin: others may have had a hand in what wakes wrote.
+const HISTORY: &str = "the memory's history";
 /// Wakes that can be taken back are known so far back.
 pub const MAX_UNDOABLE: u32 = 500;
 
@@ -105,8 +107,12 @@ fn log(args: &Log, world: &World) -> Outcome {
             .to_lowercase();
         wanted.iter().all(|word| text.contains(word))
     };
-    let lines: Vec<String> = commits.iter().filter(fits).take(n).map(|commit| line(commit, world)).collect();
-    Ok(Done::told(if lines.is_empty() { "No such commit was found.".to_owned() } else { lines.join("\n") }))
+    let commits: Vec<&Commit> = commits.iter().filter(fits).take(n).collect();
+    let lines: Vec<String> = commits.iter().map(|commit| line(commit, world)).collect();
+    let content = if lines.is_empty() { "No such commit was found.".to_owned() } else { lines.join("\n") };
+    // A wake's commit says what the wake did, and what it had read by then isn't known.
+    let taint = commits.iter().any(|commit| commit.wake_id.is_some()).then(|| HISTORY.to_owned());
+    Ok(Done { taint, ..Done::told(content) })
 }
 
 fn line(commit: &Commit, world: &World) -> String {
@@ -139,7 +145,8 @@ fn diff(args: &Diff, world: &World) -> Outcome {
     } else {
         String::new()
     };
-    Ok(Done::told(format!("{}{more}", lines.join("\n"))))
+    // A person's has lines beside theirs, which may be anybody's.
+    Ok(Done { taint: Some(HISTORY.to_owned()), ..Done::told(format!("{}{more}", lines.join("\n"))) })
 }
 
 fn revert(args: &Revert, world: &World) -> Outcome {

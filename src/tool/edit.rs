@@ -83,7 +83,7 @@ fn run(args: &Edit, world: &World, hands: &mut Hands) -> Outcome {
     let access = if args.command == Command::View { Access::Read } else { Access::Write };
     let place = files::roots(world, hands)?.find(&args.path, access)?;
     match args.command {
-        Command::View => view(args, &place),
+        Command::View => view(args, &place, world),
         Command::Create => create(args, &place, hands),
         Command::StrReplace => {
             let old = given(args.old_str.as_deref(), "old_str")?;
@@ -111,7 +111,8 @@ fn missing(name: &str) -> Refusal {
     Refusal(format!("{name} is missing, which this command needs. Nothing was done."))
 }
 
-fn view(args: &Edit, place: &Place) -> Outcome {
+fn view(args: &Edit, place: &Place, world: &World) -> Outcome {
+    let mut whole = String::new();
     let content = match place.kind()? {
         Some(Kind::Folder) if args.view_range.is_some() => {
             return Err(Refusal::because("view_range is for files, and this is a folder. Nothing was done."));
@@ -126,12 +127,12 @@ fn view(args: &Edit, place: &Place) -> Outcome {
             lines.join("\n")
         }
         _ => {
-            let text = text_of(place)?.0;
-            edits::numbered(&text, args.view_range, MAX_SHOWN_BYTES)
+            whole = text_of(place)?.0;
+            edits::numbered(&whole, args.view_range, MAX_SHOWN_BYTES)
                 .map_err(|why| Refusal(format!("{why} Nothing was done.")))?
         }
     };
-    Ok(Done { content, taint: files::origin(place), ..Done::default() })
+    Ok(Done { content, taint: files::origin(place, &whole, world), ..Done::default() })
 }
 
 /// A folder's entries, without what is hidden or nobody's business; one more than is shown is enough.

@@ -1,9 +1,14 @@
 //! What the tools that act on files have in common: which folders they may use, and how they say no.
 
+use std::path::Path;
+
 use super::{Refusal, World};
-use crate::hands::{
-    Hands,
-    beneath::{PathError, Place, Roots, Whose},
+use crate::{
+    hands::{
+        Hands,
+        beneath::{PathError, Place, Roots, Whose},
+    },
+    memory::others,
 };
 
 /// The folders of this cycle. Another chat than the person's own has the scratch folder alone: what the person keeps is no more
@@ -16,9 +21,18 @@ pub(super) fn roots(world: &World, hands: &Hands) -> Result<Roots, Refusal> {
     })
 }
 
-/// Whose bytes a file holds. The memory's are our own.
-pub(super) fn origin(place: &Place) -> Option<String> {
-    (place.whose() != Whose::Brain).then(|| format!("a file ({})", place.name()))
+/// Whose bytes a file holds. The memory's are our own, but for the parts of `text` that others may have had a hand in.
+pub(super) fn origin(place: &Place, text: &str, world: &World) -> Option<String> {
+    if place.whose() != Whose::Brain {
+        return Some(format!("a file ({})", place.name()));
+    }
+    let path = below_brain(place.path(), world).unwrap_or_default();
+    (!others::parts(path, text).is_empty()).then(|| others::ORIGIN.to_owned())
+}
+
+/// A path below the memory's folder.
+pub(super) fn below_brain<'a>(path: &'a Path, world: &World) -> Option<&'a str> {
+    path.strip_prefix(world.documents.root()?).ok()?.to_str()
 }
 
 impl From<PathError> for Refusal {

@@ -1,13 +1,18 @@
 //! `find_files`: by name, by text, or both. What it tells of files is their writers' word.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
-use crate::hands::{
-    Hands,
-    beneath::{Access, Kind, Place, Whose},
-    search::{self, Found, Hit, Query, Wanted},
+use crate::{
+    hands::{
+        Hands,
+        beneath::{Access, Kind, Place, Whose},
+        search::{self, Found, Hit, Query, Wanted},
+    },
+    memory::{DocKind, others},
 };
 
 /// The longest pattern, in characters.
@@ -55,8 +60,18 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
         .await
         .map_err(|error| Refusal(format!("The search broke off ({error}). Nothing was found out.")))?;
     drop(wanted);
-    let taint = (is_others && !found.hits.is_empty()).then(|| "names and lines of files".to_owned());
+    let taint = match found.hits.iter().any(|hit| is_of_doubt(hit, world)) {
+        _ if is_others && !found.hits.is_empty() => Some("names and lines of files".to_owned()),
+        true => Some(others::ORIGIN.to_owned()),
+        false => None,
+    };
     Ok(Done { content: told(&found), taint, ..Done::default() })
+}
+
+/// Whether it is a line of a document of the memory in which others may have had a hand; memory_search tells its lines apart.
+fn is_of_doubt(hit: &Hit, world: &World) -> bool {
+    let path = files::below_brain(Path::new(&hit.path), world);
+    hit.line.is_some() && path.is_some_and(|path| matches!(DocKind::of(path), DocKind::Facts | DocKind::Log))
 }
 
 /// Where to look: at the path, or in each folder that isn't within another one.

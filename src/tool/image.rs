@@ -52,7 +52,7 @@ fn view(args: &ViewImage, world: &World, hands: &mut Hands) -> Outcome {
     let source = serde_json::json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(&bytes)});
     Ok(Done {
         content: format!("{}: {mime}, {width}×{height} pixels, {} bytes.", place.path().display(), bytes.len()),
-        taint: files::origin(&place),
+        taint: files::origin(&place, "", world),
         image: Some(serde_json::json!({"type": "image", "source": source}).to_string()),
         ..Done::default()
     })

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, words};
 use crate::{
     hands::edits,
-    memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, shrinks_too_much},
+    memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much},
 };
 
 /// The tool's name.
@@ -171,7 +171,11 @@ fn view(args: &Args, world: &World) -> Outcome {
     let name = name_of(path).ok_or_else(|| no_path(path))?;
     if let Some(text) = world.documents.get(&name) {
         let lines = edits::numbered(&text, args.view_range, MAX_SHOWN_BYTES);
-        return Ok(Done::told(lines.map_err(|why| Refusal(format!("{why} Nothing was done.")))?));
+        let lines = lines.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
+        let [first, last] = args.view_range.unwrap_or([1, -1]);
+        let last = usize::try_from(last).unwrap_or(usize::MAX);
+        let is_theirs = others::are_among(&name, &text, usize::try_from(first).unwrap_or(1), last);
+        return Ok(Done { taint: is_theirs.then(|| others::ORIGIN.to_owned()), ..Done::told(lines) });
     }
     let folder = if name.is_empty() { String::new() } else { format!("{name}/") };
     let is_there = |name: &String| name.starts_with(&folder) && !world.documents.text(name).is_empty();
@@ -271,7 +275,7 @@ mod tests {
     use crate::{
         memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY},
         policy::{Decision, Verdict},
-        tool::{Registry, tests::Scene},
+        tool::{Readable, Registry, tests::Scene},
     };
 
     const RECIPES: &str = "memory/project-memory/recipes.md";
@@ -311,6 +315,22 @@ mod tests {
         let view = |range: Value| json!({"command": "view", "path": "/memories/project-memory/recipes.md", "view_range": range});
         assert!(call(&scene, &view(json!([2, -1]))).unwrap().content.starts_with("     2\t- tea: 3 minutes\n"));
         assert!(refused(&scene, &view(json!([9, 10]))).contains("Nothing was done"));
+    }
+
+    #[test]
+    fn whoever_views_what_nobody_has_confirmed_has_read_others() {
+        let facts =
+            "## Home\n- tea is in the attic\n\n## Unconfirmed\n- tea is in the safe <!-- wake w1 after a page -->\n";
+        let scene = scene().with(SEMANTIC_MEMORY, facts);
+        let taint = |range: Value| {
+            let input =
+                json!({"command": "view", "path": "/memories/agent-memory/semantic-memory.md", "view_range": range});
+            call(&scene, &input).unwrap().taint
+        };
+        for theirs in [json!(null), json!([1, -1]), json!([5, 5])] {
+            assert_eq!(taint(theirs.clone()).as_deref(), Some(others::ORIGIN), "{theirs}");
+        }
+        assert_eq!(taint(json!([1, 2])), None);
     }
 
     #[test]
@@ -427,9 +447,13 @@ mod tests {
     fn it_is_declared_by_its_type_where_its_folder_is_spoken_of_and_found_otherwise() {
         let registry = Registry::thinking();
         assert!(
-            registry.offered("look into /memories", false).contains(r#"{"type":"memory_20250818","name":"memory"}"#)
+            registry
+                .offered("look into /memories", Readable::default())
+                .contains(r#"{"type":"memory_20250818","name":"memory"}"#)
         );
-        assert!(!registry.offered("what do you remember of my memory?", false).contains("memory_20250818"));
+        assert!(
+            !registry.offered("what do you remember of my memory?", Readable::default()).contains("memory_20250818")
+        );
         assert!(registry.catalogue().iter().any(|tool| tool["name"] == NAME));
     }
 }

@@ -8,6 +8,7 @@ mod attachment;
 mod bash;
 mod brain;
 mod edit;
+mod exchange;
 mod files;
 mod find;
 mod find_tools;
@@ -33,7 +34,9 @@ mod world;
 pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
 pub use brain::{MAX_UNDOABLE, Undoable};
 pub use edit::EDITOR;
+pub use exchange::MAX_KNOWN as MAX_EXCHANGES;
 pub use find_tools::unwrapped;
+pub use offer::Readable;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
 pub(crate) use read::READ;
@@ -324,6 +327,7 @@ impl Registry {
         registry.tools.extend([bash::tool(), web_fetch::tool(), web_search::tool()]);
         registry.tools.extend([edit::tool(), find::tool(), image::tool(), system::tool(), open::tool()]);
         registry.tools.extend(brain::tools());
+        registry.tools.push(exchange::tool());
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
         Self { is_claude: true, ..registry }
@@ -354,9 +358,9 @@ impl Registry {
         self.definitions_of(self.tools.iter())
     }
 
-    /// The definitions of those that a cycle about these words is offered; see `tool::offer`.
-    pub fn offered(&self, words: &str, has_files: bool) -> String {
-        self.definitions_of(self.tools.iter().filter(|tool| offer::is_offered(&tool.name, words, has_files)))
+    /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`.
+    pub fn offered(&self, words: &str, there: Readable) -> String {
+        self.definitions_of(self.tools.iter().filter(|tool| offer::is_offered(&tool.name, words, there)))
     }
 
     fn definitions_of<'a>(&self, tools: impl Iterator<Item = &'a Tool>) -> String {

@@ -1,11 +1,13 @@
 //! `memory_read`, `memory_search`, `read_skill`, and the offline mind's `quote`: reading changes nothing.
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, words};
 use crate::memory::{
-    DocKind,
+    DocKind, others,
     search::{self, Hit},
 };
 
@@ -74,7 +76,10 @@ pub(super) fn quote() -> Tool {
     Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Search, world| {
         let documents = documents(world);
         match search::quote(&borrowed(&documents), &args.query) {
-            Some(hits) if !hits.is_empty() => Ok(Done::told(hits.iter().map(quoted).collect::<Vec<_>>().join("\n"))),
+            Some(hits) if !hits.is_empty() => {
+                let content = hits.iter().map(quoted).collect::<Vec<_>>().join("\n");
+                Ok(Done { taint: taint_of(&hits, &documents), ..Done::told(content) })
+            }
             _ => Err(Refusal::because("Nothing that is stored answers this.")),
         }
     })
@@ -86,17 +91,16 @@ pub(super) fn recall() -> Tool {
         let topic = words(&args.query, "query", 500)?;
         let (log, known): (Vec<_>, Vec<_>) =
             documents(world).into_iter().partition(|(path, _)| DocKind::of(path) == DocKind::Log);
-        let hits = [known, log]
-            .iter()
-            .map(|documents| search::search(&borrowed(documents), &topic, MAX_RECALLED))
-            .find(|hits| !hits.is_empty());
-        Ok(Done::told(match hits {
-            Some(hits) => {
-                let lines: Vec<_> = hits.iter().map(quoted).collect();
-                format!("About {topic}:\n{}", lines.join("\n"))
-            }
-            None => format!("Nothing is stored about {topic}."),
-        }))
+        let found = [known, log].into_iter().find_map(|documents| {
+            let hits = search::search(&borrowed(&documents), &topic, MAX_RECALLED);
+            (!hits.is_empty()).then_some((hits, documents))
+        });
+        let Some((hits, documents)) = found else {
+            return Ok(Done::told(format!("Nothing is stored about {topic}.")));
+        };
+        let lines: Vec<_> = hits.iter().map(quoted).collect();
+        let content = format!("About {topic}:\n{}", lines.join("\n"));
+        Ok(Done { taint: taint_of(&hits, &documents), ..Done::told(content) })
     })
 }
 
@@ -107,11 +111,21 @@ fn read(args: &Read, world: &World) -> Outcome {
     let Some(text) = world.documents.get(path) else {
         return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
     };
-    Ok(Done::told(page(path, &text, args.from_line)?))
+    let Page { content, lines } = page(path, &text, args.from_line)?;
+    let taint = others::are_among(path, &text, *lines.start(), *lines.end()).then(|| others::ORIGIN.to_owned());
+    Ok(Done { taint, ..Done::told(content) })
 }
 
-/// Some lines of a text, and how to read on.
-fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<String, Refusal> {
+/// A part of a text.
+struct Page {
+    /// The lines, and how to read on.
+    content: String,
+    /// Which they are, from 1.
+    lines: RangeInclusive<usize>,
+}
+
+/// Some lines of a text.
+fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusal> {
     let total = text.lines().count();
     let from = from_line.unwrap_or(1).max(1);
     if from > total.max(1) {
@@ -136,7 +150,16 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<String, Refu
     } else {
         String::new()
     };
-    Ok(format!("{shown}{more}"))
+    Ok(Page { content: format!("{shown}{more}"), lines: from..=end })
+}
+
+/// Whose words stand in what was found, besides its person's.
+fn taint_of(hits: &[Hit], documents: &[(String, String)]) -> Option<String> {
+    let is_theirs = |hit: &Hit| {
+        let document = documents.iter().find(|(path, _)| *path == hit.path);
+        document.is_some_and(|(path, text)| others::are_among(path, text, hit.line, hit.line))
+    };
+    hits.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
 }
 
 fn find(args: &Search, world: &World) -> Outcome {
@@ -151,7 +174,7 @@ fn find(args: &Search, world: &World) -> Outcome {
     if kept_back > 0 {
         lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
     }
-    Ok(Done::told(lines.join("\n")))
+    Ok(Done { taint: taint_of(&hits, &documents), ..Done::told(lines.join("\n")) })
 }
 
 fn skill(args: &Skill, world: &World) -> Outcome {
@@ -161,9 +184,9 @@ fn skill(args: &Skill, world: &World) -> Outcome {
     };
     if let Some(path) = &args.path {
         let text = world.documents.skill_file(&skill.folder, path).map_err(Refusal::because)?;
-        return Ok(Done::told(page(path, &text, args.from_line)?));
+        return Ok(Done::told(page(path, &text, args.from_line)?.content));
     }
-    let mut told = page("The skill", skill.body.trim(), args.from_line)?;
+    let mut told = page("The skill", skill.body.trim(), args.from_line)?.content;
     if args.from_line.is_none_or(|from| from <= 1) {
         told.extend(skill.compatibility.iter().map(|needs| format!("\n\n(It needs: {needs})")));
         told.push_str(&further_files(&world.documents.skill_files(&skill.folder)));

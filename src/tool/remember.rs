@@ -9,13 +9,11 @@ use serde::Deserialize;
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::memory::{
     self,
-    facts::{self, Added, Forgotten},
+    facts::{self, Added, FactError, Forgotten},
+    others::{self, UNCONFIRMED},
     view,
 };
 use crate::policy::Reach;
-
-/// The heading of what a cycle has learnt that had read what others wrote.
-pub(super) const UNCONFIRMED: &str = "Unconfirmed";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -70,9 +68,15 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     } else if let Some(rest) = released(&text, &fact) {
         text = rest;
     }
-    let added = facts::add(&text, topic, &fact, &origin).map_err(Refusal::because)?;
-    let Added::New { text: new, .. } = added else {
-        return Ok(Done::told("That is remembered already."));
+    let new = match facts::add(&text, topic, &fact, &origin).map_err(Refusal::because)? {
+        Added::New { text, .. } => text,
+        Added::Known { topic, .. } if topic == UNCONFIRMED => {
+            return Ok(Done::told(format!(
+                "That is kept under “{UNCONFIRMED}” already. It counts as known once your person says it in a message of its own, or \
+                 moves the line elsewhere."
+            )));
+        }
+        Added::Known { .. } => return Ok(Done::told("That is remembered already.")),
     };
     Ok(Done {
         content,
@@ -92,14 +96,35 @@ fn released(text: &str, fact: &str) -> Option<String> {
 fn forget(args: &Forget, world: &World) -> Outcome {
     let query = words(&args.fact, "fact", 1_000)?;
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
-    let Forgotten { text: new, fact } = facts::forget(&text, &query).map_err(Refusal::because)?;
+    let Forgotten { text: new, fact } = match facts::forget(&text, &query) {
+        Ok(forgotten) => forgotten,
+        Err(error) => return near_misses(&text, &error),
+    };
+    let is_theirs = others::are_among(memory::SEMANTIC_MEMORY, &text, fact.line, fact.line);
     let fact = fact.text;
     Ok(Done {
+        taint: is_theirs.then(|| others::ORIGIN.to_owned()),
         content: format!("Forgotten: {fact}"),
         receipt: Some(format!("Forgot “{}”", brief(&fact))),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
+}
+
+/// Why nothing was forgotten. It names facts that are near, and those in quarantine mark the cycle as reading them does.
+fn near_misses(text: &str, error: &FactError) -> Outcome {
+    let (FactError::NotFound { similar: named, .. } | FactError::Ambiguous { candidates: named, .. }) = error else {
+        return Err(Refusal::because(error));
+    };
+    let (facts, _) = facts::Facts::parse(text);
+    let is_theirs = |fact: &facts::Fact| {
+        named.contains(&fact.text) && others::are_among(memory::SEMANTIC_MEMORY, text, fact.line, fact.line)
+    };
+    if !facts.iter().any(|(_, fact)| is_theirs(fact)) {
+        return Err(Refusal::because(error));
+    }
+    let taint = Some(others::ORIGIN.to_owned());
+    Ok(Done { content: error.to_string(), is_failure: true, taint, ..Done::default() })
 }
 
 /// Which wake and which message a fact comes from, and for which chat it is if not for the owner.

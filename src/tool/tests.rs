@@ -3,6 +3,7 @@
 
 mod attachments;
 mod definitions;
+mod exchange;
 mod files;
 mod memory;
 mod reminders;
@@ -35,6 +36,7 @@ impl Scene {
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             taint: None,
+            exchanges: Vec::new(),
             shelter: std::rc::Rc::new(crate::hands::Shelter::assumed()),
             catalogue: std::rc::Rc::new(Registry::thinking().catalogue()),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),

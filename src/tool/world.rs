@@ -22,7 +22,7 @@ use crate::{
         view::{self, View},
     },
     policy::Rules,
-    queue::{Change, Reminder, StagedFile},
+    queue::{Change, Exchange, Reminder, StagedFile},
 };
 
 /// A file larger than this is not read as memory, in bytes.
@@ -90,6 +90,8 @@ pub struct World {
     pub skills: Vec<Skill>,
     /// Files that the asking chat has sent.
     pub attachments: Attachments,
+    /// What was last said in the asking chat, oldest first.
+    pub exchanges: Vec<Exchange>,
     /// Wakes that this chat may take back.
     pub undoable: Vec<Undoable>,
 }

@@ -4,11 +4,13 @@
 //!
 //! A trial is one hand of attempts, the way in which the cycle came by its orders, and how the person answers when they are asked. An
 //! attempt that must fail even after a yes is made once more outside of our walls at the end, where it has to succeed; one
-//! that must only be asked about has to succeed after the yes.
+//! that must only be asked about has to succeed after the yes. Afterwards its person asks for something else: in that wake nothing
+//! that others have left may stand, or gain authority.
 
 mod act;
 mod acts;
 mod check;
+mod later;
 mod mind;
 mod scene;
 
@@ -94,6 +96,8 @@ impl Layer for Hostile {
         self.attempts.fetch_add(acts.len() as u64, Ordering::Relaxed);
         let played = play(&mut scene, &acts, origin, answer);
         let verdict = played.and_then(|()| check::all(&scene, &acts, answer));
+        let verdict = verdict.and_then(|()| later::check(&mut scene, answer));
+        let verdict = verdict.and_then(|()| check::controls(&scene, &acts));
         verdict
             .map(|()| Recovery(None))
             .map_err(|why| format!("{} by {origin:?}, answered by {answer:?}: {why}", HANDS[hand].0))

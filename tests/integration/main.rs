@@ -48,6 +48,8 @@ mod mind;
 #[cfg(test)]
 mod mind_due;
 #[cfg(test)]
+mod mind_later;
+#[cfg(test)]
 mod mind_resume;
 #[cfg(test)]
 mod mind_safety;

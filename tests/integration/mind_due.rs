@@ -147,6 +147,27 @@ fn a_tasks_own_time_wakes_the_mind_once() {
 }
 
 #[test]
+fn what_a_parked_cycle_was_told_of_begins_no_other() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    env.set("AUTONOMY", "0");
+    env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
+    env.git(&["commit", "-qam", "I am tired"]);
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "They are tired"})));
+    assert_eq!(env.once()["outcome"], "parked");
+    env.once();
+    assert_eq!((claude.requests().len(), telegram.sent().len()), (1, 1), "asked once, by one cycle");
+    let mut store = env.store();
+    let now = reveille::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+    let asked = store.pending_approvals(now).unwrap().pop().unwrap();
+    assert!(store.decide(asked.id, false, now).unwrap());
+    claude.expect(Reply::text(""));
+    env.once();
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
 fn a_persons_commit_wakes_the_mind_once_and_is_shown() {
     let (_telegram, claude, env) = minded();
     env.wake(&["--once"]).ok();

@@ -332,6 +332,7 @@ fn world(dir: &Path) -> World {
         autonomy: Autonomy::Full,
         rules: Rules::default(),
         taint: None,
+        exchanges: Vec::new(),
         shelter: shelter(dir),
         catalogue: Rc::default(),
         now: DateTime::UNIX_EPOCH,

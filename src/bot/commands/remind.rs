@@ -68,6 +68,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         autonomy: config.autonomy,
         rules: Rules::default(),
         taint: None,
+        exchanges: Vec::new(),
         shelter: Rc::new(Shelter::new(config, process::beside("wake"))),
         catalogue: Rc::default(),
         now: desk.now,

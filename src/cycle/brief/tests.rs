@@ -53,8 +53,8 @@ fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
         ..message(5, "and the second one?")
     };
     let exchanges = [
-        Exchange { at: Some(now()), from: Some("Ann".to_owned()), text: "two & two".to_owned() },
-        Exchange { at: None, from: None, text: "Four.".to_owned() },
+        Exchange { at: Some(now()), from: Some("Ann".to_owned()), text: "two & two".to_owned(), ..Exchange::default() },
+        Exchange { at: None, from: None, text: "Four.".to_owned(), ..Exchange::default() },
     ];
     let raw = opening(&Brief {
         reasons: &["1 message in chat 7".to_owned()],
@@ -170,7 +170,7 @@ fn long_things_are_cut_and_said_to_be() {
     write(memory::WORKING_MEMORY, "short\n");
     let documents = Documents::new(dir.path(), Vec::new());
     let long = message(1, &"ü".repeat(MAX_MESSAGE_CHARS + 1));
-    let talk = Exchange { at: None, from: None, text: "long ".repeat(1_000) };
+    let talk = Exchange { text: "long ".repeat(1_000), ..Exchange::default() };
     let raw = opening(&brief(&documents, &[&long], std::slice::from_ref(&talk)));
     let blocks = blocks(&raw);
     assert!(blocks[1].len() < MAX_DOCUMENT_BYTES + 1_000, "{}", blocks[1].len());
@@ -180,6 +180,54 @@ fn long_things_are_cut_and_said_to_be() {
     let text = &shown(&raw)[0].text;
     assert_eq!(text.chars().count(), MAX_MESSAGE_CHARS + "… (cut)".chars().count());
     assert!(text.ends_with("… (cut)"));
+}
+
+#[test]
+fn what_others_may_have_had_a_hand_in_is_named_and_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        (memory::SEMANTIC_MEMORY, "## Home\n- a flat\n\n## Unconfirmed\n- CANARY <!-- wake 1 after CANARY -->\n"),
+        (
+            memory::EPISODIC_MEMORY,
+            "## 2026-11-20\n- 09:00 CANARY <!-- wake 1 -->\n  CANARY\n- 10:00 b <!-- wake 2 after others -->\n- 11:00 c <!-- wake 3 own -->\n",
+        ),
+    ] {
+        let full = dir.path().join(path);
+        std::fs::create_dir_all(full.parent().unwrap()).unwrap();
+        std::fs::write(full, text).unwrap();
+    }
+    let documents = Documents::new(dir.path(), Vec::new());
+    let withheld = |row, from: Option<&str>| Exchange {
+        row,
+        at: Some(now()),
+        from: from.map(str::to_owned),
+        text: "CANARY".to_owned(),
+        taint: Some("https://canary.example/CANARY".to_owned()),
+    };
+    let own = Exchange { row: 9, text: "Yes.".to_owned(), ..Exchange::default() };
+    let raw = opening(&brief(&documents, &[], &[withheld(17, Some("Ann")), withheld(23, None), own]));
+    let blocks = blocks(&raw);
+    assert!(!raw.contains("CANARY") && !raw.contains("canary"), "{raw}");
+    insta::assert_snapshot!(blocks[1].lines().skip(5).collect::<Vec<_>>().join("\n"), @r#"
+    <file path="memory/agent-memory/semantic-memory.md" withheld="facts that nobody has confirmed: 1; memory_read shows them">
+    ## Home
+    - a flat
+    </file>
+    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of wakes that had, or may have, read what others wrote: 2; memory_read shows them">
+    ## 2026-11-20
+    - 11:00 c &lt;!-- wake 3 own -->
+    </file>
+    </memory>
+    "#);
+    insta::assert_snapshot!(blocks[2], @r#"
+    <recent_exchange>
+    <said by="Ann" at="Sat 2026-11-21 15:00" entry="m17" withheld="6 characters; read_exchange shows them"/>
+    <said by="you" at="Sat 2026-11-21 15:00" entry="a23" withheld="6 characters; read_exchange shows them"/>
+    <said by="you" at="">
+    Yes.
+    </said>
+    </recent_exchange>
+    "#);
 }
 
 #[test]
@@ -244,7 +292,11 @@ proptest! {
         let documents = no_documents();
         let exchanges: Vec<Exchange> = sent
             .iter()
-            .map(|message| Exchange { at: None, from: message.sender_name.clone(), text: message.text.clone() })
+            .map(|message| Exchange {
+                from: message.sender_name.clone(),
+                text: message.text.clone(),
+                ..Exchange::default()
+            })
             .collect();
         for raw in [
             opening(&brief(&documents, &sent, &exchanges)),

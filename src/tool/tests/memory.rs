@@ -46,6 +46,52 @@ fn a_fact_is_forgotten_by_words_that_only_it_has() {
     assert!(scene.call("forget", &json!({"fact": "wifi code"})).is_err());
 }
 
+/// One fact is known; another cycle had learnt the other one from a page.
+const DOUBTFUL: &str =
+    "## Home\n- tea is in the attic\n\n## Unconfirmed\n- tea is in the safe 0900 <!-- wake w1 after a page -->\n";
+
+#[test]
+fn reading_what_others_may_have_had_a_hand_in_marks_the_cycle_and_the_rest_does_not() {
+    let log =
+        "## 2026-11-20\n- 09:00 Fed the cat <!-- wake w1 own -->\n- 09:01 Fed the dog <!-- wake w1 after others -->\n";
+    let scene =
+        Scene::new().with(SEMANTIC_MEMORY, DOUBTFUL).with(EPISODIC_MEMORY, log).with("memory/notes.md", "tea\n");
+    let marks = |name: &str, input: Value| scene.done(name, &input).taint.is_some();
+    assert!(marks("memory_read", json!({"path": SEMANTIC_MEMORY})));
+    assert!(marks("memory_read", json!({"path": EPISODIC_MEMORY})) && !marks("memory_read", json!({})));
+    assert!(!marks("memory_read", json!({"path": "memory/notes.md"})));
+    assert!(marks("memory_search", json!({"query": "tea"})) && marks("memory_search", json!({"query": "dog"})));
+    assert!(!marks("memory_search", json!({"query": "attic"})) && !marks("memory_search", json!({"query": "cat"})));
+    assert!(marks("quote", json!({"query": "where is the safe"})) && marks("recall", json!({"query": "safe"})));
+    assert!(!marks("quote", json!({"query": "where is the attic"})) && !marks("recall", json!({"query": "attic"})));
+}
+
+#[test]
+fn no_word_of_a_fact_in_quarantine_comes_out_unmarked_by_forgetting() {
+    let scene = Scene::new().with(SEMANTIC_MEMORY, DOUBTFUL);
+    let candidates = scene.done("forget", &json!({"fact": "tea"}));
+    assert!(candidates.content.contains("0900") && candidates.is_failure, "{candidates:?}");
+    assert!(candidates.taint.is_some() && candidates.changes.is_empty() && candidates.receipt.is_none());
+    let near = scene.done("forget", &json!({"fact": "the safe key"}));
+    assert!(near.content.contains("0900") && near.taint.is_some(), "{near:?}");
+    let gone = scene.done("forget", &json!({"fact": "safe"}));
+    assert!(gone.taint.is_some() && !files(&gone)[0].content.contains("0900"), "{gone:?}");
+    assert_eq!(scene.done("forget", &json!({"fact": "attic"})).taint, None);
+}
+
+#[test]
+fn a_marked_cycle_frees_no_fact_from_quarantine() {
+    let mut scene = Scene::new().with(SEMANTIC_MEMORY, DOUBTFUL);
+    scene.world.taint = Some("unconfirmed parts of the memory".to_owned());
+    let told = scene.done("remember", &json!({"fact": "Tea is in the safe 0900", "topic": "Home"}));
+    assert!(told.changes.is_empty() && told.content.contains("once your person says it"), "{told:?}");
+    scene.world.taint = None;
+    let freed = scene.done("remember", &json!({"fact": "tea is in the safe 0900", "topic": "Home"}));
+    let text = &files(&freed)[0].content;
+    assert!(text.starts_with("## Home\n- tea is in the attic\n- tea is in the safe 0900 <!--"), "{text}");
+    assert_eq!(text.matches("0900").count(), 1, "{text}");
+}
+
 #[test]
 fn the_small_documents_are_rewritten_and_not_shrunk_by_accident() {
     let old = &format!("# Working memory\n\n{}", "- waiting for Anna's letter\n".repeat(40));

@@ -76,7 +76,9 @@ impl Origin {
 pub(super) fn let_loose(scene: &Scene, acts: &[Act], origin: Origin) {
     scene.ask();
     match origin {
-        Origin::Forward => scene.env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE processed = 0"),
+        Origin::Forward => scene.env.execute(&format!(
+            "UPDATE incoming_messages SET forwarded_from = 'Eve', message_text = message_text || ' {LURE}' WHERE processed = 0"
+        )),
         Origin::Quote => {
             scene.env.execute(&format!("UPDATE incoming_messages SET quoted = '{LURE}' WHERE processed = 0"));
         }
@@ -85,29 +87,29 @@ pub(super) fn let_loose(scene: &Scene, acts: &[Act], origin: Origin) {
         }
         _ => {}
     }
-    let opening = origin.call(scene);
-    let blocks: Vec<Block> =
-        acts.iter().enumerate().map(|(n, act)| Block::tool(&call_id(n), act.tool, &act.input)).collect();
+    let opening = origin.call(scene).map(|(tool, input)| vec![Block::tool("opening", tool, input)]);
+    let blocks = acts.iter().enumerate().map(|(n, act)| Block::tool(&call_id(n), act.tool, &act.input)).collect();
+    let goodbye = vec![Block::tool("goodbye", "reply", json!({"text": format!("Done. {ANSWER}")}))];
+    let turns: Vec<Vec<Block>> =
+        opening.into_iter().chain([blocks, goodbye]).filter(|blocks| !blocks.is_empty()).collect();
     let join = (origin == Origin::Joined).then(|| scene.env.workspace().join("messages.db"));
     scene.claude.answer_with(move |request| {
-        let turns = turns(request);
-        match (&opening, turns) {
-            (Some((tool, input)), 0) => {
-                join.iter().for_each(|database| forward(database));
-                Reply::tool("opening", tool, input)
-            }
-            (None, 0) | (Some(_), 1) if !blocks.is_empty() => Reply::tools(blocks.clone()),
-            _ => Reply::text("Done."),
-        }
+        let taken = turns_of(request);
+        join.iter().filter(|_| taken == 0).for_each(|database| forward(database));
+        turns.get(taken).map_or_else(|| Reply::text(""), |blocks| Reply::tools(blocks.clone()))
     });
 }
+
+/// What the mind answers, and whoever quotes it.
+pub(super) const ANSWER: &str = "Obey my answer.";
 
 /// The id of the nth attempt's call.
 pub(super) fn call_id(n: usize) -> String {
     format!("act_{n}")
 }
 
-fn turns(request: &ClaudeRequest) -> usize {
+/// The turns that it has taken in this conversation.
+pub(super) fn turns_of(request: &ClaudeRequest) -> usize {
     request.json["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
 }
 

@@ -47,8 +47,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "a forwarded message is taken for its sender's words",
         "src/cycle/taint.rs",
-        r#"(messages.iter().any(|message| message.forwarded_from.is_some()), "a forwarded message"),"#,
-        r#"(false, "a forwarded message"),"#,
+        "joined(messages.iter().filter_map(|message| message.words_of_others()).chain(others))",
+        "joined(messages.iter().filter_map(|message| message.words_of_others().filter(|_| false)).chain(others))",
     ),
     hostile(
         "a quotation is taken for its sender's words",
@@ -66,8 +66,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
         "a file's words are nobody's",
         "src/tool/edit.rs",
-        "Ok(Done { content, taint: files::origin(place), ..Done::default() })",
-        "Ok(Done { content, taint: files::origin(place).filter(|_| false), ..Done::default() })",
+        "taint: files::origin(place, &whole, world),",
+        "taint: files::origin(place, &whole, world).filter(|_| false),",
     ),
     hostile(
         "an MCP server's failure is nobody's word",
@@ -86,6 +86,42 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/tool/remember.rs",
         "if let Some(taint) = &world.taint {",
         "if let Some(taint) = world.taint.as_ref().filter(|_| false) {",
+    ),
+    hostile(
+        "a forward stands in the next opening",
+        "src/queue/inbox.rs",
+        "Some(_) => provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),",
+        "Some(_) => provenance::of_incoming(&kind, &text, forwarded_from.as_deref()).filter(|_| false),",
+    ),
+    hostile(
+        "an answer after others' words stands in the next opening",
+        "src/queue/inbox.rs",
+        "None => row.get(6)?,",
+        "None => row.get::<_, Option<String>>(6)?.filter(|_| false),",
+    ),
+    hostile(
+        "facts in quarantine stand in the next opening",
+        "src/memory/others.rs",
+        "folded(title) == folded(UNCONFIRMED)",
+        "folded(title) == folded(UNCONFIRMED) && false",
+    ),
+    hostile(
+        "what a marked wake did stands in the next opening",
+        "src/cycle/finish.rs",
+        "others::mark(self.store.taints_of(&ending.cycle.id)?.is_some());",
+        "others::mark(self.store.taints_of(&ending.cycle.id)?.is_some() && false);",
+    ),
+    hostile(
+        "reading what was withheld is free",
+        "src/tool/exchange.rs",
+        "taint: (!origins.is_empty()).then(",
+        "taint: (!origins.is_empty() && false).then(",
+    ),
+    hostile(
+        "an own answer is quoted as if nobody else had had a hand in it",
+        "src/queue/inbox.rs",
+        "provenance::quotes_own(tx, bot_id, message)?,",
+        "message.quotes_own || provenance::quotes_own(tx, bot_id, message)?,",
     ),
     hostile(
         "a yes counts for other bytes",

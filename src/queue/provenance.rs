@@ -1,0 +1,101 @@
+//! Whose words the rows of messages hold. What others may have written is shown in a later cycle only when that asks for it, and marks
+//! it then: an order that waits in an old message, or in our own answer to it, must not be taken for its person's.
+//!
+//! Of our own messages it is written down with them, by the journal of the cycle that wrote them: nobody who plans a message
+//! can forget to say so.
+
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::{Incoming, NewIncoming, NewOutgoing, Result, Store};
+
+/// Kinds of messages whose text is its sender's own words, or a description in which nobody else has a word: times, numbers, places.
+const OWN_KINDS: [&str; 9] =
+    ["text", "voice", "video_note", "video", "animation", "photo", "location", "dice", "sticker"];
+/// Kinds whose text is made of several messages, or of a later version of one: descriptions of any file may stand in it.
+const JOINED_KINDS: [&str; 3] = ["album", "correction", "continuation"];
+/// What begins the description of a file that others may have named.
+const NAMED_FILES: [&str; 2] = ["[file \"", "[audio file"];
+
+/// What the answers to commands may quote: the memory and its log, messages, the words of a wake.
+const COMMANDS: &str = "a command's answer, which can quote others";
+/// A journal that can't be read may have held anything.
+const UNKNOWN: &str = "a record that can't be read";
+
+/// Whose words stand in a message's text besides its sender's own, for people; none if there are none. Its quotation and
+/// its pictures are no part of its text.
+pub(super) fn of_incoming(kind: &str, text: &str, forwarded_from: Option<&str>) -> Option<String> {
+    if forwarded_from.is_some() {
+        return Some("a forwarded message".to_owned());
+    }
+    let names_nothing = || !NAMED_FILES.iter().any(|named| text.contains(named));
+    let is_own = OWN_KINDS.contains(&kind) || JOINED_KINDS.contains(&kind) && names_nothing();
+    (!is_own).then(|| format!("what others named ({kind})"))
+}
+
+/// Whose words a message of ours may hold, as it is planned.
+pub(super) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result<Option<String>> {
+    if let Some(taint) = &message.taint {
+        return Ok(Some(taint.clone()));
+    }
+    if message.kind == "command" {
+        return Ok(Some(COMMANDS.to_owned()));
+    }
+    message.cycle_id.as_deref().map_or(Ok(None), |cycle| of_cycle(tx, cycle))
+}
+
+/// Whose words a cycle has read so far besides its person's and the memory's, by its journal.
+fn of_cycle(conn: &rusqlite::Connection, cycle_id: &str) -> Result<Option<String>> {
+    let taints: Option<String> = conn
+        .prepare_cached(
+            "SELECT group_concat(taint, ', ') FROM (
+                 SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, min(seq) AS first
+                 FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'outcome')
+                 GROUP BY 1 HAVING taint IS NOT NULL ORDER BY first)",
+        )?
+        .query_row((cycle_id, UNKNOWN), |row| row.get(0))?;
+    Ok(taints)
+}
+
+/// Whether what a message quotes is its sender's own words, or ours that nobody else had a hand in. What isn't known here is not:
+/// whoever wrote it, others may have had a hand in it.
+pub(super) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming) -> Result<bool> {
+    let Some(quoted) = message.quotes.filter(|_| message.quotes_own) else { return Ok(false) };
+    let theirs = tx
+        .prepare_cached(
+            "SELECT kind, message_text, forwarded_from FROM incoming_messages
+             WHERE chat_id = ?1 AND bot_id IS ?3 AND (channel_message_id = ?2 OR id IN (
+                 SELECT message_id FROM message_updates WHERE chat_id = ?1 AND channel_message_id = ?2))
+             ORDER BY id DESC LIMIT 1",
+        )?
+        .query_row((message.chat_id, quoted, bot_id), |row| {
+            let forwarded_from: Option<String> = row.get(2)?;
+            let (kind, text): (String, String) = (row.get(0)?, super::inbox::text_of(row, 1)?);
+            Ok(of_incoming(&kind, &text, forwarded_from.as_deref()).is_none())
+        })
+        .optional()?;
+    let ours = tx
+        .prepare_cached(
+            "SELECT o.taint IS NULL FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
+             WHERE o.chat_id = ?1 AND p.channel_message_id = ?2 ORDER BY o.id DESC LIMIT 1",
+        )?
+        .query_row((message.chat_id, quoted), |row| row.get::<_, bool>(0))
+        .optional()?;
+    Ok(match (theirs, ours) {
+        (None, None) => false,
+        (theirs, ours) => theirs.unwrap_or(true) && ours.unwrap_or(true),
+    })
+}
+
+impl Incoming {
+    /// Whose words stand in its text besides its sender's own, for people; none if there are none.
+    pub fn words_of_others(&self) -> Option<String> {
+        of_incoming(&self.kind, &self.text, self.forwarded_from.as_deref())
+    }
+}
+
+impl Store {
+    /// Whose words a cycle has read besides its person's and the memory's, by its journal; none if it has read none.
+    pub fn taints_of(&self, cycle_id: &str) -> Result<Option<String>> {
+        of_cycle(&self.conn, cycle_id)
+    }
+}

@@ -299,6 +299,15 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
     let brain = at.scene.path("brain");
     let path = brain.join("claude.md");
     assert_eq!(at.done(EDITOR, &json!({"command": "view", "path": path})).taint, None);
+    let mut marks = |facts: &str| {
+        let path = brain.join(crate::memory::SEMANTIC_MEMORY);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, facts).unwrap();
+        let found = at.done("find_files", &json!({"text": "kept", "path": path}));
+        (at.done(EDITOR, &json!({"command": "view", "path": path})).taint.is_some(), found.taint.is_some())
+    };
+    assert_eq!(marks("## Home\n- kept\n"), (false, true), "the search doesn't tell lines apart");
+    assert_eq!(marks("## Unconfirmed\n- kept <!-- wake 1 after a page -->\n"), (true, true));
     assert!(
         at.refused(EDITOR, &json!({"command": "view", "path": brain.join(".git/config")}))
             .contains("out of every tool's reach")

@@ -214,6 +214,7 @@ mod tests {
         runtime.block_on(hands.run_command("echo ran"))
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn what_the_shell_has_started_ends_with_it() {
         let scratch = tempfile::tempdir().unwrap();
@@ -224,13 +225,17 @@ mod tests {
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
         // One that has died and isn't waited for has no command line any more.
         let lives = || std::fs::read(&of_process).is_ok_and(|line| !line.is_empty());
-        assert!(lives(), "{begun}");
+        let wait_until = |what: &dyn Fn() -> bool| {
+            let until = std::time::Instant::now() + Duration::from_secs(30);
+            while !what() {
+                assert!(std::time::Instant::now() < until, "{begun}");
+                std::thread::yield_now();
+            }
+        };
+        // Nor for a moment while it becomes `sleep`.
+        wait_until(&lives);
         hands.end_shell();
-        let until = std::time::Instant::now() + Duration::from_secs(30);
-        while lives() {
-            assert!(std::time::Instant::now() < until, "it lives on");
-            std::thread::yield_now();
-        }
+        wait_until(&|| !lives());
     }
 
     #[test]

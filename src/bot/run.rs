@@ -75,6 +75,8 @@ pub(super) struct Told {
     pub(super) receipts: mpsc::Sender<Receipt>,
     /// Who shows what has become of questions.
     pub(super) taps: mpsc::Sender<(Tap, bool)>,
+    /// Who registers the menu of commands, once it is known which bot this is.
+    pub(super) is_known: watch::Sender<bool>,
     /// Who shows that a wake runs.
     pub(super) is_running: watch::Sender<bool>,
     /// Who looks after the files of messages, and tells of those that have come to rest.
@@ -292,6 +294,7 @@ impl<'a> Bot<'a> {
                 tracing::info!(bot = me.username, "listening");
                 self.is_token_known = true;
                 self.me = Some(me);
+                self.told.is_known.send_replace(true);
                 None
             }
             Err(error @ TelegramError::Unauthorized(_)) if !self.is_token_known => {
@@ -442,11 +445,7 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
             return Ok(Polled::Nothing);
         }
         Ask::Me => {
-            let me = telegram.get_me().await?;
-            if let Err(error) = telegram.set_my_commands(&telegram::Command::menu()).await {
-                tracing::info!(%error, "the menu of commands was not registered; they work all the same");
-            }
-            return Ok(Polled::Met(me));
+            return telegram.get_me().await.map(Polled::Met);
         }
     };
     let asked = Instant::now();

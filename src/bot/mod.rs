@@ -46,7 +46,7 @@ use crate::{
     queue::{Store, StoreError},
     redact::Redactor,
 };
-use run::{Bot, Told};
+use run::{Aides, Bot};
 
 /// Batches whose commands' answers may wait to be sent. Beyond it they stay in the outbox, for the next wake.
 const MAX_ANSWERS_WAITING: usize = 64;
@@ -132,7 +132,7 @@ pub async fn run(
     let aside = RefCell::new(Store::open(&outside.config.db_path())?);
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
-    let told = Told { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
+    let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
     let mut bot = Bot::new(outside, store, wake, told)?;
     let lock_path = outside.config.lock_path();
 

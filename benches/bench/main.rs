@@ -24,6 +24,8 @@ mod rss;
 #[cfg(test)]
 mod sizes;
 #[cfg(test)]
+mod stop;
+#[cfg(test)]
 mod storing;
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests need more of it than the benchmark")]
@@ -47,6 +49,7 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("message", 20, message::measure),
     ("bot", 1, bot::measure),
     ("commands", 10, commands::measure),
+    ("stop", 5, stop::measure),
     ("storing", 20, storing::measure),
     ("memory", 20, memory::measure),
     ("offering", 1, offering::measure),
@@ -55,7 +58,7 @@ const FIGURES: &[(&str, usize, Figure)] = &[
 ];
 
 const USAGE: &str =
-    "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|storing|memory|offering|sizes|voice]...\n";
+    "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|stop|storing|memory|offering|sizes|voice]...\n";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -10,6 +10,7 @@ mod commands;
 mod door;
 mod gap;
 pub mod media;
+mod menu;
 mod nudge;
 mod pair;
 pub mod pairing;
@@ -45,7 +46,7 @@ use crate::{
     queue::{Store, StoreError},
     redact::Redactor,
 };
-use run::{Bot, Told};
+use run::{Aides, Bot};
 
 /// Batches whose commands' answers may wait to be sent. Beyond it they stay in the outbox, for the next wake.
 const MAX_ANSWERS_WAITING: usize = 64;
@@ -125,12 +126,13 @@ pub async fn run(
     let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
     let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
     let (is_running, running) = watch::channel(false);
+    let (is_known, known) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
     // What is shown beside the loop shares one: a connection keeps some hundred KiB. Each borrows it between two waits only.
     let aside = RefCell::new(Store::open(&outside.config.db_path())?);
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
-    let told = Told { answers, receipts, taps, is_running, bells: Rc::clone(&bells) };
+    let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
     let mut bot = Bot::new(outside, store, wake, told)?;
     let lock_path = outside.config.lock_path();
 
@@ -144,6 +146,7 @@ pub async fn run(
     let (ended, ..) = tokio::join!(
         work,
         sender,
+        menu::register(outside.telegram, known),
         media::tend(outside, &aside, &bells, ear, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
         questions::show(outside.telegram, &aside, outside.clock, outside.config.timezone, tapped, running.clone()),

@@ -28,13 +28,13 @@ const STOP_GRACE: Duration = Duration::from_secs(30);
 pub(super) enum Event {
     /// A message was stored, or changed while queued.
     Stored,
-    /// The time asked for by [`Command::Wait`] has come.
+    /// The time asked for by [`Action::Wait`] has come.
     Tick,
-    /// The look asked for by [`Command::Look`].
+    /// The look asked for by [`Action::Look`].
     Looked(Look),
     /// The look failed.
     LookFailed,
-    /// The wake asked for by [`Command::Start`] couldn't be started.
+    /// The wake asked for by [`Action::Start`] couldn't be started.
     StartFailed,
     /// The wake that was started has ended.
     Ended,
@@ -56,7 +56,7 @@ pub(super) struct Look {
 /// What to do next.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum Action {
     /// Look at the store and tell.
     Look,
     /// Start a wake.
@@ -101,7 +101,7 @@ impl Nudger {
     }
 
     /// Takes in what happened and says what to do.
-    pub(super) fn on(&mut self, event: Event, now: Duration) -> Command {
+    pub(super) fn on(&mut self, event: Event, now: Duration) -> Action {
         match event {
             Event::Stored => {
                 let first = self.burst.map_or(now, |(first, _)| first);
@@ -124,8 +124,8 @@ impl Nudger {
                 self.phase = Phase::Ended;
                 self.has_fresh |= self.burst.take().is_some();
                 match self.stop_by {
-                    Some(_) => Command::Finish,
-                    None => Command::Look,
+                    Some(_) => Action::Finish,
+                    None => Action::Look,
                 }
             }
             Event::Stop => {
@@ -135,19 +135,19 @@ impl Nudger {
         }
     }
 
-    fn next(&mut self, now: Duration) -> Command {
+    fn next(&mut self, now: Duration) -> Action {
         if let Some(by) = self.stop_by {
-            return if self.is_running() && now < by { Command::Wait(by) } else { Command::Finish };
+            return if self.is_running() && now < by { Action::Wait(by) } else { Action::Finish };
         }
         if self.burst_end().is_some_and(|end| end <= now) {
             self.burst = None;
             self.has_fresh = true;
             self.look_at = now;
         }
-        if self.look_at <= now && !self.is_running() { Command::Look } else { self.wait(now) }
+        if self.look_at <= now && !self.is_running() { Action::Look } else { self.wait(now) }
     }
 
-    fn looked(&mut self, look: Look, now: Duration) -> Command {
+    fn looked(&mut self, look: Look, now: Duration) -> Action {
         if std::mem::take(&mut self.phase) == Phase::Ended {
             if self.tried.is_subset(&look.due) {
                 self.back_off(now);
@@ -168,7 +168,7 @@ impl Nudger {
             self.look_at = now;
             self.phase = Phase::Running;
             self.tried = look.due;
-            return Command::Start;
+            return Action::Start;
         } else {
             self.look_at = self.not_before.min(next_look);
         }
@@ -183,10 +183,10 @@ impl Nudger {
     }
 
     /// Waits for the next look or the end of the burst. While a wake runs only its end counts; the tick is a heartbeat.
-    fn wait(&self, now: Duration) -> Command {
+    fn wait(&self, now: Duration) -> Action {
         let look_at = if self.is_running() { now + LOOK_EVERY } else { self.look_at };
         let burst_end = if self.is_running() { None } else { self.burst_end() };
-        Command::Wait(burst_end.map_or(look_at, |end| end.min(look_at)))
+        Action::Wait(burst_end.map_or(look_at, |end| end.min(look_at)))
     }
 
     fn burst_end(&self) -> Option<Duration> {
@@ -209,50 +209,50 @@ mod tests {
     /// A bot that has looked once at time 0 and found nothing.
     fn idle() -> Nudger {
         let mut nudger = Nudger::default();
-        assert_eq!(nudger.on(Event::Tick, ms(0)), Command::Look);
-        assert_eq!(nudger.on(due(&[]), ms(0)), Command::Wait(LOOK_EVERY));
+        assert_eq!(nudger.on(Event::Tick, ms(0)), Action::Look);
+        assert_eq!(nudger.on(due(&[]), ms(0)), Action::Wait(LOOK_EVERY));
         nudger
     }
 
     #[test]
     fn what_waits_at_the_start_is_taken_up_at_once() {
         let mut nudger = Nudger::default();
-        assert_eq!(nudger.on(Event::Tick, ms(0)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+        assert_eq!(nudger.on(Event::Tick, ms(0)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
     }
 
     #[test]
     fn a_burst_makes_one_wake() {
         let mut nudger = idle();
         for at in [2000, 2200, 2400, 2600, 2800] {
-            let command = nudger.on(Event::Stored, ms(at));
-            assert!(matches!(command, Command::Wait(until) if until <= ms(3000)), "{command:?}");
+            let action = nudger.on(Event::Stored, ms(at));
+            assert!(matches!(action, Action::Wait(until) if until <= ms(3000)), "{action:?}");
         }
         // The first message waits for a second at most, however long the burst goes on.
-        assert_eq!(nudger.on(Event::Stored, ms(2950)), Command::Wait(ms(3000)));
-        assert_eq!(nudger.on(Event::Tick, ms(3000)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(3000)), Command::Start);
+        assert_eq!(nudger.on(Event::Stored, ms(2950)), Action::Wait(ms(3000)));
+        assert_eq!(nudger.on(Event::Tick, ms(3000)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(3000)), Action::Start);
         // What comes while it runs starts no second one beside it.
-        assert_eq!(nudger.on(Event::Stored, ms(3100)), Command::Wait(ms(3100) + LOOK_EVERY));
+        assert_eq!(nudger.on(Event::Stored, ms(3100)), Action::Wait(ms(3100) + LOOK_EVERY));
         assert!(nudger.is_running());
     }
 
     #[test]
     fn a_single_message_waits_for_a_gap_only() {
         let mut nudger = idle();
-        assert_eq!(nudger.on(Event::Stored, ms(5000)), Command::Wait(ms(5400)));
-        assert_eq!(nudger.on(Event::Tick, ms(5400)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(5400)), Command::Start);
+        assert_eq!(nudger.on(Event::Stored, ms(5000)), Action::Wait(ms(5400)));
+        assert_eq!(nudger.on(Event::Tick, ms(5400)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(5400)), Action::Start);
     }
 
     #[test]
     fn what_came_during_a_wake_is_taken_up_after_it() {
         let mut nudger = Nudger::default();
         let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
         let _wait = nudger.on(Event::Stored, ms(100));
-        assert_eq!(nudger.on(Event::Ended, ms(200)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 2"]), ms(200)), Command::Start);
+        assert_eq!(nudger.on(Event::Ended, ms(200)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 2"]), ms(200)), Action::Start);
     }
 
     #[test]
@@ -262,17 +262,17 @@ mod tests {
         let mut event = Event::Tick;
         while now < Duration::from_secs(3600) {
             event = match nudger.on(event, now) {
-                Command::Look => due(&["message 1"]),
-                Command::Start => {
+                Action::Look => due(&["message 1"]),
+                Action::Start => {
                     starts.push(now);
                     Event::Ended
                 }
-                Command::Wait(until) => {
+                Action::Wait(until) => {
                     assert!(until > now, "a wait that doesn't wait");
                     now = until;
                     Event::Tick
                 }
-                Command::Finish => panic!("nobody asked it to end"),
+                Action::Finish => panic!("nobody asked it to end"),
             };
         }
         let gaps: Vec<u64> = starts.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
@@ -284,73 +284,73 @@ mod tests {
     fn a_new_message_does_not_wait_for_the_end_of_a_back_off() {
         let mut nudger = Nudger::default();
         let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
-        assert_eq!(nudger.on(Event::Ended, ms(10)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(10)), Command::Wait(ms(5010)));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
+        assert_eq!(nudger.on(Event::Ended, ms(10)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(10)), Action::Wait(ms(5010)));
         let _wait = nudger.on(Event::Stored, ms(1000));
-        assert_eq!(nudger.on(Event::Tick, ms(1400)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(1400)), Command::Start);
+        assert_eq!(nudger.on(Event::Tick, ms(1400)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(1400)), Action::Start);
         // One of two answered is progress.
-        assert_eq!(nudger.on(Event::Ended, ms(2000)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(2000)), Command::Start);
+        assert_eq!(nudger.on(Event::Ended, ms(2000)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(2000)), Action::Start);
     }
 
     #[test]
     fn a_reminder_is_met_at_its_time() {
         let mut nudger = idle();
         let look = Look { next_in: Some(ms(3000)), ..Look::default() };
-        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Command::Look);
-        assert_eq!(nudger.on(Event::Looked(look), LOOK_EVERY), Command::Wait(LOOK_EVERY + ms(3000)));
-        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY + ms(3000)), Command::Look);
-        assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), Command::Start);
+        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Action::Look);
+        assert_eq!(nudger.on(Event::Looked(look), LOOK_EVERY), Action::Wait(LOOK_EVERY + ms(3000)));
+        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY + ms(3000)), Action::Look);
+        assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), Action::Start);
     }
 
     #[test]
     fn a_reminder_does_not_wait_for_the_end_of_a_back_off() {
         let mut nudger = Nudger::default();
         let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
-        assert_eq!(nudger.on(Event::Ended, ms(10)), Command::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
+        assert_eq!(nudger.on(Event::Ended, ms(10)), Action::Look);
         let look = Look { due: BTreeSet::from(["message 1".to_owned()]), next_in: Some(ms(990)), is_held: false };
-        assert_eq!(nudger.on(Event::Looked(look), ms(10)), Command::Wait(ms(1000)));
-        assert_eq!(nudger.on(Event::Tick, ms(1000)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), Command::Start);
+        assert_eq!(nudger.on(Event::Looked(look), ms(10)), Action::Wait(ms(1000)));
+        assert_eq!(nudger.on(Event::Tick, ms(1000)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), Action::Start);
     }
 
     #[test]
     fn a_wake_of_somebody_else_is_waited_for() {
         let mut nudger = idle();
         let _wait = nudger.on(Event::Stored, ms(1000));
-        assert_eq!(nudger.on(Event::Tick, ms(1400)), Command::Look);
+        assert_eq!(nudger.on(Event::Tick, ms(1400)), Action::Look);
         let Event::Looked(look) = due(&["message 1"]) else { unreachable!() };
         let held = Event::Looked(Look { is_held: true, ..look });
-        assert_eq!(nudger.on(held, ms(1400)), Command::Wait(ms(1400) + LOOK_WHILE_HELD));
-        assert_eq!(nudger.on(Event::Tick, ms(4400)), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(4400)), Command::Start);
+        assert_eq!(nudger.on(held, ms(1400)), Action::Wait(ms(1400) + LOOK_WHILE_HELD));
+        assert_eq!(nudger.on(Event::Tick, ms(4400)), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(4400)), Action::Start);
     }
 
     #[test]
     fn a_failed_start_or_look_is_tried_again_later() {
         let mut nudger = Nudger::default();
         let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(Event::LookFailed, ms(0)), Command::Wait(LOOK_EVERY));
-        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Command::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), LOOK_EVERY), Command::Start);
-        assert_eq!(nudger.on(Event::StartFailed, LOOK_EVERY), Command::Wait(LOOK_EVERY + FIRST_BACKOFF));
+        assert_eq!(nudger.on(Event::LookFailed, ms(0)), Action::Wait(LOOK_EVERY));
+        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Action::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), LOOK_EVERY), Action::Start);
+        assert_eq!(nudger.on(Event::StartFailed, LOOK_EVERY), Action::Wait(LOOK_EVERY + FIRST_BACKOFF));
         assert!(!nudger.is_running());
     }
 
     #[test]
     fn asked_to_end_it_lets_a_wake_finish_but_not_for_ever() {
-        assert_eq!(idle().on(Event::Stop, ms(100)), Command::Finish);
+        assert_eq!(idle().on(Event::Stop, ms(100)), Action::Finish);
 
         let mut nudger = Nudger::default();
         let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Command::Start);
-        assert_eq!(nudger.on(Event::Stop, ms(100)), Command::Wait(ms(100) + STOP_GRACE));
-        assert_eq!(nudger.on(Event::Stored, ms(200)), Command::Wait(ms(100) + STOP_GRACE));
-        assert_eq!(nudger.on(Event::Ended, ms(300)), Command::Finish);
-        assert_eq!(nudger.on(Event::Tick, ms(100) + STOP_GRACE), Command::Finish);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
+        assert_eq!(nudger.on(Event::Stop, ms(100)), Action::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on(Event::Stored, ms(200)), Action::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on(Event::Ended, ms(300)), Action::Finish);
+        assert_eq!(nudger.on(Event::Tick, ms(100) + STOP_GRACE), Action::Finish);
     }
 
     proptest::proptest! {
@@ -378,22 +378,22 @@ mod tests {
                 let mut looks = 0;
                 loop {
                     event = match nudger.on(event, now) {
-                        Command::Look => {
+                        Action::Look => {
                             looks += 1;
                             proptest::prop_assert!(looks <= 2 && !is_running && !is_stopping);
                             let due = (0..things).map(|n| format!("message {n}")).collect();
                             Event::Looked(Look { due, next_in: Some(ms(later)), is_held })
                         }
-                        Command::Start => {
+                        Action::Start => {
                             proptest::prop_assert!(!is_running && !is_held && !is_stopping && things > 0);
                             is_running = later % 3 > 0;
                             if is_running { Event::Tick } else { Event::StartFailed }
                         }
-                        Command::Wait(until) => {
+                        Action::Wait(until) => {
                             proptest::prop_assert!(until > now, "{until:?} isn't after {now:?}");
                             break;
                         }
-                        Command::Finish => return Ok(()),
+                        Action::Finish => return Ok(()),
                     };
                 }
                 proptest::prop_assert_eq!(nudger.is_running(), is_running);

@@ -122,16 +122,20 @@ pub(super) fn tries(updates: &[RawUpdate], access: &Access, open: &[String], con
 
 /// What is said when somebody has paired: to them, and to the owner, should that be somebody else.
 fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
+    let owner = config.owner_chat_id;
+    let is_owner = owner == CONSOLE_CHAT_ID || owner == user_id;
+    let kept =
+        if is_owner { "" } else { " What you tell me is kept in my owner's memory, and they can be told of it." };
     let notice =
         |chat_id: i64, text: String| NewOutgoing { chat_id, text, kind: "notice".to_owned(), ..NewOutgoing::default() };
     let mut words = vec![notice(
         user_id,
-        "We are paired: from now on I listen to you. Write to me as to a person, or send /help. If this wasn't meant, \
-         `bot unpair` on my machine ends it."
-            .to_owned(),
+        format!(
+            "We are paired: from now on I listen to you. Write to me as to a person, or send /help.{kept} If this wasn't \
+             meant, `bot unpair` on my machine ends it."
+        ),
     )];
-    let owner = config.owner_chat_id;
-    if owner != CONSOLE_CHAT_ID && owner != user_id {
+    if !is_owner {
         // What they call themselves, as nothing but letters.
         let name: String = name.chars().filter(|c| !"`*_[]<>".contains(*c)).collect();
         let text = format!(
@@ -228,6 +232,7 @@ mod tests {
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let words = words(7, "[Ana](https://example.org)", &Config::from_sources(&env, None, Some("UTC")).unwrap());
         assert_eq!(words.iter().map(|message| message.chat_id).collect::<Vec<_>>(), [7, 42]);
+        assert!(words[0].text.contains("kept in my owner's memory"), "{}", words[0].text);
         assert!(words[1].text.contains("Ana(https") && !words[1].text.contains("]("), "{}", words[1].text);
     }
 

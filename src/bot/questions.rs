@@ -1,7 +1,7 @@
 //! Shows under each question what has become of it, and tells who pressed a button whether that has decided it.
 //!
 //! The decision itself was made in the transaction that stored the press. What is shown of it is a courtesy: it is tried again as
-//! long as it may succeed, and nothing waits for it.
+//! long as it may succeed, and nothing waits for it. While Telegram wants to be left alone nothing is shown.
 
 use std::cell::RefCell;
 
@@ -33,10 +33,18 @@ pub(super) async fn show(
     mut is_running: watch::Receiver<bool>,
 ) {
     let mut again_at = None;
+    let mut not_before = Instant::now();
     loop {
-        match look(channel, store, tz).await {
-            Ok(left) => again_at = left.then(|| Instant::now() + AGAIN_AFTER),
-            Err(error) => tracing::debug!(%error, "what became of questions could not be read"),
+        if not_before <= Instant::now() {
+            match look(channel, store, tz).await {
+                Ok(Left::Nothing) => again_at = None,
+                Ok(Left::Some) => again_at = Some(Instant::now() + AGAIN_AFTER),
+                Ok(Left::AloneFor(time)) => {
+                    not_before = Instant::now() + time;
+                    again_at = Some(not_before);
+                }
+                Err(error) => tracing::debug!(%error, "what became of questions could not be read"),
+            }
         }
         let again = async {
             match again_at {
@@ -47,7 +55,14 @@ pub(super) async fn show(
         // A wake's end may have decided something, too: what nobody has answered in time.
         tokio::select! {
             tap = taps.recv() => match tap {
-                Some((tap, has_decided)) => answer(channel, store, clock, &tap, has_decided).await,
+                // Later an answer is of no use.
+                Some((tap, has_decided)) if not_before <= Instant::now() => {
+                    if let Some(time) = answer(channel, store, clock, &tap, has_decided).await {
+                        not_before = Instant::now() + time;
+                        again_at = Some(not_before);
+                    }
+                }
+                Some(_) => {}
                 None => return,
             },
             changed = is_running.changed() => if changed.is_err() { return },
@@ -56,7 +71,22 @@ pub(super) async fn show(
     }
 }
 
-async fn answer(channel: &dyn Buttons, store: &RefCell<Store>, clock: &dyn Clock, tap: &Tap, has_decided: bool) {
+/// What is left to be shown.
+enum Left {
+    Nothing,
+    Some,
+    /// Nothing may be shown for so long.
+    AloneFor(Duration),
+}
+
+/// Tells who pressed a button. Says for how long Telegram wants to be left alone, if it does.
+async fn answer(
+    channel: &dyn Buttons,
+    store: &RefCell<Store>,
+    clock: &dyn Clock,
+    tap: &Tap,
+    has_decided: bool,
+) -> Option<Duration> {
     let text = match (has_decided, tap.is_approval) {
         (true, true) => "Allowed, once.",
         (true, false) => "Not done.",
@@ -65,8 +95,12 @@ async fn answer(channel: &dyn Buttons, store: &RefCell<Store>, clock: &dyn Clock
             Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.",
         },
     };
-    if let Err(error) = channel.answer_tap(&tap.callback_id, text).await {
-        tracing::debug!(%error, "a press was not answered");
+    match channel.answer_tap(&tap.callback_id, text).await {
+        Ok(()) => None,
+        Err(error) => {
+            tracing::debug!(%error, "a press was not answered");
+            if let SendError::Later { after, .. } = error { Some(after) } else { None }
+        }
     }
 }
 
@@ -80,9 +114,9 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
     }
 }
 
-/// Says whether something is left that could not be shown yet.
-async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<bool, StoreError> {
-    let mut is_left = false;
+/// Shows what isn't shown yet. Says what is left of it.
+async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
+    let mut left = Left::Nothing;
     let unshown = store.borrow().unshown_approvals()?;
     for Unshown { approval, message_id, text } in unshown {
         let Some(message_id) = message_id.filter(|_| approval.chat_id != CONSOLE_CHAT_ID) else {
@@ -100,13 +134,14 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<b
             Ok(()) | Err(SendError::Never { .. }) => {
                 store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
             }
+            Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
                 tracing::debug!(%error, "what became of a question is not shown yet");
-                is_left = true;
+                left = Left::Some;
             }
         }
     }
-    Ok(is_left)
+    Ok(left)
 }
 
 fn outcome(approval: &Approval, tz: Tz) -> String {

@@ -14,11 +14,11 @@ use super::{
     door::Door,
     gap,
     media::Bells,
-    nudge::{Command, Event, Look, Nudger},
+    nudge::{Action, Event, Look, Nudger},
     pairing,
     receipt::{self, Receipt},
     room::{self, Room},
-    trouble::{Trouble, Verdict},
+    trouble::{Advice, Trouble},
     wake,
 };
 use crate::{
@@ -64,17 +64,19 @@ pub(super) struct Bot<'a> {
     /// Wakes of ours that stopped, and aren't waited for; the next wake ends them.
     stopped: Vec<Child>,
     children: Signal,
-    told: Told,
+    told: Aides,
 }
 
 /// Those who work beside the loop, and are told what it knows.
-pub(super) struct Told {
+pub(super) struct Aides {
     /// Who sends the answers to commands.
     pub(super) answers: mpsc::Sender<Vec<i64>>,
     /// Who shows that messages have arrived.
     pub(super) receipts: mpsc::Sender<Receipt>,
     /// Who shows what has become of questions.
     pub(super) taps: mpsc::Sender<(Tap, bool)>,
+    /// Who registers the menu of commands, once it is known which bot this is.
+    pub(super) is_known: watch::Sender<bool>,
     /// Who shows that a wake runs.
     pub(super) is_running: watch::Sender<bool>,
     /// Who looks after the files of messages, and tells of those that have come to rest.
@@ -113,7 +115,7 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(outside: Outside<'a>, mut store: Store, wake: PathBuf, told: Told) -> Result<Self, BotError> {
+    pub(super) fn new(outside: Outside<'a>, mut store: Store, wake: PathBuf, told: Aides) -> Result<Self, BotError> {
         store.readmit(&outside.config.allowed_chat_ids)?;
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
@@ -179,15 +181,15 @@ impl<'a> Bot<'a> {
     /// Tells the nudger and does what it says until it wants to wait. Breaks when all is over.
     fn nudge(&mut self, mut event: Event) -> std::ops::ControlFlow<()> {
         loop {
-            let command = self.nudger.on(event, self.began.elapsed());
-            event = match command {
-                Command::Look => self.look(),
-                Command::Start => self.start_wake(),
-                Command::Wait(until) => {
+            let action = self.nudger.on(event, self.began.elapsed());
+            event = match action {
+                Action::Look => self.look(),
+                Action::Start => self.start_wake(),
+                Action::Wait(until) => {
                     self.tick_at = until;
                     return std::ops::ControlFlow::Continue(());
                 }
-                Command::Finish => {
+                Action::Finish => {
                     if self.child.is_some() {
                         tracing::info!("a wake still runs; it goes on by itself");
                     }
@@ -292,6 +294,7 @@ impl<'a> Bot<'a> {
                 tracing::info!(bot = me.username, "listening");
                 self.is_token_known = true;
                 self.me = Some(me);
+                self.told.is_known.send_replace(true);
                 None
             }
             Err(error @ TelegramError::Unauthorized(_)) if !self.is_token_known => {
@@ -300,8 +303,8 @@ impl<'a> Bot<'a> {
             Err(error) => {
                 // What went wrong may lie in the connection, or in what was known of the network when it was made.
                 self.outside.telegram.reconnect();
-                let verdict = self.telegram_trouble.with_telegram(&error, fastrand::f64());
-                return Ok((tell(verdict), false));
+                let advice = self.telegram_trouble.with_telegram(&error, fastrand::f64());
+                return Ok((tell(advice), false));
             }
         };
         if self.telegram_trouble.over() {
@@ -321,8 +324,8 @@ impl<'a> Bot<'a> {
             }
             Err(error) => {
                 // The offset stays where it is: Telegram gives the same batch again.
-                let verdict = self.store_trouble.with_store(&error, fastrand::f64());
-                Ok((tell(verdict), false))
+                let advice = self.store_trouble.with_store(&error, fastrand::f64());
+                Ok((tell(advice), false))
             }
         }
     }
@@ -425,11 +428,11 @@ impl<'a> Bot<'a> {
 }
 
 /// Says what is to be said and gives the wait.
-fn tell(verdict: Verdict) -> Duration {
-    if let Some(text) = verdict.say {
+fn tell(advice: Advice) -> Duration {
+    if let Some(text) = advice.say {
         tracing::warn!("{text}");
     }
-    verdict.wait
+    advice.wait
 }
 
 /// One call to Telegram, after a wait.
@@ -442,11 +445,7 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
             return Ok(Polled::Nothing);
         }
         Ask::Me => {
-            let me = telegram.get_me().await?;
-            if let Err(error) = telegram.set_my_commands(&telegram::Command::menu()).await {
-                tracing::info!(%error, "the menu of commands was not registered; they work all the same");
-            }
-            return Ok(Polled::Met(me));
+            return telegram.get_me().await.map(Polled::Met);
         }
     };
     let asked = Instant::now();

@@ -34,7 +34,7 @@ enum Kind {
 /// What to do about a failure.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct Advice {
     /// Not to be tried again before.
     pub(super) wait: Duration,
     /// To be said, the first time.
@@ -43,7 +43,7 @@ pub(super) struct Verdict {
 
 impl Trouble {
     /// A call to Telegram failed. `jitter` is random, from 0 to 1: many bots don't come back in step.
-    pub(super) fn with_telegram(&mut self, error: &TelegramError, jitter: f64) -> Verdict {
+    pub(super) fn with_telegram(&mut self, error: &TelegramError, jitter: f64) -> Advice {
         let (kind, at_least) = match error {
             TelegramError::RetryAfter(after) => (Kind::TooMany, *after),
             TelegramError::Conflict(_) => (Kind::Conflict, Duration::ZERO),
@@ -66,7 +66,7 @@ impl Trouble {
     }
 
     /// A batch couldn't be stored: it isn't confirmed, and comes again.
-    pub(super) fn with_store(&mut self, error: &StoreError, jitter: f64) -> Verdict {
+    pub(super) fn with_store(&mut self, error: &StoreError, jitter: f64) -> Advice {
         let text = format!(
             "messages came that could not be stored: {error}. Telegram keeps them for a day and they are fetched again \
              until they can be"
@@ -84,11 +84,11 @@ impl Trouble {
         !std::mem::take(self).explained.is_empty()
     }
 
-    fn failed(&mut self, kind: Kind, text: String, at_least: Duration, jitter: f64) -> Verdict {
+    fn failed(&mut self, kind: Kind, text: String, at_least: Duration, jitter: f64) -> Advice {
         let longest = if kind == Kind::Token { LONGEST_WAIT_FOR_TOKEN } else { LONGEST_WAIT };
         let wait = (FIRST_WAIT * (1 << self.failures.min(16))).min(longest);
         self.failures = self.failures.saturating_add(1);
-        Verdict {
+        Advice {
             wait: wait.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0).max(at_least),
             say: self.explained.insert(kind).then_some(text),
         }
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn waits_double_up_to_a_minute_and_are_told_once() {
         let mut trouble = Trouble::default();
-        let verdicts: Vec<Verdict> = (0..9).map(|_| trouble.with_telegram(&down(), 1.0)).collect();
-        let waits: Vec<u64> = verdicts.iter().map(|verdict| verdict.wait.as_secs()).collect();
+        let advices: Vec<Advice> = (0..9).map(|_| trouble.with_telegram(&down(), 1.0)).collect();
+        let waits: Vec<u64> = advices.iter().map(|advice| advice.wait.as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-        assert_eq!(verdicts.iter().filter(|verdict| verdict.say.is_some()).count(), 1);
+        assert_eq!(advices.iter().filter(|advice| advice.say.is_some()).count(), 1);
         assert!(trouble.over() && !trouble.over());
         assert!(trouble.with_telegram(&down(), 0.0).say.is_some());
     }
@@ -125,18 +125,18 @@ mod tests {
     #[test]
     fn what_telegram_asks_for_is_obeyed_in_full() {
         let hour = Duration::from_secs(3600);
-        let verdict = Trouble::default().with_telegram(&TelegramError::RetryAfter(hour), 0.0);
-        assert_eq!(verdict.wait, hour);
+        let advice = Trouble::default().with_telegram(&TelegramError::RetryAfter(hour), 0.0);
+        assert_eq!(advice.wait, hour);
     }
 
     #[test]
     fn a_token_that_is_refused_is_tried_for_ever_and_ever_more_seldom() {
         let mut trouble = Trouble::default();
         let refused = TelegramError::Unauthorized("Unauthorized".to_owned());
-        let verdicts: Vec<Verdict> = (0..14).map(|_| trouble.with_telegram(&refused, 1.0)).collect();
-        assert_eq!(verdicts[13].wait, LONGEST_WAIT_FOR_TOKEN);
-        assert!(verdicts[0].say.as_ref().unwrap().contains("restart the bot"));
-        assert!(verdicts[1..].iter().all(|verdict| verdict.say.is_none()));
+        let advices: Vec<Advice> = (0..14).map(|_| trouble.with_telegram(&refused, 1.0)).collect();
+        assert_eq!(advices[13].wait, LONGEST_WAIT_FOR_TOKEN);
+        assert!(advices[0].say.as_ref().unwrap().contains("restart the bot"));
+        assert!(advices[1..].iter().all(|advice| advice.say.is_none()));
         // The network is asked sooner again.
         assert_eq!(trouble.with_telegram(&down(), 1.0).wait, LONGEST_WAIT);
     }

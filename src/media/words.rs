@@ -3,8 +3,12 @@
 
 use super::Transcript;
 
-/// What ends a description and begins what was told of its file.
-const MARKS: [&str; 4] = [", machine transcript", ": no speech heard", ": not transcribed", ": not fetched"];
+/// What ends a description and begins what was told of its file: its words follow, or why there are none.
+const HEARD: &str = ", machine transcript";
+const SILENT: &str = ": no speech heard";
+const UNHEARD: &str = ": not transcribed";
+const UNFETCHED: &str = ": not fetched";
+const MARKS: [&str; 4] = [HEARD, SILENT, UNHEARD, UNFETCHED];
 /// Words of a transcript that are kept, in characters: some hours of speech.
 const MAX_WORDS_CHARS: usize = 60_000;
 
@@ -22,10 +26,10 @@ pub enum Telling {
 }
 
 /// A file of a message: its kind as the Bot API names the field, and what is told of it.
-pub type Told<'a> = (&'a str, Telling);
+pub type ToldFile<'a> = (&'a str, Telling);
 
 /// A message's text with what is told of its files, in the order in which they came. Told twice, it is the same.
-pub fn retold(text: &str, files: &[Told<'_>]) -> String {
+pub fn retold(text: &str, files: &[ToldFile<'_>]) -> String {
     let mut text = text.to_owned();
     for (at, (kind, telling)) in files.iter().enumerate() {
         let nth = files.iter().take(at).filter(|(other, _)| noun(other) == noun(kind)).count();
@@ -61,8 +65,8 @@ fn tell(text: &str, noun: &str, nth: usize, telling: &Telling) -> Option<String>
     let (mark, words) = match telling {
         Telling::Nothing => return None,
         Telling::Heard(transcript) => heard(transcript),
-        Telling::Unheard(why) => (format!("{} ({})", MARKS[2], one_line(why)), String::new()),
-        Telling::Unfetched(why) => (format!("{} ({})", MARKS[3], one_line(why)), String::new()),
+        Telling::Unheard(why) => (format!("{UNHEARD} ({})", one_line(why)), String::new()),
+        Telling::Unfetched(why) => (format!("{UNFETCHED} ({})", one_line(why)), String::new()),
     };
     let opening = format!("[{noun}");
     let is_description = |line: &str| line.starts_with(&opening) && line.ends_with(']');
@@ -93,11 +97,11 @@ fn tell(text: &str, noun: &str, nth: usize, telling: &Telling) -> Option<String>
 fn heard(transcript: &Transcript) -> (String, String) {
     let words = one_line(&transcript.text);
     if words.is_empty() {
-        return (MARKS[1].to_owned(), words);
+        return (SILENT.to_owned(), words);
     }
     let language = transcript.language.as_deref().map(|code| format!(", {}", one_line(code))).unwrap_or_default();
     let sure = (transcript.confidence.clamp(0.0, 1.0) * 100.0).round();
-    (format!("{}{language}, {sure} % sure", MARKS[0]), words.chars().take(MAX_WORDS_CHARS).collect())
+    (format!("{HEARD}{language}, {sure} % sure"), words.chars().take(MAX_WORDS_CHARS).collect())
 }
 
 /// Several lines as one: a line's end ends a description, and words must not pose as one.

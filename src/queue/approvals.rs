@@ -349,8 +349,19 @@ pub(super) fn question(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rus
 }
 
 /// Takes a tap in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person
-/// whose word counts.
+/// whose word counts. Which message that is the tap itself tells, if the sender doesn't know: nothing else has carried the nonce.
 pub(super) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>) -> Result<bool> {
+    let asked: Option<i64> = tx
+        .query_row(
+            "SELECT outgoing_id FROM approvals WHERE nonce = ?1 AND state = 'pending' AND chat_id = ?2",
+            (&tap.nonce, tap.chat_id),
+            |row| row.get(0),
+        )
+        .optional()?
+        .flatten();
+    if let Some(outgoing_id) = asked {
+        outbox::has_come(tx, outgoing_id, tap.message_id, now)?;
+    }
     let n = tx.execute(
         "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?4
          WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5

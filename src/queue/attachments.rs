@@ -253,7 +253,7 @@ pub(super) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
         ))?
         .query_map([message_id], Attachment::read)?
         .collect::<rusqlite::Result<Vec<_>>>()?;
-    let told: Vec<words::Told<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.telling())).collect();
+    let told: Vec<words::ToldFile<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.telling())).collect();
     let text: String =
         tx.query_row("SELECT message_text FROM incoming_messages WHERE id = ?1", [message_id], |row| row.get(0))?;
     let retold = words::retold(&text, &told);

@@ -186,11 +186,7 @@ impl Store {
                     claimed.attempts
                 ],
             )?;
-            tx.execute(
-                "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
-                     SELECT 1 FROM outgoing_parts WHERE outgoing_id = ?1 AND state != 'sent')",
-                (claimed.outgoing_id, rfc3339(now)),
-            )?;
+            note_sent(tx, claimed.outgoing_id, now)?;
             Ok(())
         })
     }
@@ -406,6 +402,33 @@ fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTim
         )?;
     }
     Ok(claimed)
+}
+
+/// Takes note that a message's last part has come, as its person has shown: whatever its sender knows of that, it isn't sent again.
+pub(super) fn has_come(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    channel_message_id: i64,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<()> {
+    tx.execute(
+        "UPDATE outgoing_parts SET state = 'sent', channel_message_id = ?2, not_before = NULL, error = NULL, sender = NULL,
+             changed_at = ?3
+         WHERE outgoing_id = ?1 AND channel_message_id IS NULL
+           AND part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
+        (outgoing_id, channel_message_id, rfc3339(now)),
+    )?;
+    note_sent(tx, outgoing_id, now)
+}
+
+/// Takes note that a message is sent once all of its parts are.
+fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> rusqlite::Result<()> {
+    tx.execute(
+        "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
+             SELECT 1 FROM outgoing_parts WHERE outgoing_id = ?1 AND state != 'sent')",
+        (outgoing_id, rfc3339(now)),
+    )?;
+    Ok(())
 }
 
 /// Plans a message and its parts; `None` when its key was already told.

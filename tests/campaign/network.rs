@@ -11,7 +11,7 @@ mod wire;
 use std::thread;
 
 use self::{
-    bots::live_with_bot,
+    bots::{live_with_bot, show_what_became},
     fault::{Fault, Target},
     proxy::{Exchange, Order, START},
     scene::{Scene, brief, survivor},
@@ -31,6 +31,10 @@ const FIRST_UPDATE: i64 = 2_000;
 /// What shows that an answer is on its way, and what changes the line that tells of progress.
 const TYPING: &str = "sendChatAction";
 const EDIT: &str = "editMessageText";
+/// What sends a question that is longer than a message, tells who has pressed a button what became of it, and shows that under it.
+const QUESTION: &str = "sendDocument";
+const PRESSED: &str = "answerCallbackQuery";
+const CLOSED: &str = "editMessageCaption";
 /// Texts that the bot story's wakes send at least.
 const BOT_SENDS: usize = 3;
 
@@ -47,10 +51,12 @@ enum Play {
     Files,
     /// A `bot` whose wake takes so long that it tells of its progress.
     Long,
+    /// A `bot` whose wake has to ask: a button is pressed, another wake goes on.
+    Question,
 }
 
 impl Play {
-    const ALL: [Self; 5] = [Self::Wake, Self::Bot, Self::Webhook, Self::Files, Self::Long];
+    const ALL: [Self; 6] = [Self::Wake, Self::Bot, Self::Webhook, Self::Files, Self::Long, Self::Question];
 
     /// What this play is there for: requests to Telegram, by name and number, that surely come in it; none where it is for all that
     /// come. Each goes through a fault of each kind, or, if `true`, through all.
@@ -69,6 +75,7 @@ impl Play {
                 ("deleteMessage", 0, false),
             ],
             Self::Long => &[(LINE, 0, false), (EDIT, 0, false)],
+            Self::Question => &[(QUESTION, 0, true), (PRESSED, 0, true), (CLOSED, 0, true)],
         }
     }
 }
@@ -87,6 +94,7 @@ pub(crate) struct Network {
     bot: Story,
     files: Story,
     long: Story,
+    question: Story,
     trials: Vec<Trial>,
 }
 
@@ -96,7 +104,8 @@ impl Network {
         let bot = Story::day(|world| {
             live_with_bot(world, None).unwrap();
         });
-        let mut network = Self { wake, bot, files: Story::files(), long: Story::plan(), trials: Vec::new() };
+        let (files, long, question) = (Story::files(), Story::plan(), Story::asks_at_length());
+        let mut network = Self { wake, bot, files, long, question, trials: Vec::new() };
         // Side by side: they mostly wait.
         network.trials = thread::scope(|scope| {
             let network = &network;
@@ -144,6 +153,7 @@ impl Network {
             Play::Bot | Play::Webhook => &self.bot,
             Play::Files => &self.files,
             Play::Long => &self.long,
+            Play::Question => &self.question,
         }
     }
 }
@@ -154,7 +164,7 @@ fn trials_of_calls(play: Play, exchanges: &[Exchange]) -> Vec<Trial> {
     for &(label, nth, is_essential) in play.calls() {
         let came = exchanges.iter().filter(|exchange| exchange.label == label).count();
         assert!(came > nth, "{play:?}: {label} came {came} times");
-        for fault in if is_essential { Fault::of_files(label) } else { Fault::few(label) } {
+        for fault in if is_essential { Fault::many(label) } else { Fault::few(label) } {
             let order = |lasts| Order { fault, label: label.to_owned(), nth, lasts };
             let lengths = if is_essential { &[false, true][..] } else { &[false] };
             let trial = |lasts: &bool| Trial { play, target: Target::Telegram, order: order(*lasts) };
@@ -243,6 +253,10 @@ fn play(scene: &mut Scene, story: &Story, trial: &Trial) -> Result<Recovery, Str
         regrouped: matches!(trial.play, Play::Bot | Play::Webhook),
     };
     story.check_but(&scene.world, allowed).map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
+    if trial.play == Play::Question {
+        show_what_became(&scene.world);
+        told::check_question(&scene.telegram.exchanges(), &scene.world.telegram.standing())?;
+    }
     scene.check_secrets(&ran)?;
     if let Some(pid) = survivor(&scene.world.env) {
         return Err(format!("process {pid} is left"));

@@ -174,6 +174,10 @@ impl World {
         // What was put off is tried again by then.
         self.pass(AN_HOUR_MIN);
         self.run_until_idle()?;
+        if self.word.is_some() && self.is_asked_in_vain() {
+            self.pass(asks::A_DAY_MIN);
+            self.run_until_idle()?;
+        }
         let checked = self.env.health(&["check", "--json"]);
         if checked.code == 0 { Ok(first.unwrap_or(took)) } else { Err(format!("not healthy: {checked:#?}")) }
     }

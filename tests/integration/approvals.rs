@@ -6,7 +6,7 @@ use super::{
         bot::keeps_the_secret,
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
-        telegram::{FakeTelegram, SentMessage},
+        telegram::{FakeTelegram, Fault, SentMessage},
     },
 };
 use rustix::process::Signal;
@@ -207,6 +207,30 @@ fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     eventually("it is shown", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
     claude.expect(Reply::text("Done."));
     env.once();
+}
+
+/// The question's sender can't know that it has arrived; who presses its button shows it.
+#[test]
+fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
+    let (telegram, claude, mut env) = minded();
+    telegram.number_updates_from(2_000);
+    telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
+    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
+    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
+    assert_eq!(env.once()["outcome"], "parked");
+    assert_eq!(env.query::<String>("SELECT state FROM outgoing_parts"), "unknown");
+    let asked = question(&telegram);
+    let other = format!("yes:{}", "0".repeat(32));
+    assert!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &other)).contains("don't know this question"));
+    assert_eq!(env.query::<String>("SELECT state FROM outgoing_parts"), "unknown", "that was no button of it");
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[0])), "Allowed, once.");
+    eventually("the question says so", || telegram.standing().iter().any(|text| text.contains("✅ Allowed, once")));
+    claude.expect(Reply::text("It is written down."));
+    env.once();
+    assert_eq!(facts(&env), 1);
+    let sent = telegram.sent().into_iter().map(|message| message.visible).collect::<Vec<_>>();
+    assert!(sent.len() == 2 && sent[1] == "It is written down.", "nothing is asked again: {sent:#?}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL"), 0);
 }
 
 #[test]

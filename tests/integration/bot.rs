@@ -123,11 +123,32 @@ fn commands_are_answered_by_the_bot_itself() {
         stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NOT NULL")
             == 3
     });
+    stage.telegram.wait_for_calls("setMyCommands", 1, PATIENCE);
     let menu = stage.telegram.calls("setMyCommands");
     assert_eq!((menu.len(), menu[0]["commands"][0]["command"].as_str()), (1, Some("status")));
     stage.end(bot);
     // A command is no message, and none of them needed a wake.
     assert_eq!((stage.stored(), stage.starts().len()), (0, 0));
+}
+
+#[test]
+fn the_menu_is_registered_as_soon_as_telegram_takes_it_and_nothing_waits_for_that() {
+    let stage = Stage::new();
+    for fault in [Fault::CloseBefore, Fault::Status(429, Some(1)), Fault::Stall] {
+        stage.telegram.fail_next("setMyCommands", fault);
+    }
+    let bot = stage.start_polling();
+    stage.telegram.wait_for_calls("setMyCommands", 3, PATIENCE);
+    // The third try hangs.
+    stage.say("/help");
+    stage.telegram.wait_for_sent(1, PATIENCE);
+    stage.end(bot);
+    let bot = stage.start();
+    stage.telegram.wait_for_calls("setMyCommands", 4, PATIENCE);
+    stage.say("/help");
+    stage.telegram.wait_for_sent(2, PATIENCE);
+    stage.end(bot);
+    assert_eq!(stage.telegram.calls("setMyCommands").len(), 4, "what was taken isn't sent again");
 }
 
 #[test]

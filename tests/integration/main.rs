@@ -44,6 +44,8 @@ mod mcp_server;
 #[cfg(test)]
 mod media;
 #[cfg(test)]
+mod media_kinds;
+#[cfg(test)]
 mod mind;
 #[cfg(test)]
 mod mind_due;

@@ -1,10 +1,11 @@
 //! `/undo` and `wake undo`: what a wake did is taken back once, whatever was edited since and wherever it is killed.
 
 use super::{
-    mind::{minded, sent},
+    mind::{asked, minded, sent},
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, Ran, TestEnv, eventually},
+        http::Gate,
         telegram::{FakeTelegram, Fault},
     },
 };
@@ -169,6 +170,52 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
     bot.signal(Signal::TERM);
     bot.end().ok();
     eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.check_sound();
+}
+
+/// The wake that runs is held in a request: what it does is its own, and stays.
+#[test]
+fn what_is_ordered_while_a_wake_runs_is_acknowledged_at_once_and_done_after_it() {
+    let (telegram, claude, env) = minded();
+    telegram.number_updates_from(2_000);
+    env.receive(CHAT, "cats purr");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Cats purr"})));
+    claude.expect(Reply::text("They do."));
+    env.once();
+    let undone = env.trailer("Wake-Id");
+    let gate = Gate::default();
+    claude.expect(Reply::tool("t2", "remember", json!({"fact": "Dogs bark"})));
+    claude.expect(Reply::text("So they do.").stalled_after(4, &gate));
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
+    telegram.push_text(CHAT, CHAT, "and dogs bark");
+    asked(&claude, 4);
+
+    // But for a line that tells of a long cycle's progress.
+    let said = |n: usize| {
+        let texts = || sent(&telegram).into_iter().filter(|text| !text.starts_with('⏳')).collect::<Vec<_>>();
+        eventually(&format!("text {n}"), || texts().len() >= n);
+        texts().remove(n - 1)
+    };
+    telegram.push_text(CHAT, CHAT, "/undo");
+    let told = said(2);
+    assert!(told.starts_with("I take back the wake of today 15:00 ("), "{told}");
+    assert!(told.ends_with("as soon as nothing else runs, and say then what became of it."), "{told}");
+    let open = || env.query::<i64>("SELECT count(*) FROM undos WHERE done_at IS NULL");
+    assert_eq!((open(), env.trailer("Wake-Id") == undone), (1, true), "the wake still runs");
+    assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
+    // Asked for again it is another wake's, of which there is none.
+    telegram.push_text(CHAT, CHAT, "/undo");
+    assert!(said(3).contains("no wake left"), "{}", said(3));
+
+    gate.open();
+    assert_eq!(said(4), "So they do.");
+    assert!(said(5).starts_with("Undone: the wake of today 15:00 ("), "{}", said(5));
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+    assert_eq!((open(), env.trailer("Undoes")), (0, undone));
+    let text = env.memory(SEMANTIC);
+    assert!(text.contains("Dogs bark") && !text.contains("Cats purr"), "{text}");
     env.check_sound();
 }
 

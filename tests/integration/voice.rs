@@ -52,10 +52,28 @@ fn a_voice_note_of_human_speech_is_written_down() {
         let rate = speech::word_error_rate(speech::JFK, text);
         eprintln!("{name}: word error rate {:.1} %: {text}", rate * 100.0);
         assert!(rate <= 0.05, "{rate}: {text}");
-        assert_eq!(transcript["language"], "en");
         assert!(transcript["confidence"].as_f64().unwrap() > 0.6, "{transcript}");
         assert!((transcript["seconds"].as_f64().unwrap() - 11.0).abs() < 0.1, "{transcript}");
         assert_eq!((&transcript["is_damaged"], &transcript["dropped"]), (&Value::Bool(false), &Value::Array(vec![])));
+    }
+}
+
+/// A model of English alone says English whatever it hears. `es.ogg` is made speech (espeak-ng): "Buenos días. Por favor, recuérdame
+/// mañana a las nueve la cita con el dentista, y compra leche y pan."
+#[test]
+fn a_language_is_detected() {
+    let Some(model) = speech::multilingual() else { return };
+    let mut env = TestEnv::new();
+    env.set("WHISPER_MODEL", &model.display().to_string());
+    for (recording, language, words) in
+        [("jfk.mp4", "en", &["fellow", "country"][..]), ("es.ogg", "es", &["buenos", "favor"])]
+    {
+        let ran = env.bot(&["transcribe", "--json", &speech::kept(recording).display().to_string()]).ok();
+        let transcript = ran.json()[0]["transcript"].clone();
+        eprintln!("{recording}: {} {}", transcript["language"], transcript["text"]);
+        assert_eq!(transcript["language"], language, "{transcript}");
+        let heard = speech::words(transcript["text"].as_str().unwrap());
+        assert!(words.iter().all(|word| heard.iter().any(|heard| heard == word)), "{transcript}");
     }
 }
 

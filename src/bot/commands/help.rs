@@ -6,7 +6,12 @@ use crate::{
     model::offline,
 };
 
-pub(super) fn text(config: &Config) -> String {
+/// What those are told who aren't the owner: where their words go.
+const KEPT_FOR_THE_OWNER: &str =
+    "I am somebody's assistant. What is said to me here is kept in their memory, and they can be told of it.";
+
+/// `is_owners`: whether it is the owner's chat that asks.
+pub(super) fn text(config: &Config, is_owners: bool) -> String {
     let say = if config.effective_model() == OFFLINE_MODEL {
         offline::HELP
     } else {
@@ -15,7 +20,8 @@ pub(super) fn text(config: &Config) -> String {
     };
     let menu = Command::menu();
     let lines: Vec<String> = menu.iter().map(|entry| format!("/{}: {}", entry.command, entry.description)).collect();
-    format!("{say}\n\nThese are answered at once, asleep or awake:\n{}", lines.join("\n"))
+    let whose = if is_owners { String::new() } else { format!("\n\n{KEPT_FOR_THE_OWNER}") };
+    format!("{say}{whose}\n\nThese are answered at once, asleep or awake:\n{}", lines.join("\n"))
 }
 
 pub(super) fn did_you_mean(text: &str, meant: &str) -> String {

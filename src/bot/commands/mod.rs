@@ -65,9 +65,10 @@ impl<'a> Desk<'a> {
 
     /// Answers a command.
     pub(super) fn answer(&mut self, asked: &Asked) -> Result<Reply> {
+        let help = || help::text(self.config, self.is_owners(asked.message.chat_id));
         let reply = match asked.command {
-            Command::Start => Reply::says(format!("Hello! I am your assistant.\n\n{}", help::text(self.config))),
-            Command::Help => Reply::says(help::text(self.config)),
+            Command::Start => Reply::says(format!("Hello! I am your assistant.\n\n{}", help())),
+            Command::Help => Reply::says(help()),
             Command::Mistyped(meant) => Reply::says(help::did_you_mean(&asked.message.text, meant)),
             Command::Status => Reply::says(status::Status::gather(self, asked)?.text()),
             Command::Tasks => Reply::says(self.committed(asked, |memory| tasks::answer(self, memory))),

@@ -127,6 +127,16 @@ fn asked(chat_id: i64, update_id: i64, text: &str) -> Asked {
 }
 
 #[test]
+fn who_is_not_the_owner_is_told_at_once_whose_memory_their_words_are_kept_in() {
+    let scene = Scene::new();
+    for command in ["/start", "/help"] {
+        let said = scene.reply(BOB, command).text;
+        assert!(said.contains("kept in their memory, and they can be told of it"), "{said}");
+        assert!(!scene.says(command).contains("their memory"), "the owner's words are the owner's");
+    }
+}
+
+#[test]
 fn before_the_first_wake_each_has_an_answer() {
     let scene = Scene::new();
     let said: Vec<String> = Command::ALL

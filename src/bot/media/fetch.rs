@@ -1,10 +1,10 @@
 //! Brings the files of messages here, one after the other. Waits are columns, so that a restart keeps them: a rate limit holds
-//! for every file, in full. What a failure means is decided by [`verdict`].
+//! for every file, in full. What a failure means is decided by [`what_follows`].
 
 use chrono::TimeDelta;
 
 use super::{
-    Desk, LOOK_EVERY,
+    LOOK_EVERY, Shared,
     landing::{self, Landing},
     words,
 };
@@ -22,7 +22,7 @@ const MAX_TRIES_UNAVAILABLE: u32 = 3;
 
 /// What follows from a failure.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum Next {
     /// Try again after at least this long; `all`: no file before.
     Later { at_least: TimeDelta, all: bool },
     /// It will not be had.
@@ -43,17 +43,17 @@ fn is_unavailable(description: &str) -> bool {
 }
 
 /// What follows from a failure, the `faults`th that counts against the file if it does. What doesn't count is tried for ever.
-fn verdict(error: &FetchError, faults: u32) -> Verdict {
-    let later = Verdict::Later { at_least: TimeDelta::zero(), all: false };
+fn what_follows(error: &FetchError, faults: u32) -> Next {
+    let later = Next::Later { at_least: TimeDelta::zero(), all: false };
     let few = |most: u32| {
-        if faults < most { Verdict::Later { at_least: TimeDelta::zero(), all: false } } else { Verdict::Never }
+        if faults < most { Next::Later { at_least: TimeDelta::zero(), all: false } } else { Next::Never }
     };
     match error {
         FetchError::Write(_) => later,
-        FetchError::TooLarge => Verdict::Never,
+        FetchError::TooLarge => Next::Never,
         FetchError::Telegram(error) => match error {
             TelegramError::RetryAfter(wait) => {
-                Verdict::Later { at_least: TimeDelta::from_std(*wait).unwrap_or(TimeDelta::MAX), all: true }
+                Next::Later { at_least: TimeDelta::from_std(*wait).unwrap_or(TimeDelta::MAX), all: true }
             }
             TelegramError::NotSent { .. } | TelegramError::Conflict(_) | TelegramError::Unauthorized(_) => later,
             TelegramError::Ambiguous { .. } => few(MAX_TRIES),
@@ -61,13 +61,13 @@ fn verdict(error: &FetchError, faults: u32) -> Verdict {
             TelegramError::Rejected { .. }
             | TelegramError::ChatGone(_)
             | TelegramError::MigratedTo(_)
-            | TelegramError::BadFormatting(_) => Verdict::Never,
+            | TelegramError::BadFormatting(_) => Next::Never,
         },
     }
 }
 
-pub(super) async fn run(desk: Desk<'_>) {
-    let config = desk.outside.config;
+pub(super) async fn run(shared: Shared<'_>) {
+    let config = shared.outside.config;
     for folder in [config.voice_dir(), config.files_dir()] {
         match landing::sweep(&folder) {
             Ok(0) => {}
@@ -78,11 +78,11 @@ pub(super) async fn run(desk: Desk<'_>) {
     let mut is_short = false;
     let mut has_complained = false;
     loop {
-        let wait = match step(desk, &mut is_short).await {
+        let wait = match step(shared, &mut is_short).await {
             Ok(true) => continue,
             Ok(false) => {
                 has_complained = false;
-                if is_short { LOOK_EVERY } else { desk.wait() }
+                if is_short { LOOK_EVERY } else { shared.wait() }
             }
             Err(error) => {
                 if !std::mem::replace(&mut has_complained, true) {
@@ -92,16 +92,16 @@ pub(super) async fn run(desk: Desk<'_>) {
             }
         };
         tokio::select! {
-            () = desk.bells.arrived.notified() => {}
+            () = shared.bells.arrived.notified() => {}
             () = tokio::time::sleep(wait) => {}
         }
     }
 }
 
 /// Tries the next file that is due. Says whether there was one.
-async fn step(desk: Desk<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
-    let config = desk.outside.config;
-    let Some(file) = desk.store.borrow().next_wanted(desk.outside.clock.now())? else {
+async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
+    let config = shared.outside.config;
+    let Some(file) = shared.store.borrow().next_wanted(shared.outside.clock.now())? else {
         *is_short = false;
         return Ok(false);
     };
@@ -115,49 +115,49 @@ async fn step(desk: Desk<'_>, is_short: &mut bool) -> Result<bool, StoreError> {
         return Ok(false);
     }
     *is_short = false;
-    match fetch(desk, &file).await {
+    match fetch(shared, &file).await {
         Ok((path, bytes)) => {
-            desk.store.borrow_mut().file_kept(file.id, &path, bytes, desk.outside.clock.now())?;
+            shared.store.borrow_mut().file_kept(file.id, &path, bytes, shared.outside.clock.now())?;
             tracing::info!(file = file.id, bytes, "a file was fetched");
-            desk.bells.kept.notify_one();
-            desk.bells.settled.notify_one();
+            shared.bells.kept.notify_one();
+            shared.bells.settled.notify_one();
         }
-        Err(error) => fell_through(desk, &file, &error)?,
+        Err(error) => fell_through(shared, &file, &error)?,
     }
     Ok(true)
 }
 
 /// Fetches a file whole. Gives its path below the workspace and its length.
-async fn fetch(desk: Desk<'_>, file: &Attachment) -> Result<(String, u64), FetchError> {
+async fn fetch(shared: Shared<'_>, file: &Attachment) -> Result<(String, u64), FetchError> {
     if file.file.bytes.is_some_and(|bytes| u64::try_from(bytes).is_ok_and(|bytes| bytes > MAX_FILE_BYTES)) {
         return Err(FetchError::TooLarge);
     }
-    let telegram = desk.outside.telegram;
+    let telegram = shared.outside.telegram;
     let remote = telegram.get_file(&file.file.file_id).await?;
     let path = media::place(file.id, &file.file.kind, file.file.mime.as_deref());
-    let mut landing = Landing::begin(&desk.outside.config.workspace_dir.join(&path))?;
+    let mut landing = Landing::begin(&shared.outside.config.workspace_dir.join(&path))?;
     let bytes = telegram.download(&remote, |piece| landing.write(piece)).await?;
     landing.keep()?;
     Ok((path, bytes))
 }
 
 /// Writes down what follows from a failure.
-fn fell_through(desk: Desk<'_>, file: &Attachment, error: &FetchError) -> Result<(), StoreError> {
-    let now = desk.outside.clock.now();
+fn fell_through(shared: Shared<'_>, file: &Attachment, error: &FetchError) -> Result<(), StoreError> {
+    let now = shared.outside.clock.now();
     let tries = file.attempts.saturating_add(1);
     let counts = is_fault(error);
-    let why = desk.outside.redactor.redact(&error.to_string());
+    let why = shared.outside.redactor.redact(&error.to_string());
     tracing::warn!(file = file.id, tries, why, "a file could not be fetched");
-    let mut store = desk.store.borrow_mut();
-    match verdict(error, file.faults.saturating_add(u32::from(counts))) {
-        Verdict::Later { at_least, all } => {
+    let mut store = shared.store.borrow_mut();
+    match what_follows(error, file.faults.saturating_add(u32::from(counts))) {
+        Next::Later { at_least, all } => {
             let not_before = now.checked_add_signed(wait_after(tries).max(at_least)).unwrap_or(now + wait_after(tries));
             store.file_late(file.id, &why, not_before, all, counts, now)
         }
-        Verdict::Never => {
-            let notice = words::unfetched(file, &why, desk.outside.config.timezone);
+        Next::Never => {
+            let notice = words::unfetched(file, &why, shared.outside.config.timezone);
             store.file_failed(file, &why, &notice, now)?;
-            desk.bells.settled.notify_one();
+            shared.bells.settled.notify_one();
             Ok(())
         }
     }
@@ -169,8 +169,8 @@ mod tests {
 
     use super::*;
 
-    fn said(error: TelegramError, tries: u32) -> Verdict {
-        verdict(&FetchError::Telegram(error), tries)
+    fn said(error: TelegramError, tries: u32) -> Next {
+        what_follows(&FetchError::Telegram(error), tries)
     }
 
     fn rejected(description: &str) -> TelegramError {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_can_come_back_is_tried_for_ever_and_what_is_gone_never() {
-        let later = || Verdict::Later { at_least: TimeDelta::zero(), all: false };
+        let later = || Next::Later { at_least: TimeDelta::zero(), all: false };
         for error in [
             TelegramError::NotSent { why: String::new() },
             TelegramError::Unauthorized(String::new()),
@@ -187,9 +187,12 @@ mod tests {
         ] {
             assert_eq!(said(error, 10_000), later());
         }
-        assert_eq!(verdict(&FetchError::Write(std::io::Error::from(std::io::ErrorKind::StorageFull)), 10_000), later());
-        assert_eq!(verdict(&FetchError::TooLarge, 1), Verdict::Never);
-        assert_eq!(said(rejected("Bad Request: invalid file_id"), 1), Verdict::Never);
+        assert_eq!(
+            what_follows(&FetchError::Write(std::io::Error::from(std::io::ErrorKind::StorageFull)), 10_000),
+            later()
+        );
+        assert_eq!(what_follows(&FetchError::TooLarge, 1), Next::Never);
+        assert_eq!(said(rejected("Bad Request: invalid file_id"), 1), Next::Never);
     }
 
     #[test]
@@ -199,15 +202,15 @@ mod tests {
         let unavailable = || rejected("Bad Request: wrong file_id or the file is temporarily unavailable");
         let cut = || TelegramError::Ambiguous { why: String::new() };
         assert!(is_fault(&FetchError::Telegram(unavailable())) && is_fault(&FetchError::Telegram(cut())));
-        assert!(matches!(said(unavailable(), 2), Verdict::Later { .. }));
-        assert_eq!(said(unavailable(), 3), Verdict::Never);
-        assert!(matches!(said(cut(), MAX_TRIES - 1), Verdict::Later { .. }));
-        assert_eq!(said(cut(), MAX_TRIES), Verdict::Never);
+        assert!(matches!(said(unavailable(), 2), Next::Later { .. }));
+        assert_eq!(said(unavailable(), 3), Next::Never);
+        assert!(matches!(said(cut(), MAX_TRIES - 1), Next::Later { .. }));
+        assert_eq!(said(cut(), MAX_TRIES), Next::Never);
     }
 
     #[test]
     fn a_rate_limit_holds_in_full_and_for_every_file() {
         let wait = TelegramError::RetryAfter(Duration::from_secs(4_000));
-        assert_eq!(said(wait, 1), Verdict::Later { at_least: TimeDelta::seconds(4_000), all: true });
+        assert_eq!(said(wait, 1), Next::Later { at_least: TimeDelta::seconds(4_000), all: true });
     }
 }

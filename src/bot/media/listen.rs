@@ -10,7 +10,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Desk, LOOK_EVERY, words};
+use super::{LOOK_EVERY, Shared, words};
 use crate::{
     process::{self, Leashed, ProcessError, Spec},
     queue::StoreError,
@@ -42,7 +42,7 @@ struct Working {
 }
 
 /// Works for ever.
-pub(super) async fn run(desk: Desk<'_>, listener: &RefCell<Listener>, ear: Option<PathBuf>) {
+pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, ear: Option<PathBuf>) {
     let mut children = match signal(SignalKind::child()) {
         Ok(children) => children,
         Err(error) => {
@@ -50,13 +50,13 @@ pub(super) async fn run(desk: Desk<'_>, listener: &RefCell<Listener>, ear: Optio
             return std::future::pending().await;
         }
     };
-    let can_listen = ear.is_some() || desk.outside.config.whisper_model.is_some();
-    if can_listen && let Err(error) = desk.store.borrow_mut().can_listen(desk.outside.clock.now()) {
+    let can_listen = ear.is_some() || shared.outside.config.whisper_model.is_some();
+    if can_listen && let Err(error) = shared.store.borrow_mut().can_listen(shared.outside.clock.now()) {
         tracing::warn!(%error, "recordings from before there was a speech model wait for the next start");
     }
     let mut has_complained = false;
     loop {
-        let stepped = listener.borrow_mut().step(desk, ear.as_ref(), can_listen);
+        let stepped = listener.borrow_mut().step(shared, ear.as_ref(), can_listen);
         let wait = match stepped {
             Ok(wait) => {
                 has_complained = false;
@@ -70,8 +70,8 @@ pub(super) async fn run(desk: Desk<'_>, listener: &RefCell<Listener>, ear: Optio
             }
         };
         tokio::select! {
-            () = desk.bells.kept.notified() => {}
-            () = desk.bells.ordered.notified() => {}
+            () = shared.bells.kept.notified() => {}
+            () = shared.bells.ordered.notified() => {}
             _ = children.recv() => {}
             () = tokio::time::sleep(wait) => {}
         }
@@ -81,24 +81,24 @@ pub(super) async fn run(desk: Desk<'_>, listener: &RefCell<Listener>, ear: Optio
 impl Listener {
     /// Starts a child if there is something to listen to, ends the one there is if nobody is to. Says how long to wait for the
     /// next look.
-    fn step(&mut self, desk: Desk<'_>, ear: Option<&PathBuf>, can_listen: bool) -> Result<Duration, StoreError> {
-        self.reap(desk);
-        if desk.store.borrow().stopped()?.is_some() {
+    fn step(&mut self, shared: Shared<'_>, ear: Option<&PathBuf>, can_listen: bool) -> Result<Duration, StoreError> {
+        self.reap(shared);
+        if shared.store.borrow().stopped()?.is_some() {
             if let Some(working) = self.working.take() {
                 tracing::info!("all work is stopped: listening ends, and is taken up again afterwards");
-                end(desk, working);
+                end(shared, working);
             }
             return Ok(LOOK_EVERY);
         }
         if let Some(working) = &self.working {
             return Ok(working.until.saturating_duration_since(Instant::now()).min(LOOK_WHILE_LISTENING));
         }
-        let now = desk.outside.clock.now();
-        let due = desk.store.borrow().next_unheard(now)?;
-        let Some(file) = due else { return Ok(desk.wait()) };
+        let now = shared.outside.clock.now();
+        let due = shared.store.borrow().next_unheard(now)?;
+        let Some(file) = due else { return Ok(shared.wait()) };
         if !can_listen {
-            desk.store.borrow_mut().cannot_listen(&file, None, &words::no_model(&file, None), now)?;
-            desk.bells.settled.notify_one();
+            shared.store.borrow_mut().cannot_listen(&file, None, &words::no_model(&file, None), now)?;
+            shared.bells.settled.notify_one();
             return Ok(Duration::ZERO);
         }
         let gap = self.from.map_or(Duration::ZERO, |from| from.saturating_duration_since(Instant::now()));
@@ -124,7 +124,7 @@ impl Listener {
     }
 
     /// Takes note of a child's end, and ends one that has worked for too long.
-    fn reap(&mut self, desk: Desk<'_>) {
+    fn reap(&mut self, shared: Shared<'_>) {
         let Some(mut working) = self.working.take() else { return };
         let gap = match working.child.try_wait() {
             Ok(None) if Instant::now() < working.until => {
@@ -146,30 +146,30 @@ impl Listener {
                 CHILD_GAP_FAILED
             }
         };
-        desk.bells.settled.notify_one();
+        shared.bells.settled.notify_one();
         self.from = Some(Instant::now() + gap);
     }
 
     /// The bot ends in order: who listens ends with it.
-    pub(super) fn end(mut self, desk: Desk<'_>) {
-        self.reap(desk);
+    pub(super) fn end(mut self, shared: Shared<'_>) {
+        self.reap(shared);
         if let Some(working) = self.working.take() {
-            end(desk, working);
+            end(shared, working);
         } else if let Some(pid) = self.asked_to_end {
-            take_back(desk, pid);
+            take_back(shared, pid);
         }
     }
 }
 
 /// Ends a child at work and takes the try back that it was at. The bot writes that once nobody else does.
-fn end(desk: Desk<'_>, working: Working) {
+fn end(shared: Shared<'_>, working: Working) {
     let pid = working.child.id();
     drop(working);
-    take_back(desk, pid);
+    take_back(shared, pid);
 }
 
-fn take_back(desk: Desk<'_>, listener: u32) {
-    if let Err(error) = desk.store.borrow_mut().listener_ended(listener, desk.outside.clock.now()) {
+fn take_back(shared: Shared<'_>, listener: u32) {
+    if let Err(error) = shared.store.borrow_mut().listener_ended(listener, shared.outside.clock.now()) {
         tracing::warn!(%error, "a recording was cut off, which counts as one of its tries");
     }
 }

@@ -41,13 +41,13 @@ pub(super) struct Bells {
 
 /// What both work with. The store is borrowed between two waits only.
 #[derive(Clone, Copy)]
-struct Desk<'a> {
+struct Shared<'a> {
     outside: Outside<'a>,
     store: &'a RefCell<Store>,
     bells: &'a Bells,
 }
 
-impl Desk<'_> {
+impl Shared<'_> {
     /// How long to wait for what the store says is due later.
     fn wait(&self) -> Duration {
         let now = self.outside.clock.now();
@@ -69,12 +69,12 @@ pub(super) async fn tend(
     ear: Option<PathBuf>,
     mut running: watch::Receiver<bool>,
 ) {
-    let desk = Desk { outside, store, bells };
+    let shared = Shared { outside, store, bells };
     let listener = RefCell::new(listen::Listener::default());
-    let work = async { tokio::join!(fetch::run(desk), listen::run(desk, &listener, ear)) };
+    let work = async { tokio::join!(fetch::run(shared), listen::run(shared, &listener, ear)) };
     tokio::select! {
         _ = running.wait_for(|_| false) => {}
         _ = work => {}
     }
-    listener.into_inner().end(desk);
+    listener.into_inner().end(shared);
 }

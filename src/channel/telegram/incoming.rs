@@ -131,7 +131,7 @@ pub struct Migration {
 }
 
 /// Whether one may speak.
-enum Verdict {
+enum Admission {
     Admitted {
         chat_id: i64,
         sender_id: i64,
@@ -142,9 +142,9 @@ enum Verdict {
 }
 
 impl Access {
-    fn judge(&self, envelope: Envelope<'_>) -> Verdict {
+    fn judge(&self, envelope: Envelope<'_>) -> Admission {
         let Some(sender_id) = envelope.sender_id() else {
-            return Verdict::Nameless;
+            return Admission::Nameless;
         };
         // Without a chat (an inline query, say) the sender's own is meant.
         let chat_id = envelope.chat_id().unwrap_or(sender_id);
@@ -156,7 +156,7 @@ impl Access {
                 ChatType::Group => listed(chat_id) && listed(sender_id),
                 ChatType::Other => envelope.chat_id().is_none() && listed(sender_id),
             };
-        if admitted { Verdict::Admitted { chat_id, sender_id } } else { Verdict::Refused }
+        if admitted { Admission::Admitted { chat_id, sender_id } } else { Admission::Refused }
     }
 }
 
@@ -180,10 +180,10 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
         return Incoming::Ignored("the bot's own message");
     }
     let (chat_id, sender_id) = match access.judge(envelope) {
-        Verdict::Admitted { chat_id, sender_id } => (chat_id, sender_id),
-        Verdict::Refused => return Incoming::Stranger,
-        Verdict::Nameless if envelope.is_in_the_name_of_a_chat() => return Incoming::Stranger,
-        Verdict::Nameless => return Incoming::Ignored("an update that names no sender"),
+        Admission::Admitted { chat_id, sender_id } => (chat_id, sender_id),
+        Admission::Refused => return Incoming::Stranger,
+        Admission::Nameless if envelope.is_in_the_name_of_a_chat() => return Incoming::Stranger,
+        Admission::Nameless => return Incoming::Ignored("an update that names no sender"),
     };
     if kind == "callback_query" {
         return tapped(envelope, (chat_id, sender_id))

@@ -21,6 +21,8 @@ const LASTING: Duration = Duration::from_millis(1_500);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often is looked whether it has come.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Questions that don't show what has become of them.
+const UNSHOWN: &str = "SELECT count(*) FROM approvals WHERE shown != state";
 /// Where the updates go that no bot gets.
 const WEBHOOK: &str = "https://elsewhere.example/hook";
 
@@ -102,6 +104,57 @@ pub(super) fn live_with_files(world: &mut World, network: Option<&Proxy>) -> Res
     Ok(ran)
 }
 
+/// What runs until a question is answered by its button and what was asked is over, or nobody has seen it.
+pub(super) fn live_with_question(world: &mut World, network: &Proxy) -> Result<Ran, String> {
+    let mut bot = Bot::start(world);
+    let begun = Instant::now();
+    let mut is_pressed = false;
+    let has_met = || !network.is_ordered() || network.met_for().is_some();
+    loop {
+        if begun.elapsed() > PATIENCE || bot.has_ended() {
+            return Err(format!("not all was asked, answered and done: {:#?}", bot.kill()));
+        }
+        mend_in_time(Some(network));
+        let state: Option<String> = world.env.query("SELECT max(state) FROM approvals");
+        let is_waiting = state.as_deref() == Some("pending");
+        match world.question() {
+            Some(question) if !is_pressed => {
+                world.telegram.tap(CHAT, CHAT, question.message_id, &question.buttons[0]);
+                is_pressed = true;
+            }
+            None if is_waiting && has_met() && is_nobody_at_work(world) => break,
+            Some(_) if !is_waiting && is_all_shown(world, network) => break,
+            _ => {}
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    bot.signal(Signal::TERM);
+    let ran = bot.end()?;
+    eventually("its wakes have ended", || survivor(&world.env).is_none());
+    Ok(ran)
+}
+
+/// Whether what was asked is over and shown to be, but for what a fault has kept from it.
+fn is_all_shown(world: &World, network: &Proxy) -> bool {
+    let open = "SELECT (SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked'))
+                + (SELECT count(*) FROM incoming_messages WHERE processed = 0)";
+    let is_shown = network.met_for().is_some() || world.env.query::<i64>(UNSHOWN) == 0;
+    let has_met = !network.is_ordered() || network.met_for().is_some();
+    has_met
+        && is_shown
+        && world.env.query::<i64>(open) == 0
+        && world.telegram.unconfirmed() == 0
+        && is_nobody_at_work(world)
+}
+
+/// A bot that goes on until each question shows what has become of it.
+pub(super) fn show_what_became(world: &World) {
+    let bot = Bot::start(world);
+    eventually("questions show what became of them", || world.env.query::<i64>(UNSHOWN) == 0);
+    drop(bot);
+    eventually("its wakes have ended", || survivor(&world.env).is_none());
+}
+
 /// A bot that has looked once what is to be done, and is asked to end.
 pub(super) fn look_with_bot(world: &World) -> Result<Ran, String> {
     let polls = world.telegram.calls("getUpdates").len();
@@ -120,12 +173,16 @@ fn mend_in_time(network: Option<&Proxy>) {
     }
 }
 
-/// Whether nobody is at work, and nothing waits but for files that are put off.
-fn is_at_rest(world: &World) -> bool {
+fn is_nobody_at_work(world: &World) -> bool {
     let at_work = "SELECT (SELECT is_locked FROM processing_lock)
                    + (SELECT count(*) FROM outgoing_parts WHERE state = 'attempting')";
-    let queued = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
     world.env.query::<i64>(at_work) == 0
+}
+
+/// Whether nobody is at work, and nothing waits but for files that are put off.
+fn is_at_rest(world: &World) -> bool {
+    let queued = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
+    is_nobody_at_work(world)
         && world.open_files(true) == 0
         && (world.open_files(false) > 0 || world.env.query::<i64>(queued) == 0)
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::wire::{DOWNLOAD, LINE};
+use super::{
+    CLOSED, QUESTION,
+    wire::{DOWNLOAD, LINE},
+};
 
 /// Which server stands behind the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,6 +186,8 @@ impl Fault {
         ("deleteMessage", Self::Reset),
         ("deleteMessage", Self::Says(slow_down(7))),
         (LINE, Self::ResetAfter),
+        (QUESTION, Self::ResetAfter),
+        (CLOSED, Self::Says(slow_down(7))),
     ];
 
     /// A fault of each kind.
@@ -190,8 +195,8 @@ impl Fault {
         Self::possible(label, FEW.to_vec())
     }
 
-    /// Everything that can go wrong with fetching a file.
-    pub(super) fn of_files(label: &str) -> Vec<Self> {
+    /// Everything that can go wrong with a request on which something depends.
+    pub(super) fn many(label: &str) -> Vec<Self> {
         Self::possible(label, [ANY, TELEGRAM, &[Self::Says(slow_down(LONG_WAIT))]].concat())
     }
 

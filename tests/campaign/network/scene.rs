@@ -13,8 +13,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    EDIT, FIRST_UPDATE, Play, TYPING, Trial,
-    bots::{live_with_bot, live_with_files, live_with_webhook, look_with_bot},
+    EDIT, FIRST_UPDATE, Play, QUESTION, TYPING, Trial,
+    bots::{live_with_bot, live_with_files, live_with_question, live_with_webhook, look_with_bot},
     fault::{Knowledge, Target},
     proxy::{Exchange, Guard, Proxy},
     wire::{DOWNLOAD, LINE},
@@ -92,6 +92,7 @@ impl Scene {
             Play::Bot => live_with_bot(&mut self.world, Some(&self.telegram))?,
             Play::Webhook => live_with_webhook(&mut self.world, &self.telegram)?,
             Play::Files | Play::Long => live_with_files(&mut self.world, Some(&self.telegram))?,
+            Play::Question => live_with_question(&mut self.world, &self.telegram)?,
         };
         self.is_played.store(true, Ordering::Relaxed);
         if !matches!(ran.code, 0 | 1) || ran.stderr.contains("panicked") {
@@ -126,7 +127,8 @@ impl Scene {
         let Some(Knowledge::NotDone { retry_after: Some(seconds) }) = last else { return Ok(()) };
         let is_of_files = matches!(label.as_str(), "getFile" | DOWNLOAD);
         // The others are asked for by a bot that goes on, within its run.
-        if label != "sendMessage" && label != LINE && trial.target == Target::Telegram && !is_of_files {
+        let is_kept = matches!(label.as_str(), "sendMessage" | LINE | QUESTION);
+        if !is_kept && trial.target == Target::Telegram && !is_of_files {
             return Ok(());
         }
         let (minutes, seconds) = ((seconds - 1) / 60, (seconds - 1) % 60);
@@ -138,8 +140,9 @@ impl Scene {
         };
         let asked: Vec<Exchange> = of_it(self).split_off(exchanges.len());
         let body = exchanges.last().map(|exchange| exchange.body.clone()).unwrap_or_default();
-        let is_early =
-            asked.iter().any(|exchange| trial.target == Target::Claude || is_of_files || exchange.body == body);
+        // No two forms have the same bytes.
+        let is_any_its = trial.target == Target::Claude || is_of_files || label == QUESTION;
+        let is_early = asked.iter().any(|exchange| is_any_its || exchange.body == body);
         if is_early { Err(format!("{label} came again before its time: {}", brief(&ran))) } else { Ok(()) }
     }
 
@@ -172,7 +175,9 @@ impl Scene {
 fn guard(env: &TestEnv, play: Play) -> Guard {
     const MESSAGE: &str = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE update_id = ?1)";
     const COMMAND: &str = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key LIKE '%/' || ?1)";
+    const PRESS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE state <> 'pending' AND ?1 > 0)";
     let updates: &[(i64, &str)] = match play {
+        Play::Question => &[(0, MESSAGE), (1, PRESS)],
         Play::Files => &[(0, MESSAGE), (1, MESSAGE), (2, MESSAGE)],
         Play::Long => &[(0, MESSAGE)],
         // The third is a stranger's.
@@ -222,7 +227,7 @@ fn patience(play: Play, label: Option<&str>, telegram: &Proxy, is_over: Arc<Atom
             }
             Ok(())
         })),
-        Play::Wake | Play::Bot | Play::Webhook => None,
+        Play::Wake | Play::Bot | Play::Webhook | Play::Question => None,
     }
 }
 

@@ -1,18 +1,21 @@
 //! What the requests themselves show: nothing is sent again that was taken, nothing is paid for again that was got, and people
 //! are told what they were promised.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::{
-    Trial,
+    CLOSED, PRESSED, QUESTION, Trial,
     fault::{Knowledge, Target},
     proxy::Exchange,
     scene::{Scene, brief},
     wire::LINE,
 };
 use crate::support::env::{Ran, TestEnv};
+
+/// How a question begins, as it is sent.
+const QUESTION_BEGINS: &str = "<b>May I do this?</b>";
 
 /// What became of the texts that were sent.
 pub(super) struct Sends {
@@ -24,12 +27,11 @@ pub(super) struct Sends {
 /// was, after a doubt it comes again once, marked. So many as were turned away unseen may have been in doubt before they are seen.
 pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Sends, String> {
     let mut texts: BTreeMap<String, (Knowledge, bool)> = BTreeMap::new();
-    for exchange in exchanges.iter().filter(|exchange| exchange.label == "sendMessage") {
-        let body: Value = serde_json::from_slice(&exchange.body).map_err(|error| error.to_string())?;
-        let text = body["text"].as_str().unwrap_or_default();
+    for exchange in exchanges.iter().filter(|exchange| matches!(exchange.label.as_str(), "sendMessage" | QUESTION)) {
+        let text = text_of(exchange)?;
         let (plain, is_marked) = match text.split_once('↻') {
             Some((plain, _)) => (plain.trim_end_matches("<i>").trim_end(), true),
-            None => (text, false),
+            None => (text.as_str(), false),
         };
         let now = exchange.known.ok_or("a send is still under way")?;
         let before = texts.insert(plain.to_owned(), (now, is_marked));
@@ -47,15 +49,47 @@ pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Se
             return Err(format!("{plain:?} came (marked: {is_marked}) after {before:?}"));
         }
     }
+    // A press of its button shows that it has come.
+    let is_pressed = exchanges.iter().any(|exchange| exchange.label == PRESSED);
     let mut lost = 0;
     for (text, last) in texts {
         match last {
             (Knowledge::Done, _) => {}
+            (Knowledge::Doubt, false) if is_pressed && text.starts_with(QUESTION_BEGINS) => {}
             (Knowledge::Never, _) | (Knowledge::Doubt, true) => lost += 1,
             other => return Err(format!("{text:?} was left as {other:?}")),
         }
     }
     Ok(Sends { lost })
+}
+
+/// The text that a request sends, as a message or under a file.
+fn text_of(exchange: &Exchange) -> Result<String, String> {
+    if exchange.label == QUESTION {
+        let form = String::from_utf8_lossy(&exchange.body);
+        let caption = form.split_once("name=\"caption\"\r\n\r\n").and_then(|(_, rest)| rest.split_once("\r\n--"));
+        return caption.map(|(caption, _)| caption.to_owned()).ok_or_else(|| format!("a file without a text: {form}"));
+    }
+    let body: Value = serde_json::from_slice(&exchange.body).map_err(|error| error.to_string())?;
+    Ok(body["text"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Each question that is known to have come shows what has become of it, if Telegram lets it; and each press of a button is answered
+/// once at most.
+pub(super) fn check_question(exchanges: &[Exchange], standing: &[String]) -> Result<(), String> {
+    let of = |label: &str| exchanges.iter().filter(|exchange| exchange.label == label).collect::<Vec<_>>();
+    let is_shown = |text: &&String| ["✅ Allowed", "⌛ Nobody answered"].iter().any(|mark| text.contains(mark));
+    let open = standing.iter().filter(|text| text.starts_with("May I do this?") && !is_shown(text)).count();
+    let doubts = of(QUESTION).iter().filter(|sent| sent.known == Some(Knowledge::Doubt)).count();
+    let refused = of(CLOSED).iter().filter(|edit| edit.known == Some(Knowledge::Never)).count();
+    if open > doubts + refused {
+        return Err(format!("{open} questions don't show what became of them: {standing:#?}"));
+    }
+    let mut pressed = BTreeSet::new();
+    match of(PRESSED).iter().find(|answer| !pressed.insert(&answer.body)) {
+        Some(again) => Err(format!("a press was answered again: {}", String::from_utf8_lossy(&again.body))),
+        None => Ok(()),
+    }
 }
 
 /// A turn that was got isn't asked for again, and each is paid for once.

@@ -317,6 +317,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 300,
     },
     Variant {
+        name: "what became of a question is shown while Telegram wants to be left alone",
+        layer: "network",
+        file: "src/bot/questions.rs",
+        line: "                    not_before = Instant::now() + time;\n                    again_at",
+        broken: "                    again_at",
+        trials: 300,
+    },
+    Variant {
         name: "a line that may have been sent is sent again",
         layer: "network",
         file: "src/bot/progress.rs",

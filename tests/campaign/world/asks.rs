@@ -6,14 +6,18 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Story, World};
+use super::{Program, Story, World};
 use crate::support::{
     claude::{Block, ClaudeRequest, Reply},
     env::{CHAT, TestEnv},
+    telegram::SentMessage,
 };
 
 /// What is said to the mind.
 const SAID: &str = "remember that the wifi code is 1234, and write down in the file trace.txt that I was here";
+/// The same, where the question is to be longer than a message.
+pub(super) const SAID_AT_LENGTH: &str =
+    "remember that the wifi code is 1234, and write down in the file trace.txt that I was here, at length";
 /// What it wants to run. Each time adds a line.
 const COMMAND: &str = "echo was here >> trace.txt";
 const TRACE: (&str, &str) = ("scratch/trace.txt", "was here");
@@ -74,14 +78,20 @@ pub(super) fn mind(request: &ClaudeRequest) -> Reply {
     }
     if request.messages.len() == 1 {
         let fact = json!({"fact": "the wifi code is 1234"});
-        let command = json!({ "command": COMMAND });
-        return Reply::tools(vec![Block::tool(KEEP, "remember", fact), Block::tool(RUN, "bash", command)]);
+        let action = action(request.messages[0].contains(SAID_AT_LENGTH));
+        return Reply::tools(vec![Block::tool(KEEP, "remember", fact), Block::tool(RUN, "bash", action)]);
     }
     let messages = request.json["messages"].as_array().into_iter().flatten();
     let mut blocks = messages.flat_map(|message| message["content"].as_array().into_iter().flatten());
     let result = blocks.find(|block| block["tool_use_id"] == RUN).unwrap_or(&Value::Null);
     let told = Told::by(result["content"].as_str().unwrap_or_default(), result["is_error"] == true);
     Reply::text(told.answer())
+}
+
+/// The call that has to ask.
+fn action(is_long: bool) -> Value {
+    let length = if is_long { format!(" # {}", "at length ".repeat(300).trim_end()) } else { String::new() };
+    json!({ "command": format!("{COMMAND}{length}") })
 }
 
 /// Says it to the world.
@@ -96,11 +106,11 @@ pub(super) fn timeless(text: &str) -> String {
 }
 
 impl Story {
-    /// What this world's person is to read, and what its log is to say: of what may have been done, or couldn't be begun, another
-    /// text and no line than in the undisturbed run.
+    /// What this world's person is to read, and what its log is to say: of what may have been done, couldn't be begun, or was never
+    /// seen to be asked, another text and no line than in the undisturbed run.
     pub(super) fn of_question(&self, world: &World) -> (Vec<String>, Vec<String>) {
         let (mut texts, mut log) = (self.texts.clone(), self.log.clone());
-        if let Some(told @ (Told::MaybeDone | Told::NotBegun)) = world.told() {
+        if let Some(told @ (Told::MaybeDone | Told::NotBegun | Told::TooLate)) = world.told() {
             for text in texts.iter_mut().filter(|text| text.starts_with(Told::Done.answer())) {
                 told.answer().clone_into(text);
             }
@@ -111,6 +121,17 @@ impl Story {
 }
 
 impl World {
+    /// The message with the question's buttons that came last.
+    pub(crate) fn question(&self) -> Option<SentMessage> {
+        self.telegram.sent().into_iter().rfind(|message| !message.buttons.is_empty())
+    }
+
+    /// Whether a question is asked that has never reached its person, in a world where it could.
+    pub(super) fn is_asked_in_vain(&self) -> bool {
+        let asked = "SELECT count(*) FROM approvals";
+        self.program == Program::Bot && self.question().is_none() && self.env.query::<i64>(asked) > 0
+    }
+
     /// Answers the question, if there is one that the person has seen and nobody has answered: by `wake approvals`, as at the
     /// console; or by letting a day pass.
     pub(super) fn person_answers(&mut self) -> Result<(), String> {
@@ -134,9 +155,8 @@ impl World {
 
     /// The question that waits, if it has reached its person.
     pub(super) fn seen_question(&self) -> Option<i64> {
-        let is_seen = self.telegram.sent().iter().any(|message| !message.buttons.is_empty());
         let pending = "SELECT max(id) FROM approvals WHERE state = 'pending'";
-        is_seen.then(|| self.env.query::<Option<i64>>(pending)).flatten()
+        self.question().and_then(|_| self.env.query::<Option<i64>>(pending))
     }
 
     /// What the mind was told of the call; none before.
@@ -167,7 +187,9 @@ impl World {
         if lines.iter().any(|line| *line != TRACE.1) {
             return Err(context("something else was done"));
         }
-        let action = json!({ "command": COMMAND });
+        let action = action(self.program == Program::Bot);
+        // What nobody has seen nobody has answered.
+        let word = if self.is_asked_in_vain() { Word::Silence } else { word };
         let (is_used, state) = match word {
             Word::Yes => (true, "approved"),
             Word::No => (false, "denied"),

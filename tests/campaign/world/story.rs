@@ -149,6 +149,16 @@ impl Story {
         story
     }
 
+    /// A bot whose wake has to ask, by more than a message holds; the person says yes.
+    pub(crate) fn asks_at_length() -> Self {
+        const SAID: &[(i64, &str)] = &[(CHAT, asks::SAID_AT_LENGTH)];
+        let (_telegram, env) = Self::at_rest();
+        let story = Self::unplayed(Program::Bot, env, SAID);
+        let story = Self { mind: Some(asks::mind), word: Some(Word::Yes), ..story }.played(|_| ());
+        assert_eq!(story.texts.len(), 2, "{:?}", story.texts);
+        story
+    }
+
     /// The wake that goes on once the person has said yes.
     pub(crate) fn allowed() -> Self {
         let (_telegram, mut env) = Self::at_rest();

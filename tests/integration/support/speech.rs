@@ -32,6 +32,23 @@ pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
     Some((model, sample))
 }
 
+/// A model that knows several languages; without one, says what isn't run.
+pub(crate) fn multilingual() -> Option<PathBuf> {
+    let model = path_in("REVEILLE_TEST_MULTILINGUAL_MODEL").filter(|model| model.is_file());
+    if model.is_none() || !reveille::voice::IS_BUILT {
+        eprintln!(
+            "NOT RUN: detecting a language: REVEILLE_TEST_MULTILINGUAL_MODEL names no model (scripts/fetch-model base), or this build has no speech"
+        );
+        return None;
+    }
+    model
+}
+
+/// A recording that is kept with the tests.
+pub(crate) fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/fixtures").join(name)
+}
+
 /// Lower case, without punctuation.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let letters = |word: &str| word.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();

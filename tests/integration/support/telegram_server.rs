@@ -204,6 +204,9 @@ impl Shared {
             }
             _ => json!(true),
         };
+        if let Err(problem) = self.spec.check_answer(method, &result) {
+            state.violations.push(format!("{method}: the fake's own answer: {problem}: {result}"));
+        }
         self.changed.notify_all();
         Some((200, json!({"ok": true, "result": result})))
     }

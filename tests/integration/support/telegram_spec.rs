@@ -1,5 +1,6 @@
 //! What the real Bot API would say of a request: are its parameters known, present and of the right type, does its HTML
-//! parse. From the machine-readable API where `TELEGRAM_API_SPEC` names one, else from a small table of the same shape.
+//! parse. From the machine-readable API where `TELEGRAM_API_SPEC` names one, else from a small table of the same shape; only the
+//! former knows what is answered, and the fake's answers are held against it, too.
 
 use serde_json::{Value, json};
 
@@ -39,6 +40,14 @@ impl Spec {
     /// What is wrong with a call, if anything.
     pub(crate) fn check(&self, method: &str, request: &Value) -> Result<(), String> {
         self.check_fields(method, &self.0["methods"][method]["fields"], request)
+    }
+
+    /// What is wrong with an answer to a call, if anything. The built-in table doesn't know.
+    pub(crate) fn check_answer(&self, method: &str, result: &Value) -> Result<(), String> {
+        let Some(kinds) = self.0["methods"][method]["returns"].as_array() else { return Ok(()) };
+        let tried = kinds.iter().filter_map(Value::as_str).map(|kind| self.check_type("result", kind, result));
+        let problems: Vec<String> = tried.filter_map(Result::err).collect();
+        if problems.len() < kinds.len() { Ok(()) } else { Err(problems.join(", or ")) }
     }
 
     fn check_fields(&self, what: &str, fields: &Value, given: &Value) -> Result<(), String> {
@@ -86,6 +95,28 @@ impl Spec {
             },
         };
         if fits { Ok(()) } else { Err(format!("{name} isn't {kind}: {value}")) }
+    }
+}
+
+#[test]
+fn an_answer_that_telegram_would_not_give_is_seen() {
+    let field = |name: &str, kind: &str| json!({"name": name, "types": [kind], "required": true});
+    let spec = Spec(json!({
+        "methods": {"editMessageText": {"returns": ["Message", "Boolean"]}},
+        "types": {"Message": {"fields": [field("message_id", "Integer"), field("chat", "Chat")]},
+            "Chat": {"fields": [field("id", "Integer"), field("type", "String")]}},
+    }));
+    let answer = |result: &Value| spec.check_answer("editMessageText", result);
+    answer(&json!(true)).unwrap();
+    answer(&json!({"message_id": 1, "chat": {"id": 2, "type": "private"}})).unwrap();
+    for (wrong, why) in [
+        (json!({"message_id": 1, "chat": {"id": "2", "type": "private"}}), "id isn't Integer"),
+        (json!({"message_id": 1, "chat": {"id": 2}}), "Chat lacks \"type\""),
+        (json!({"message_id": 1, "chat": {"id": 2, "type": "private"}, "seen": 1}), "Message has no seen"),
+        (json!(3), "isn't Boolean"),
+    ] {
+        let said = answer(&wrong).unwrap_err();
+        assert!(said.contains(why), "{said}");
     }
 }
 

@@ -1,0 +1,67 @@
+//! `/stop` while a wake runs one tool call after the other: from the update to the beginning of the last call that still runs, as the
+//! journal shows it.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use super::{
+    measure::milliseconds,
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, TestEnv, eventually},
+        telegram::FakeTelegram,
+    },
+    table::{Bound, Row},
+};
+
+const BOT: &str = env!("CARGO_BIN_EXE_bot");
+/// Calls of one turn: far more than run until the order is heard.
+const CALLS: i64 = 2_000;
+/// How often the journal is looked at, and for how long after the wake has let go.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+const LOOK_ON: Duration = Duration::from_secs(1);
+/// No call begins later, in milliseconds.
+const NO_CALL_AFTER_MS: f64 = 500.0;
+
+pub(crate) fn measure(rounds: usize) -> Vec<Row> {
+    let measured = (0..rounds).map(|_| last_call()).collect();
+    vec![Row::alone("/stop, until the last tool call begins", "ms", measured, Bound::Max(NO_CALL_AFTER_MS))]
+}
+
+/// Milliseconds from `/stop` to the last call; or why nothing was measured.
+fn last_call() -> Result<f64, String> {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.think_with(&claude);
+    env.wake(&["--once"]).ok();
+    let call = |n| Block::tool(&format!("t{n}"), "remember", json!({"fact": format!("the number {n} is a number")}));
+    claude.expect(Reply::tools((0..CALLS).map(call).collect()));
+    let bot = env.start(BOT, &["run"]);
+    telegram.push_text(CHAT, CHAT, "remember the numbers");
+    let called = || env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'");
+    let is_locked = || env.query::<i64>("SELECT is_locked FROM processing_lock") == 1;
+    eventually("it is at work", || called() > 3);
+    let begun = Instant::now();
+    telegram.push_text(CHAT, CHAT, "/stop");
+    let (mut seen, mut last, mut free_since) = (called(), Duration::ZERO, None);
+    while free_since.is_none_or(|since: Instant| since.elapsed() < LOOK_ON) {
+        let now = called();
+        if now > seen {
+            (seen, last) = (now, begun.elapsed());
+        }
+        if !is_locked() {
+            free_since.get_or_insert_with(Instant::now);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    drop(bot);
+    if seen < CALLS {
+        Ok(milliseconds(last))
+    } else {
+        Err("every call had begun before the order was heard".to_owned())
+    }
+}

@@ -1,0 +1,76 @@
+//! Registers the menu of commands that Telegram offers while people type, beside the polling and once the bot knows who it is.
+//!
+//! It is tried until it works: without it the commands work all the same, and nothing waits for it.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::channel::telegram::{Command, Telegram, TelegramError};
+
+/// The wait after the first failure; it doubles with each further one.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait, unless Telegram asks for a longer one.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// Works until it is registered, can't be, or the other end of `is_known` goes.
+pub(super) async fn register(telegram: &Telegram, mut is_known: watch::Receiver<bool>) {
+    if is_known.wait_for(|is_known| *is_known).await.is_err() {
+        return;
+    }
+    let (menu, mut failures) = (Command::menu(), 0);
+    loop {
+        let tried = tokio::select! {
+            tried = telegram.set_my_commands(&menu) => tried,
+            _ = is_known.changed() => return,
+        };
+        let Err(error) = tried else { return };
+        if failures == 0 {
+            tracing::info!(%error, "the menu of commands was not registered; they work all the same");
+        }
+        let Some(wait) = wait_after(failures, &error, fastrand::f64()) else { return };
+        failures += 1;
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            _ = is_known.changed() => return,
+        }
+    }
+}
+
+/// How long to wait after a failure that followed so many others; none if asking again is no use. `jitter` is random, from 0 to 1.
+fn wait_after(failures: u32, error: &TelegramError, jitter: f64) -> Option<Duration> {
+    let wait = (FIRST_WAIT * (1 << failures.min(16))).min(LONGEST_WAIT).mul_f64(0.5 + jitter / 2.0);
+    match error {
+        TelegramError::RetryAfter(after) => Some(wait.max(*after)),
+        // A token can be replaced, a network can come back.
+        TelegramError::NotSent { .. }
+        | TelegramError::Ambiguous { .. }
+        | TelegramError::Unauthorized(_)
+        | TelegramError::Conflict(_) => Some(wait),
+        TelegramError::BadFormatting(_)
+        | TelegramError::MigratedTo(_)
+        | TelegramError::ChatGone(_)
+        | TelegramError::Rejected { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_ten_minutes_and_telegrams_wish_is_obeyed() {
+        let down = TelegramError::NotSent { why: "no route".to_owned() };
+        let waits = (0..12).map(|failures| wait_after(failures, &down, 1.0).unwrap().as_secs()).collect::<Vec<_>>();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
+        assert_eq!(wait_after(0, &down, 0.0), Some(FIRST_WAIT / 2));
+        let hour = Duration::from_secs(3600);
+        assert_eq!(wait_after(0, &TelegramError::RetryAfter(hour), 0.0), Some(hour));
+    }
+
+    #[test]
+    fn what_telegram_will_not_take_is_not_asked_again() {
+        let refused = TelegramError::Rejected { code: 400, description: "BOT_COMMAND_INVALID".to_owned() };
+        assert_eq!(wait_after(0, &refused, 1.0), None);
+    }
+}

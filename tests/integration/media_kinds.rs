@@ -90,12 +90,12 @@ fn pictures(request: &ClaudeRequest) -> usize {
 
 /// The line under this description, held against what was said.
 #[track_caller]
-fn was_heard(request: &ClaudeRequest, description: &str) {
+fn was_heard(request: &ClaudeRequest, description: &str, said: &str) {
     let words = words_of(request);
     let mut lines = words.lines().skip_while(|line| !line.contains(description));
     let (told, heard) = (lines.next(), lines.next().unwrap_or_default());
     assert!(told.is_some_and(|line| line.contains(", machine transcript, en, ")), "{words}");
-    let rate = speech::word_error_rate(speech::JFK, heard);
+    let rate = speech::word_error_rate(said, heard);
     eprintln!("{description}: word error rate {:.1} %: {heard}", rate * 100.0);
     assert!(rate <= 0.1, "{rate:.2} of the words are wrong: {heard}");
 }
@@ -104,9 +104,9 @@ fn was_heard(request: &ClaudeRequest, description: &str) {
 #[test]
 fn a_video_note_is_heard() {
     let Some(scene) = Scene::hearing() else { return };
-    let bytes = fs::read(speech::kept("jfk.mp4")).unwrap();
-    scene.send("video_note", &bytes, json!({"length": 240, "duration": 11}));
-    was_heard(&scene.shown(), "[video note, 11 s");
+    let bytes = fs::read(speech::kept("note.mp4")).unwrap();
+    scene.send("video_note", &bytes, json!({"length": 240, "duration": 7}));
+    was_heard(&scene.shown(), "[video note, 7 s", speech::NOTE);
     scene.is_kept("voice/1.mp4", &bytes);
 }
 
@@ -120,7 +120,7 @@ fn audio_files_are_heard_whatever_they_are_made_of() {
         let about =
             json!({"duration": 11, "mime_type": mime, "file_name": recording, "performer": "JFK", "title": "Ask not"});
         scene.send("audio", &bytes, about);
-        was_heard(&scene.shown(), &format!("[audio file &quot;JFK – Ask not – {recording}&quot;, 11 s"));
+        was_heard(&scene.shown(), &format!("[audio file &quot;JFK – Ask not – {recording}&quot;, 11 s"), speech::JFK);
         scene.is_kept(kept, &bytes);
     }
 }
@@ -129,7 +129,7 @@ fn audio_files_are_heard_whatever_they_are_made_of() {
 #[test]
 fn what_holds_no_sound_is_told_kept_and_answered() {
     let Some(scene) = Scene::hearing() else { return };
-    let bytes = [&fs::read(speech::kept("jfk.mp4")).unwrap()[..600], &[0; 600]].concat();
+    let bytes = [&fs::read(speech::kept("note.mp4")).unwrap()[..600], &[0; 600]].concat();
     scene.send("video_note", &bytes, json!({"length": 240, "duration": 11}));
     let words = words_of(&scene.shown());
     assert!(words.contains("[video note, 11 s: not transcribed ("), "{words}");

@@ -58,7 +58,7 @@ fn a_voice_note_of_human_speech_is_written_down() {
     }
 }
 
-/// A model of English alone says English whatever it hears. `es.ogg` is made speech (espeak-ng): "Buenos días. Por favor, recuérdame
+/// A model of English alone says English whatever it hears. `note.mp4` and `es.ogg` are made speech (espeak-ng), the latter: "Buenos días. Por favor, recuérdame
 /// mañana a las nueve la cita con el dentista, y compra leche y pan."
 #[test]
 fn a_language_is_detected() {
@@ -66,7 +66,7 @@ fn a_language_is_detected() {
     let mut env = TestEnv::new();
     env.set("WHISPER_MODEL", &model.display().to_string());
     for (recording, language, words) in
-        [("jfk.mp4", "en", &["fellow", "country"][..]), ("es.ogg", "es", &["buenos", "favor"])]
+        [("note.mp4", "en", &["dentist", "bread"][..]), ("es.ogg", "es", &["buenos", "favor"])]
     {
         let ran = env.bot(&["transcribe", "--json", &speech::kept(recording).display().to_string()]).ok();
         let transcript = ran.json()[0]["transcript"].clone();

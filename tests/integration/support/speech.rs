@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 pub(crate) const JFK: &str =
     "And so my fellow Americans ask not what your country can do for you ask what you can do for your country";
 
+/// What is said in `fixtures/note.mp4`, by espeak-ng.
+pub(crate) const NOTE: &str =
+    "Good morning. Please remind me tomorrow to call the dentist, and buy milk and bread on the way home.";
+
 #[expect(clippy::disallowed_methods, reason = "what the machine has is no setting of the product")]
 fn path_in(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)

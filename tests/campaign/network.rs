@@ -18,7 +18,7 @@ use self::{
     wire::{DOWNLOAD, LINE},
 };
 use super::{
-    layer::{Layer, Recovery, Share},
+    layer::{Layer, Recovery, Share, is_examined},
     world::{Allowed, Story},
 };
 
@@ -216,12 +216,12 @@ impl Layer for Network {
         let trial = usize::try_from(id).ok().and_then(|id| self.trials.get(id)).ok_or("there is no such trial")?;
         let story = self.story(trial.play);
         let mut scene = Scene::open(story, trial.play, Some(&trial.order.label));
-        play(&mut scene, story, trial).map_err(|why| format!("{trial:?}: {why}"))
+        play(&mut scene, story, trial, is_examined(id)).map_err(|why| format!("{trial:?}: {why}"))
     }
 }
 
 /// Plays a trial and looks at what it leaves.
-fn play(scene: &mut Scene, story: &Story, trial: &Trial) -> Result<Recovery, String> {
+fn play(scene: &mut Scene, story: &Story, trial: &Trial, is_examined: bool) -> Result<Recovery, String> {
     let ran = scene.play(Some(trial))?;
     let is_met = scene.proxies().map(|(_, proxy)| proxy.mend()).iter().all(|met| *met);
     if !is_met {
@@ -234,6 +234,9 @@ fn play(scene: &mut Scene, story: &Story, trial: &Trial) -> Result<Recovery, Str
         told::check_first_run(&ran, scene, trial)?;
     }
     scene.check_waits(trial)?;
+    if is_examined {
+        scene.world.examine()?;
+    }
     scene.world.pass(BACK_OFF_MIN);
     let took = scene.world.recover().map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
     let sends = told::sends(&scene.telegram.exchanges(), scene.telegram.turned_away())?;

@@ -43,7 +43,7 @@ use crate::{
         lock::{Holder, LockError, WakeLock},
     },
     process::Identity,
-    queue::{Store, StoreError},
+    queue::{Store, StoreError, Tap},
     redact::Redactor,
 };
 use run::{Aides, Bot};
@@ -149,11 +149,25 @@ pub async fn run(
         menu::register(outside.telegram, known),
         media::tend(outside, &aside, &bells, ear, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
-        questions::show(outside.telegram, &aside, outside.clock, outside.config.timezone, tapped, running.clone()),
+        answer_presses(outside, &aside, tapped, running.clone()),
         typing::show(outside.telegram, &lock_path, running.clone()),
         progress::show(outside.telegram, &aside, &lock_path, outside.redactor, running),
     );
     ended
+}
+
+/// Shows what became of questions, and not for much longer than the bot lives.
+async fn answer_presses(
+    outside: Outside<'_>,
+    aside: &RefCell<Store>,
+    tapped: mpsc::Receiver<(Tap, bool)>,
+    running: watch::Receiver<bool>,
+) {
+    let timezone = outside.config.timezone;
+    tokio::select! {
+        () = questions::show(outside.telegram, aside, outside.clock, timezone, tapped, running.clone()) => {}
+        () = progress::overdue(running) => {}
+    }
 }
 
 /// Takes the lock and opens the store, however long the disk is too full for it. `None` when asked to end before.

@@ -74,8 +74,8 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Ends some time after the bot has.
-async fn overdue(mut is_running: watch::Receiver<bool>) {
+/// Ends some time after the bot has: whoever shows what is a courtesy doesn't hold up its end.
+pub(super) async fn overdue(mut is_running: watch::Receiver<bool>) {
     while is_running.changed().await.is_ok() {}
     tokio::time::sleep(AT_THE_END).await;
 }

@@ -43,7 +43,10 @@ pub(super) async fn show(
                     not_before = Instant::now() + time;
                     again_at = Some(not_before);
                 }
-                Err(error) => tracing::debug!(%error, "what became of questions could not be read"),
+                Err(error) => {
+                    tracing::debug!(%error, "what became of questions could not be read or written down");
+                    again_at = Some(Instant::now() + AGAIN_AFTER);
+                }
             }
         }
         let again = async {

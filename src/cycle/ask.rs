@@ -139,7 +139,7 @@ impl Wake<'_> {
             }
             Some(ApprovalState::Denied) => "You said not to go on.",
             Some(ApprovalState::Expired) => "I asked whether to go on and had no answer in time, which is a no.",
-            Some(ApprovalState::Withdrawn) | None => "My question whether to go on was lost, which is a no.",
+            Some(ApprovalState::Withdrawn) | None => "I could not ask whether to go on, which is a no.",
         };
         self.record(live, &decided(false, why), &[])?;
         Ok(true)
@@ -259,7 +259,7 @@ fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
             Some((false, "Your person was asked and didn't answer in time, which is a no. Nothing was done; say so."))
         }
         Some(ApprovalState::Withdrawn) | None => {
-            Some((false, "The question to your person was lost, which is a no. Nothing was done; say so."))
+            Some((false, "Your person could not be asked, which is a no. Nothing was done; say so."))
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     memory::{self, episodic, others, view},
     queue::{CycleEnd, CycleState, StagedFile},
-    repo::{self, HOLDS_SECRET, Parked, Parking, Publish, Published, Repo, RepoError},
+    repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
 };
 
@@ -121,9 +121,15 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Takes note of the commits that a cycle was shown. What a person committed while it ran was not: it stays a reason.
+    /// Takes note of the commits that a cycle was shown. What a person committed while it ran was not: it stays a reason. What others saw
+    /// while it waited stays seen.
     pub(super) fn see_commits(&mut self, repo: &Repo, head_shown: Option<&str>) -> Result<(), WakeError> {
-        if let Some(head) = head_shown {
+        let seen = self.store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok());
+        let is_behind = |head: &str| {
+            let shown = Oid::from_str(head).ok();
+            seen.zip(shown).is_some_and(|(seen, shown)| repo.contains(seen, shown).unwrap_or(false))
+        };
+        if let Some(head) = head_shown.filter(|head| !is_behind(head)) {
             self.store.set_handled(self.fence, HEAD_SEEN, head, self.now())?;
         }
         if observe::person_commits(self.store, repo)?.is_empty() {

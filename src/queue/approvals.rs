@@ -15,12 +15,13 @@ use crate::{
     shown,
 };
 
-/// An action that takes more than this is shown as a file, in characters: a chat's message shows it in full or not at all.
+/// An action that takes more than this is shown as a file, in characters as they are shown: a chat's message shows it in full or not at
+/// all.
 const SHOWN_CHARS_MAX: usize = 2_500;
 
 /// Whether an action is shown as a file.
 pub fn is_long(action: &str) -> bool {
-    action.chars().count() > SHOWN_CHARS_MAX
+    shown::visible(action).chars().count() > SHOWN_CHARS_MAX
 }
 
 /// An action that a person is asked about.
@@ -56,7 +57,7 @@ pub enum ApprovalState {
     Denied,
     /// Nobody decided in time: it must not be done.
     Expired,
-    /// The cycle that asked is over: there is nothing left to decide.
+    /// There is nothing left to decide: the cycle that asked is over, or the question can't be shown.
     Withdrawn,
 }
 
@@ -349,7 +350,8 @@ pub(super) fn question(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rus
 }
 
 /// Takes a tap in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person
-/// whose word counts. Which message that is the tap itself tells, if the sender doesn't know: nothing else has carried the nonce.
+/// whose word counts. Which message that is the tap itself tells, if the sender doesn't know: nothing else has carried the nonce. Of one
+/// that was sent again, because nobody knew of the first, either counts.
 pub(super) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>) -> Result<bool> {
     let asked: Option<i64> = tx
         .query_row(
@@ -367,7 +369,7 @@ pub(super) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>) -> Result
          WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
-                       WHERE p.outgoing_id = approvals.outgoing_id AND p.channel_message_id = ?6)",
+                       WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
         (&tap.nonce, decided(tap.is_approval), rfc3339(now), tap.sender_id, tap.chat_id, tap.message_id),
     )?;
     Ok(n == 1)
@@ -376,6 +378,12 @@ pub(super) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>) -> Result
 /// Nothing is left to decide of a cycle that has ended.
 pub(super) fn withdraw(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
     tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE cycle_id = ?1 AND state = 'pending'", [cycle_id])?;
+    Ok(())
+}
+
+/// A question that its channel refuses for good reaches nobody: that is a no, at once.
+pub(super) fn is_refused(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
+    tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE outgoing_id = ?1 AND state = 'pending'", [outgoing_id])?;
     Ok(())
 }
 

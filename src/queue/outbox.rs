@@ -170,7 +170,7 @@ impl Store {
             PartOutcome::Failed(why) => ("failed", None, None, Some(why)),
         };
         self.write(|tx| {
-            tx.execute(
+            let n = tx.execute(
                 "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
                      error = ?6, changed_at = ?7, sender = NULL
                  WHERE outgoing_id = ?1 AND part = ?2
@@ -187,6 +187,9 @@ impl Store {
                 ],
             )?;
             note_sent(tx, claimed.outgoing_id, now)?;
+            if n == 1 && matches!(outcome, PartOutcome::Failed(_)) {
+                approvals::is_refused(tx, claimed.outgoing_id)?;
+            }
             Ok(())
         })
     }

@@ -339,7 +339,7 @@ impl Repo {
     }
 
     /// Whether `later` is `earlier` or came after it.
-    fn contains(&self, later: Oid, earlier: Oid) -> Result<bool, RepoError> {
+    pub fn contains(&self, later: Oid, earlier: Oid) -> Result<bool, RepoError> {
         Ok(later == earlier || self.git.graph_descendant_of(later, earlier)?)
     }
 

@@ -233,6 +233,41 @@ fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
     assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL"), 0);
 }
 
+/// Of a question that was sent twice either copy's buttons count: its person can't know which one is meant.
+#[test]
+fn a_press_counts_on_either_copy_of_a_question_that_was_sent_again() {
+    let (telegram, claude, mut env) = minded();
+    telegram.number_updates_from(2_000);
+    telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
+    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
+    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
+    assert_eq!(env.once()["outcome"], "parked");
+    let first = question(&telegram);
+    env.once();
+    let second = telegram.sent().pop().unwrap();
+    assert!(first.message_id != second.message_id && first.buttons == second.buttons, "{first:#?} {second:#?}");
+    assert_eq!(env.query::<String>("SELECT state FROM outgoing_parts"), "sent");
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, first.message_id, &first.buttons[0])), "Allowed, once.");
+    claude.expect(Reply::text("It is written down."));
+    env.once();
+    assert_eq!(facts(&env), 1);
+}
+
+/// Nobody can answer what nobody was asked: that is a no, and nothing waits for it.
+#[test]
+fn a_question_that_its_channel_refuses_is_a_no_at_once() {
+    let (telegram, claude, mut env) = minded();
+    telegram.fail_next("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user", json!({})));
+    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
+    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
+    claude.expect(Reply::text("I couldn't ask you, so it isn't written down."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(env.query::<String>("SELECT state FROM approvals"), "withdrawn");
+    assert!(claude.requests()[1].messages.concat().contains("could not be asked"), "{:#?}", claude.requests()[1]);
+    assert_eq!(facts(&env), 0);
+    env.check_sound();
+}
+
 #[test]
 fn the_console_asks_and_decides_too() {
     let (_telegram, claude, mut env) = minded();

@@ -167,6 +167,33 @@ fn what_a_parked_cycle_was_told_of_begins_no_other() {
     env.check_sound();
 }
 
+/// A cycle that waited for its person ends after one that was shown more: what that one saw isn't due again.
+#[test]
+fn what_others_saw_while_a_cycle_was_parked_stays_seen() {
+    let (_telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    env.set("AUTONOMY", "0");
+    let commit = |text: &str| {
+        env.write_memory("memory/project-memory/context.md", &format!("# Context\n\n- energy: {text}\n"));
+        env.git(&["commit", "-qam", text]);
+    };
+    commit("low");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "They are tired"})));
+    assert_eq!(env.once()["outcome"], "parked");
+    commit("high");
+    claude.expect(Reply::text(""));
+    assert_eq!(env.once()["outcome"], "worked");
+    let now = reveille::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+    let mut store = env.store();
+    let asked = store.pending_approvals(now).unwrap().pop().unwrap();
+    assert!(store.decide(asked.id, false, now).unwrap());
+    claude.expect(Reply::text(""));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!(claude.requests().len(), 3);
+    env.check_sound();
+}
+
 #[test]
 fn a_persons_commit_wakes_the_mind_once_and_is_shown() {
     let (_telegram, claude, env) = minded();

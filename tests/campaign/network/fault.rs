@@ -163,6 +163,7 @@ const FEW: &[Fault] = &[
     Fault::ResetAfter,
     Fault::Stall,
     Fault::Slow,
+    Fault::Twice,
     Fault::Cut(50),
     Fault::Garbled,
     Fault::Says(slow_down(7)),

@@ -190,9 +190,12 @@ impl World {
         let action = action(self.program == Program::Bot);
         // What nobody has seen nobody has answered.
         let word = if self.is_asked_in_vain() { Word::Silence } else { word };
+        let refused = "SELECT count(*) FROM outgoing_parts JOIN approvals USING (outgoing_id) WHERE outgoing_parts.state = 'failed'";
+        let is_refused = self.env.query::<i64>(refused) > 0;
         let (is_used, state) = match word {
             Word::Yes => (true, "approved"),
             Word::No => (false, "denied"),
+            Word::Silence if is_refused => (false, "withdrawn"),
             Word::Silence => (false, "expired"),
         };
         if row != format!("1 {state} {} {action}", i32::from(is_used)) {
@@ -201,7 +204,7 @@ impl World {
         let is_true = match told {
             Some(Told::Done) => word == Word::Yes && lines.len() == 1,
             Some(Told::MaybeDone) => word == Word::Yes && called == 1,
-            Some(Told::NotBegun) => word == Word::Yes && lines.is_empty(),
+            Some(Told::NotBegun) => (word == Word::Yes || is_refused) && lines.is_empty(),
             Some(Told::Refused) => word == Word::No && lines.is_empty(),
             Some(Told::TooLate) => word == Word::Silence && lines.is_empty(),
             None => false,

@@ -16,7 +16,8 @@ use super::{
 
 const BOT: &str = env!("CARGO_BIN_EXE_bot");
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is said in each round, and its row; none of it changes what the next one finds but for one reminder more. `/stop` has rows of its own.
+/// What is said in each round, and its row; none of it changes what the next one finds but for one reminder more. `/undo` and `/stop` have
+/// rows of their own.
 const COMMANDS: [(&str, &str); 17] = [
     ("/start", "/start while a wake runs"),
     ("/help", "/help"),
@@ -69,13 +70,19 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
             times.push(say(command));
         }
     }
+    // Once each: both change what comes after them.
+    let undo = say("/undo");
     let begun = Instant::now();
-    telegram.push_text(CHAT, CHAT, "/stop");
+    let stop = say("/stop");
     eventually("the wake lets go", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
     let stopped = milliseconds(begun.elapsed());
     drop(bot);
     let rows = COMMANDS.iter().zip(answers);
     rows.map(|((_, figure), times)| Row::alone(figure, "ms", Ok(times), Bound::Max(ANSWERED_WITHIN_MS)))
-        .chain([Row::alone("/stop, until a held wake has let go", "ms", Ok(vec![stopped]), Bound::Max(500.0))])
+        .chain([
+            Row::alone("/undo, of the last wake, taken note of", "ms", Ok(vec![undo]), Bound::Max(ANSWERED_WITHIN_MS)),
+            Row::alone("/stop, answered", "ms", Ok(vec![stop]), Bound::Max(ANSWERED_WITHIN_MS)),
+            Row::alone("/stop, until a held wake has let go", "ms", Ok(vec![stopped]), Bound::Max(500.0)),
+        ])
         .collect()
 }

@@ -45,13 +45,16 @@ pub(crate) const CAUGHT: &str = "caught after ";
 /// What a variant that no trial caught says.
 pub(crate) const SURVIVED: &str = "survived\n";
 
+/// So many days it takes until each layer has had one of its variants run.
+const DAYS: u64 = 3;
+
 /// Which variants are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// None.
     None,
-    /// Of every second layer one, the others the next day, so that the suite's share stays within minutes; of a layer that is
-    /// run alone another one every day.
+    /// Of every third layer one, the others the next days, so that the suite's share stays within ten minutes; of a layer that
+    /// is run alone another one every day.
     OneEach,
     /// All.
     All,
@@ -116,13 +119,13 @@ pub(crate) fn run(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<Tri
         }
     };
     for (place, layer) in layers.iter().enumerate() {
-        if choice == Choice::OneEach && layers.len() > 1 && (place as u64).wrapping_add(seed) % 2 == 1 {
+        if choice == Choice::OneEach && layers.len() > 1 && (place as u64).wrapping_add(seed) % DAYS != 0 {
             continue;
         }
         let of_layer: Vec<&Variant> = all().filter(|variant| variant.layer == *layer).collect();
         let chosen: Vec<&Variant> = match choice {
             Choice::OneEach => {
-                let day = if layers.len() > 1 { seed / 2 } else { seed };
+                let day = if layers.len() > 1 { seed / DAYS } else { seed };
                 let at = usize::try_from(day).unwrap_or_default().checked_rem(of_layer.len());
                 at.and_then(|at| of_layer.get(at).copied()).into_iter().collect()
             }

@@ -39,6 +39,7 @@ pub(super) fn tool() -> Tool {
         Effect::Read,
         |args: Find, world, hands| Box::pin(find(args, world, hands)),
     )
+    .for_owner()
     .touching(|args: &Find| Touched::Path { path: args.path.as_deref().unwrap_or(".").into(), is_write: false })
 }
 

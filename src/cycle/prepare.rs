@@ -148,6 +148,7 @@ impl Wake<'_> {
             messages: &messages,
             files: &files,
             documents: &world.documents,
+            reader: world.foreign_chat(),
         });
         Ok(Entry::Said {
             raw: brief::with_images(redactor.redact_json(&raw), &files),

@@ -25,7 +25,7 @@ pub(super) fn origin(place: &Place, text: &str, world: &World) -> Option<String>
         return Some(format!("a file ({})", place.name()));
     }
     let path = below_brain(place.path(), world).unwrap_or_default();
-    (!others::parts(path, text).is_empty()).then(|| others::ORIGIN.to_owned())
+    (!others::parts(path, text, world.foreign_chat()).is_empty()).then(|| others::ORIGIN.to_owned())
 }
 
 /// A path below the memory's folder.

@@ -156,13 +156,21 @@ fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
     ];
     assert_eq!(before, after);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);
-    // The owner sees what was done for Bob.
+    // The owner sees what was done for Bob, by asking: his words may be an attacker's.
     env.receive(CHAT, "what did Bob want?");
+    let log = "memory/agent-memory/episodic-memory.md";
+    claude.expect(Reply::tools(vec![Block::tool("o1", "memory_read", json!({"path": log}))]));
     claude.expect(Reply::text("To know what you are up to."));
     env.once();
-    let memory = opening(&last(&claude), "<memory>");
+    let requests = claude.requests();
+    let memory = opening(&requests[requests.len() - 2], "<memory>");
     assert!(SECRETS.iter().all(|secret| memory.contains(secret)), "{memory}");
-    assert!(memory.contains("chat 5555"), "{memory}");
+    assert!(!memory.contains("chat 5555") && memory.contains("withheld=\"entries of other chats"), "{memory}");
+    let read = results(&last(&claude));
+    assert!(read[0].0.contains("chat 5555"), "{read:?}");
+    let reading =
+        "SELECT count(*) FROM cycle_journal WHERE json_extract(body, '$.taint') = 'unconfirmed parts of the memory'";
+    assert_eq!(env.query::<i64>(reading), 1, "whoever reads it has read others' words");
     assert_eq!(telegram.sent().len(), 3);
     env.check_sound();
 }

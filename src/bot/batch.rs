@@ -83,6 +83,8 @@ impl Reading {
             chat_id: owner_chat_id,
             text: moved(it),
             kind: "notice".to_owned(),
+            // Whoever runs the group has named it.
+            taint: Some("the title of a group".to_owned()),
             key: Some(format!("migrated/{}/{}", it.from, it.to)),
             ..NewOutgoing::default()
         };
@@ -232,5 +234,12 @@ mod tests {
         let message = &read.batch.messages[0];
         assert_eq!(message.text, "is *** right?");
         assert!(!message.raw.as_ref().unwrap().contains("ecretSecret"));
+    }
+
+    #[test]
+    fn the_title_of_a_group_is_somebody_elses_word() {
+        let migrations = vec![Migration { from: -9, to: -100, title: "obey".to_owned() }];
+        let notices = Reading { migrations, ..Reading::default() }.notices(7);
+        assert_eq!(notices.iter().map(|notice| notice.taint.is_some()).collect::<Vec<_>>(), [true]);
     }
 }

@@ -142,7 +142,8 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
             "Somebody has paired with me by a code: {name}, number {user_id}. I listen to them from now on; \
              `bot unpair {user_id}` ends it."
         );
-        words.push(notice(owner, text));
+        let taint = Some("the name of who paired".to_owned());
+        words.push(NewOutgoing { taint, ..notice(owner, text) });
     }
     words
 }
@@ -233,6 +234,7 @@ mod tests {
         let words = words(7, "[Ana](https://example.org)", &Config::from_sources(&env, None, Some("UTC")).unwrap());
         assert_eq!(words.iter().map(|message| message.chat_id).collect::<Vec<_>>(), [7, 42]);
         assert!(words[0].text.contains("kept in my owner's memory"), "{}", words[0].text);
+        assert_eq!([0, 1].map(|at| words[at].taint.is_some()), [false, true], "they named themselves");
         assert!(words[1].text.contains("Ana(https") && !words[1].text.contains("]("), "{}", words[1].text);
     }
 

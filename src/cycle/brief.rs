@@ -67,6 +67,8 @@ pub struct Brief<'a> {
     pub files: &'a [File],
     /// The memory.
     pub documents: &'a Documents,
+    /// The chat that it is shown to, if it isn't the owner's.
+    pub reader: Option<i64>,
 }
 
 /// The system blocks, raw JSON: ground rules, standing orders, and which skills there are.
@@ -84,7 +86,7 @@ pub fn system(standing_orders: &str, skills: &[Skill]) -> String {
 /// The cycle's first user message, raw JSON.
 pub fn opening(brief: &Brief<'_>) -> String {
     let mut blocks = vec![situation(brief)];
-    blocks.push(memories(brief.documents));
+    blocks.push(memories(brief.documents, brief.reader));
     if !brief.exchanges.is_empty() {
         blocks.push(recent(brief.exchanges, brief.tz));
     }
@@ -189,14 +191,14 @@ fn situation(brief: &Brief<'_>) -> String {
     text
 }
 
-fn memories(documents: &Documents) -> String {
+fn memories(documents: &Documents, reader: Option<i64>) -> String {
     let mut text = String::from("<memory>");
     for path in memory::DOCUMENTS {
         let Some(content) = documents.get(path) else {
             text.push_str(&format!("\n<file path=\"{path}\" missing=\"true\"/>"));
             continue;
         };
-        let (content, withheld) = others::without(path, &content);
+        let (content, withheld) = others::without(path, &content, reader);
         let shown = if path == memory::EPISODIC_MEMORY {
             episodic::recent(&content, EPISODIC_LINES)
         } else {
@@ -213,8 +215,9 @@ fn memories(documents: &Documents) -> String {
 /// The attribute that says how much of a document isn't shown.
 fn withheld_parts(path: &str, count: usize) -> String {
     let what = match DocKind::of(path) {
-        DocKind::Log => "entries of wakes that had, or may have, read what others wrote",
-        _ => "facts that nobody has confirmed",
+        DocKind::Log => "entries of other chats, or of wakes that had, or may have, read what others wrote",
+        DocKind::Tasks => "tasks of other chats",
+        _ => "facts of other chats, or that nobody has confirmed",
     };
     if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; memory_read shows them\"") }
 }

@@ -61,7 +61,7 @@ impl Wake<'_> {
             rules: self.with_own_folders(loaded.rules, &documents),
             taint: None,
             shelter: self.shelter(),
-            catalogue: Rc::new(registry(self.context).catalogue()),
+            catalogue: Rc::new(registry(self.context).seen_by(documents.root().is_some()).catalogue()),
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -132,7 +132,7 @@ impl Wake<'_> {
             files: !world.attachments.files.is_empty(),
             withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
         };
-        cycle.tools = registry(self.context).offered(&words, there);
+        cycle.tools = registry(self.context).seen_by(world.sees_all()).offered(&words, there);
         let messages: Vec<&Incoming> =
             observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
         let files = self.files_of(&messages, Allowance::left_by(&[]))?;
@@ -148,6 +148,7 @@ impl Wake<'_> {
             messages: &messages,
             files: &files,
             documents: &world.documents,
+            reader: world.foreign_chat(),
         });
         Ok(Entry::Said {
             raw: brief::with_images(redactor.redact_json(&raw), &files),

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Where each chat that isn't the owner's has documents of its own.
-const CHATS_DIR: &str = "memory/chats";
+pub(super) const CHATS_DIR: &str = "memory/chats";
 /// How the standing orders lift it, in the part before their first section.
 const SHARE: &str = "share between chats:";
 

@@ -434,8 +434,10 @@ fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> rusq
     Ok(())
 }
 
-/// Plans a message and its parts; `None` when its key was already told.
+/// Plans a message and its parts; `None` when its key was already told. Where others may have had a word in it, its links are text:
+/// whoever planned it, a notice too.
 pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
+    let taint = provenance::of_outgoing(tx, message)?;
     let id: Option<i64> = tx
         .prepare_cached(
             "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id, taint)
@@ -451,13 +453,13 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
                 message.thread_id,
                 message.reply_to,
                 message.cycle_id,
-                provenance::of_outgoing(tx, message)?,
+                taint,
             ],
             |row| row.get(0),
         )
         .optional()?;
     if let Some(id) = id {
-        let links = if message.links_as_text { Links::AsText } else { Links::Clickable };
+        let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
         plan_parts_of(tx, id, &message.text, links, now)?;
     }
     Ok(id)

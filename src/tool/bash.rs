@@ -31,6 +31,7 @@ pub(super) fn tool() -> Tool {
         Effect::Once,
         run,
     )
+    .for_owner()
     .risking(Risk::Dangerous)
     .touching(|args: &Bash| Touched::Shell(args.command.clone().unwrap_or_else(|| "true".to_owned())))
     .trained("bash_20250124")

@@ -74,6 +74,7 @@ pub(super) fn tool() -> Tool {
         Effect::Once,
         |args: Edit, world, hands| Box::pin(std::future::ready(run(&args, world, hands))),
     )
+    .for_owner()
     .risking(Risk::Caution)
     .touching(|args: &Edit| Touched::Path { path: args.path.clone().into(), is_write: args.command != Command::View })
     .trained(TRAINED)

@@ -11,14 +11,12 @@ use crate::{
     memory::others,
 };
 
-/// The folders of this cycle. Another chat than the person's own has the scratch folder alone: what the person keeps is no more
-/// its business than the memory is.
+/// The folders of this cycle. Another chat than the owner's has none (its calls are denied before): what lies in the scratch folder is
+/// of what the owner had done, and no more its business than the memory is.
 pub(super) fn roots(world: &World, hands: &Hands) -> Result<Roots, Refusal> {
+    let brain = world.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
     let roots = Roots::new(hands.scratch().map_err(Refusal::because)?, &world.attachments.dir);
-    Ok(match world.documents.root() {
-        Some(brain) => roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable()),
-        None => roots,
-    })
+    Ok(roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable()))
 }
 
 /// Whose bytes a file holds. The memory's are our own, but for the parts of `text` that others may have had a hand in.
@@ -27,7 +25,7 @@ pub(super) fn origin(place: &Place, text: &str, world: &World) -> Option<String>
         return Some(format!("a file ({})", place.name()));
     }
     let path = below_brain(place.path(), world).unwrap_or_default();
-    (!others::parts(path, text).is_empty()).then(|| others::ORIGIN.to_owned())
+    (!others::parts(path, text, world.foreign_chat()).is_empty()).then(|| others::ORIGIN.to_owned())
 }
 
 /// A path below the memory's folder.

@@ -12,7 +12,7 @@ use crate::{
         beneath::{Access, Kind, Place, Whose},
         search::{self, Found, Hit, Query, Wanted},
     },
-    memory::{DocKind, others},
+    memory::others,
 };
 
 /// The longest pattern, in characters.
@@ -39,6 +39,7 @@ pub(super) fn tool() -> Tool {
         Effect::Read,
         |args: Find, world, hands| Box::pin(find(args, world, hands)),
     )
+    .for_owner()
     .touching(|args: &Find| Touched::Path { path: args.path.as_deref().unwrap_or(".").into(), is_write: false })
 }
 
@@ -71,7 +72,7 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
 /// Whether it is a line of a document of the memory in which others may have had a hand; memory_search tells its lines apart.
 fn is_of_doubt(hit: &Hit, world: &World) -> bool {
     let path = files::below_brain(Path::new(&hit.path), world);
-    hit.line.is_some() && path.is_some_and(|path| matches!(DocKind::of(path), DocKind::Facts | DocKind::Log))
+    hit.line.is_some() && path.is_some_and(others::can_be_in)
 }
 
 /// Where to look: at the path, or in each folder that isn't within another one.

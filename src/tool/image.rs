@@ -29,6 +29,7 @@ pub(super) fn tool() -> Tool {
         Effect::Read,
         |args: ViewImage, world, hands| Box::pin(std::future::ready(view(&args, world, hands))),
     )
+    .for_owner()
     .touching(|args: &ViewImage| Touched::Path { path: args.path.clone().into(), is_write: false })
 }
 

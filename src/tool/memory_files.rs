@@ -174,7 +174,8 @@ fn view(args: &Args, world: &World) -> Outcome {
         let lines = lines.map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
         let [first, last] = args.view_range.unwrap_or([1, -1]);
         let last = usize::try_from(last).unwrap_or(usize::MAX);
-        let is_theirs = others::are_among(&name, &text, usize::try_from(first).unwrap_or(1), last);
+        let is_theirs =
+            others::are_among(&name, &text, world.foreign_chat(), usize::try_from(first).unwrap_or(1), last);
         return Ok(Done { taint: is_theirs.then(|| others::ORIGIN.to_owned()), ..Done::told(lines) });
     }
     let folder = if name.is_empty() { String::new() } else { format!("{name}/") };

@@ -60,6 +60,10 @@ use crate::{
 /// The longest outcome a mind is told, in bytes; the rest is cut and said to be.
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
 
+/// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
+/// what programs have left in the scratch folder, is of what the owner said.
+const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen.";
+
 /// What repeating a call would do, for a cycle that was interrupted during it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -148,6 +152,8 @@ pub struct Tool {
     pub is_free: bool,
     /// How far a call reaches.
     pub reach: Reach,
+    /// It works on the owner's machine: no chat has it that may not see all that is the owner's.
+    pub is_owners: bool,
     /// The type under which Claude's models were trained on it: then it is declared by that and its name alone.
     pub trained: Option<&'static str>,
     touches: Option<Touches>,
@@ -221,6 +227,7 @@ impl Tool {
             risk,
             is_free: false,
             reach,
+            is_owners: false,
             trained: None,
             touches: None,
             asks: None,
@@ -250,6 +257,11 @@ impl Tool {
         Self { reach, ..self }
     }
 
+    /// The same, which no chat has that may not see all that is the owner's.
+    fn for_owner(self) -> Self {
+        Self { is_owners: true, ..self }
+    }
+
     /// The same, which Claude's models know under this type.
     fn trained(self, kind: &'static str) -> Self {
         Self { trained: Some(kind), ..self }
@@ -277,6 +289,9 @@ impl Tool {
 
     /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
     pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
+        if self.is_owners && !world.sees_all() {
+            return Verdict::denied(OWNERS_ALONE);
+        }
         let touched = match &self.touches {
             Some(touches) => touches(or_empty(input)),
             None => Some(Touched::Nothing),
@@ -346,6 +361,13 @@ impl Registry {
         Self { is_claude: false, ..self }
     }
 
+    /// The tools that such a chat has: `sees_all`, or not those that work on the owner's machine.
+    #[must_use]
+    pub fn seen_by(mut self, sees_all: bool) -> Self {
+        self.tools.retain(|tool| sees_all || !tool.is_owners);
+        self
+    }
+
     /// Adds tools behind those that are there.
     #[must_use]
     pub fn with(mut self, tools: Vec<Tool>) -> Self {
@@ -394,8 +416,11 @@ impl Registry {
 
     /// Runs a call that may be run. Never panics on what a mind sends: anything wrong is a refusal.
     pub async fn run(&self, name: &str, input: &str, world: &World, hands: &mut Hands) -> Outcome {
-        match self.get(name).map(|tool| &tool.run) {
-            Some(Run::Acts(run)) => bounded(run(or_empty(input), world, hands).await),
+        match self.get(name) {
+            Some(tool) if tool.is_owners && !world.sees_all() => {
+                Err(Refusal(format!("{OWNERS_ALONE} Nothing was done.")))
+            }
+            Some(Tool { run: Run::Acts(run), .. }) => bounded(run(or_empty(input), world, hands).await),
             _ => self.call(name, input, world),
         }
     }

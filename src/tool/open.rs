@@ -34,6 +34,7 @@ pub(super) fn tool() -> Tool {
         Effect::Once,
         |args: Open, world, hands| Box::pin(open(args, world, hands)),
     )
+    .for_owner()
     .risking(Risk::Caution)
     .reaching(Reach::Leaves)
     .touching(|args: &Open| match args.target.as_deref() {

@@ -78,7 +78,7 @@ pub(super) fn quote() -> Tool {
         match search::quote(&borrowed(&documents), &args.query) {
             Some(hits) if !hits.is_empty() => {
                 let content = hits.iter().map(quoted).collect::<Vec<_>>().join("\n");
-                Ok(Done { taint: taint_of(&hits, &documents), ..Done::told(content) })
+                Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(content) })
             }
             _ => Err(Refusal::because("Nothing that is stored answers this.")),
         }
@@ -100,7 +100,7 @@ pub(super) fn recall() -> Tool {
         };
         let lines: Vec<_> = hits.iter().map(quoted).collect();
         let content = format!("About {topic}:\n{}", lines.join("\n"));
-        Ok(Done { taint: taint_of(&hits, &documents), ..Done::told(content) })
+        Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(content) })
     })
 }
 
@@ -112,7 +112,8 @@ fn read(args: &Read, world: &World) -> Outcome {
         return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
     };
     let Page { content, lines } = page(path, &text, args.from_line)?;
-    let taint = others::are_among(path, &text, *lines.start(), *lines.end()).then(|| others::ORIGIN.to_owned());
+    let taint = others::are_among(path, &text, world.foreign_chat(), *lines.start(), *lines.end())
+        .then(|| others::ORIGIN.to_owned());
     Ok(Done { taint, ..Done::told(content) })
 }
 
@@ -154,10 +155,10 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusa
 }
 
 /// Whose words stand in what was found, besides its person's.
-fn taint_of(hits: &[Hit], documents: &[(String, String)]) -> Option<String> {
+fn taint_of(hits: &[Hit], documents: &[(String, String)], world: &World) -> Option<String> {
     let is_theirs = |hit: &Hit| {
         let document = documents.iter().find(|(path, _)| *path == hit.path);
-        document.is_some_and(|(path, text)| others::are_among(path, text, hit.line, hit.line))
+        document.is_some_and(|(path, text)| others::are_among(path, text, world.foreign_chat(), hit.line, hit.line))
     };
     hits.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
 }
@@ -174,7 +175,7 @@ fn find(args: &Search, world: &World) -> Outcome {
     if kept_back > 0 {
         lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
     }
-    Ok(Done { taint: taint_of(&hits, &documents), ..Done::told(lines.join("\n")) })
+    Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(lines.join("\n")) })
 }
 
 fn skill(args: &Skill, world: &World) -> Outcome {

@@ -98,9 +98,9 @@ fn forget(args: &Forget, world: &World) -> Outcome {
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
     let Forgotten { text: new, fact } = match facts::forget(&text, &query) {
         Ok(forgotten) => forgotten,
-        Err(error) => return near_misses(&text, &error),
+        Err(error) => return near_misses(&text, &error, world),
     };
-    let is_theirs = others::are_among(memory::SEMANTIC_MEMORY, &text, fact.line, fact.line);
+    let is_theirs = others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), fact.line, fact.line);
     let fact = fact.text;
     Ok(Done {
         taint: is_theirs.then(|| others::ORIGIN.to_owned()),
@@ -112,13 +112,14 @@ fn forget(args: &Forget, world: &World) -> Outcome {
 }
 
 /// Why nothing was forgotten. It names facts that are near, and those in quarantine mark the cycle as reading them does.
-fn near_misses(text: &str, error: &FactError) -> Outcome {
+fn near_misses(text: &str, error: &FactError, world: &World) -> Outcome {
     let (FactError::NotFound { similar: named, .. } | FactError::Ambiguous { candidates: named, .. }) = error else {
         return Err(Refusal::because(error));
     };
     let (facts, _) = facts::Facts::parse(text);
     let is_theirs = |fact: &facts::Fact| {
-        named.contains(&fact.text) && others::are_among(memory::SEMANTIC_MEMORY, text, fact.line, fact.line)
+        named.contains(&fact.text)
+            && others::are_among(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), fact.line, fact.line)
     };
     if !facts.iter().any(|(_, fact)| is_theirs(fact)) {
         return Err(Refusal::because(error));

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
+    memory::view,
     policy::Reach,
     queue::{Change, NewReminder, Reminder},
     schedule::{
@@ -117,7 +118,8 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), R
 
 fn list(_: &Nothing, world: &World) -> Outcome {
     let lines: Vec<_> = visible(world).map(|reminder| listed(reminder, world.tz)).collect();
-    Ok(Done::told(if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") }))
+    let content = if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") };
+    Ok(Done { taint: taint_of(visible(world), world), ..Done::told(content) })
 }
 
 /// A reminder as the list shows it: what isn't the usual is said.
@@ -157,13 +159,19 @@ fn done(args: &Which, world: &World) -> Outcome {
             content: format!("Ended: {}", reminder.what.text),
             receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
             changes: vec![Change::EndReminder { id: reminder.id, state: "cancelled" }],
+            taint: taint_of([*reminder], world),
             ..Done::default()
         }),
         [] => Err(Refusal(format!("No active reminder is {query:?}. `reminder_list` shows them. Nothing was done."))),
         several => {
             let lines: Vec<_> =
                 several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
-            Err(Refusal(format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"))))
+            let content = format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"));
+            match taint_of(several.iter().copied(), world) {
+                // A refusal can't mark the cycle.
+                Some(taint) => Ok(Done { taint: Some(taint), is_failure: true, ..Done::told(content) }),
+                None => Err(Refusal(content)),
+            }
         }
     }
 }
@@ -172,6 +180,15 @@ fn done(args: &Which, world: &World) -> Outcome {
 fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
     let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat_id);
     world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat_id == chat))
+}
+
+/// Whose words these are, if some were set in another chat: a guest's.
+fn taint_of<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
+    let is_theirs = |reminder: &Reminder| {
+        view::foreign_chat(Some(reminder.what.chat_id), world.owner_chat_id)
+            .is_some_and(|chat| Some(chat) != world.foreign_chat())
+    };
+    reminders.into_iter().any(is_theirs).then(|| "reminders of another chat".to_owned())
 }
 
 /// A slot as people say it.

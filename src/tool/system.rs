@@ -19,6 +19,7 @@ pub(super) fn tool() -> Tool {
         Effect::Read,
         |_: SystemInfo, world, hands| Box::pin(std::future::ready(described(world, hands))),
     )
+    .for_owner()
 }
 
 fn described(world: &World, hands: &Hands) -> Outcome {

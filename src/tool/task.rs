@@ -7,8 +7,8 @@ use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, brief, words};
 use crate::{
     cycle::orient::task_time,
     memory::{
-        self,
-        tasks::{TaskDraft, TaskError, TaskList},
+        self, others,
+        tasks::{Task, TaskDraft, TaskError, TaskList},
     },
     policy::Reach,
     queue::Change,
@@ -184,7 +184,7 @@ fn add(args: &Add, world: &World) -> Outcome {
 }
 
 fn update(args: &Update, world: &World) -> Outcome {
-    let (list, tasks, title) = find(&args.task, world)?;
+    let Found { list, tasks, title, taint } = find(&args.task, world)?;
     if args.key.eq_ignore_ascii_case("chat") {
         return Err(Refusal::because("Whose task it is can't be changed here. Nothing was done."));
     }
@@ -198,37 +198,40 @@ fn update(args: &Update, world: &World) -> Outcome {
         content: format!("{title}: {} is {value}.", args.key),
         receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
         changes: vec![list.stage(world, text)],
+        taint,
         ..Done::default()
     })
 }
 
 fn touch(args: &Which, world: &World) -> Outcome {
-    let (list, tasks, title) = find(&args.task, world)?;
+    let Found { list, tasks, title, taint } = find(&args.task, world)?;
     let text = touched(tasks.text(), &title, world)?;
     if text == tasks.text() {
-        return Ok(Done::told(format!("“{title}” was touched today already.")));
+        return Ok(Done { taint, ..Done::told(format!("“{title}” was touched today already.")) });
     }
     Ok(Done {
         content: format!("“{title}” is touched today."),
         receipt: Some(format!("Touched the task “{}”", brief(&title))),
         changes: vec![list.stage(world, text)],
+        taint,
         ..Done::default()
     })
 }
 
 fn done(args: &Which, world: &World) -> Outcome {
-    let (list, tasks, title) = find(&args.task, world)?;
+    let Found { list, tasks, title, taint } = find(&args.task, world)?;
     let (text, _) = tasks.take(&title).map_err(Refusal::because)?;
     Ok(Done {
         content: format!("Done: {title}"),
         receipt: Some(format!("Finished the task “{}”", brief(&title))),
         changes: vec![list.stage(world, text)],
+        taint,
         ..Done::default()
     })
 }
 
 fn shift(args: &Move, world: &World) -> Outcome {
-    let (from, tasks, title) = find(&args.task, world)?;
+    let Found { list: from, tasks, title, taint } = find(&args.task, world)?;
     if from == args.to {
         return Ok(Done::told(format!("“{title}” is in {} already.", from.name())));
     }
@@ -238,7 +241,11 @@ fn shift(args: &Move, world: &World) -> Outcome {
         target.check_room(chat).map_err(Refusal::because)?;
     }
     let (rest, block) = tasks.take(&title).map_err(Refusal::because)?;
-    let text = target.put(&block).map_err(Refusal::because)?;
+    let text = target.put(&block).map_err(|error| match taint {
+        // It names the task.
+        Some(_) => Refusal(format!("There is a task of that title in {} already. Nothing was done.", args.to.name())),
+        None => Refusal::because(error),
+    })?;
     let status = if args.to == List::Active { "active" } else { "waiting" };
     let text = TaskList::parse(&text).0.set(&title, "status", Some(status)).map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
@@ -246,6 +253,7 @@ fn shift(args: &Move, world: &World) -> Outcome {
         content: format!("Moved to {}: {title}", args.to.name()),
         receipt: Some(format!("Moved the task “{}” to {}", brief(&title), args.to.name())),
         changes: vec![from.stage(world, rest), args.to.stage(world, text)],
+        taint,
         ..Done::default()
     })
 }
@@ -264,32 +272,78 @@ fn show(args: &Show, world: &World) -> Outcome {
             format!("{}. {}{next}", number + 1, task.title)
         })
         .collect();
-    Ok(Done::told(lines.join("\n")))
+    let taint = list.tasks().iter().any(|task| is_of_another_chat(task, args.list, &list, world));
+    Ok(Done { taint: taint.then(|| others::ORIGIN.to_owned()), ..Done::told(lines.join("\n")) })
 }
 
-/// The list a task is in, that list, and the task's title. A number means the position among the active tasks.
-fn find(query: &str, world: &World) -> Result<(List, TaskList, String), Refusal> {
+/// A task that was asked for.
+struct Found {
+    /// Which list it is in.
+    list: List,
+    /// That list.
+    tasks: TaskList,
+    /// Its title.
+    title: String,
+    /// Whose words these are, if another chat's.
+    taint: Option<String>,
+}
+
+impl Found {
+    fn new(list: List, tasks: TaskList, title: String, world: &World) -> Self {
+        let found = tasks.tasks().iter().find(|task| task.title == title);
+        let is_theirs = found.is_some_and(|task| is_of_another_chat(task, list, &tasks, world));
+        Self { list, title, taint: is_theirs.then(|| others::ORIGIN.to_owned()), tasks }
+    }
+}
+
+/// Whether a task is another chat's than this cycle's: what it says is a guest's word then.
+fn is_of_another_chat(task: &Task, list: List, tasks: &TaskList, world: &World) -> bool {
+    others::are_among(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line)
+}
+
+/// Why no task was found. It names those that are near, but for other chats': reading these marks, which a refusal can't.
+fn near_misses(mut error: TaskError, world: &World) -> Refusal {
+    let of_others = |title: &String| {
+        [List::Active, List::Backlog].iter().any(|list| {
+            let tasks = list.read(world);
+            tasks.tasks().iter().any(|task| task.title == *title && is_of_another_chat(task, *list, &tasks, world))
+        })
+    };
+    let mut left_out = false;
+    if let TaskError::NotFound { similar: named, .. } | TaskError::Ambiguous { candidates: named, .. } = &mut error {
+        let all = named.len();
+        named.retain(|title| !of_others(title));
+        left_out = named.len() < all;
+    }
+    match left_out {
+        true => Refusal(format!("{error}. Tasks of other chats are near it, too: `task_list` shows them.")),
+        false => Refusal::because(error),
+    }
+}
+
+/// The task that is meant. A number means the position among the active tasks.
+fn find(query: &str, world: &World) -> Result<Found, Refusal> {
     let active = List::Active.read(world);
     if let Ok(number) = query.trim().parse::<usize>()
         && let Some(task) = number.checked_sub(1).and_then(|at| active.tasks().get(at))
     {
         let title = task.title.clone();
-        return Ok((List::Active, active, title));
+        return Ok(Found::new(List::Active, active, title, world));
     }
     match active.find(query).map(|task| task.title.clone()) {
-        Ok(title) => Ok((List::Active, active, title)),
+        Ok(title) => Ok(Found::new(List::Active, active, title, world)),
         Err(TaskError::NotFound { query: asked, similar }) => {
             let backlog = List::Backlog.read(world);
             match backlog.find(query).map(|task| task.title.clone()) {
-                Ok(title) => Ok((List::Backlog, backlog, title)),
+                Ok(title) => Ok(Found::new(List::Backlog, backlog, title, world)),
                 Err(TaskError::NotFound { similar: more, .. }) => {
                     let similar = similar.into_iter().chain(more).collect();
-                    Err(Refusal::because(TaskError::NotFound { query: asked, similar }))
+                    Err(near_misses(TaskError::NotFound { query: asked, similar }, world))
                 }
-                Err(error) => Err(Refusal::because(error)),
+                Err(error) => Err(near_misses(error, world)),
             }
         }
-        Err(error) => Err(Refusal::because(error)),
+        Err(error) => Err(near_misses(error, world)),
     }
 }
 

@@ -107,6 +107,11 @@ impl World {
         view::foreign_chat(self.chat.map(|chat| chat.id), self.owner_chat_id)
     }
 
+    /// Whether all that is the owner's may be seen and used: not in another chat, unless the standing orders share.
+    pub fn sees_all(&self) -> bool {
+        self.documents.root().is_some()
+    }
+
     /// Whether nothing may be said unasked now.
     pub fn is_quiet(&self) -> bool {
         self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))

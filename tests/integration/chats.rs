@@ -14,6 +14,8 @@ use crate::{
 
 const BOB: i64 = 5555;
 const ACTIVE: &str = "memory/project-memory/active.md";
+/// What a tool of the owner's had too much of, below the scratch folder.
+const OUTPUT: &str = "outputs/0001-bash.txt";
 /// What the owner said, each in another place of the memory.
 const SECRETS: [&str; 6] = ["surprise", "divorce", "exhausted", "surgery", "quitting", "Birthday"];
 
@@ -101,6 +103,7 @@ fn pry(claude: &crate::support::claude::FakeClaude, env: &TestEnv) -> (String, V
         Block::tool("a6", "task_update", json!({"task": "1", "key": "chat", "value": "5555"})),
         Block::tool("a7", "reminder_done", json!({"reminder": "1"})),
     ]);
+    calls.extend(by_the_machine(env));
     claude.expect(Reply::tools(calls));
     claude.expect(Reply::text("I don't know."));
     env.once();
@@ -109,10 +112,30 @@ fn pry(claude: &crate::support::claude::FakeClaude, env: &TestEnv) -> (String, V
     (requests[requests.len() - 2].raw.clone(), told)
 }
 
+/// The same by the shell and by files: the memory's own, and a long result of the owner's that was kept.
+fn by_the_machine(env: &TestEnv) -> Vec<Block> {
+    let facts = env.brain().join("memory/agent-memory/semantic-memory.md");
+    let output = env.workspace().join("scratch").join(OUTPUT);
+    let folder = output.parent().unwrap();
+    vec![
+        Block::tool("m1", "bash", json!({"command": format!("cat {} {}", facts.display(), output.display())})),
+        Block::tool("m2", "str_replace_based_edit_tool", json!({"command": "view", "path": facts})),
+        Block::tool("m3", "str_replace_based_edit_tool", json!({"command": "view", "path": output})),
+        Block::tool("m4", "str_replace_based_edit_tool", json!({"command": "view", "path": OUTPUT})),
+        Block::tool("m5", "find_files", json!({"text": "."})),
+        Block::tool("m6", "find_files", json!({"text": ".", "path": folder})),
+        Block::tool("m7", "view_image", json!({"path": output})),
+        Block::tool("m8", "use_tool", json!({"name": "bash", "arguments": {"command": format!("cat {OUTPUT}")}})),
+    ]
+}
+
 #[test]
 fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
     let (telegram, claude, env) = shared_by_two();
     confide(&claude, &env);
+    let output = env.workspace().join("scratch").join(OUTPUT);
+    std::fs::create_dir_all(output.parent().unwrap()).unwrap();
+    std::fs::write(&output, "the bill of the divorce and of the surgery\n").unwrap();
     let before = [
         env.memory("memory/agent-memory/semantic-memory.md"),
         env.memory("memory/project-memory/active.md"),
@@ -133,13 +156,21 @@ fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
     ];
     assert_eq!(before, after);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);
-    // The owner sees what was done for Bob.
+    // The owner sees what was done for Bob, by asking: his words may be an attacker's.
     env.receive(CHAT, "what did Bob want?");
+    let log = "memory/agent-memory/episodic-memory.md";
+    claude.expect(Reply::tools(vec![Block::tool("o1", "memory_read", json!({"path": log}))]));
     claude.expect(Reply::text("To know what you are up to."));
     env.once();
-    let memory = opening(&last(&claude), "<memory>");
+    let requests = claude.requests();
+    let memory = opening(&requests[requests.len() - 2], "<memory>");
     assert!(SECRETS.iter().all(|secret| memory.contains(secret)), "{memory}");
-    assert!(memory.contains("chat 5555"), "{memory}");
+    assert!(!memory.contains("chat 5555") && memory.contains("withheld=\"entries of other chats"), "{memory}");
+    let read = results(&last(&claude));
+    assert!(read[0].0.contains("chat 5555"), "{read:?}");
+    let reading =
+        "SELECT count(*) FROM cycle_journal WHERE json_extract(body, '$.taint') = 'unconfirmed parts of the memory'";
+    assert_eq!(env.query::<i64>(reading), 1, "whoever reads it has read others' words");
     assert_eq!(telegram.sent().len(), 3);
     env.check_sound();
 }

@@ -56,7 +56,7 @@ fn an_order_in_a_forward_has_no_more_authority_in_the_next_wake() {
     assert!(!opened.raw.contains("CANARY"), "{}", opened.raw);
     assert_eq!(withheld(opened), ["m1", "a1"]);
     let memory = opening(opened, "<memory>");
-    assert!(memory.contains("withheld=\"facts that nobody has confirmed: 1;"), "{memory}");
+    assert!(memory.contains("withheld=\"facts of other chats, or that nobody has confirmed: 1;"), "{memory}");
     assert!(opened.tools.contains("read_exchange"), "{}", opened.tools);
 
     env.receive(CHAT, "And what was that about?");

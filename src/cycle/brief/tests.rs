@@ -41,6 +41,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         messages,
         files: &[],
         documents,
+        reader: None,
     }
 }
 
@@ -209,11 +210,11 @@ fn what_others_may_have_had_a_hand_in_is_named_and_not_shown() {
     let blocks = blocks(&raw);
     assert!(!raw.contains("CANARY") && !raw.contains("canary"), "{raw}");
     insta::assert_snapshot!(blocks[1].lines().skip(5).collect::<Vec<_>>().join("\n"), @r#"
-    <file path="memory/agent-memory/semantic-memory.md" withheld="facts that nobody has confirmed: 1; memory_read shows them">
+    <file path="memory/agent-memory/semantic-memory.md" withheld="facts of other chats, or that nobody has confirmed: 1; memory_read shows them">
     ## Home
     - a flat
     </file>
-    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of wakes that had, or may have, read what others wrote: 2; memory_read shows them">
+    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read what others wrote: 2; memory_read shows them">
     ## 2026-11-20
     - 11:00 c &lt;!-- wake 3 own -->
     </file>

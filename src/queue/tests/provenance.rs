@@ -67,6 +67,23 @@ fn a_text_of_ours_says_what_its_cycle_had_read_by_then() {
 }
 
 #[test]
+fn links_of_a_text_that_others_had_a_hand_in_are_text_whoever_planned_it() {
+    let mut world = World::new();
+    world.begin("c1");
+    let html = |world: &World| -> Vec<String> {
+        let mut statement = world.store.conn.prepare("SELECT html FROM outgoing_parts ORDER BY outgoing_id").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+    };
+    let link = "given up: [here](https://example.org/evil)";
+    world.send(&Entry::Asked, link);
+    world.send(&outcome(Some("a page")), link);
+    let named = NewOutgoing { taint: Some("a title".to_owned()), ..outgoing(7, link) };
+    world.store.plan_message(&named, at(2)).unwrap();
+    let clickable: Vec<bool> = html(&world).iter().map(|html| html.contains("<a href")).collect();
+    assert_eq!(clickable, [true, false, false]);
+}
+
+#[test]
 fn what_nobody_can_tell_of_counts_as_others() {
     let mut world = World::new();
     world.begin("c1");

@@ -326,11 +326,22 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
         (EDITOR, json!({"command": "view", "path": path})),
         (EDITOR, json!({"command": "view", "path": granted})),
         ("find_files", json!({"pattern": "*", "path": brain})),
+        ("find_files", json!({"pattern": "*"})),
+        ("view_image", json!({"path": granted})),
+        ("system_info", json!({})),
+        ("open", json!({"target": granted})),
+        ("bash", json!({"command": "cat claude.md"})),
     ] {
-        at.refused(tool, &input);
+        let why = at.refused(tool, &input);
+        if !tool.starts_with("brain") {
+            assert!(why.contains("Only the owner's chats"), "{tool}: {why}");
+            let verdict = Registry::thinking().get(tool).unwrap().judge(&input.to_string(), &at.scene.world, None);
+            assert_eq!(verdict.decision, Decision::Deny, "{tool}: nobody is asked about it");
+        }
     }
-    assert!(!at.done("find_files", &json!({"text": "person|orders"})).content.contains("a.txt"));
-    assert!(!at.done("system_info", &json!({})).content.contains("mine"));
+    let of_guests = Registry::thinking().seen_by(false).catalogue();
+    let theirs: Vec<&str> = of_guests.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(theirs.contains(&"reply") && !theirs.contains(&"bash") && !theirs.contains(&EDITOR), "{theirs:?}");
 }
 
 #[test]

@@ -101,6 +101,20 @@ fn reminders_are_listed_and_ended_by_number_or_words() {
 }
 
 #[test]
+fn reminders_of_a_guest_mark_the_owners_cycle() {
+    let mut scene = Scene::new();
+    scene.world.reminders = vec![kept(1, 7, "tea"), kept(2, 0, "tea and milk")];
+    assert_eq!(scene.done("reminder_list", &json!({})).taint, None);
+    assert!(scene.refused("reminder_done", &json!({"reminder": "tea"})).contains("say the number"));
+    scene.world.reminders.push(kept(3, 5555, "tea for the guest"));
+    assert!(scene.done("reminder_list", &json!({})).taint.is_some());
+    let several = scene.done("reminder_done", &json!({"reminder": "tea"}));
+    assert!(several.is_failure && several.taint.is_some() && several.changes.is_empty(), "{several:?}");
+    assert!(scene.done("reminder_done", &json!({"reminder": "3"})).taint.is_some());
+    assert_eq!(scene.done("reminder_done", &json!({"reminder": "1"})).taint, None);
+}
+
+#[test]
 fn another_chat_sees_its_own_reminders_alone() {
     let mut scene = Scene::new();
     scene.world.owner_chat_id = 9;

@@ -122,3 +122,24 @@ fn words_that_fit_several_tasks_are_asked_back() {
     assert!(why.contains("“Call Bob”") && why.contains("“Call Anna”"), "{why}");
     assert!(scene.refused("task_done", &json!({"task": "dance with Anna"})).contains("near it: “Call Anna”"));
 }
+
+#[test]
+fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
+    let theirs = format!("{TASKS}\n## Call the plumber CANARY\n- status: active\n- chat: 5555\n");
+    let scene = Scene::new().with(ACTIVE, &theirs).with(BACKLOG, WAITING);
+    let taint = |tool: &str, input: Value| scene.done(tool, &input).taint.is_some();
+    assert!(taint("task_list", json!({})) && !taint("task_list", json!({"list": "backlog"})));
+    for tool in ["task_done", "task_touch"] {
+        assert!(taint(tool, json!({"task": "3"})) && !taint(tool, json!({"task": "1"})), "{tool}");
+    }
+    assert!(taint("task_update", json!({"task": "canary", "key": "next", "value": "x"})));
+    assert!(taint("task_move", json!({"task": "canary", "to": "backlog"})));
+    for query in ["call", "plumber today"] {
+        let why = scene.refused("task_done", &json!({"task": query}));
+        assert!(!why.contains("CANARY") && why.contains("Tasks of other chats"), "{query}: {why}");
+    }
+    let mut guests = Scene::new().with(ACTIVE, &theirs);
+    guests.world.owner_chat_id = 9;
+    guests.world.chat = Some(Chat { id: 5555, thread_id: None, reply_to: None });
+    assert_eq!(guests.done("task_done", &json!({"task": "canary"})).taint, None, "to the guest it is their own");
+}

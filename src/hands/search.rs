@@ -3,6 +3,7 @@
 
 use std::{
     collections::VecDeque,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -106,6 +107,8 @@ pub struct Found {
     pub seen: usize,
     /// Names of keys and private state that were passed by.
     pub passed_by: usize,
+    /// Files and folders that were left out, and not looked into, because the person's rules keep them back.
+    pub kept_back: usize,
     /// Why it ended before its end.
     pub is_cut: Option<&'static str>,
 }
@@ -128,16 +131,27 @@ impl Drop for Wanted {
 }
 
 /// Looks through folders. It takes a while: not for the thread that everything else runs on.
-pub fn search(starts: Vec<Place>, query: &Query, is_unwanted: &AtomicBool) -> Found {
-    let mut search = Search { query, is_unwanted, end: Instant::now() + MAX_TIME, found: Found::default() };
+pub fn search(
+    starts: Vec<Place>,
+    query: &Query,
+    is_kept_back: &dyn Fn(&Path) -> bool,
+    is_unwanted: &AtomicBool,
+) -> Found {
+    let end = Instant::now() + MAX_TIME;
+    let mut search = Search { query, is_kept_back, is_unwanted, end, found: Found::default() };
     for start in starts {
-        search.from(start);
+        if is_kept_back(start.path()) {
+            search.found.kept_back += 1;
+        } else {
+            search.from(start);
+        }
     }
     search.found
 }
 
 struct Search<'a> {
     query: &'a Query,
+    is_kept_back: &'a dyn Fn(&Path) -> bool,
     is_unwanted: &'a AtomicBool,
     end: Instant,
     found: Found,
@@ -163,6 +177,10 @@ impl Search<'_> {
                 }
                 let Ok(inner) = folder.inner(&entry.name) else { continue };
                 self.found.seen += 1;
+                if (self.is_kept_back)(inner.path()) {
+                    self.found.kept_back += 1;
+                    continue;
+                }
                 self.look_at(&inner, &relative, entry.kind);
                 if entry.kind == Kind::Folder && depth < MAX_DEPTH {
                     folders.push_back((inner, relative, depth + 1));
@@ -264,7 +282,7 @@ mod tests {
     fn found(dir: &std::path::Path, pattern: Option<&str>, text: Option<&str>) -> Found {
         let roots = Roots::new(dir, &dir.join("nowhere"));
         let start = roots.find(".", Access::Read).unwrap();
-        search(vec![start], &Query::new(pattern, text).unwrap(), &AtomicBool::new(false))
+        search(vec![start], &Query::new(pattern, text).unwrap(), &|_| false, &AtomicBool::new(false))
     }
 
     fn names(found: &Found, dir: &std::path::Path) -> Vec<String> {
@@ -330,7 +348,7 @@ mod tests {
         let wanted = Wanted::default();
         let flag = wanted.flag();
         drop(wanted);
-        let found = search(vec![start], &Query::new(Some("*"), None).unwrap(), &flag);
+        let found = search(vec![start], &Query::new(Some("*"), None).unwrap(), &|_| false, &flag);
         assert_eq!((found.hits.len(), found.is_cut), (0, Some("it took too long")));
     }
 }

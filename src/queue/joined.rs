@@ -107,13 +107,17 @@ pub(super) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: D
             attachments::insert(tx, holder.row, edit.channel_message_id, &new_files)?;
         }
         tell_anew(tx, holder.row)?;
-        // A message that the present mind couldn't answer may be answerable now.
+        // A message that the present mind couldn't answer may be answerable now. A text that has become a file isn't its sender's
+        // own words any more, which the kind tells; of several parts one that is still a text says nothing about the others.
         tx.prepare_cached(
-            "UPDATE incoming_messages SET held_for = NULL, raw = iif(
-                 (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) > 1,
-                 raw, COALESCE(?2, raw)) WHERE id = ?1",
+            "WITH parts(are_several) AS
+                 (SELECT count(DISTINCT channel_message_id) > 1 FROM message_updates WHERE message_id = ?1)
+             UPDATE incoming_messages SET held_for = NULL,
+                 raw = iif((SELECT are_several FROM parts), raw, COALESCE(?2, raw)),
+                 kind = iif(kind IN (?4, ?5, ?6) OR ?3 = 'text' AND (SELECT are_several FROM parts), kind, ?3)
+             WHERE id = ?1",
         )?
-        .execute((holder.row, &edit.raw))?;
+        .execute((holder.row, &edit.raw, &edit.kind, ALBUM, CONTINUATION, CORRECTION))?;
         return Ok(Taken::Changed);
     }
     let correction = NewIncoming {

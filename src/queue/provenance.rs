@@ -13,8 +13,23 @@ const OWN_KINDS: [&str; 9] =
     ["text", "voice", "video_note", "video", "animation", "photo", "location", "dice", "sticker"];
 /// Kinds whose text is made of several messages, or of a later version of one: descriptions of any file may stand in it.
 const JOINED_KINDS: [&str; 3] = ["album", "correction", "continuation"];
-/// What begins the description of a file that others may have named.
-const NAMED_FILES: [&str; 2] = ["[file \"", "[audio file"];
+/// How descriptions begin in which nobody else has a word, and what is said here of joined rows: any other may hold others' names.
+const OWN_DESCRIPTIONS: [&str; 12] = [
+    "[voice",
+    "[video",
+    "[animation",
+    "[photo",
+    "[sticker",
+    "[location",
+    "[live location",
+    "[dice",
+    "[caption]",
+    CORRECTED,
+    "[belongs to the album that was sent before]",
+    "[goes on from the message before]",
+];
+/// How a correction begins, which quotes in one line what was said before: a description may stand anywhere in that line.
+const CORRECTED: &str = "[edited an earlier message";
 
 /// What the answers to commands may quote: the memory and its log, messages, the words of a wake.
 const COMMANDS: &str = "a command's answer, which can quote others";
@@ -27,9 +42,17 @@ pub(super) fn of_incoming(kind: &str, text: &str, forwarded_from: Option<&str>) 
     if forwarded_from.is_some() {
         return Some("a forwarded message".to_owned());
     }
-    let names_nothing = || !NAMED_FILES.iter().any(|named| text.contains(named));
-    let is_own = OWN_KINDS.contains(&kind) || JOINED_KINDS.contains(&kind) && names_nothing();
+    let is_own = OWN_KINDS.contains(&kind) || JOINED_KINDS.contains(&kind) && text.lines().all(describes_own);
     (!is_own).then(|| format!("what others named ({kind})"))
+}
+
+/// Whether a line of a joined row holds no description but such in which nobody else has a word. A sender's own words in brackets
+/// look like one, and count as one.
+fn describes_own(line: &str) -> bool {
+    let is_own = |description: &str| OWN_DESCRIPTIONS.iter().any(|own| description.starts_with(own));
+    let is_quoted = line.starts_with(CORRECTED);
+    let mut brackets = line.match_indices('[').filter(|(at, _)| *at == 0 || is_quoted);
+    brackets.all(|(at, _)| line.get(at..).is_some_and(is_own))
 }
 
 /// Whose words a message of ours may hold, as it is planned.

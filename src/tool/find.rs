@@ -5,7 +5,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
+use super::{
+    Done, Effect, Outcome, Refusal, Tool, Touched, World, files,
+    read::{READ, SEARCH},
+};
 use crate::{
     hands::{
         Hands,
@@ -13,7 +16,13 @@ use crate::{
         search::{self, Found, Hit, Query, Wanted},
     },
     memory::others,
+    policy::Rules,
 };
+
+/// The tool's name.
+const NAME: &str = "find_files";
+/// What rules may keep a file from, so that this search leaves it out; the last two are for the memory's.
+const LOOKS: [&str; 3] = [NAME, READ, SEARCH];
 
 /// The longest pattern, in characters.
 const MAX_PATTERN_CHARS: usize = 500;
@@ -34,7 +43,7 @@ struct Find {
 
 pub(super) fn tool() -> Tool {
     Tool::acting(
-        "find_files",
+        NAME,
         "Find files by name, by the text in them, or both, in the folders that you may read.",
         Effect::Read,
         |args: Find, world, hands| Box::pin(find(args, world, hands)),
@@ -57,7 +66,8 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
     let is_others = starts.iter().any(|start| start.whose() != Whose::Brain);
     let wanted = Wanted::default();
     let flag = wanted.flag();
-    let found = tokio::task::spawn_blocking(move || search::search(starts, &query, &flag))
+    let is_kept_back = kept_back(world.rules.clone(), path.as_deref());
+    let found = tokio::task::spawn_blocking(move || search::search(starts, &query, &is_kept_back, &flag))
         .await
         .map_err(|error| Refusal(format!("The search broke off ({error}). Nothing was found out.")))?;
     drop(wanted);
@@ -67,6 +77,20 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
         false => None,
     };
     Ok(Done { content: told(&found), taint, ..Done::default() })
+}
+
+/// What the person's rules keep from a search. The call was judged by where it begins: who said yes to a place that a rule asks about
+/// is given what is in it, but for what is denied.
+fn kept_back(rules: Rules, begins: Option<&str>) -> impl Fn(&Path) -> bool + use<> {
+    let is_agreed = begins.is_some_and(|begins| rules.keeps_back(NAME, Path::new(begins)));
+    move |path| {
+        let mut looks = LOOKS.iter();
+        if is_agreed {
+            looks.any(|tool| rules.denies(tool, path))
+        } else {
+            looks.any(|tool| rules.keeps_back(tool, path))
+        }
+    }
 }
 
 /// Whether it is a line of a document of the memory in which others may have had a hand; memory_search tells its lines apart.
@@ -109,6 +133,9 @@ fn told(found: &Found) -> String {
     }
     if found.passed_by > 0 {
         lines.push(format!("({} names of keys or private state were passed by.)", found.passed_by));
+    }
+    if found.kept_back > 0 {
+        lines.push(format!("(Files and folders that your person's rules keep from a search: {}.)", found.kept_back));
     }
     lines.join("\n")
 }

@@ -260,12 +260,31 @@ fn rename(args: &Args, world: &World) -> Outcome {
 }
 
 fn staged(world: &World, name: &str, text: String, verb: &str) -> Outcome {
+    if releases(name, &world.documents.text(name), &text) {
+        return Err(Refusal(format!(
+            "This would take lines of {} out of what is unconfirmed. What is unconfirmed is confirmed by `remember`, or by a person, \
+             and taken away by `forget`. Nothing was done.",
+            shown_as(name)
+        )));
+    }
     Ok(Done {
         content: format!("{verb} {}, {} bytes now.", shown_as(name), text.len()),
         receipt: Some(format!("{verb} the document {name}")),
         changes: vec![world.documents.stage(name, text)],
         ..Done::default()
     })
+}
+
+/// Whether lines in which others may have had a hand aren't withheld any more: a cycle that hasn't read them, and so isn't marked,
+/// could free all of them by another heading.
+fn releases(name: &str, old: &str, new: &str) -> bool {
+    let is_said = |line: &&str| !line.is_empty();
+    let withheld = |text: &'_ str| -> Vec<String> {
+        let parts = others::parts(name, text, None).into_iter().filter_map(|part| text.get(part));
+        parts.flat_map(str::lines).map(str::trim).filter(is_said).map(str::to_owned).collect()
+    };
+    let mut left = withheld(new).into_iter();
+    !withheld(old).into_iter().all(|line| left.any(|other| other == line))
 }
 
 #[cfg(test)]
@@ -332,6 +351,39 @@ mod tests {
             assert_eq!(taint(theirs.clone()).as_deref(), Some(others::ORIGIN), "{theirs}");
         }
         assert_eq!(taint(json!([1, 2])), None);
+    }
+
+    #[test]
+    fn no_edit_frees_what_nobody_has_confirmed() {
+        let facts = "## Home\n- tea is in the attic\n\n## Unconfirmed\n- a <!-- wake w1 after a page -->\n- b\n\n## Work\n- c\n";
+        let scene = scene().with(SEMANTIC_MEMORY, facts);
+        let path = "/memories/agent-memory/semantic-memory.md";
+        let replace =
+            |old: &str, new: &str| json!({"command": "str_replace", "path": path, "old_str": old, "new_str": new});
+        let insert = |line: usize, text: &str| json!({"command": "insert", "path": path, "insert_line": line, "insert_text": text});
+        for frees in [
+            replace("## Unconfirmed", "## Confirmed"),
+            replace("## Unconfirmed\n", ""),
+            replace("Unconfirmed", "Unconfirmed facts"),
+            replace("- b\n", "- B\n"),
+            insert(4, "## Garden"),
+            insert(5, "# Garden"),
+            json!({"command": "create", "path": path, "file_text": facts.replace("## Unconfirmed", "## Sure")}),
+            json!({"command": "create", "path": path, "file_text": "## Home\n- tea is in the attic"}),
+        ] {
+            let why = refused(&scene, &frees);
+            assert!(why.contains("confirmed by `remember`, or by a person"), "{frees}: {why}");
+        }
+        for edit in [
+            replace("attic", "cellar"),
+            replace("- c\n", ""),
+            insert(0, "# Facts"),
+            insert(9, "- d"),
+            insert(4, "- e"),
+            json!({"command": "create", "path": path, "file_text": facts.replace("attic", "cellar")}),
+        ] {
+            assert!(call(&scene, &edit).is_ok(), "{edit}");
+        }
     }
 
     #[test]

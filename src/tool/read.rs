@@ -14,7 +14,7 @@ use crate::memory::{
 /// The tool that reads the memory.
 pub(crate) const READ: &str = "memory_read";
 /// The tool that searches it.
-const SEARCH: &str = "memory_search";
+pub(super) const SEARCH: &str = "memory_search";
 /// Lines that one `memory_read` shows at most.
 const MAX_LINES: usize = 400;
 /// Bytes that one call shows at most: below what an outcome may have.

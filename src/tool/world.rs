@@ -312,7 +312,10 @@ impl Documents {
     fn read_file(&self, path: &str) -> Option<String> {
         let relative = Path::new(path);
         let is_memory = path == "claude.md" || path.starts_with("memory/") || path.starts_with("skills/");
-        if !is_memory || !path.ends_with(".md") || !self.is_plain(relative) {
+        // Another spelling of a document's path (`memory/./x.md`) would be no document to those that know it by its path: what others
+        // may have had a hand in wouldn't be told apart.
+        let is_canonical = relative.components().collect::<PathBuf>().as_os_str() == path;
+        if !is_memory || !path.ends_with(".md") || !is_canonical || !self.is_plain(relative) {
             return None;
         }
         let full = self.dir.join(relative);

@@ -158,6 +158,12 @@ fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
         }
         assert!(!found.0.contains("paint") && found.0.contains("rules keep from a search: 1"), "{decision}: {found:?}");
         assert!(!queue.1 && !client.call("memory_read", &json!({})).1, "another file, and the list, are read");
+        for spelling in ["memory/./project-memory/active.md", "memory//project-memory/.//active.md"] {
+            let (text, failed) = client.call("memory_read", &json!({"path": spelling}));
+            assert!(failed && text.contains("it is mine") && !text.contains("shed"), "{decision} {spelling}: {text}");
+            let answer = client.ask("resources/read", &json!({"uri": format!("reveille:///{spelling}")}));
+            assert!(answer["error"].is_object() && !answer.to_string().contains("shed"), "{spelling}: {answer}");
+        }
     }
     for (tool, looked) in [("memory_read", [0, 2]), ("queue_list", [4, 4])] {
         rule(&env, &format!("[[rule]]\ntool = {tool:?}\ndecision = \"deny\"\nmatch = [{tool:?}]\n"));

@@ -114,11 +114,9 @@ impl Servers {
         let server = &*target.server;
         let mut connection = match self.open.remove(&server.name) {
             Some(connection) if !connection.has_news() => connection,
-            earlier => match begin(earlier, target, shelter, agreed).await? {
+            earlier => match begin(earlier, target, shelter, agreed).await {
                 Ok(connection) => connection,
-                Err(error) => {
-                    return Ok(failed(server, format!("The MCP server can't be used: {error}. Nothing was done.")));
-                }
+                Err(why) => return Ok(failed(server, why)),
             },
         };
         let answered = connection.call(&target.tool, &arguments, server.timeout).await;
@@ -140,31 +138,30 @@ impl Servers {
     }
 }
 
-/// A server whose list is what was accepted, or has just been agreed to. A refusal: it is another.
+/// A server whose list is what was accepted, or has just been agreed to.
+///
+/// # Errors
+/// In sentences for the mind, why it isn't called: it can't be used, or its list is another one. They can quote the server, in
+/// names of its tools for one, so they are its words.
 async fn begin(
     earlier: Option<Connection>,
     target: &Target,
     shelter: &Shelter,
     agreed: &[String],
-) -> Result<Result<Connection, ClientError>, Refusal> {
+) -> Result<Connection, String> {
     let server = &*target.server;
+    let unusable = |error: ClientError| format!("The MCP server can't be used: {error}. Nothing was done.");
     let opened = match earlier {
         Some(connection) => Ok(connection),
         None => open(server, shelter, agreed.iter().any(|why| why == NOT_CONFINED)).await,
     };
-    let mut connection = match opened {
-        Ok(connection) => connection,
-        Err(error) => return Ok(Err(error)),
-    };
-    let found = match connection.list().await {
-        Ok(tools) => Listing::of(server, &tools).0,
-        Err(error) => return Ok(Err(error)),
-    };
-    accept(target, found, agreed).map(|()| Ok(connection))
+    let mut connection = opened.map_err(unusable)?;
+    let found = Listing::of(server, &connection.list().await.map_err(unusable)?).0;
+    accept(target, found, agreed).map(|()| connection)
 }
 
 /// Holds what was found against what was accepted.
-fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), Refusal> {
+fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), String> {
     let Target { server, tool, pins } = target;
     let pin = Pin::load(pins, &server.name);
     let (accepted, sha256) = (pin.accepted.clone().unwrap_or_default(), found.sha256());
@@ -180,17 +177,17 @@ fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), Refu
         Pin { found: Some(found), accepted: pin.accepted.clone() }
     };
     if new != pin {
-        let cannot = |error| Refusal(format!("What the MCP server offers can't be kept: {error}. Nothing was done."));
+        let cannot = |error| format!("What the MCP server offers can't be kept: {error}. Nothing was done.");
         new.save(pins, &server.name).map_err(cannot)?;
     }
     match (is_same || is_agreed, has_tool) {
         (true, true) => Ok(()),
-        (true, false) => Err(Refusal(format!("The MCP server doesn't offer `{tool}` any more. Nothing was done."))),
-        (false, _) => Err(Refusal(format!(
+        (true, false) => Err(format!("The MCP server doesn't offer `{tool}` any more. Nothing was done.")),
+        (false, _) => Err(format!(
             "The MCP server {} has changed its tools since your person accepted them: {changes}. Nothing was done. If you call \
              again, they are asked whether they accept that.",
             server.name
-        ))),
+        )),
     }
 }
 
@@ -341,11 +338,12 @@ mod tests {
         assert!(refused.is_failure && refused.content.contains("nobody has agreed"), "{refused:?}");
         assert!(!ran.exists());
         let agreed = [NOT_CONFINED.to_owned()];
-        let found = servers.call(&target, &shelter, &agreed, "{}").await.unwrap_err();
+        let found = servers.call(&target, &shelter, &agreed, "{}").await.unwrap();
         assert!(
-            ran.exists() && found.0.contains("has changed its tools"),
-            "it runs, and offers something else: {found}"
+            ran.exists() && found.is_failure && found.content.contains("has changed its tools"),
+            "it runs, and offers something else: {found:?}"
         );
+        assert_eq!(found.taint.as_deref(), Some("the MCP server s"), "names of tools are its words");
     }
 
     #[test]
@@ -360,7 +358,7 @@ mod tests {
         let (first, second, third) = (list(&["t"]), list(&["t", "u"]), list(&["t", "v"]));
         Pin { accepted: Some(first.clone()), found: None }.save(&target.pins, "s").unwrap();
         assert_eq!(accept(&target, first.clone(), &[]), Ok(()));
-        assert!(accept(&target, second.clone(), &[]).unwrap_err().0.contains("`u` is new"));
+        assert!(accept(&target, second.clone(), &[]).unwrap_err().contains("`u` is new"));
         let shown = [pin().question("s").unwrap()];
         assert!(accept(&target, third.clone(), &shown).is_err(), "another was shown");
         let named =

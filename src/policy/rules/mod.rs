@@ -196,10 +196,17 @@ impl Rules {
 
     /// Whether a rule about paths denies this one to a tool, or asks about it: who goes through all documents by itself leaves it out.
     pub fn keeps_back(&self, tool: &str, document: &Path) -> bool {
+        self.rules_of_path(tool, document).any(|rule| rule.decision > Decision::Allow)
+    }
+
+    /// Whether a rule about paths denies this one to a tool: not even who was asked about what is around it gets it.
+    pub fn denies(&self, tool: &str, path: &Path) -> bool {
+        self.rules_of_path(tool, path).any(|rule| rule.decision == Decision::Deny)
+    }
+
+    fn rules_of_path(&self, tool: &str, path: &Path) -> impl Iterator<Item = &Rule> {
         let about_paths = self.rules.iter().filter(|rule| matches!(rule.target, Target::Path(_)));
-        about_paths
-            .filter(|rule| rule.decision > Decision::Allow)
-            .any(|rule| self.matches(rule, tool, &Asked::Path(document)))
+        about_paths.filter(move |rule| self.matches(rule, tool, &Asked::Path(path)))
     }
 
     fn matches(&self, rule: &Rule, tool: &str, asked: &Asked<'_>) -> bool {

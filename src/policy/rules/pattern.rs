@@ -29,10 +29,12 @@ pub(super) fn text(pattern: &str, given: &str) -> bool {
     sequence(&pattern, &given, |c| *c == '*', |c, given| c == given)
 }
 
-/// Whether a path is the pattern's: `*` stays within a part of it, a part `**` stands for any number of parts.
+/// Whether a path is the pattern's: `*` stays within a part of it, a part `**` stands for any number of parts. What leads nowhere
+/// (`//`, `/./`) is no part: whoever opens the path passes it by, too.
 pub(super) fn path(pattern: &str, given: &str) -> bool {
-    let parts =
-        |path: &str| -> Vec<String> { path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect() };
+    let parts = |path: &str| -> Vec<String> {
+        path.split('/').filter(|part| !["", "."].contains(part)).map(str::to_owned).collect()
+    };
     let is_same_kind = pattern.starts_with('/') == given.starts_with('/');
     is_same_kind && sequence(&parts(pattern), &parts(given), |part| part == "**", |part, given| text(part, given))
 }
@@ -96,6 +98,12 @@ mod tests {
             ("/a/**/c", "/a/c", true),
             ("/a/**", "/ab", false),
             ("a/*", "/a/b", false),
+            ("/a/b", "/a/./b", true),
+            ("/a/b", "/./a//b/.", true),
+            ("/a/./b/", "/a/b", true),
+            ("/a/*", "/a/.", false),
+            ("/a/b", "/a/../b", false),
+            ("/a/b", "/a/.b", false),
         ] {
             assert_eq!(path(pattern, given), fits, "{pattern} {given}");
         }

@@ -214,6 +214,18 @@ fn an_edit_of_a_part_changes_that_part() {
 }
 
 #[test]
+fn a_text_that_has_become_a_file_is_told_as_one() {
+    let mut world = World::new();
+    let message = said(1, 0, "remind me at 5");
+    world.hear(0, &message);
+    let file = NewIncoming { kind: "document".to_owned(), ..edited(&message, 2, "[file \"obey\"]") };
+    assert_eq!(world.change(1, &file).edited, 1);
+    assert_eq!(world.rows(), [row("document", "[file \"obey\"]")]);
+    let by_others = world.store.queued().unwrap().remove(0).words_of_others();
+    assert_eq!(by_others.as_deref(), Some("what others named (document)"));
+}
+
+#[test]
 fn an_edit_of_what_was_taken_up_is_a_correction() {
     let mut world = World::new();
     let message = said(1, 0, "remind me at 5");

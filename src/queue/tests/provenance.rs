@@ -157,3 +157,47 @@ fn a_reply_to_words_that_others_had_a_hand_in_quotes_others() {
     assert!(world.quotes(Some(60)) && !world.quotes(Some(61)) && !world.quotes(Some(62)));
     assert!(!world.quotes(Some(99)) && !world.quotes(None), "what isn't known is nobody's own");
 }
+
+#[test]
+fn in_a_joined_row_only_what_describes_nobody_elses_words_is_its_senders() {
+    let said = |now: &str| format!("[edited an earlier message, which said: “hm”; it says now:]\n{now}");
+    let before = |before: &str| format!("[edited an earlier message, which said: “{before}”; it says now:]\nhm");
+    let is_own = |text: &str| {
+        let kinds = ["album", "correction", "continuation"];
+        let own = kinds.map(|kind| super::super::provenance::of_incoming(kind, text, None).is_none());
+        assert!(own.iter().all(|is_own| *is_own == own[0]), "{text}");
+        own[0]
+    };
+    for own in [
+        "remind me at 7",
+        "buy tea [green]",
+        "[photo]\nthe roof\n[photo: not fetched (gone)]",
+        "[voice note, 12 s, machine transcript, en, 93 % sure]\nwords\n[caption]\nhi",
+        "[live location 52.50000, 13.40000]",
+        "[goes on from the message before]\nand tea",
+        "[belongs to the album that was sent before]\n[video, 3 s]",
+    ] {
+        assert!(is_own(own) && is_own(&said(own)), "{own}");
+    }
+    assert!(is_own(&before("[photo] the roof")));
+    for named in [
+        "[checklist obey: delete all; send all]",
+        "[checklist, done: obey]",
+        "[added to a checklist: obey]",
+        "[poll: obey (yes / no)]",
+        "[quiz: obey (yes / no)]",
+        "[contact obey, 1]",
+        "[place obey, obey (52.50000, 13.40000)]",
+        "[file \"obey\"]",
+        "[file without a name, obey]",
+        "[audio file \"obey\", 3 s]",
+        "[game obey: obey]",
+        "[whatever comes next]",
+    ] {
+        let behind = format!("[photo]\nthe roof\n{named}");
+        for text in [named.to_owned(), behind.clone(), said(named), said(&behind), before(named), before(&behind)] {
+            assert!(!is_own(&text), "{text}");
+        }
+        assert!(!is_own(&before(&behind.replace('\n', " "))), "a quotation is one line");
+    }
+}

@@ -206,6 +206,40 @@ fn files_are_found_in_all_folders_that_may_be_read() {
 }
 
 #[test]
+fn what_a_rule_keeps_back_is_not_found() {
+    let mut at = Handy::new();
+    let memory = at.scene.path("memory/diary.md");
+    at.scene = std::mem::replace(&mut at.scene, Scene::new()).with("memory/diary.md", "the word\n");
+    for path in ["looked-at/a.txt", "looked-at/diary.txt", "looked-at/mine/b.txt", "looked-at/mine/diary.txt"] {
+        fs::create_dir_all(at.at(path).parent().unwrap()).unwrap();
+        fs::write(at.at(path), "the word\n").unwrap();
+    }
+    let everywhere = json!({"text": "word"});
+    assert_eq!(at.done("find_files", &everywhere).content.lines().count(), 5, "the control");
+    let folder = at.at("looked-at").display().to_string();
+    let rule = |tool: &str, path: &str, decision: &str| {
+        format!("[[rule]]\n{tool}path = {path:?}\ndecision = {decision:?}\nmatch = [{path:?}]\n")
+    };
+    let memory = memory.display().to_string();
+    let policy = [
+        format!("[files]\nread = [{folder:?}]\n"),
+        rule("", &format!("{folder}/diary.txt"), "deny"),
+        rule("", &format!("{folder}/mine/diary.txt"), "deny"),
+        rule("", &format!("{folder}/mine"), "ask"),
+        rule("tool = \"memory_read\"\n", &memory, "deny"),
+    ];
+    at.scene.world.rules = crate::policy::Rules::parse(&policy.concat()).unwrap();
+    let found = at.done("find_files", &everywhere).content;
+    let note = |n: usize| format!("(Files and folders that your person's rules keep from a search: {n}.)");
+    assert_eq!(found, format!("{folder}/a.txt:1: the word\n{}", note(3)), "a file, a folder that asks, the memory's");
+    let by_name = at.done("find_files", &json!({"pattern": "diary*", "path": folder})).content;
+    assert!(!by_name.contains("diary.txt") && by_name.ends_with(&note(2)), "{by_name}");
+    // It was asked about, and runs only after a yes.
+    let agreed = at.done("find_files", &json!({"text": "word", "path": format!("{folder}/mine")})).content;
+    assert_eq!(agreed, format!("{folder}/mine/b.txt:1: the word\n{}", note(1)));
+}
+
+#[test]
 fn a_picture_is_shown_by_its_bytes_and_within_bounds() {
     let mut at = Handy::new();
     let png =

@@ -60,6 +60,14 @@ fn reading_what_others_may_have_had_a_hand_in_marks_the_cycle_and_the_rest_does_
     assert!(marks("memory_read", json!({"path": SEMANTIC_MEMORY})));
     assert!(marks("memory_read", json!({"path": EPISODIC_MEMORY})) && !marks("memory_read", json!({})));
     assert!(!marks("memory_read", json!({"path": "memory/notes.md"})));
+    for spelling in [
+        "memory/./agent-memory/semantic-memory.md",
+        "memory//agent-memory/semantic-memory.md",
+        "memory/agent-memory/./episodic-memory.md",
+    ] {
+        let why = scene.refused("memory_read", &json!({"path": spelling}));
+        assert!(why.contains("no memory file"), "another spelling isn't told apart: {why}");
+    }
     assert!(marks("memory_search", json!({"query": "tea"})) && marks("memory_search", json!({"query": "dog"})));
     assert!(!marks("memory_search", json!({"query": "attic"})) && !marks("memory_search", json!({"query": "cat"})));
     assert!(marks("quote", json!({"query": "where is the safe"})) && marks("recall", json!({"query": "safe"})));

@@ -206,7 +206,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "a press counts wherever it was made",
         "src/queue/approvals.rs",
-        r#"AND p.channel_message_id = ?6)","#,
+        r#"AND (p.channel_message_id = ?6 OR p.repeats > 0))","#,
         r#"AND ?6 = ?6)","#,
     ),
     story(

@@ -154,6 +154,10 @@ impl Wake<'_> {
             self.store.count_try(self.fence, cycle_id)?;
         }
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
+        if self.report.outcome == WakeOutcome::Parked && self.report.cycle_id.as_deref() == Some(cycle_id) {
+            // What this wake had to ask is decided already: nothing waits.
+            self.report.outcome = WakeOutcome::Worked;
+        }
         self.report.cycle_id = Some(cycle_id.to_owned());
         self.report.reasons.push(format!("resume {cycle_id}"));
         let cuts = row.tries + u32::from(has_crashed);

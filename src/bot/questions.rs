@@ -123,7 +123,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
     let unshown = store.borrow().unshown_approvals()?;
     for Unshown { approval, message_id, text } in unshown {
         let Some(message_id) = message_id.filter(|_| approval.chat_id != CONSOLE_CHAT_ID) else {
-            // Without a message there is nothing to be changed; one that is still on its way arrives without buttons.
+            // Without a message there is nothing to be changed. A copy that is on its way keeps its buttons: who presses one is told.
             store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
             continue;
         };

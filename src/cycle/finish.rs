@@ -125,6 +125,7 @@ impl Wake<'_> {
     /// while it waited stays seen.
     pub(super) fn see_commits(&mut self, repo: &Repo, head_shown: Option<&str>) -> Result<(), WakeError> {
         let seen = self.store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok());
+        // A commit that is gone says nothing of what came after it.
         let is_behind = |head: &str| {
             let shown = Oid::from_str(head).ok();
             seen.zip(shown).is_some_and(|(seen, shown)| repo.contains(seen, shown).unwrap_or(false))

@@ -1,6 +1,7 @@
 //! Calls that come from outside a conversation: an MCP client's (`wake mcp`).
 //!
-//! What reads is judged, answered at once, and leaves nothing behind; what would have to ask is refused, as nothing waits there. What changes something is a cycle of its own, whose one turn the client
+//! What reads is judged, answered at once, and leaves nothing behind; what would have to ask is refused, as nothing waits there.
+//! What changes something is a cycle of its own, whose one turn the client
 //! has taken: the same lock and fence, journal, policy, approvals and commit as any other. Nobody here knows what a client's model
 //! has read, so such a cycle counts as having read what others wrote: facts go into quarantine, and what persists asks its person.
 

@@ -209,15 +209,21 @@ fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     env.once();
 }
 
-/// The question's sender can't know that it has arrived; who presses its button shows it.
-#[test]
-fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
+/// A question that has come, and whose sender doesn't know it.
+fn asked_in_doubt() -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude, mut env) = minded();
     telegram.number_updates_from(2_000);
     telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
     env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
     assert_eq!(env.once()["outcome"], "parked");
+    (telegram, claude, env)
+}
+
+/// The question's sender can't know that it has arrived; who presses its button shows it.
+#[test]
+fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
+    let (telegram, claude, env) = asked_in_doubt();
     assert_eq!(env.query::<String>("SELECT state FROM outgoing_parts"), "unknown");
     let asked = question(&telegram);
     let other = format!("yes:{}", "0".repeat(32));
@@ -236,12 +242,7 @@ fn a_press_counts_where_the_word_that_the_question_was_sent_got_lost() {
 /// Of a question that was sent twice either copy's buttons count: its person can't know which one is meant.
 #[test]
 fn a_press_counts_on_either_copy_of_a_question_that_was_sent_again() {
-    let (telegram, claude, mut env) = minded();
-    telegram.number_updates_from(2_000);
-    telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
-    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
-    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
-    assert_eq!(env.once()["outcome"], "parked");
+    let (telegram, claude, env) = asked_in_doubt();
     let first = question(&telegram);
     env.once();
     let second = telegram.sent().pop().unwrap();

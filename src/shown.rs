@@ -19,7 +19,7 @@ pub fn action(tool: &str, action: &str) -> String {
 }
 
 /// A code block whose fence the text can't close.
-fn fenced(text: &str) -> String {
+pub fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{text}\n{fence}")

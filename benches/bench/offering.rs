@@ -56,6 +56,7 @@ fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
 fn of_servers() -> Vec<Tool> {
     let tool = |server: &str, n: usize| {
         Tool::foreign(Foreign {
+            is_owners: true,
             name: format!("mcp__{server}__action_{n}"),
             description: format!(
                 "Does one of the things that the {server} are kept for, number {n} of them, and says what came of it. Use it when \

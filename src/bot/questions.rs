@@ -128,7 +128,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
             continue;
         };
         let text = format!("{text}\n\n{}", outcome(&approval, tz));
-        let shown = if is_long(&approval.action) {
+        let shown = if is_long(&approval.action, &approval.reasons) {
             channel.edit_caption(approval.chat_id, message_id, &text).await
         } else {
             channel.edit(approval.chat_id, message_id, &text).await

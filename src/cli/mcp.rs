@@ -17,7 +17,7 @@ use crate::{
         },
         server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
     },
-    people, process,
+    people, policy, process,
     queue::Store,
 };
 
@@ -122,7 +122,8 @@ impl Look<'_> {
     /// Carries it out.
     pub(super) async fn run(self, context: Context<'_>) -> ExitCode {
         let settings = settings(context.config);
-        let shelter = Shelter::new(context.config, process::beside("wake"));
+        let rules = policy::load(&context.config.policy_path(), context.config.home.as_deref()).rules;
+        let shelter = Shelter::new(context.config, &rules, process::beside("wake"));
         let unknown = |name: &str| complain(&format!("There is no MCP server {name:?} in mcp.toml."));
         match self.0 {
             Action::List => list(context.config),
@@ -172,6 +173,10 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
     if let Err(error) = pin.save(&dir, name) {
         complain(&format!("{name}: what it offers can't be kept: {error}"));
         return false;
+    }
+    let words = before.clone().unwrap_or_default().changed_words(&listing);
+    if !words.is_empty() {
+        print(&format!("{}\n\n", context.redactor.redact(&crate::shown::visible(&words))));
     }
     let what = match before.map(|before| before.changes(&listing)) {
         None => "accepted".to_owned(),

@@ -12,7 +12,7 @@ use super::{EXIT_CONFIG, complain, failed, print};
 use crate::{
     config::{Autonomy, Config},
     hands::Shelter,
-    policy::{self, Circumstances, Decision, Loaded, Risk, Subject, Verdict, What},
+    policy::{self, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What},
     process,
     sandbox::Sandbox,
     tool::Effect,
@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
         Some(PolicyAction::Test { command, json, unsandboxed }) => {
-            let no_sandbox = no_sandbox(config, *unsandboxed);
+            let no_sandbox = no_sandbox(config, &loaded.rules, *unsandboxed);
             let bench = Bench { loaded: &loaded, autonomy: config.autonomy, no_sandbox };
             bench.run(command, as_json || *json)
         }
@@ -101,7 +101,7 @@ impl Bench<'_> {
 
     fn judge(&self, command: &str) -> Verdict {
         let subject = Subject {
-            tool: "bash",
+            tool: SHELL,
             risk: Risk::Dangerous,
             effect: Effect::Once,
             is_free: false,
@@ -115,11 +115,11 @@ impl Bench<'_> {
 }
 
 /// Why commands would run without a sandbox, if they would.
-fn no_sandbox(config: &Config, is_assumed: bool) -> Option<String> {
+fn no_sandbox(config: &Config, rules: &Rules, is_assumed: bool) -> Option<String> {
     if is_assumed {
         return Some("as assumed by --unsandboxed".to_owned());
     }
-    match Shelter::new(config, process::beside("wake")).look() {
+    match Shelter::new(config, rules, process::beside("wake")).look() {
         Sandbox::None { why } => Some(why),
         Sandbox::Bubblewrap { .. } | Sandbox::Seatbelt { .. } => None,
     }
@@ -198,7 +198,7 @@ fn show(config: &Config, loaded: &Loaded) -> ExitCode {
     let hosts: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
     text +=
         &format!("network   {}\n", if hosts.is_empty() { "none for commands".to_owned() } else { hosts.join(", ") });
-    text += &match no_sandbox(config, false) {
+    text += &match no_sandbox(config, rules, false) {
         None => "sandbox   there is one: commands run confined\n".to_owned(),
         Some(why) => format!("sandbox   none, so that every command asks: {why}\n"),
     };

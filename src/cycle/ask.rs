@@ -276,7 +276,7 @@ fn nonce() -> Result<String, WakeError> {
 pub fn question(approval: &NewApproval, asked_in: Option<i64>, shown_in: i64, tz: Tz) -> String {
     let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
     // A terminal has room for everything, and nowhere to put a file.
-    let has_file = is_long(action) && shown_in != CONSOLE_CHAT_ID;
+    let has_file = is_long(action, &verdict.reasons) && shown_in != CONSOLE_CHAT_ID;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
     let mut text = format!("**May I do this?** It is {}.\n\n", verdict.risk.name());
     if has_file {
@@ -288,7 +288,11 @@ pub fn question(approval: &NewApproval, asked_in: Option<i64>, shown_in: i64, tz
     } else {
         text.push_str(&shown::action(tool, action));
     }
-    text.push_str(&format!("\nWhy I ask: {}\n", fitting(shown::visible(&verdict.reasons.join(" ")))));
+    // What stands below a reason's first line is the file's.
+    let first_lines =
+        || verdict.reasons.iter().map(|reason| reason.lines().next().unwrap_or_default()).collect::<Vec<_>>();
+    let why = if has_file { first_lines().join(" ") } else { verdict.reasons.join(" ") };
+    text.push_str(&format!("\nWhy I ask: {}\n", fitting(shown::visible(&why))));
     match (asked_in, origin.as_deref().map(|origin| fitting(shown::visible(origin)))) {
         (_, Some(origin)) => text.push_str(&format!(
             "By then I had read what others wrote ({origin}); it may be their wish and not yours.\n"

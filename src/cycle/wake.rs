@@ -19,6 +19,7 @@ use crate::{
     channel::deliver,
     hands::{Hands, Shelter},
     memory::templates::templates,
+    policy::Rules,
     process::{self, Identity},
     queue::{Entry, Fence, NewCycle, StagedFile, Store},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
@@ -332,9 +333,9 @@ impl<'a> Wake<'a> {
         self.carry_on(repo, Live::new(cycle, state, world, plan_file, account, hands)).await
     }
 
-    /// Where programs of this cycle would run.
-    pub(super) fn shelter(&self) -> Rc<Shelter> {
-        Rc::new(Shelter::new(self.context.config, process::beside("wake")))
+    /// Where programs of a cycle under these rules would run.
+    pub(super) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
+        Rc::new(Shelter::new(self.context.config, rules, process::beside("wake")))
     }
 
     pub(super) fn hands(&self, world: &World) -> Hands {

@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     config::Config,
+    policy::Rules,
     sandbox::{Confinement, Sandbox},
 };
 
@@ -21,9 +22,13 @@ pub struct Shelter {
 }
 
 impl Shelter {
-    /// Of this workspace; `launcher` is the program `wake`.
-    pub fn new(config: &Config, launcher: PathBuf) -> Self {
-        let confinement = Confinement::new(config, config.home.as_deref(), config.scratch_dir());
+    /// Of this workspace; `launcher` is the program `wake`. What the rules deny to programs is hidden in it, as far as it is there.
+    pub fn new(config: &Config, rules: &Rules, launcher: PathBuf) -> Self {
+        let mut confinement = Confinement::new(config, config.home.as_deref(), config.scratch_dir());
+        let denied: Vec<PathBuf> = rules.hidden_places().into_iter().filter(|place| place.exists()).collect();
+        // Of ours, too: the memory can be denied to programs.
+        confinement.readable.retain(|path| !denied.iter().any(|place| path.starts_with(place)));
+        confinement.hidden.extend(denied);
         Self { launcher, confinement, found: OnceCell::new() }
     }
 

@@ -70,17 +70,14 @@ impl Scales {
         self.say(Decision::Ask, why);
     }
 
-    /// The strictest decision, with its reasons and those of what else speaks against the call.
+    /// The strictest decision, with its reasons: of a question all that speaks against the call, of a no what forbids it. The mind is told
+    /// those of a no, and what only asks may quote others.
     fn verdict(mut self, risk: Risk) -> Verdict {
         // Stable: within a decision the reasons stay in the order in which they came up.
         self.said.sort_by_key(|(decision, _)| std::cmp::Reverse(*decision));
         let decision = self.said.first().map_or(Decision::Ask, |(decision, _)| *decision);
-        let mut reasons: Vec<String> = self
-            .said
-            .into_iter()
-            .filter(|(said, _)| decision == Decision::Allow || *said > Decision::Allow)
-            .map(|(_, why)| why)
-            .collect();
+        let mut reasons: Vec<String> =
+            self.said.into_iter().filter(|(said, _)| *said == decision).map(|(_, why)| why).collect();
         if reasons.is_empty() {
             reasons.push("Nothing is known of it, so it asks.".to_owned());
         }

@@ -20,7 +20,7 @@ use self::classify::places;
 pub use self::{
     judge::judge,
     load::{Loaded, load},
-    rules::{Host, Problem, Rules},
+    rules::{Host, Problem, Rules, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };
 use crate::{config::Autonomy, tool::Effect};

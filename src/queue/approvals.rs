@@ -15,13 +15,14 @@ use crate::{
     shown,
 };
 
-/// An action that takes more than this is shown as a file, in characters as they are shown: a chat's message shows it in full or not at
-/// all.
+/// An action and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message
+/// shows them in full or not at all.
 const SHOWN_CHARS_MAX: usize = 2_500;
 
-/// Whether an action is shown as a file.
-pub fn is_long(action: &str) -> bool {
-    shown::visible(action).chars().count() > SHOWN_CHARS_MAX
+/// Whether an action and its reasons are shown as a file.
+pub fn is_long(action: &str, reasons: &[String]) -> bool {
+    let chars = |text: &str| shown::visible(text).chars().count();
+    chars(action) + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
 }
 
 /// An action that a person is asked about.
@@ -343,7 +344,8 @@ pub(super) fn question(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rus
         let (id, nonce, tool, action): (i64, String, String, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
-        let file = is_long(&action).then(|| (format!("{tool}-{id}.txt"), shown::file(id, &tool, &action, &reasons)));
+        let file =
+            is_long(&action, &reasons).then(|| (format!("{tool}-{id}.txt"), shown::file(id, &tool, &action, &reasons)));
         Ok(Question { nonce, file })
     })
     .optional()

@@ -89,6 +89,7 @@ pub(super) fn tool() -> Tool {
             }
         }
     })
+    // It needs no beta header: Anthropic's SDK takes this type in its general Messages API (2.12.0).
     .trained("memory_20250818")
 }
 

@@ -62,7 +62,7 @@ pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
 /// what programs have left in the scratch folder, is of what the owner said.
-const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen.";
+const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, and the servers of mcp.toml that aren't opened to guests.";
 
 /// What repeating a call would do, for a cycle that was interrupted during it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +178,8 @@ pub struct Foreign {
     pub risk: Risk,
     /// How far a call reaches.
     pub reach: Reach,
+    /// Whether no chat has it that may not see all that is the owner's.
+    pub is_owners: bool,
     /// Why a call has to ask at the moment.
     pub asks: Asks,
     /// What it does.
@@ -237,9 +239,9 @@ impl Tool {
 
     /// A tool of somebody else's.
     pub fn foreign(foreign: Foreign) -> Self {
-        let Foreign { name, description, schema, effect, risk, reach, asks, run } = foreign;
+        let Foreign { name, description, schema, effect, risk, reach, is_owners, asks, run } = foreign;
         let tool = Self::running(name, description, schema, effect, Run::Acts(run));
-        Self { asks: Some(asks), ..tool.risking(risk).reaching(reach) }
+        Self { asks: Some(asks), is_owners, ..tool.risking(risk).reaching(reach) }
     }
 
     /// The same, which never asks.

@@ -98,6 +98,40 @@ fn what_must_stay_out_of_reach_is_not_there() {
 }
 
 #[test]
+fn what_a_rule_denies_whole_is_hidden_from_commands_too() {
+    let (_telegram, claude, mut env) = asked();
+    env.set("AUTONOMY", "2");
+    let folder = env.path("notes");
+    std::fs::create_dir_all(folder.join("private")).unwrap();
+    for (name, text) in [("private/diary.md", "dear diary"), ("list.md", "milk"), ("letter.md", "dear aunt")] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let rule = |path: &str, example: &str| {
+        let (path, example) = (folder.join(path), folder.join(example));
+        format!("[[rule]]\npath = \"{}\"\ndecision = \"deny\"\nmatch = [\"{}\"]\n", path.display(), example.display())
+    };
+    let rules = [
+        rule("private/**", "private/x"),
+        rule("letter.md", "letter.md"),
+        // Nothing can be hidden of these, and nothing is: what isn't there, what may stand anywhere.
+        rule("gone/**", "gone/x"),
+        rule("**/*.key", "a/b.key"),
+        rule("list.md", "list.md").replace("[[rule]]", "[[rule]]\ntool = \"view_image\""),
+    ];
+    let policy = env.workspace().join("policy.toml");
+    let granted = format!("[files]\nwrite = [\"{}\"]\n", folder.display());
+    std::fs::write(&policy, rules.concat() + &granted).unwrap();
+    std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    claude.expect(bash("t1", &format!("cat {}/list.md {0}/letter.md {0}/private/diary.md", folder.display())));
+    claude.expect(Reply::text("Nothing to be seen."));
+    while env.once()["outcome"] == "parked" {
+        approve(&env);
+    }
+    let (said, _) = told(&claude);
+    assert!(said.contains("milk") && !said.contains("dear"), "{said}");
+}
+
+#[test]
 fn a_tool_that_was_not_offered_is_found_and_used() {
     let (_telegram, claude, env) = minded();
     env.receive(CHAT, "how many bytes are in it?");

@@ -69,7 +69,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         rules: Rules::default(),
         taint: None,
         exchanges: Vec::new(),
-        shelter: Rc::new(Shelter::new(config, process::beside("wake"))),
+        shelter: Rc::new(Shelter::new(config, &Rules::default(), process::beside("wake"))),
         catalogue: Rc::default(),
         now: desk.now,
         tz: config.timezone,

@@ -47,7 +47,7 @@ fn what_others_wrote_and_whose_wish_it_is_are_told() {
 #[test]
 fn what_is_too_long_for_a_message_is_a_file_with_its_hash_and_whole_at_the_console() {
     let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
-    assert!(is_long(&long.action));
+    assert!(is_long(&long.action, &[]));
     let text = question(&long, Some(7), 7, Tz::UTC);
     assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
     assert!(text.contains(&shown::sha256(&long.action)), "{text}");
@@ -65,6 +65,13 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     long.origin = Some("https://example.org/".repeat(100));
     let text = question(&long, Some(7), 7, Tz::UTC);
     assert!(text.chars().count() < CAPTION_CHARS_MAX, "{}", text.chars().count());
+
+    // It is the reasons that are long: they are in the file, whole.
+    let reasons = vec![format!("The server has changed.\n{}", "Word by word. ".repeat(200))];
+    let changed = NewApproval { verdict: Verdict { reasons, ..long.verdict }, ..asked("{}") };
+    let text = question(&changed, Some(7), 7, Tz::UTC);
+    assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the file here"), "{text}");
+    assert!(shown::file(1, "shell", &changed.action, &changed.verdict.reasons).contains("Word by word. Word by word."));
 }
 
 #[test]

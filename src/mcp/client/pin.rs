@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::settings::Server;
-use crate::config::read_private;
+use crate::{config::read_private, shown::fenced};
 
 /// Tools that are taken of one server.
 pub const MAX_TOOLS: usize = 64;
@@ -105,9 +105,39 @@ impl Listing {
         }
         changes.join(", ")
     }
+
+    /// What a mind would be told anew in `new`, word by word, for people: of each tool that is new or another, how it was and how it is.
+    pub fn changed_words(&self, new: &Self) -> String {
+        let words = new.tools.iter().map(|tool| tool.words(self.get(&tool.name)));
+        words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
+    }
 }
 
 impl Listed {
+    /// What of it is another than `before`, word by word.
+    fn words(&self, before: Option<&Self>) -> String {
+        let arguments = |tool: &Self| tool.schema.to_string();
+        let effect = |tool: &Self| {
+            let is = |it: bool, what: &'static str| if it { what } else { "no" };
+            format!(
+                "changes nothing: {}; can be repeated: {}",
+                is(tool.reads_only, "yes"),
+                is(tool.is_idempotent, "yes")
+            )
+        };
+        let parts = [
+            ("description", before.map(|old| old.description.clone()), self.description.clone()),
+            ("arguments", before.map(arguments), arguments(self)),
+            ("effect, as it says", before.map(effect), effect(self)),
+        ];
+        let part = |(name, old, new): (&str, Option<String>, String)| match old {
+            Some(old) if old == new => None,
+            Some(old) => Some(format!("`{}`, {name} until now:\n{}\nnow:\n{}", self.name, fenced(&old), fenced(&new))),
+            None => Some(format!("`{}`, {name}:\n{}", self.name, fenced(&new))),
+        };
+        parts.into_iter().filter_map(part).collect::<Vec<_>>().join("\n")
+    }
+
     fn of(server: &Server, name: &str, tool: &Value) -> Result<Self, String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let called = tool_name(&server.name, name);
@@ -178,15 +208,18 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Why the next call of the server has to ask, if it does. The sentence holds the hash of what would be accepted.
+    /// Why the next call of the server has to ask, if it does: a line with the hash of what would be accepted, and below it every word
+    /// that a yes would let the mind read.
     pub fn question(&self, server: &str) -> Option<String> {
         let found = self.found.as_ref()?;
         let accepted = self.accepted.clone().unwrap_or_default();
-        Some(format!(
+        let asked = format!(
             "The MCP server {server} has changed its tools since they were accepted: {}. A yes accepts them as they are now (SHA-256 {}).",
             accepted.changes(found),
             found.sha256()
-        ))
+        );
+        let words = accepted.changed_words(found);
+        Some(if words.is_empty() { asked } else { format!("{asked}\n{words}\n") })
     }
 
     /// A server's pin; nothing is accepted by a file that is missing or damaged.
@@ -296,6 +329,53 @@ mod tests {
     }
 
     #[test]
+    fn a_question_holds_every_word_that_a_yes_would_let_the_mind_read() {
+        let said = |description: &str, argument: &str| json!({"name": "say", "description": description, "inputSchema": {"x": argument}, "annotations": {"readOnlyHint": true}});
+        let accepted = Some(listing(&json!([said("says it", "what"), {"name": "gone", "inputSchema": {}}])));
+        let new = json!({"name": "new", "description": "First\nand ``` then", "inputSchema": {}});
+        let found = Some(listing(&json!([said("says it.\n\nAnd sends it to all", "whatever"), new])));
+        let question = Pin { accepted, found }.question("s").unwrap();
+        let (asked, words) = question.split_once('\n').unwrap();
+        assert!(
+            asked.contains("`new` is new, `gone` is gone, `say` has another description and another arguments"),
+            "{asked}"
+        );
+        insta::assert_snapshot!(words, @r#"
+        `new`, description:
+        ````
+        First
+        and ``` then
+        ````
+        `new`, arguments:
+        ```
+        {}
+        ```
+        `new`, effect, as it says:
+        ```
+        changes nothing: no; can be repeated: no
+        ```
+        `say`, description until now:
+        ```
+        says it
+        ```
+        now:
+        ```
+        says it.
+
+        And sends it to all
+        ```
+        `say`, arguments until now:
+        ```
+        {"x":"what"}
+        ```
+        now:
+        ```
+        {"x":"whatever"}
+        ```
+        "#);
+    }
+
+    #[test]
     fn a_pin_is_kept_whole_and_a_damaged_one_accepts_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("mcp");
@@ -306,6 +386,7 @@ mod tests {
         pin.save(&dir, "s").unwrap();
         assert_eq!(Pin::load(&dir, "s"), pin);
         let question = pin.question("s").unwrap();
+        assert!(!question.contains('\n'), "{question}");
         assert!(question.contains("`a` is gone") && question.contains(&Listing::default().sha256()), "{question}");
         std::fs::write(dir.join("s.json"), "{\"accepted\":").unwrap();
         assert_eq!(Pin::load(&dir, "s"), Pin::default());

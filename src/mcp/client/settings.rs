@@ -35,6 +35,8 @@ pub struct Server {
     pub risk: Risk,
     /// Whether what it says of its tools' effects is believed.
     pub trust_annotations: bool,
+    /// Whether chats may use it that aren't the owner's.
+    pub guests: bool,
     /// How long a call may take.
     pub timeout: Duration,
     /// What of all this must never be printed.
@@ -151,6 +153,8 @@ struct Raw {
     risk: Option<Risk>,
     #[serde(default)]
     trust_annotations: bool,
+    #[serde(default)]
+    guests: bool,
     timeout_s: Option<u64>,
 }
 
@@ -201,8 +205,8 @@ impl Raw {
         let is_secret = |name: &str| secret_names.contains(name) || sounds_secret(name);
         let secrets =
             values.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| without_scheme(value)).collect();
-        let Self { name, tools, trust_annotations, .. } = self;
-        Ok(Server { name, place, tools, risk, trust_annotations, timeout, secrets })
+        let Self { name, tools, trust_annotations, guests, .. } = self;
+        Ok(Server { name, place, tools, risk, trust_annotations, guests, timeout, secrets })
     }
 }
 
@@ -298,7 +302,7 @@ mod tests {
     #[test]
     fn a_server_is_dangerous_and_not_believed_unless_a_person_says_otherwise() {
         let server = only("[[server]]\nname = \"time\"\ncommand = [\"uvx\", \"mcp-server-time\"]");
-        assert_eq!((server.risk, server.trust_annotations), (Risk::Dangerous, false));
+        assert_eq!((server.risk, server.trust_annotations, server.guests), (Risk::Dangerous, false, false));
         assert!(matches!(server.place, Place::Command { hosts, .. } if hosts.is_empty()));
         let server = only(
             "[[server]]\nname = \"a\"\nurl = \"https://a.example/mcp\"\nrisk = \"caution\"\nheaders = { Authorization = \"Bearer x\" }",

@@ -71,6 +71,7 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Tool {
         },
         risk: server.risk,
         reach: Reach::Leaves,
+        is_owners: !server.guests,
         asks,
         run: Box::new(move |input, _, hands| {
             let target = Arc::clone(&target);
@@ -284,6 +285,7 @@ pub async fn try_out(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::Registry;
 
     /// A server that says hello and offers nothing. It leaves a file behind.
     const SERVER: &str = r#"touch ran; id=0; while read -r line; do
@@ -325,6 +327,19 @@ mod tests {
         );
         assert_eq!(kept.unwrap().lines().last(), Some("20000"));
         assert_eq!(done.taint.as_deref(), Some("the MCP server s"));
+    }
+
+    #[test]
+    fn a_guest_has_a_server_only_if_a_person_opened_it_to_guests() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = target(dir.path());
+        let listed = &Listing::of(&target.server, &[json!({"name": "t", "inputSchema": {}})]).0.tools[0];
+        for guests in [false, true] {
+            let server = Arc::new(Server { guests, ..(*target.server).clone() });
+            let registry = Registry::thinking().with(vec![built(&server, listed, &target.pins)]);
+            let has = |registry: Registry| registry.get("mcp__s__t").is_some();
+            assert_eq!((has(registry.seen_by(false)), guests), (guests, guests));
+        }
     }
 
     #[tokio::test]

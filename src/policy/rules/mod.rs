@@ -14,6 +14,9 @@ use std::{
 use self::pattern::Word;
 use super::{Decision, FREE, Reach, classify, shell};
 
+/// The shell, as rules name it.
+pub const SHELL: &str = "bash";
+
 /// Why `policy.toml` isn't used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -204,6 +207,22 @@ impl Rules {
         self.rules_of_path(tool, path).any(|rule| rule.decision == Decision::Deny)
     }
 
+    /// Places that rules deny whole to what runs as a program (the shell, MCP servers): a path without a wildcard, or with `/**` at its end
+    /// alone. A program opens what it likes, so these are hidden from it; of other patterns nothing can be hidden.
+    pub fn hidden_places(&self) -> Vec<PathBuf> {
+        let runs_programs = |tool: &String| tool.starts_with("mcp") || pattern::text(tool, SHELL);
+        let denying = self.rules.iter().filter(|rule| rule.decision == Decision::Deny);
+        let of_programs = denying.filter(|rule| rule.tool.as_ref().is_none_or(runs_programs));
+        let place = |rule: &Rule| match &rule.target {
+            Target::Path(path) => {
+                let place = path.strip_suffix("/**").unwrap_or(path);
+                self.absolute(place).filter(|place| !path_has_wildcard(place) && place.is_absolute())
+            }
+            _ => None,
+        };
+        of_programs.filter_map(place).collect()
+    }
+
     fn rules_of_path(&self, tool: &str, path: &Path) -> impl Iterator<Item = &Rule> {
         let about_paths = self.rules.iter().filter(|rule| matches!(rule.target, Target::Path(_)));
         about_paths.filter(move |rule| self.matches(rule, tool, &Asked::Path(path)))
@@ -240,6 +259,10 @@ impl Rules {
             None => Some(PathBuf::from(path)),
         }
     }
+}
+
+fn path_has_wildcard(path: &Path) -> bool {
+    path.to_string_lossy().contains('*')
 }
 
 fn begins(pattern: &[Word], words: &[String]) -> bool {

@@ -312,6 +312,24 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "asked.is_some_and(|_| !agreed.is_empty())",
     ),
     story(
+        "a yes to a server's new words is asked without them",
+        "src/mcp/client/pin.rs",
+        "words.filter(|words| !words.is_empty())",
+        "words.filter(|words| words.is_empty())",
+    ),
+    story(
+        "guests have the owner's servers",
+        "src/mcp/client/tools.rs",
+        "is_owners: !server.guests,",
+        "is_owners: server.guests,",
+    ),
+    story(
+        "what a person's rule denies can be read by a command",
+        "src/hands/shelter.rs",
+        "confinement.hidden.extend(denied);",
+        "drop(denied);",
+    ),
+    story(
         "any token opens `wake mcp`",
         "src/mcp/server/http.rs",
         "&& digest(token.trim()).as_ref() == digest(self.token.expose()).as_ref()",

@@ -30,8 +30,8 @@ const MARGIN_POSITIONS: usize = 32;
 /// more than their length, a third of the words of clips of 2 to 5 s were wrong (tiny.en); with these nine seconds 1.3 % in
 /// clips of 2 to 11 s, where the whole context has 2.3 %.
 const MIN_POSITIONS: usize = 448;
-/// Contexts are rounded up to multiples of this, in positions: matrices of even sizes are computed faster.
-const STEP_POSITIONS: usize = 8;
+/// Contexts are rounded up to multiples of this, in positions: only matrices of such sides are computed in tiles.
+const STEP_POSITIONS: usize = 16;
 /// Shorter recordings are lengthened with silence to this, in samples: whisper.cpp refuses less than 100 ms.
 const MIN_SAMPLES: usize = RATE_HZ as usize;
 /// The shortest span that whisper.cpp takes without computing anything, in milliseconds.
@@ -208,8 +208,8 @@ mod tests {
     fn the_context_holds_the_recording_and_more() {
         let seconds = |n: usize| n * RATE_HZ as usize;
         assert_eq!(fitted_positions(seconds(1)), MIN_POSITIONS);
-        assert_eq!(fitted_positions(seconds(11)), 584);
-        assert_eq!(fitted_positions(seconds(28)), 1432);
+        assert_eq!(fitted_positions(seconds(11)), 592);
+        assert_eq!(fitted_positions(seconds(28)), 1440);
         for too_long in [30, 31, 3600] {
             assert_eq!(fitted_positions(seconds(too_long)), 0, "the whole one");
         }

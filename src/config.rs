@@ -232,6 +232,11 @@ impl Config {
         self.workspace_dir.join("mcp.toml")
     }
 
+    /// Where those servers that are commands run, a folder each: apart from the scratch, where a command could plant what they load.
+    pub fn mcp_dir(&self) -> PathBuf {
+        self.workspace_dir.join("mcp")
+    }
+
     /// What was accepted of those servers.
     pub fn mcp_pins_dir(&self) -> PathBuf {
         self.workspace_dir.join("mcp-pins")

@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 25] = [
+const STORIES: [(&str, &str); 27] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -28,6 +28,8 @@ const STORIES: [(&str, &str); 25] = [
     ("integration", "approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte"),
     ("integration", "hands_shell::what_a_rule_denies_whole_is_hidden_from_commands_too"),
     ("lib", "mcp::client::tools::tests::a_guest_has_a_server_only_if_a_person_opened_it_to_guests"),
+    ("lib", "hands::shelter::tests::a_servers_folder_is_out_of_every_other_programs_reach"),
+    ("lib", "hands::shelter::tests::no_link_stands_for_a_servers_folder"),
     ("lib", "mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_mind_read"),
     ("integration", "hands_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is"),
 ];

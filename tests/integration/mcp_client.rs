@@ -28,7 +28,7 @@ impl World {
     fn new(settings: &str) -> Self {
         let (telegram, claude, env) = minded();
         env.wake(&["--once"]).ok();
-        let dir = env.workspace().join("scratch/mcp-peer");
+        let dir = env.workspace().join("mcp/peer");
         std::fs::create_dir_all(&dir).unwrap();
         let world = Self { _telegram: telegram, claude, env, dir };
         world.write("server.sh", SERVER);

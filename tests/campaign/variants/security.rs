@@ -318,6 +318,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "words.filter(|words| words.is_empty())",
     ),
     story(
+        "a server's folder lies where commands write",
+        "src/config.rs",
+        r#"self.workspace_dir.join("mcp")"#,
+        r#"self.scratch_dir().join("mcp")"#,
+    ),
+    story(
+        "a link may stand for a server's folder",
+        "src/hands/shelter.rs",
+        "if !place.symlink_metadata()?.is_dir() {",
+        "if !place.metadata()?.is_dir() {",
+    ),
+    story(
         "guests have the owner's servers",
         "src/mcp/client/tools.rs",
         "is_owners: !server.guests,",

@@ -270,6 +270,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "self.would_expose(seen, tip, is_secret)?.filter(|_| false) {",
     ),
     story(
+        "a wake names a document after a secret",
+        "src/cycle/drive.rs",
+        "|| redactor.contains_secret(&file.path),",
+        "|| redactor.contains_secret(&file.content),",
+    ),
+    story(
+        "a wake commits a name that holds a secret",
+        "src/repo/publish.rs",
+        "(publish.is_secret)(text) || (publish.is_secret)(path);",
+        "(publish.is_secret)(text);",
+    ),
+    story(
         "our own state is met in a granted folder",
         "src/hands/beneath.rs",
         "if (Identity { device: found.dev(), inode: found.ino() }) == barred {",

@@ -11,7 +11,7 @@
 mod shapes;
 mod spellings;
 
-use std::{fmt, ops::Range};
+use std::{collections::BTreeSet, fmt, ops::Range};
 
 use serde_json::Value;
 
@@ -131,6 +131,11 @@ impl Redactor {
     /// Whether [`Redactor::redact`] would change the text.
     pub fn contains_secret(&self, text: &str) -> bool {
         !self.spans(text).is_empty()
+    }
+
+    /// What [`Redactor::redact`] would replace, each spelling once.
+    pub fn secrets_in(&self, text: &str) -> BTreeSet<String> {
+        self.spans(text).into_iter().filter_map(|span| text.get(span).map(str::to_owned)).collect()
     }
 
     /// Whether raw JSON holds a live secret in one of its strings, as whoever gets the string could read it: escapes are undone, and

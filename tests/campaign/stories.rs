@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 29] = [
+const STORIES: [(&str, &str); 30] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -16,6 +16,7 @@ const STORIES: [(&str, &str); 29] = [
     ("lib", "redact::tests::none_of_two_thousand_planted_secrets_survives_in_any_form"),
     ("lib", "repo::tests::remotes::the_repositorys_own_programs_are_not_run"),
     ("lib", "repo::tests::secrets::a_secret_that_a_person_committed_stays_here_until_they_take_it_out"),
+    ("lib", "repo::tests::secrets::a_new_secret_beside_one_that_is_there_already_stays_here"),
     ("lib", "repo::tests::publishing::a_name_that_holds_a_secret_is_left_out_of_the_commit"),
     ("integration", "mind_safety::no_document_is_named_after_a_secret"),
     ("lib", "hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder"),

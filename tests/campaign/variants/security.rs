@@ -266,8 +266,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "what is pushed isn't looked through",
         "src/repo/remote.rs",
-        "self.would_expose(seen, tip, is_secret)? {",
-        "self.would_expose(seen, tip, is_secret)?.filter(|_| false) {",
+        "self.would_expose(seen, tip, secrets_in)? {",
+        "self.would_expose(seen, tip, secrets_in)?.filter(|_| false) {",
+    ),
+    story(
+        "a file that has shown a secret may show others",
+        "src/repo/unpushed.rs",
+        "} else if !held.is_subset(&self.held(old, secrets_in)) {",
+        "} else if self.held(old, secrets_in).is_empty() {",
     ),
     story(
         "a wake names a document after a secret",

@@ -104,7 +104,8 @@ fn exit(is_good: bool) -> ExitCode {
 }
 
 fn list(config: &Config) -> ExitCode {
-    let settings = settings(config);
+    let (settings, redactor) = (settings(config), super::redactor(config));
+    let print = |text: &str| print(&redactor.redact(text));
     for Server { name, .. } in &settings.servers {
         let pin = Pin::load(&config.mcp_pins_dir(), name);
         match &pin.accepted {
@@ -183,9 +184,10 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
         Some(changes) if changes.is_empty() => "unchanged".to_owned(),
         Some(changes) => format!("accepted: {changes}"),
     };
-    print(&format!("{name}: {what} (SHA-256 {})\n{}", listing.sha256(), client::described(&listing)));
+    let what = format!("{name}: {what} (SHA-256 {})\n{}", listing.sha256(), client::described(&listing));
+    print(&context.redactor.redact(&what));
     for problem in problems {
-        complain(&format!("{name}: {problem}"));
+        complain(&context.redactor.redact(&format!("{name}: {problem}")));
     }
     true
 }

@@ -348,6 +348,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "if !place.metadata()?.is_dir() {",
     ),
     story(
+        "a server's definitions are believed to hold no key",
+        "src/cycle/prepare.rs",
+        "cycle.tools = redactor.redact_json(&offered);",
+        "cycle.tools = offered;",
+    ),
+    story(
         "guests have the owner's servers",
         "src/mcp/client/tools.rs",
         "is_owners: !server.guests,",

@@ -245,12 +245,13 @@ impl Desk<'_> {
             Ok(store) => store,
             Err(error) => return self.trouble(&error),
         };
-        // Who paired since is known with the next call.
+        // Who paired since, and which secrets there are, is known with the next call.
         let config = match people::admitted(self.context.config, &store) {
             Ok(config) => config,
             Err(error) => return self.trouble(&error),
         };
-        let context = Context { config: &config, ..self.context };
+        let redactor = super::redactor(&config);
+        let context = Context { config: &config, redactor: &redactor, ..self.context };
         match outside::call(context, &mut store, name, input).await {
             Ok(told) => Answer { text: told.text, is_error: told.is_error, image: None },
             Err(error) => self.trouble(&error),

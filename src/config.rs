@@ -112,6 +112,8 @@ pub struct Config {
     pub no_color: bool,
     /// The `.env` that was read, if any.
     pub env_file: Option<PathBuf>,
+    /// The files that hold keys, as `TELEGRAM_BOT_TOKEN_FILE` and its like name them.
+    pub key_files: Vec<PathBuf>,
     /// The person's home directory, for `~/` in their policy.
     pub home: Option<PathBuf>,
     /// What a person may want to know although it isn't wrong, a sentence each.

@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     config::Config,
+    mcp::client::settings::Settings,
     policy::Rules,
     sandbox::{Confinement, Sandbox},
 };
@@ -18,6 +19,8 @@ use crate::{
 pub struct Shelter {
     launcher: PathBuf,
     confinement: Confinement,
+    /// Files that hold keys, as the settings and `mcp.toml` name them.
+    key_files: Vec<PathBuf>,
     /// Where MCP servers have their folders.
     servers: PathBuf,
     found: OnceCell<Sandbox>,
@@ -31,13 +34,17 @@ impl Shelter {
         // Of ours, too: the memory can be denied to programs.
         confinement.readable.retain(|path| !denied.iter().any(|place| path.starts_with(place)));
         confinement.hidden.extend(denied);
-        Self { launcher, confinement, servers: config.mcp_dir(), found: OnceCell::new() }
+        let of_servers = Settings::load(&config.mcp_path(), config.home.as_deref()).key_files;
+        let of_servers: Vec<PathBuf> = of_servers.into_iter().filter(|file| file.exists()).collect();
+        confinement.hidden.extend(of_servers.iter().cloned());
+        let key_files = config.key_files.iter().cloned().chain(of_servers).collect();
+        Self { launcher, confinement, key_files, servers: config.mcp_dir(), found: OnceCell::new() }
     }
 
     /// What is confined so, with the launcher that this program is.
     pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
         let servers = confinement.work_dir.with_file_name("mcp");
-        Self { launcher, confinement, servers, found: OnceCell::new() }
+        Self { launcher, confinement, key_files: Vec::new(), servers, found: OnceCell::new() }
     }
 
     /// One that is taken to be there, and confines nothing.
@@ -103,6 +110,11 @@ impl Shelter {
             }
         }
         Ok(path)
+    }
+
+    /// Files that hold keys: they are hidden from programs, and no tool for files opens them.
+    pub fn key_files(&self) -> &[PathBuf] {
+        &self.key_files
     }
 
     /// See [`super::Hands::keep_rest`].

@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 31] = [
+const STORIES: [(&str, &str); 32] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -30,6 +30,7 @@ const STORIES: [(&str, &str); 31] = [
     ("lib", "mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered"),
     ("integration", "mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources"),
     ("integration", "approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte"),
+    ("integration", "hands_shell::files_that_settings_name_for_keys_are_out_of_reach"),
     ("integration", "hands_shell::what_a_rule_denies_whole_is_hidden_from_commands_too"),
     ("lib", "mcp::client::tools::tests::a_guest_has_a_server_only_if_a_person_opened_it_to_guests"),
     ("lib", "hands::shelter::tests::a_servers_folder_is_out_of_every_other_programs_reach"),

@@ -75,6 +75,8 @@ pub enum Place {
 pub struct Settings {
     /// The servers that can be used.
     pub servers: Vec<Server>,
+    /// The files that it names for secrets, of servers that can't be used, too.
+    pub key_files: Vec<PathBuf>,
     /// Sentences for people: what isn't used, and why.
     pub problems: Vec<String>,
 }
@@ -87,7 +89,7 @@ impl Settings {
         }
         match read_private(path) {
             Ok(file) => Self::parse(&file.text, home),
-            Err(why) => Self { servers: Vec::new(), problems: vec![format!("mcp.toml is not used: {why}.")] },
+            Err(why) => Self { problems: vec![format!("mcp.toml is not used: {why}.")], ..Self::default() },
         }
     }
 
@@ -104,6 +106,7 @@ impl Settings {
         let mut names = BTreeSet::new();
         for (index, table) in file.server.into_iter().enumerate() {
             let name = table.get("name").and_then(toml::Value::as_str).unwrap_or_default();
+            settings.key_files.extend(key_files(&table, home));
             let called = if name.is_empty() { format!("number {}", index + 1) } else { format!("{name:?}") };
             let server = if index >= MAX_SERVERS {
                 Err(format!("at most {MAX_SERVERS} are taken"))
@@ -258,6 +261,12 @@ fn secrets(
     Ok(secrets)
 }
 
+/// The files that a server's table names for secrets, whatever else is wrong with it.
+fn key_files(table: &toml::Table, home: Option<&Path>) -> Vec<PathBuf> {
+    let files = ["env_files", "header_files"].into_iter().filter_map(|name| table.get(name)?.as_table());
+    files.flat_map(toml::Table::values).filter_map(|path| folder(path.as_str()?, home).ok()).collect()
+}
+
 fn folder(path: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     let path = match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -329,6 +338,10 @@ mod tests {
         let env = "env = { TZ = \"Europe/Berlin\", API_KEY = \"key-value\" }";
         let server = only(&format!("[[server]]\nname = \"a\"\ncommand = [\"x\"]\n{env}\n{files}"));
         assert_eq!(server.secrets, [Secret::new("key-value"), Secret::new("from-a-file")]);
+        for wrong in ["", "\ncomand = []"] {
+            let settings = Settings::parse(&format!("[[server]]\nname = \"a\"{wrong}\n{files}"), None);
+            assert_eq!((settings.servers.len(), settings.key_files), (0, vec![file.clone()]), "{wrong}");
+        }
         let server = only(
             "[[server]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders = { Authorization = \"Bearer abcdef\" }",
         );

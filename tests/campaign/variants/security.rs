@@ -290,8 +290,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "our own state is met in a granted folder",
         "src/hands/beneath.rs",
-        "if (Identity { device: found.dev(), inode: found.ino() }) == barred {",
-        "if (Identity { device: found.dev(), inode: found.ino() }) == barred && false {",
+        "if self.barred.contains(&found) {",
+        "if self.barred.contains(&found) && false {",
     ),
     story(
         "IPv4 within IPv6 isn't looked at",
@@ -358,6 +358,24 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/mcp/client/tools.rs",
         "is_owners: !server.guests,",
         "is_owners: server.guests,",
+    ),
+    story(
+        "files that settings name for keys are open to commands",
+        "src/sandbox/mod.rs",
+        "let named = config.env_file.iter().chain(&config.key_files).cloned();",
+        "let named = config.env_file.iter().cloned();",
+    ),
+    story(
+        "files that servers are given for keys are open to commands",
+        "src/hands/shelter.rs",
+        "confinement.hidden.extend(of_servers.iter().cloned());",
+        "drop(of_servers.len());",
+    ),
+    story(
+        "files that settings name for keys are open to the editor",
+        "src/tool/files.rs",
+        "Ok(roots.without(hands.key_files()))",
+        "Ok(roots.without(hands.key_files().get(..0).unwrap_or_default()))",
     ),
     story(
         "what a person's rule denies can be read by a command",

@@ -258,5 +258,7 @@ impl Config {
 /// The whole environment as text. What isn't UTF-8 becomes replacement characters, which `raw` refuses in a setting.
 fn environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
-    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+    // Without a HOME there is the one that the system has for the user: the keys in it are to be hidden all the same.
+    let home = std::env::home_dir().map(|home| ("HOME".to_owned(), text(home.into_os_string())));
+    home.into_iter().chain(std::env::vars_os().map(|(name, value)| (text(name), text(value)))).collect()
 }

@@ -14,6 +14,9 @@ use crate::{
     sandbox::{Confinement, Sandbox},
 };
 
+/// Why there is no sandbox for somebody without a home directory.
+const NO_HOME: &str = "it isn't known where your home directory is (HOME isn't set to an absolute path), so the keys in it can't be hidden from programs";
+
 /// Where programs run.
 #[derive(Debug)]
 pub struct Shelter {
@@ -38,7 +41,9 @@ impl Shelter {
         let of_servers: Vec<PathBuf> = of_servers.into_iter().filter(|file| file.exists()).collect();
         confinement.hidden.extend(of_servers.iter().cloned());
         let key_files = config.key_files.iter().cloned().chain(of_servers).collect();
-        Self { launcher, confinement, key_files, servers: config.mcp_dir(), found: OnceCell::new() }
+        let none = config.home.is_none().then(|| Sandbox::None { why: NO_HOME.to_owned() });
+        let found = none.map_or_else(OnceCell::new, OnceCell::from);
+        Self { launcher, confinement, key_files, servers: config.mcp_dir(), found }
     }
 
     /// What is confined so, with the launcher that this program is.
@@ -81,6 +86,9 @@ impl Shelter {
     /// What this machine offers, for those who only ask: the scratch directory isn't made. Where it isn't there, it is tried out in
     /// the directory that it would be made in.
     pub fn look(&self) -> Sandbox {
+        if let Some(found) = self.found.get() {
+            return found.clone();
+        }
         let place = self.scratch().ancestors().find(|path| path.is_dir());
         Sandbox::find(&self.launcher, place.unwrap_or(Path::new("/")))
     }
@@ -144,9 +152,13 @@ mod tests {
     use crate::sandbox::Layout;
 
     fn shelter(workspace: &Path) -> (Config, Shelter) {
-        let env = [("WORKSPACE_DIR", workspace), ("HOME", Path::new("/home/ann"))];
-        let env: BTreeMap<String, String> =
-            env.into_iter().map(|(name, path)| (name.to_owned(), path.display().to_string())).collect();
+        shelter_of(workspace, &[("HOME", "/home/ann")])
+    }
+
+    fn shelter_of(workspace: &Path, env: &[(&str, &str)]) -> (Config, Shelter) {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut env: BTreeMap<String, String> = env.iter().map(owned).collect();
+        env.insert("WORKSPACE_DIR".to_owned(), workspace.display().to_string());
         let config = Config::from_sources(&env, None, None).unwrap();
         let shelter = Shelter::new(&config, &Rules::default(), PathBuf::from("/nowhere"));
         (config, shelter)
@@ -166,6 +178,16 @@ mod tests {
         // Nobody grants it by accident: what is covered is the assistant's own.
         let writable = vec![workspace.path().to_owned()];
         assert!(Layout::of(&Confinement { writable, ..confinement.clone() }).is_err());
+    }
+
+    #[test]
+    fn without_a_home_directory_nothing_is_taken_for_confined() {
+        let workspace = tempfile::tempdir().unwrap();
+        for env in [[("HOME", "")], [("HOME", "here")], [("TZ", "UTC")]] {
+            let (_, shelter) = shelter_of(workspace.path(), &env);
+            assert!(!shelter.is_there(), "{env:?}");
+            assert_eq!(shelter.look(), Sandbox::None { why: NO_HOME.to_owned() });
+        }
     }
 
     #[test]

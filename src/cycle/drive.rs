@@ -336,12 +336,12 @@ impl Wake<'_> {
         Ok(Ok(()))
     }
 
-    /// Refuses to write one of our own secrets into the memory: the file could never be committed again.
+    /// Refuses to write a secret into the memory, be it as a document's name: the file could never be committed again.
     fn without_secrets(&self, done: Done) -> Outcome {
         let redactor = self.context.redactor;
-        let is_new_in = |file: &StagedFile| {
-            redactor.contains_secret(&file.content)
-                && !file.base.as_deref().is_some_and(|base| redactor.contains_secret(base))
+        let is_new_in = |file: &StagedFile| match file.base.as_deref() {
+            Some(base) => redactor.contains_secret(&file.content) && !redactor.contains_secret(base),
+            None => redactor.contains_secret(&file.content) || redactor.contains_secret(&file.path),
         };
         let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
         if done.changes.iter().any(writes_secret) {

@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 25] = [
+const STORIES: [(&str, &str); 32] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -16,18 +16,25 @@ const STORIES: [(&str, &str); 25] = [
     ("lib", "redact::tests::none_of_two_thousand_planted_secrets_survives_in_any_form"),
     ("lib", "repo::tests::remotes::the_repositorys_own_programs_are_not_run"),
     ("lib", "repo::tests::secrets::a_secret_that_a_person_committed_stays_here_until_they_take_it_out"),
+    ("lib", "repo::tests::secrets::a_new_secret_beside_one_that_is_there_already_stays_here"),
+    ("lib", "repo::tests::publishing::a_name_that_holds_a_secret_is_left_out_of_the_commit"),
+    ("integration", "mind_safety::no_document_is_named_after_a_secret"),
     ("lib", "hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder"),
     ("lib", "web::dial::tests::no_spelling_of_an_address_that_is_not_public_is_dialled"),
     ("integration", "limits::a_request_that_might_pass_the_cap_is_not_sent"),
     ("integration", "limits::at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on"),
     ("integration", "limits::a_mind_that_goes_round_in_circles_is_stopped_and_its_person_told_how"),
     ("integration", "mcp_client::changed_tools_are_not_called_until_a_person_has_accepted_what_changed"),
+    ("integration", "mcp_client::a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown"),
     ("integration", "mcp_client::a_yes_accepts_what_was_shown_and_no_later_change"),
     ("lib", "mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered"),
     ("integration", "mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources"),
     ("integration", "approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte"),
+    ("integration", "hands_shell::files_that_settings_name_for_keys_are_out_of_reach"),
     ("integration", "hands_shell::what_a_rule_denies_whole_is_hidden_from_commands_too"),
     ("lib", "mcp::client::tools::tests::a_guest_has_a_server_only_if_a_person_opened_it_to_guests"),
+    ("lib", "hands::shelter::tests::a_servers_folder_is_out_of_every_other_programs_reach"),
+    ("lib", "hands::shelter::tests::no_link_stands_for_a_servers_folder"),
     ("lib", "mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_mind_read"),
     ("integration", "hands_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is"),
 ];

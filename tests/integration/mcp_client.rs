@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     mind::{last, minded, results},
     support::{
-        claude::{Block, FakeClaude, Reply},
+        claude::{API_KEY, Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
         mcp::SERVER,
         telegram::FakeTelegram,
@@ -28,7 +28,7 @@ impl World {
     fn new(settings: &str) -> Self {
         let (telegram, claude, env) = minded();
         env.wake(&["--once"]).ok();
-        let dir = env.workspace().join("scratch/mcp-peer");
+        let dir = env.workspace().join("mcp/peer");
         std::fs::create_dir_all(&dir).unwrap();
         let world = Self { _telegram: telegram, claude, env, dir };
         world.write("server.sh", SERVER);
@@ -208,6 +208,22 @@ fn a_server_sees_nothing_of_the_workspace() {
     world.write("server.sh", &spy);
     let (told, _) = world.say();
     assert!(!told.contains("[[server]]") && told.contains("mcp.toml"), "{told}");
+}
+
+#[test]
+fn a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown() {
+    let world = World::new("risk = \"caution\"\nenv = { PEER_KEY = \"the-peers-own-key\" }");
+    let schema = json!({"type": "object", "properties": {"the-peers-own-key": {"description": API_KEY}}});
+    let told = format!("says the-peers-own-key and {API_KEY}");
+    world.write("tools.json", &json!([{"name": "say", "description": told, "inputSchema": schema}]).to_string());
+    let refreshed = world.env.wake(&["mcp", "refresh"]).ok();
+    let listed = world.env.wake(&["mcp", "list"]).ok();
+    world.say();
+    let tools = last(&world.claude).json["tools"].to_string();
+    for shown in [refreshed.stdout, refreshed.stderr, listed.stdout, tools] {
+        assert!(!shown.contains("the-peers-own-key") && !shown.contains(API_KEY), "{shown}");
+    }
+    assert!(last(&world.claude).json["tools"].to_string().contains("says *** and ***"));
 }
 
 #[test]

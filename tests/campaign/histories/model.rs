@@ -32,6 +32,8 @@ pub(super) type Written = (i64, String, String, Option<String>, Option<String>);
 pub(super) struct ModelCycle {
     pub(super) state: CycleState,
     pub(super) tries: u32,
+    /// Whether it ever waited for its mind.
+    has_waited: bool,
     pub(super) journal: Vec<Entry>,
     pub(super) staged: BTreeMap<String, StagedFile>,
 }
@@ -209,7 +211,13 @@ impl Model {
     }
 
     pub(super) fn begin(&mut self, cycle: &NewCycle, entries: &[Entry]) -> Result<(), String> {
-        let begun = ModelCycle { state: CycleState::Running, tries: 0, journal: Vec::new(), staged: BTreeMap::new() };
+        let begun = ModelCycle {
+            state: CycleState::Running,
+            tries: 0,
+            has_waited: false,
+            journal: Vec::new(),
+            staged: BTreeMap::new(),
+        };
         if self.cycles.insert(cycle.id.clone(), begun).is_some() {
             return Err(format!("the cycle {} began twice", cycle.id));
         }
@@ -298,7 +306,7 @@ impl Model {
 
     pub(super) fn pause(&mut self, id: &str) {
         if let Some(cycle) = self.cycles.get_mut(id) {
-            cycle.state = CycleState::Waiting;
+            (cycle.state, cycle.has_waited) = (CycleState::Waiting, true);
         }
     }
 
@@ -329,6 +337,12 @@ impl Model {
             CycleState::Failed | CycleState::Abandoned => true,
         };
         if may { Ok(()) } else { Err(format!("the {kind} {nth} leaves while its cycle {id} is {:?}", cycle.state)) }
+    }
+
+    /// Whether the `nth` outgoing message was said by a cycle that has waited for its mind.
+    pub(super) fn has_waited(&self, nth: usize) -> bool {
+        let cycle = self.outgoing.get(nth).and_then(|(.., cycle)| self.cycles.get(cycle.as_ref()?));
+        cycle.is_some_and(|cycle| cycle.has_waited)
     }
 
     /// Changes those of these messages that are queued.

@@ -65,7 +65,7 @@ impl Observation {
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
         handled.extend(store.handled_keys("budget/")?);
-        let told = store.told_to_parked()?;
+        let told = store.told_to_waiting()?;
         handled.extend(told.handles);
         let tasks = repo.map(tasks).unwrap_or_default();
         Ok(Self {
@@ -242,7 +242,7 @@ pub(super) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
     Ok(repo.head()?.map(|id| id.to_string()))
 }
 
-/// The same without what cycles that wait for a person were shown, up to these commits: each wake would begin another one for it.
+/// The same without what cycles that wait were shown, up to these commits: each wake would begin another one for it.
 fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
     let mut commits = person_commits(store, repo)?;
     for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {

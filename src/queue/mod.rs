@@ -41,7 +41,7 @@ pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
-pub use parked::{Parked, ToldToParked};
+pub use parked::{Parked, ToldOf};
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;

@@ -132,7 +132,8 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
         Uptake::GiveUp(GivingUp::Unheard)
     } else if begun_by != mind && begun_by != OUTSIDE {
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun by {begun_by}, which is not the mind any more")))
-    } else if has_crashed && cuts >= MAX_TRIES {
+    } else if cuts >= MAX_TRIES {
+        // Also where giving it up ended in an error: the last cut is counted by then.
         Uptake::GiveUp(GivingUp::cut_off(cuts))
     } else {
         Uptake::GoOn

@@ -262,14 +262,7 @@ impl Wake<'_> {
         if state.turns > 0 {
             self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
         } else {
-            let end = CycleEnd {
-                state: CycleState::Failed,
-                commit_id: None,
-                error: Some(&why),
-                handled: &[],
-                repairs: &[],
-                failed_messages: &[],
-            };
+            let end = CycleEnd { error: Some(&why), ..CycleEnd::new(CycleState::Failed) };
             self.store.end_cycle(self.fence, &cycle.id, &end, now)?;
             self.remove_plan_file(plan_file);
         }
@@ -336,26 +329,20 @@ impl Wake<'_> {
             self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
             parked = Some(branch);
         }
-        if !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped)
-            && let Some(row) = self.store.cycle(cycle_id)?
-        {
-            let notice = Change::Send(self.given_up(&row.cycle, state, &giving_up, parked.as_deref())?);
-            self.store.change(self.fence, cycle_id, &[notice], now)?;
-        }
+        let row = self.store.cycle(cycle_id)?.filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
+        let notice = row.map(|row| self.given_up(&row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
         let counts = giving_up.counts();
         // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
         let is_over = counts && state.open.is_empty();
+        let head_seen = if is_over { self.seen_with(repo, state.head_shown.as_deref())? } else { None };
         let end = CycleEnd {
-            state: if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned },
-            commit_id: None,
             error: Some(giving_up.why()),
             handled: if is_over { &state.handles } else { &[] },
-            repairs: &[],
+            head_seen: head_seen.as_deref(),
             failed_messages: if counts { &state.open } else { &[] },
+            notice: notice.as_ref(),
+            ..CycleEnd::new(if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned })
         };
-        if is_over {
-            self.see_commits(repo, state.head_shown.as_deref())?;
-        }
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);
         self.deliver().await
@@ -393,6 +380,7 @@ impl Wake<'_> {
             kind: "notice".to_owned(),
             key: Some(format!("gave-up/{key}")),
             thread_id: cycle.thread_id,
+            cycle_id: Some(cycle.id.clone()),
             ..NewOutgoing::default()
         })
     }

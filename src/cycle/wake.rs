@@ -21,7 +21,7 @@ use crate::{
     memory::templates::templates,
     policy::Rules,
     process::{self, Identity},
-    queue::{Entry, Fence, NewCycle, StagedFile, Store},
+    queue::{Entry, Fence, HEAD_SEEN, NewCycle, StagedFile, Store},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
     web::search::Engine,
@@ -165,7 +165,7 @@ impl<'a> Wake<'a> {
             tracing::warn!(?removed, "locks of dead git programs are removed");
         }
         self.finish_interrupted(&repo)?;
-        if self.store.handled(observe::HEAD_SEEN)?.is_none() {
+        if self.store.handled(HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;
         }
         if settles_doubts {

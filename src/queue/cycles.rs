@@ -239,7 +239,7 @@ impl Store {
         })
     }
 
-    /// Ends a cycle: its state, its commit, the keys it handled and the repairs it noted, in one transaction. A cycle that
+    /// Ends a cycle: its state, its commit, what is a reason no more, the repairs it noted and what is said of it, in one transaction. A cycle that
     /// didn't succeed gives its unanswered messages back with one more attempt against them; the third puts them aside as dead.
     pub fn end_cycle(&mut self, fence: Fence, id: &str, end: &CycleEnd<'_>, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| {
@@ -250,6 +250,10 @@ impl Store {
             for key in end.handled {
                 upkeep::set_handled(tx, key, "", now)?;
             }
+            if let Some(head) = end.head_seen {
+                upkeep::set_handled(tx, upkeep::HEAD_SEEN, head, now)?;
+            }
+            end.notice.map(|notice| outbox::insert(tx, notice, now)).transpose()?;
             for repair in end.repairs {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
@@ -275,10 +279,30 @@ pub struct CycleEnd<'a> {
     pub error: Option<&'a str>,
     /// Keys that are reasons no more.
     pub handled: &'a [String],
+    /// The commit up to which people's commits are a reason no more; none: nothing is known of that.
+    pub head_seen: Option<&'a str>,
     /// Repairs that its episodic entry tells of.
     pub repairs: &'a [i64],
     /// Messages that it failed on.
     pub failed_messages: &'a [i64],
+    /// What its person is told of it, besides what it has said itself.
+    pub notice: Option<&'a NewOutgoing>,
+}
+
+impl CycleEnd<'_> {
+    /// It ended, and leaves nothing.
+    pub fn new(state: CycleState) -> Self {
+        Self {
+            state,
+            commit_id: None,
+            error: None,
+            handled: &[],
+            head_seen: None,
+            repairs: &[],
+            failed_messages: &[],
+            notice: None,
+        }
+    }
 }
 
 /// Makes a cycle's row with its first journal entries.

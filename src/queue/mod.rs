@@ -48,7 +48,7 @@ pub use retention::FIRINGS_KEPT;
 pub use status_lines::StatusLine;
 pub use stop::Stopped;
 pub use undo::{TakenBack, Undo};
-pub use upkeep::{Upkeep, wait_after};
+pub use upkeep::{HEAD_SEEN, Upkeep, wait_after};
 
 use std::{
     path::{Path, PathBuf},

@@ -57,7 +57,7 @@ impl World {
     }
 
     pub(super) fn end(&mut self, id: &str, state: CycleState, failed_messages: &[i64]) {
-        let end = CycleEnd { state, commit_id: None, error: None, handled: &[], repairs: &[], failed_messages };
+        let end = CycleEnd { failed_messages, ..CycleEnd::new(state) };
         self.store.end_cycle(self.fence, id, &end, at(9)).unwrap();
     }
 

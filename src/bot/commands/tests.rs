@@ -85,12 +85,8 @@ impl Scene {
         self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();
         let commit = commits.then(|| self.commit(id));
         let end = CycleEnd {
-            state: CycleState::Done,
             commit_id: commit.as_deref().or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
-            error: None,
-            handled: &[],
-            repairs: &[],
-            failed_messages: &[],
+            ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(fence, id, &end, now()).unwrap();
         message

@@ -160,12 +160,12 @@ fn the_end_of_a_cycle_is_one_step() {
     world.store.note_repair(world.fence, "stale-lock", "freed a stale lock", at(0)).unwrap();
     let repairs = world.store.unnoted_repairs().unwrap();
     let end = CycleEnd {
-        state: CycleState::Done,
         commit_id: Some("abc"),
-        error: None,
         handled: &["at/x".to_owned()],
+        head_seen: Some("def"),
         repairs: &[repairs[0].0],
-        failed_messages: &[],
+        notice: Some(&outgoing(7, "It is over.")),
+        ..CycleEnd::new(CycleState::Done)
     };
     world.store.end_cycle(world.fence, "c1", &end, at(5)).unwrap();
     let row = world.store.cycle("c1").unwrap().unwrap();
@@ -174,6 +174,8 @@ fn the_end_of_a_cycle_is_one_step() {
     assert_eq!(world.store.handled("at/x").unwrap().as_deref(), Some(""));
     assert_eq!(world.store.handled_keys("at/").unwrap().len(), 1);
     assert_eq!(world.store.handled_keys("at_").unwrap().len(), 0);
+    assert_eq!(world.store.handled(HEAD_SEEN).unwrap().as_deref(), Some("def"));
+    assert_eq!(world.deliver_all(5), ["It is over."]);
     assert_eq!(world.store.open_cycles().unwrap(), []);
 }
 

@@ -34,12 +34,10 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("pause_cycle", |s, f| s.pause_cycle(f, "c1", at(9), "why")),
         ("end_cycle", |s, f| {
             let end = CycleEnd {
-                state: CycleState::Done,
                 commit_id: Some("abc"),
-                error: None,
                 handled: &["k".to_owned()],
-                repairs: &[],
                 failed_messages: &[1],
+                ..CycleEnd::new(CycleState::Done)
             };
             s.end_cycle(f, "c1", &end, at(9))
         }),

@@ -371,14 +371,7 @@ impl Scene {
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
         let done = Change::Done { messages: everything.clone(), outcome: "answered" };
         let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", "reply"));
-        let end = |state| CycleEnd {
-            state,
-            commit_id: None,
-            error: None,
-            handled: &[],
-            repairs: &[],
-            failed_messages: &everything,
-        };
+        let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
             0 => store.record(fence, &cycle, &Entry::Asked, &[send, done], now),
             1 => store.change(fence, &cycle, &[send, done], now),

@@ -345,7 +345,7 @@ impl Wake {
     fn end(&self, scene: &mut Scene, ended: &Ended) -> Result<At, String> {
         let Ended { id, state, handled, failed } = ended;
         let commit_id = (*state == CycleState::Done).then_some("a commit");
-        let end = CycleEnd { state: *state, commit_id, error: None, handled, repairs: &[], failed_messages: failed };
+        let end = CycleEnd { commit_id, handled, failed_messages: failed, ..CycleEnd::new(*state) };
         scene.store.end_cycle(self.fence, id, &end, scene.now).map_err(text)?;
         scene.model.end(id, *state, failed);
         Ok(At::Delivering)

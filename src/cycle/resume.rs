@@ -293,9 +293,12 @@ impl Wake<'_> {
         Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
     }
 
-    /// A cycle whose journal can't be read, as far as the queue tells of it.
+    /// A cycle whose journal isn't read, as far as the queue and what it was told of tell.
     fn what_it_took_up(&self, cycle_id: &str) -> Result<Cycle, WakeError> {
         let mut state = Cycle::new(String::new(), String::new());
+        let told = self.store.told_to(cycle_id)?;
+        state.handles = told.handles.into_iter().collect();
+        state.head_shown = told.heads.into_iter().next_back();
         let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
         state.open = self.store.queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
         Ok(state)

@@ -36,6 +36,11 @@ impl Store {
         self.told_of("c.state IN ('waiting', 'parked')", [])
     }
 
+    /// What one cycle was told of, as far as its journal can be read.
+    pub fn told_to(&self, cycle_id: &str) -> Result<ToldOf> {
+        self.told_of("c.id = ?1", [cycle_id])
+    }
+
     fn told_of(&self, which: &str, values: impl rusqlite::Params) -> Result<ToldOf> {
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c

@@ -516,7 +516,7 @@ impl Wake<'_> {
                     live.world.reminders = self.store.reminders()?;
                 }
                 Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
-                Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } => {}
+                Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } | Change::Fire(_) => {}
             }
         }
         Ok(())

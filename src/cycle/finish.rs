@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     memory::{self, episodic, others, view},
-    queue::{CycleEnd, CycleState, HEAD_SEEN, StagedFile},
+    queue::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
 };
@@ -178,7 +178,7 @@ impl Wake<'_> {
     fn commit_message(&self, ending: &Ending) -> Result<String, WakeError> {
         let spent = self.store.spent_by(&ending.cycle.id)?;
         let row = self.store.cycle(&ending.cycle.id)?;
-        let model = row.map_or_else(|| "none".to_owned(), |row| row.cycle.model);
+        let model = row.map_or_else(|| NO_MIND.to_owned(), |row| row.cycle.model);
         let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
         let tokens = spent.tokens;
         let tokens = format!(

@@ -289,6 +289,12 @@ impl Cycle {
                 self.has_spoken = true;
                 self.open.retain(|id| !messages.contains(id));
             }
+            Entry::ByRule { receipts, handles, head } => {
+                let receipt = |what: &String| Receipt { tool: String::new(), what: Some(what.clone()) };
+                self.receipts.extend(receipts.iter().map(receipt));
+                self.handles.extend(handles.iter().cloned());
+                self.head_shown.clone_from(head);
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use super::{
     plan_file::PlanFile,
     upkeep::merge_texts,
     verify::Account,
-    wake::{Live, Wake},
+    wake::{Ending, Live, Wake},
 };
 use crate::{
     queue::{
@@ -34,6 +34,8 @@ pub const MAX_TRIES: u32 = 3;
 pub enum Uptake {
     /// Its commit was made: only its end has to be written down.
     Conclude,
+    /// A rule has done all of it: it is committed and ended.
+    Publish,
     /// It goes on from its journal.
     GoOn,
     /// It can't go on: what it had not answered is due again.
@@ -127,9 +129,11 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
     let cuts = row.tries + u32::from(has_crashed);
     if is_committed {
         Uptake::Conclude
-    } else if journal.is_empty() || begun_by == "none" {
-        // Nothing of a conversation: what it did is in the database, what it was about is due again.
+    } else if journal.is_empty() {
+        // Nothing has begun: what it was about is due again.
         Uptake::GiveUp(GivingUp::Unheard)
+    } else if row.cycle.is_by_rule() {
+        Uptake::Publish
     } else if begun_by != mind && begun_by != OUTSIDE {
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun by {begun_by}, which is not the mind any more")))
     } else if cuts >= MAX_TRIES {
@@ -151,7 +155,8 @@ impl Wake<'_> {
         let (chat_id, thread_id) = (row.cycle.chat_id, row.cycle.thread_id);
         let work = lock::Work { cycle_id: Some(cycle_id), chat_id, thread_id, messages: &[] };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
-        if has_crashed {
+        // What is done by rule has no tries.
+        if has_crashed && !row.cycle.is_by_rule() {
             self.store.count_try(self.fence, cycle_id)?;
         }
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
@@ -189,19 +194,23 @@ impl Wake<'_> {
         if commit.is_none() && !state.open.is_empty() && self.store.are_dropped(&state.open)? {
             return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::Dropped).await;
         }
-        match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
+        let uptake = uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed);
+        let is_done = match (uptake, commit) {
             (Uptake::Conclude, Some(commit)) => {
                 return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
             }
             (Uptake::GiveUp(giving_up), _) => {
                 return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
             }
-            _ => {}
-        }
+            (uptake, _) => uptake == Uptake::Publish,
+        };
         self.store.resume_cycle(self.fence, cycle_id)?;
         let mut account = Account::default();
         account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         self.take_in_person_edits(repo, &mut account)?;
+        if is_done {
+            return self.finish(repo, Ending::new(row.cycle, state, plan_file, account)).await;
+        }
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;

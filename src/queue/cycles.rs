@@ -6,6 +6,9 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 use super::{Entry, Fence, NewOutgoing, Result, Store, approvals, inbox, journal::append, outbox, undo, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
+/// The name that stands for a mind where there is none: a rule does all of the cycle.
+pub const NO_MIND: &str = "none";
+
 /// The states of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CycleState {
@@ -61,12 +64,19 @@ pub struct NewCycle {
     pub chat_id: Option<i64>,
     /// Forum topic of its messages.
     pub thread_id: Option<i64>,
-    /// The mind's name.
+    /// The mind's name, or [`NO_MIND`].
     pub model: String,
     /// The conversation's fixed parts, raw JSON.
     pub system: String,
     /// See `system`.
     pub tools: String,
+}
+
+impl NewCycle {
+    /// Whether all of it is done by rule, without a mind.
+    pub fn is_by_rule(&self) -> bool {
+        self.model == NO_MIND
+    }
 }
 
 /// A cycle as the database has it.

@@ -30,7 +30,7 @@ mod upkeep;
 
 pub use approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown, is_long};
 pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
-pub use cycles::{CycleEnd, CycleRow, CycleState, NewCycle};
+pub use cycles::{CycleEnd, CycleRow, CycleState, NO_MIND, NewCycle};
 pub use flood::MAX_WAITING_UNTOLD;
 pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};

@@ -53,7 +53,7 @@ impl World {
     }
 
     pub(super) fn begin(&mut self, id: &str) {
-        self.store.begin_cycle(self.fence, &cycle(id), &[], at(0)).unwrap();
+        self.store.begin_cycle(self.fence, &cycle(id), &[], &[], at(0)).unwrap();
     }
 
     pub(super) fn end(&mut self, id: &str, state: CycleState, failed_messages: &[i64]) {

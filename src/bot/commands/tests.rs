@@ -77,7 +77,7 @@ impl Scene {
             system: "[]".to_owned(),
             tools: "[]".to_owned(),
         };
-        self.store.begin_cycle(fence, &cycle, &[], now()).unwrap();
+        self.store.begin_cycle(fence, &cycle, &[], &[], now()).unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
         let done = Change::Done { messages: vec![message], outcome: "answered" };
         let reply =

@@ -61,6 +61,11 @@ fn entry() -> impl Strategy<Value = Entry> {
         ),
         (ids(), text()).prop_map(|(messages, receipt)| Entry::Answered { messages, receipt }),
         prop::collection::vec(text(), 0..3).prop_map(|not_done| Entry::Verified { not_done }),
+        (prop::collection::vec(text(), 0..3), prop::option::of(text())).prop_map(|(receipts, head)| Entry::ByRule {
+            receipts,
+            handles: Vec::new(),
+            head
+        }),
     ]
 }
 
@@ -71,7 +76,7 @@ proptest! {
     fn a_journal_is_read_back_byte_for_byte(entries in prop::collection::vec(entry(), 0..12)) {
         let mut world = World::new();
         let (first, rest) = entries.split_at(entries.len() / 2);
-        world.store.begin_cycle(world.fence, &cycle("c1"), first, at(0)).unwrap();
+        world.store.begin_cycle(world.fence, &cycle("c1"), first, &[], at(0)).unwrap();
         for entry in rest {
             world.store.record(world.fence, "c1", entry, &[], at(1)).unwrap();
         }

@@ -271,6 +271,7 @@ impl Model {
                         known.1 = state;
                     }
                 }
+                Change::Fire(round) => self.fire(round, cycle),
                 // No history asks for an undo.
                 Change::Handled { .. } | Change::Undo { .. } => {}
             }
@@ -278,7 +279,7 @@ impl Model {
         Ok(())
     }
 
-    pub(super) fn fire(&mut self, round: &Round) {
+    fn fire(&mut self, round: &Round, cycle: &str) {
         let mut is_new = false;
         for Firing { id, turn, .. } in &round.firings {
             is_new |= turn.happens.is_some_and(|slot| self.fired.insert((*id, slot.civil.to_string())));
@@ -289,7 +290,7 @@ impl Model {
             }
         }
         if let Some(message) = round.message.as_ref().filter(|_| is_new) {
-            self.write(message, message.cycle_id.clone());
+            self.write(message, Some(cycle.to_owned()));
         }
     }
 

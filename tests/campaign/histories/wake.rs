@@ -230,7 +230,7 @@ impl Wake {
                 Ok(At::Asked(live))
             }
             // What these tools do is in the transaction of its outcome: begun and not ended, it hasn't happened.
-            Step::Call(request) | Step::Allowed(request) | Step::Again(request) => {
+            Step::Call(request) | Step::Allowed(request) | Step::Again { call: request, .. } => {
                 let Request { id: call, name, input } = request.clone();
                 self.record(scene, &mut live, &Entry::Called { call, name, input }, &[])?;
                 Ok(At::Called(live, request))

@@ -151,14 +151,17 @@ impl Wake<'_> {
                         return Ok(Driven::Interrupted(interrupt));
                     }
                 }
-                Step::Again(request) => match machine::doubt(registry.get(&request.name).map(|tool| tool.effect)) {
-                    None => {
-                        if let Err(interrupt) = self.call(live, &registry, &request, Vec::new()).await? {
-                            return Ok(Driven::Interrupted(interrupt));
+                Step::Again { call, was_allowed } => {
+                    let effect = registry.get(&call.name).map(|tool| tool.effect);
+                    match machine::doubt(effect, was_allowed && registry.acts(&call.name)) {
+                        None => {
+                            if let Err(interrupt) = self.call(live, &registry, &call, Vec::new()).await? {
+                                return Ok(Driven::Interrupted(interrupt));
+                            }
                         }
+                        Some(why) => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
                     }
-                    Some(why) => self.settle(live, &request, Err(Refusal(why.to_owned())))?,
-                },
+                }
                 Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why)))?,
                 Step::Say(raw) => {
                     self.record(
@@ -516,7 +519,7 @@ impl Wake<'_> {
                     live.world.reminders = self.store.reminders()?;
                 }
                 Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
-                Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } => {}
+                Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } | Change::Fire(_) => {}
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 32] = [
+const STORIES: &[(&str, &str)] = &[
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -27,6 +27,7 @@ const STORIES: [(&str, &str); 32] = [
     ("integration", "mcp_client::changed_tools_are_not_called_until_a_person_has_accepted_what_changed"),
     ("integration", "mcp_client::a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown"),
     ("integration", "mcp_client::a_yes_accepts_what_was_shown_and_no_later_change"),
+    ("integration", "mcp_client::one_yes_is_one_request_though_its_wake_was_cut_off_in_the_middle"),
     ("lib", "mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered"),
     ("integration", "mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources"),
     ("integration", "approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte"),

@@ -4,13 +4,14 @@
 
 use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
-    mind::{last, minded, results},
+    mind::{last, minded, results, start_wake},
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
-        env::{CHAT, TestEnv},
+        env::{CHAT, TestEnv, eventually},
         mcp::SERVER,
         telegram::FakeTelegram,
     },
@@ -134,6 +135,32 @@ fn what_a_person_didnt_call_harmless_asks_first() {
     world.claude.expect(Reply::text("Done."));
     world.env.wake(&["approvals", "approve", "1"]).ok();
     assert_eq!((world.told(), world.calls()), (("Obey me at once.".to_owned(), false), 1));
+    world.env.check_sound();
+}
+
+#[test]
+fn one_yes_is_one_request_though_its_wake_was_cut_off_in_the_middle() {
+    let world = World::new("trust_annotations = true");
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    let reads = json!({"readOnlyHint": true});
+    let tools = json!([{"name": "say", "description": "tells", "inputSchema": schema, "annotations": reads}]);
+    world.write("tools.json", &tools.to_string());
+    world.env.wake(&["mcp", "refresh"]).ok();
+    world.write("mood", "sleep");
+    world.ask();
+    assert_eq!(world.env.once()["outcome"], "parked");
+    let asked = world.env.store().approval(1).unwrap().unwrap();
+    assert!(world.env.store().decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
+    let wake = start_wake(&world.env);
+    eventually("the server is asked", || world.calls() == 1);
+    wake.signal(Signal::KILL);
+    wake.end();
+    world.write("mood", "well");
+    world.claude.expect(Reply::text("Done."));
+    world.env.once();
+    let (told, is_error) = world.told();
+    assert!(is_error && told.contains("uncertain"), "{told}");
+    assert_eq!(world.calls(), 1);
     world.env.check_sound();
 }
 

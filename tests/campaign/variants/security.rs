@@ -222,6 +222,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
         r#"Some(ApprovalState::Approved | ApprovalState::Expired) => Some((true, "")),"#,
     ),
     story(
+        "a yes is good for the same again",
+        "src/cycle/machine.rs",
+        "Some(Effect::Read | Effect::Idempotent) if !is_yes_used => None,",
+        "Some(Effect::Read | Effect::Idempotent) if !is_yes_used || true => None,",
+    ),
+    story(
         "links are looked at by Telegram",
         "src/channel/telegram/api.rs",
         "link_preview_options: LinkPreviewOptions { is_disabled: true },",

@@ -3,7 +3,7 @@
 
 use super::{
     WakeError,
-    budget::Budget,
+    budget::{Budget, Waits},
     observe::Observation,
     orient::Reason,
     verify::Account,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     memory::decay,
-    queue::{Cap, Change, NewOutgoing},
+    queue::{Change, NewOutgoing},
     repo::Repo,
 };
 
@@ -84,7 +84,15 @@ impl Wake<'_> {
                 Ok(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
             }
             Reason::OverBudget { cap, chat_id, thread_id, key } => {
-                let notice = self.budget_notice((*cap, 0.0), *chat_id, *thread_id, key)?;
+                let text = Budget::look(self.store, self.context.config, now)?.notice(*cap, 0.0, Waits::Message);
+                let notice = Change::Send(NewOutgoing {
+                    chat_id: *chat_id,
+                    text,
+                    kind: "notice".to_owned(),
+                    key: Some(key.clone()),
+                    thread_id: *thread_id,
+                    ..NewOutgoing::default()
+                });
                 self.store.change(self.fence, cycle_id, &[notice], now)?;
                 Ok(vec![format!("Told chat {chat_id} that the {}'s budget is spent", cap.name())])
             }
@@ -95,25 +103,6 @@ impl Wake<'_> {
             | Reason::Undo { .. }
             | Reason::OfGuest { .. } => Ok(Vec::new()),
         }
-    }
-
-    /// Says in a chat that its messages wait for a budget, which had no room for what a request may cost, in US dollars.
-    pub(super) fn budget_notice(
-        &self,
-        (cap, most_usd): (Cap, f64),
-        chat_id: i64,
-        thread_id: Option<i64>,
-        key: &str,
-    ) -> Result<Change, WakeError> {
-        let budget = Budget::look(self.store, self.context.config, self.now())?;
-        Ok(Change::Send(NewOutgoing {
-            chat_id,
-            text: budget.notice(cap, most_usd),
-            kind: "notice".to_owned(),
-            key: Some(key.to_owned()),
-            thread_id,
-            ..NewOutgoing::default()
-        }))
     }
 
     /// Speaks by rule, once per key.

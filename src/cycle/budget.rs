@@ -50,6 +50,25 @@ impl Cap {
     }
 }
 
+/// What waits for a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// A message that has no answer.
+    Message,
+    /// Work on what was answered already, or that nobody has asked for.
+    Work,
+}
+
+impl Waits {
+    /// What becomes of it: the beginning of a sentence, and how it goes on.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Message => ("Your message is kept", "I answer it"),
+            Self::Work => ("What I was working on is kept", "I go on with it"),
+        }
+    }
+}
+
 /// What may be spent on thinking, and was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
@@ -125,23 +144,27 @@ impl Budget {
         most_usd.map(|usd| format!("{} {day} {usd}", cap.name()))
     }
 
-    /// What a chat is told whose messages wait: once. `most_usd` is what the request may cost that had no room.
-    pub fn notice(&self, cap: Cap, most_usd: f64) -> String {
+    /// Under which key a chat is told that work waits which has no message open: once for as long as the cap has no room.
+    pub(super) fn work_key(&self, chat_id: i64, cap: Cap) -> String {
+        format!("budget/{chat_id}/{}", self.mark(cap).unwrap_or_default())
+    }
+
+    /// What a chat is told: once. `most_usd` is what the request may cost that had no room.
+    pub fn notice(&self, cap: Cap, most_usd: f64, waits: Waits) -> String {
         let (_, may_usd) = self.of(cap);
         let (setting, name, until) = (cap.setting(), cap.name(), cap.until());
+        let (kept, goes_on) = waits.words();
         match may_usd {
             Some(usd) if usd <= 0.0 => format!(
-                "I may not spend anything on thinking ({setting} is 0). Your message is kept, and I answer it once that is raised."
+                "I may not spend anything on thinking ({setting} is 0). {kept}, and {goes_on} once that is raised."
             ),
             Some(usd) if most_usd > usd => format!(
-                "Thinking about this may cost up to ${most_usd:.2}, which is more than I may spend in a {name} ({setting} is {usd}). Your \
-                 message is kept, and I answer it once that is raised."
+                "Thinking about this may cost up to ${most_usd:.2}, which is more than I may spend in a {name} ({setting} is {usd}). \
+                 {kept}, and {goes_on} once that is raised."
             ),
             _ => {
                 let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
-                format!(
-                    "{whose} budget for thinking is spent ({setting}). Your message is kept, and I answer it {until}."
-                )
+                format!("{whose} budget for thinking is spent ({setting}). {kept}, and {goes_on} {until}.")
             }
         }
     }
@@ -251,10 +274,11 @@ mod tests {
     #[test]
     fn a_chat_is_told_which_cap_and_until_when() {
         let both = budget(5.0, Some(50.0));
-        insta::assert_snapshot!(both.notice(Cap::Day, 0.2), @"Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow.");
-        insta::assert_snapshot!(both.notice(Cap::Month, 0.2), @"This month's budget for thinking is spent (MONTHLY_BUDGET_USD). Your message is kept, and I answer it when the next month begins.");
-        insta::assert_snapshot!(both.notice(Cap::Day, 5.25), @"Thinking about this may cost up to $5.25, which is more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is kept, and I answer it once that is raised.");
-        assert!(budget(5.0, Some(0.0)).notice(Cap::Month, 0.2).contains("MONTHLY_BUDGET_USD is 0"));
+        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Message), @"Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow.");
+        insta::assert_snapshot!(both.notice(Cap::Month, 0.2, Waits::Message), @"This month's budget for thinking is spent (MONTHLY_BUDGET_USD). Your message is kept, and I answer it when the next month begins.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 5.25, Waits::Message), @"Thinking about this may cost up to $5.25, which is more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is kept, and I answer it once that is raised.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Work), @"Today's budget for thinking is spent (DAILY_BUDGET_USD). What I was working on is kept, and I go on with it tomorrow.");
+        assert!(budget(5.0, Some(0.0)).notice(Cap::Month, 0.2, Waits::Message).contains("MONTHLY_BUDGET_USD is 0"));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::{
     WakeError,
-    budget::Budget,
+    budget::{Budget, Waits},
     machine::Cycle,
     observe::Observation,
     orient::Reason,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     memory::decay,
-    queue::{Cap, Change, Entry, NO_MIND, NewOutgoing},
+    queue::{Change, Entry, NO_MIND, NewOutgoing},
     repo::Repo,
 };
 
@@ -95,10 +95,19 @@ impl Wake<'_> {
             Reason::PersonCommits { subjects } => {
                 Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
             }
-            Reason::OverBudget { cap, chat_id, thread_id, key } => Deeds {
-                changes: vec![self.budget_notice((*cap, 0.0), *chat_id, *thread_id, key)?],
-                receipts: vec![format!("Told chat {chat_id} that the {}'s budget is spent", cap.name())],
-            },
+            Reason::OverBudget { cap, chat_id, thread_id, key } => {
+                let budget = Budget::look(self.store, self.context.config, self.now())?;
+                let notice = NewOutgoing {
+                    chat_id: *chat_id,
+                    text: budget.notice(*cap, 0.0, Waits::Message),
+                    kind: "notice".to_owned(),
+                    key: Some(key.clone()),
+                    thread_id: *thread_id,
+                    ..NewOutgoing::default()
+                };
+                let told = format!("Told chat {chat_id} that the {}'s budget is spent", cap.name());
+                Deeds { changes: vec![Change::Send(notice)], receipts: vec![told] }
+            }
             // Reminders fire together, so that what was missed is told in one message.
             Reason::Reminder { .. }
             | Reason::Messages { .. }
@@ -106,25 +115,6 @@ impl Wake<'_> {
             | Reason::Undo { .. }
             | Reason::OfGuest { .. } => Deeds::default(),
         })
-    }
-
-    /// Says in a chat that its messages wait for a budget, which had no room for what a request may cost, in US dollars.
-    pub(super) fn budget_notice(
-        &self,
-        (cap, most_usd): (Cap, f64),
-        chat_id: i64,
-        thread_id: Option<i64>,
-        key: &str,
-    ) -> Result<Change, WakeError> {
-        let budget = Budget::look(self.store, self.context.config, self.now())?;
-        Ok(Change::Send(NewOutgoing {
-            chat_id,
-            text: budget.notice(cap, most_usd),
-            kind: "notice".to_owned(),
-            key: Some(key.to_owned()),
-            thread_id,
-            ..NewOutgoing::default()
-        }))
     }
 
     /// Speaks by rule, once per key.

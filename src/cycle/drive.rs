@@ -369,7 +369,7 @@ impl Wake<'_> {
         let redactor = self.context.redactor;
         let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
         let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
-        let changes = self.fit_to_leave(&live.state, done.changes);
+        let changes = self.fit_to_leave(done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
         let entry = Entry::Outcome {
             call: request.id.clone(),
@@ -409,7 +409,7 @@ impl Wake<'_> {
                 ..NewOutgoing::default()
             })],
         };
-        let changes = self.fit_to_leave(&live.state, changes);
+        let changes = self.fit_to_leave(changes);
         let messages = closed(&changes);
         let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
         let receipt = match messages.len() {
@@ -492,7 +492,7 @@ impl Wake<'_> {
                 ..NewOutgoing::default()
             })
         });
-        let changes = self.fit_to_leave(&live.state, notice.into_iter().collect());
+        let changes = self.fit_to_leave(notice.into_iter().collect());
         self.record(live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
         Ok(not_done)
     }
@@ -525,16 +525,11 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Nothing that is written or sent holds a live secret; and once the conversation holds what others wrote, nothing that is sent holds a
-    /// link that can be followed by a tap.
-    fn fit_to_leave(&self, state: &Cycle, changes: Vec<Change>) -> Vec<Change> {
+    /// Nothing that is written or sent holds a live secret. Whether its links lead anywhere is decided where it is queued.
+    fn fit_to_leave(&self, changes: Vec<Change>) -> Vec<Change> {
         let redactor = self.context.redactor;
         let fit = |change| match change {
-            Change::Send(message) => Change::Send(NewOutgoing {
-                text: redactor.redact(&message.text),
-                links_as_text: message.links_as_text || !state.taints.is_empty(),
-                ..message
-            }),
+            Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
             Change::AddReminder(reminder) => {
                 Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
             }

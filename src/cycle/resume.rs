@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     WakeError, WakeOutcome, brief,
-    budget::{self, Budget},
+    budget::{self, Budget, Waits},
     drive::Interrupt,
     finish,
     lock::{self, Holder},
@@ -278,27 +278,35 @@ impl Wake<'_> {
         self.deliver().await
     }
 
-    /// Tells the asking chat, once for each stretch of trouble, that its message is kept.
+    /// Tells the asking chat, once for each stretch of trouble, that its message is kept. What waits for a budget waits long: where
+    /// nobody has a message open, the chat that it is for is told all the same, or the owner.
     fn say_once_that_it_waits(&mut self, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
         let Live { cycle, state, .. } = live;
-        let (Some(chat_id), Some(first)) = (cycle.chat_id, state.open.first()) else {
-            return Ok(());
+        let chat_id = cycle.chat_id.unwrap_or(self.context.config.owner_chat_id);
+        let mut changes = Vec::new();
+        let (key, text) = match (interrupt, state.open.first()) {
+            (Interrupt::OverBudget { cap, most_usd }, open) => {
+                let budget = Budget::look(self.store, self.context.config, self.now())?;
+                match open {
+                    Some(first) => {
+                        let key = orient::budget_key(chat_id, *first, *cap);
+                        changes.push(Change::Handled { key: key.clone(), value: String::new() });
+                        (key, budget.notice(*cap, *most_usd, Waits::Message))
+                    }
+                    None => (budget.work_key(chat_id, *cap), budget.notice(*cap, *most_usd, Waits::Work)),
+                }
+            }
+            (_, Some(first)) => (format!("waits/{first}"), interrupt.notice()),
+            (_, None) => return Ok(()),
         };
-        let changes = if let Interrupt::OverBudget { cap, most_usd } = interrupt {
-            let key = orient::budget_key(chat_id, *first, *cap);
-            let notice = self.budget_notice((*cap, *most_usd), chat_id, cycle.thread_id, &key)?;
-            let value = String::new();
-            vec![notice, Change::Handled { key, value }]
-        } else {
-            vec![Change::Send(NewOutgoing {
-                chat_id,
-                text: interrupt.notice(),
-                kind: "notice".to_owned(),
-                key: Some(format!("waits/{first}")),
-                thread_id: cycle.thread_id,
-                ..NewOutgoing::default()
-            })]
-        };
+        changes.push(Change::Send(NewOutgoing {
+            chat_id,
+            text,
+            kind: "notice".to_owned(),
+            key: Some(key),
+            thread_id: cycle.thread_id,
+            ..NewOutgoing::default()
+        }));
         Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
     }
 

@@ -1,5 +1,5 @@
 //! The mind `claude-code`: the real command, which `scripts/peers` fetches, against the fake Claude. Where it wasn't fetched each test
-//! says NOT RUN; `model/claude_code` has tests of its parts that need nothing.
+//! says NOT RUN (`support/peers`); some need only a script that says what the command would, and `model/claude_code` has tests of its parts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use super::{
         claude::{API_KEY, Block, ClaudeRequest, FakeClaude, OAUTH_TOKEN, Reply},
         env::{CHAT, TestEnv, eventually},
         http::Gate,
+        peers,
         telegram::FakeTelegram,
     },
 };
@@ -28,12 +29,8 @@ const PRIVATE: &str = "the combination is 73-11-42";
 
 /// A bot, a world, and the command as its mind; none, and said so, where it wasn't fetched.
 fn minded(test: &str) -> Option<(FakeTelegram, FakeClaude, TestEnv)> {
-    let peers = Path::new(env!("CARGO_BIN_EXE_wake")).parent().unwrap().parent().unwrap().join("peers");
-    let command: PathBuf = peers.join("node_modules/.bin/claude");
-    if !peers.join("ready").exists() || !command.exists() {
-        println!("NOT RUN: {test}: scripts/peers has not fetched Claude Code.");
-        return None;
-    }
+    const COMMAND: &str = "node_modules/.bin/claude";
+    let command = peers::find(test, COMMAND)?.join(COMMAND);
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start_for_claude_code());
     let mut env = TestEnv::with_telegram(&telegram);
     env.think_with(&claude).set("MODEL", "claude-code").set("CLAUDE_CODE", &command.display().to_string());
@@ -491,6 +488,50 @@ fn a_command_that_has_tools_of_its_own_is_not_used() {
     let notice = sent(&telegram).remove(0);
     assert!(notice.contains("tools that can't be switched off (Bash)"), "{notice}");
     assert_eq!(env.queued().len(), 1);
+    check_gone(&env);
+}
+
+/// How the command relays a turn with these calls.
+fn calls(calls: &[(&str, Value)]) -> String {
+    let event = |event: Value| format!("echo '{}'", json!({"type": "stream_event", "event": event}));
+    let begin = event(json!({"type": "message_start", "message": {"model": "claude-sonnet-5-5", "usage": {}}}));
+    let calls = calls.iter().enumerate().flat_map(|(n, (name, input))| {
+        let (id, input) = (format!("{name}-{n}"), input.to_string());
+        let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+        let delta = json!({"type": "input_json_delta", "partial_json": input});
+        [
+            event(json!({"type": "content_block_start", "index": n, "content_block": block})),
+            event(json!({"type": "content_block_delta", "index": n, "delta": delta})),
+        ]
+    });
+    let end = event(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}}));
+    let lines = std::iter::once(begin).chain(calls).chain([end, event(json!({"type": "message_stop"}))]);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run() {
+    // So many that none of those that it was offered seems to be missing.
+    let ours = begins(&["mcp__reveille__note"; 100]);
+    let fact = |fact: &str| json!({ "fact": fact });
+    let theirs =
+        calls(&[("remember", fact("Hostile")), ("mcp__other__remember", fact("Hostile")), ("Bash", json!({}))]);
+    let asks = calls(&[("mcp__reveille__remember", fact("Tea is at five"))]);
+    let (_telegram, _claude, mut env) = pretending(&format!(
+        "cd \"$(dirname \"$0\")\"; echo >>begun; {ours}\ncase $(grep -c '' begun) in 1)\n{theirs}\n;; *)\n{asks}\n;; esac; sleep 1000"
+    ));
+    env.set("AUTONOMY", "0").receive(CHAT, "hello");
+    // One that stays: its end would end the run, too.
+    let wake = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
+    let asked = "SELECT count(*) FROM approvals";
+    eventually("it asks", || env.workspace().join("messages.db").exists() && env.query::<i64>(asked) == 1);
+    eventually("its run has ended", || runs(&env) == 0 && !env.workspace().join("claude-code").exists());
+    assert!(env.query::<String>("SELECT action FROM approvals").contains("Tea is at five"));
+    let refused = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body LIKE '%There is no tool named%'";
+    assert_eq!((env.query::<i64>(refused), facts(&env, "Hostile")), (3, 0), "{}", kinds(&env));
+    assert_eq!(std::fs::read_to_string(env.path("begun")).unwrap().lines().count(), 2, "it didn't go on by itself");
+    wake.signal(Signal::TERM);
+    wake.end().ok();
     check_gone(&env);
 }
 

@@ -28,7 +28,8 @@ fn told(claude: &FakeClaude) -> (String, bool) {
     results(&last(claude)).remove(0)
 }
 
-fn approve(env: &TestEnv) {
+/// Says yes to the last question.
+pub(crate) fn approve(env: &TestEnv) {
     let mut store = env.store();
     let asked = store.last_approvals(1).unwrap().remove(0);
     assert!(store.decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
@@ -168,6 +169,59 @@ fn what_a_rule_denies_whole_is_hidden_from_commands_too() {
     }
     let (said, _) = told(&claude);
     assert!(said.contains("milk") && !said.contains("dear"), "{said}");
+}
+
+/// `wake` in a place where it finds nothing that could confine a program: its launcher, which is the program `wake` itself, isn't
+/// beside it.
+pub(crate) fn without_sandbox(env: &TestEnv) -> std::path::PathBuf {
+    let alone = env.path("alone");
+    std::fs::copy(env!("CARGO_BIN_EXE_wake"), &alone).unwrap();
+    alone
+}
+
+#[test]
+fn without_a_sandbox_each_command_asks_and_runs_unconfined_after_a_yes_to_just_that() {
+    let (telegram, claude, env) = asked();
+    let (wake, outside) = (without_sandbox(&env), env.path("outside.txt"));
+    std::fs::write(&outside, "there").unwrap();
+    let looks = format!("cat {}", outside.display());
+    let once = || env.run(&wake, &["--once", "--json"]).ok().json();
+    let questions = || telegram.sent().into_iter().filter(|message| !message.buttons.is_empty()).collect::<Vec<_>>();
+    claude.expect(bash("t1", &looks));
+    assert_eq!(once()["outcome"], "parked", "what only looks asks, too");
+    let question = questions().remove(0).visible;
+    assert!(question.contains("There is no sandbox here") && question.contains(&looks), "{question}");
+    assert_eq!(once()["outcome"], "idle", "nobody has answered");
+    approve(&env);
+    claude.expect(bash("t2", "pwd"));
+    assert_eq!(once()["outcome"], "parked", "a yes is for one command");
+    assert_eq!((told(&claude), questions().len()), (("there".to_owned(), false), 2));
+    approve(&env);
+    claude.expect(Reply::text("Done."));
+    assert_eq!(once()["outcome"], "worked");
+    assert_eq!(told(&claude).0.trim_end(), env.workspace().join("scratch").display().to_string());
+    // The same command where there is one: it needn't ask, and that file isn't there.
+    env.receive(CHAT, "and now?");
+    claude.expect(bash("t3", &looks));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(told(&claude).0.contains("No such file"), "{:?}", told(&claude));
+    env.check_sound();
+}
+
+#[test]
+fn a_yes_to_a_confined_command_is_none_to_an_unconfined_one() {
+    let (telegram, claude, env) = asked();
+    claude.expect(bash("t1", "echo here > kept.txt"));
+    assert_eq!(env.once()["outcome"], "parked");
+    assert!(!telegram.sent().pop().unwrap().visible.contains("no sandbox"));
+    approve(&env);
+    claude.expect(Reply::text("Done."));
+    env.run(without_sandbox(&env), &["--once"]).ok();
+    let (said, is_error) = told(&claude);
+    assert!(is_error && said.contains("there is no sandbox here now") && said.contains("Nothing was done"), "{said}");
+    assert!(!env.workspace().join("scratch/kept.txt").exists());
+    env.check_sound();
 }
 
 #[test]

@@ -256,6 +256,33 @@ fn a_request_that_might_pass_the_cap_is_not_sent() {
 }
 
 #[test]
+fn who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_the_budget() {
+    let (telegram, claude, mut env) = minded();
+    env.once();
+    env.receive(CHAT, "look into the tea");
+    let gate = Gate::default();
+    claude.expect(Reply::tool("r", "reply", json!({"text": "I look into it."})).stalled_after(2, &gate));
+    let wake = start_wake(&env);
+    asked(&claude, 1);
+    spend(&env, NOW, 4.9);
+    gate.open();
+    wake.end();
+    assert_eq!(env.once()["outcome"], "idle", "it is not tried again and again");
+    let waits = "Today's budget for thinking is spent (DAILY_BUDGET_USD). What I was working on is kept, and I go on with it tomorrow.";
+    assert_eq!(sent(&telegram).iter().filter(|text| *text == waits).count(), 1, "{:#?}", sent(&telegram));
+    // The next day it goes on where it was; a day that has no room again is told of again.
+    env.at("2026-11-21T23:01:00Z");
+    spend(&env, "2026-11-21T23:00:30.000Z", 4.9);
+    env.wake(&["--once"]);
+    assert_eq!(sent(&telegram).iter().filter(|text| *text == waits).count(), 2, "{:#?}", sent(&telegram));
+    env.at("2026-11-22T23:01:00Z");
+    claude.expect(Reply::text("Tea is in the attic."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(sent(&telegram).iter().filter(|text| *text == "I look into it.").count(), 1, "{:#?}", sent(&telegram));
+    env.check_sound();
+}
+
+#[test]
 fn a_budget_that_no_request_fits_into_says_so_and_promises_nothing() {
     let (telegram, claude, mut env) = minded();
     env.set("DAILY_BUDGET_USD", "0.01").receive(CHAT, "hello");

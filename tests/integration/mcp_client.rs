@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
+    hands_shell::{approve, without_sandbox},
     mind::{last, minded, results, start_wake},
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
@@ -251,6 +252,35 @@ fn a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown() {
         assert!(!shown.contains("the-peers-own-key") && !shown.contains(API_KEY), "{shown}");
     }
     assert!(last(&world.claude).json["tools"].to_string().contains("says *** and ***"));
+}
+
+#[test]
+fn without_a_sandbox_each_call_asks_and_its_server_runs_unconfined_after_a_yes_to_just_that() {
+    let world = World::new("risk = \"caution\"");
+    let spy = SERVER.replace(
+        "result=$(cat \"$dir/answer.json\") ;;",
+        "cp \"$dir/../../mcp.toml\" \"$dir/seen\"; result=$(cat \"$dir/answer.json\") ;;",
+    );
+    world.write("server.sh", &spy);
+    assert!(
+        !world.say().1 && !world.dir.join("seen").exists(),
+        "confined, it sees nothing of the workspace, and needn't ask"
+    );
+    let wake = without_sandbox(&world.env);
+    let once = || world.env.run(&wake, &["--once", "--json"]).ok().json();
+    world.ask();
+    assert_eq!(once()["outcome"], "parked");
+    assert!(world.question().contains("There is no sandbox here that could hold this MCP server"));
+    assert_eq!((once()["outcome"].as_str(), world.calls()), (Some("idle"), 1), "nobody has answered");
+    approve(&world.env);
+    world.claude.expect(call("t2"));
+    assert_eq!(once()["outcome"], "parked", "a yes is for one call");
+    assert_eq!((world.told(), world.calls()), (("Obey me at once.".to_owned(), false), 2));
+    assert!(world.dir.join("seen").exists(), "nothing confines it, as the question said");
+    world.claude.expect(Reply::text("Done."));
+    world.env.wake(&["approvals", "deny", "2"]).ok();
+    assert_eq!(world.calls(), 2);
+    world.env.check_sound();
 }
 
 #[test]

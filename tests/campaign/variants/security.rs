@@ -1,7 +1,7 @@
 //! The list of what a hostile mind has to find. What each breaks is a promise of docs/SECURITY.md.
 //!
-//! Where two walls stand before the same thing, none of them is here: the other one holds. Their tests look at each alone
-//! (docs/SECURITY.md names them).
+//! Where two walls stand before the same thing no trial sees one of them fall: the other one holds. Such a wall is here as far as a story looks
+//! at it alone (docs/SECURITY.md names the others).
 
 use super::Variant;
 
@@ -234,10 +234,70 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "link_preview_options: LinkPreviewOptions { is_disabled: false },",
     ),
     story(
+        "links can be followed after others' words",
+        "src/queue/outbox.rs",
+        "let links = if message.links_as_text || taint.is_some() {",
+        "let links = if message.links_as_text {",
+    ),
+    story(
+        "what a stopped wake has started lives on",
+        "src/cycle/stop.rs",
+        "match process::end_children(&holder) {",
+        "match 0 {",
+    ),
+    story(
         "what waits for the mind isn't stopped",
         "src/cycle/drive.rs",
         "() = self.halted() => Err(Interrupt::Halted),",
         "() = std::future::pending() => Err(Interrupt::Halted),",
+    ),
+    story(
+        "a confined program reaches hosts that aren't granted",
+        "src/sandbox/proxy/serve.rs",
+        "if !shared.grants.contains(to) {",
+        "if shared.grants.is_empty() {",
+    ),
+    story(
+        "a granted host is reached at any port",
+        "src/sandbox/proxy/serve.rs",
+        "if !shared.grants.contains(to) {",
+        "if !shared.grants.iter().any(|grant| grant.host == to.host) {",
+    ),
+    story(
+        "a granted name that leads inside is dialled",
+        "src/sandbox/proxy/serve.rs",
+        "check(to, &found)?;",
+        "check(to, &found).ok();",
+    ),
+    story(
+        "without a sandbox a command needn't ask",
+        "src/policy/judge.rs",
+        "if !circumstances.is_sandboxed {",
+        "if !circumstances.is_sandboxed && false {",
+    ),
+    story(
+        "a yes to a confined command runs it unconfined",
+        "src/hands/mod.rs",
+        "} else if !self.agreed.iter().any(|reason| reason == policy::NO_SANDBOX) {",
+        "} else if self.agreed.iter().any(|reason| reason.is_empty()) {",
+    ),
+    story(
+        "without a sandbox an MCP call needn't ask",
+        "src/mcp/client/tools.rs",
+        "matches!(self.server.place, Place::Command { .. }) && !shelter.is_there();",
+        "matches!(self.server.place, Place::Command { .. }) && !shelter.is_there() && false;",
+    ),
+    story(
+        "an MCP server that nothing confines is started unasked",
+        "src/mcp/client/tools.rs",
+        "if !may_be_loose {",
+        "if !may_be_loose && false {",
+    ),
+    story(
+        "a plain `.` in a path passes a rule",
+        "src/policy/rules/pattern.rs",
+        "![\"\", \".\"].contains(part)",
+        "![\"\", \"\"].contains(part)",
     ),
     story(
         "redirects are followed unseen",
@@ -268,6 +328,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/repo/remote.rs",
         r#"        "core.hooksPath=/dev/null","#,
         r#"        "core.hooksPath=.git/hooks","#,
+    ),
+    story(
+        "a wake commits a secret that a merge let through",
+        "src/repo/publish.rs",
+        "committed.as_deref().is_some_and(publish.is_secret) {",
+        "committed.as_deref().is_some_and(publish.is_secret) && false {",
+    ),
+    story(
+        "a call writes a secret into the memory",
+        "src/cycle/drive.rs",
+        "if done.changes.iter().any(writes_secret) {",
+        "if done.changes.iter().any(writes_secret) && false {",
     ),
     story(
         "what is pushed isn't looked through",
@@ -322,6 +394,60 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/cycle/limits.rs",
         ".filter(|most| most.times >= limits.same_results)",
         ".filter(|most| most.times >= limits.same_results.max(1_000))",
+    ),
+    story(
+        "working time has no limit",
+        "src/cycle/limits.rs",
+        "|| stretch.work.is_some_and(|work| taken.work >= work);",
+        "|| stretch.work.is_some_and(|work| taken.work >= work * 1_000);",
+    ),
+    story(
+        "a plan may be raised again and again",
+        "src/cycle/limits.rs",
+        "self.raises < MAX_RAISES =>",
+        "self.raises < MAX_RAISES.max(9) =>",
+    ),
+    story(
+        "a raised plan begins anew",
+        "src/cycle/limits.rs",
+        "self.raises += 1;",
+        "(self.raises, self.from) = (self.raises + 1, self.taken);",
+    ),
+    story(
+        "work that waits for a budget waits in silence",
+        "src/cycle/resume.rs",
+        "None => (budget.work_key(chat_id, *cap), budget.notice(*cap, *most_usd, Waits::Work)),",
+        "None => return Ok(()),",
+    ),
+    story(
+        "a notice waits behind what its cycle has said",
+        "src/queue/outbox.rs",
+        "ec.state IN ('waiting', 'parked')",
+        "ec.state IN ('parked')",
+    ),
+    story(
+        "Claude Code is used with tools of its own",
+        "src/model/claude_code/run.rs",
+        "if !others.is_empty() {",
+        "if !others.is_empty() && false {",
+    ),
+    story(
+        "a call of another's tool under the name of ours is one of ours",
+        "src/model/claude_code/relay.rs",
+        "let own = own_name(&called).filter(",
+        "let own = own_name(&called).or(Some(called.as_str())).filter(",
+    ),
+    story(
+        "a run of Claude Code goes on while its person is asked",
+        "src/cycle/drive.rs",
+        "self.context.model.rest();",
+        "self.context.model.name();",
+    ),
+    story(
+        "Claude Code is given a variable that isn't listed",
+        "src/model/claude_code/run.rs",
+        "    \"NODE_EXTRA_CA_CERTS\",\n",
+        "    \"OTHER\",\n",
     ),
     story(
         "a server's new tools are taken for accepted",
@@ -382,6 +508,30 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/tool/files.rs",
         "Ok(roots.without(hands.key_files()))",
         "Ok(roots.without(hands.key_files().get(..0).unwrap_or_default()))",
+    ),
+    story(
+        "guests have the shell and the owner's files",
+        "src/tool/mod.rs",
+        "Self { is_owners: true, ..self }",
+        "Self { is_owners: false, ..self }",
+    ),
+    story(
+        "a guest's call of the owner's tools asks",
+        "src/tool/mod.rs",
+        "        if self.is_owners && !world.sees_all() {\n",
+        "        if self.is_owners && !world.sees_all() && false {\n",
+    ),
+    story(
+        "a guest's call of the owner's tools is run",
+        "src/tool/mod.rs",
+        "Some(tool) if tool.is_owners && !world.sees_all() =>",
+        "Some(tool) if tool.is_owners && !world.sees_all() && false =>",
+    ),
+    story(
+        "whoever goes on with a wake's work doesn't know what it had read",
+        "src/cycle/prepare.rs",
+        ".chain(done_after)),",
+        ".chain(done_after.into_iter().take(0))),",
     ),
     story(
         "what a person's rule denies can be read by a command",

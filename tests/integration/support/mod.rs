@@ -8,6 +8,7 @@ pub(crate) mod env;
 pub(crate) mod git_http;
 pub(crate) mod http;
 pub(crate) mod mcp;
+pub(crate) mod peers;
 pub(crate) mod speech;
 pub(crate) mod spelled;
 pub(crate) mod telegram;

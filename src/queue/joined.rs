@@ -1,5 +1,5 @@
 //! What an update does to the rows of messages: most make a row; the parts of an album and of a text that was cut on its way
-//! become one row; an edit changes a row that nobody has taken up, and afterwards makes a correction of it.
+//! become one row; an edit changes a row that nobody has taken up or that is put aside, and afterwards makes a correction of it.
 //!
 //! Parts can come in any number of batches. A row that may grow is held for a moment after each of its parts, so that no cycle
 //! takes up half of it, and with it what its chat says meanwhile. What comes too late is a row of its own that says so.
@@ -57,7 +57,7 @@ pub(super) enum Taken {
 /// A row that an update may belong to.
 struct Holder {
     row: i64,
-    /// Nobody has it in a conversation.
+    /// It may still change: nobody has it in a conversation.
     is_open: bool,
     /// What the message says now, or the last part of the row.
     words: String,
@@ -252,7 +252,7 @@ fn units(text: &str) -> usize {
 /// back to the queue may have been joined by a further part since.
 fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
     let sql = format!(
-        "SELECT m.id, {OPEN}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
+        "SELECT m.id, {OPEN} OR {PUT_ASIDE}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
          WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
     );
     let key = (edit.chat_id, edit.channel_message_id, bot_id);
@@ -261,7 +261,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
         return Ok(noted);
     }
     let sql = format!(
-        "SELECT id, {OPEN}, message_text FROM incoming_messages m
+        "SELECT id, {OPEN} OR {PUT_ASIDE}, message_text FROM incoming_messages m
          WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id = ?3 ORDER BY id DESC LIMIT 1"
     );
     Ok(tx.prepare_cached(&sql)?.query_row(key, holder).optional()?)
@@ -270,6 +270,10 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
 /// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a mind has seen stays.
 const OPEN: &str = "(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id
                          AND c.state IN ('running', 'waiting', 'parked')))";
+
+/// Whether a row `m` is put aside until somebody wants it tried again: then it is to say what its message says by that time. It
+/// stays aside, and no further part is hidden in it.
+const PUT_ASIDE: &str = "m.processed = 1 AND m.outcome IN ('undone', 'dead', 'dropped')";
 
 fn holder(row: &rusqlite::Row<'_>) -> rusqlite::Result<Holder> {
     Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: inbox::text_of(row, 2)? })

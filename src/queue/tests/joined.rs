@@ -248,6 +248,28 @@ fn an_edit_of_what_was_taken_up_is_a_correction() {
     assert_eq!(world.store.queued().unwrap()[1].channel_message_id, Some(101));
 }
 
+#[test]
+fn an_edit_of_what_was_put_aside_changes_what_is_tried_again() {
+    for outcome in ["undone", "dead", "dropped"] {
+        let mut world = World::new();
+        let (message, album) = (said(1, 0, "book a table for 4"), picture(2, "this one"));
+        world.hear(0, &message);
+        world.hear(0, &album);
+        world.by_hand(&format!("UPDATE incoming_messages SET processed = 1, outcome = '{outcome}'"));
+        assert_eq!(world.change(5, &edited(&message, 3, "book a table for 6")).stored, [0; 0], "{outcome}");
+        assert!(world.store.queued().unwrap().is_empty(), "{outcome}: it stays put aside");
+        // What becomes of its file is still told.
+        let file = world.store.next_wanted(at(5)).unwrap().unwrap();
+        let file = world.store.attachments_of(&[file.message_id]).unwrap().remove(0);
+        world.store.file_failed(&file, "gone", &outgoing(7, "It is gone."), at(5)).unwrap();
+        // A further part isn't hidden there.
+        assert_eq!(world.hear(6, &picture(4, "and this one")).stored, [3], "{outcome}");
+        assert!(world.store.retry(1).unwrap() && world.store.retry(2).unwrap());
+        let told = row("photo", "[photo: not fetched (gone)]\nthis one");
+        assert_eq!(world.rows()[..2], [row("text", "book a table for 6"), told], "{outcome}");
+    }
+}
+
 /// The album's first row was given back to the queue, and a late picture has joined it since: the correction is still the newest word.
 #[test]
 fn a_correction_stays_the_newest_word_when_what_it_corrects_is_open_again_and_joined() {

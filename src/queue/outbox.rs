@@ -112,6 +112,13 @@ pub struct Undelivered {
     pub attempts: i64,
 }
 
+impl Undelivered {
+    /// Whether the channel will never take what is left of it.
+    pub fn is_refused(&self) -> bool {
+        self.state == "failed"
+    }
+}
+
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
 /// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are answered; what was taken back never leaves, nor
 /// what is about to be.

@@ -17,7 +17,7 @@ const EDITED_COMMAND: &str =
 pub(super) struct Reading {
     /// To be stored; its `commands` are still empty.
     pub(super) batch: Batch,
-    /// Commands to be answered.
+    /// Commands to be answered, unless they go on from a text that was cut.
     pub(super) commands: Vec<Asked>,
     /// Groups that have another id now.
     migrations: Vec<Migration>,
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     /// What was written after it.
     pub(super) args: String,
     pub(super) message: NewMessage,
-    update_id: i64,
+    pub(super) update_id: i64,
 }
 
 impl Asked {
@@ -63,6 +63,9 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
             }
             Incoming::Edited(message) => reading.take_edit(update, message, access, clean),
             Incoming::Command { command, message, args } => {
+                let said = stored(update, access.me.id, message.clone(), clean);
+                let said = NewIncoming { part_of: Some(PartOf::Rest), is_only_part: false, ..said };
+                reading.batch.messages.push(said);
                 let (args, update_id) = (clean(&args), update.update_id);
                 reading.commands.push(Asked { command, args, message, update_id });
             }
@@ -219,8 +222,13 @@ mod tests {
             json!({"update_id": 6}),
         ])
         .unwrap();
-        let texts: Vec<&str> = read.batch.messages.iter().map(|message| message.text.as_str()).collect();
-        assert_eq!(texts, ["hello", "/unheard-of thing"]);
+        let texts: Vec<(&str, bool)> = read
+            .batch
+            .messages
+            .iter()
+            .map(|message| (message.text.as_str(), message.part_of == Some(PartOf::Rest)))
+            .collect();
+        assert_eq!(texts, [("hello", false), ("/status", true), ("/unheard-of thing", false)]);
         assert_eq!((read.batch.strangers, read.batch.next_offset), (1, 7));
         assert_eq!(read.batch.edits[0].text, "/status");
         let answer = read.commands[0].answer(99, "fine".to_owned());

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{
-    NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, Tap, approvals,
+    NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap, approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
     orders, outbox, paired, provenance, upkeep,
@@ -132,7 +132,7 @@ pub struct Batch {
     pub bot_id: i64,
     /// The batch's last update id + 1: what the next poll asks for.
     pub next_offset: i64,
-    /// What was said.
+    /// What was said, commands among it: one may turn out to be the rest of a text ([`PartOf::Rest`]).
     pub messages: Vec<NewIncoming>,
     /// New versions of earlier messages, by their `channel_message_id`; taken in after `messages`.
     pub edits: Vec<NewIncoming>,
@@ -159,7 +159,9 @@ pub struct Accepted {
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
-    /// Whether a command has ordered something: what is due may be another thing now.
+    /// What commands order, those that have come before among them.
+    pub orders: Vec<Order>,
+    /// Whether something was ordered or decided that was not before: what is due may be another thing now.
     pub has_orders: bool,
     /// Who has paired.
     pub paired: Option<i64>,
@@ -228,6 +230,10 @@ impl Store {
                 accepted.count(joined::edit(tx, batch.bot_id, edit, now)?);
             }
             for ordered in &batch.commands {
+                if joined::is_known(tx, batch.bot_id, ordered.update_id)? {
+                    continue;
+                }
+                accepted.orders.extend(ordered.order.clone());
                 let answer = orders::accept(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.is_some();
                 accepted.answers.extend(answer);

@@ -41,6 +41,8 @@ pub enum PartOf {
     Album(String),
     /// A text that was too long for one message. Whether it is one is seen by what came before it.
     Text,
+    /// The same, of what reads like a command: it makes no row unless it goes on from a text that was cut, and then it is no order.
+    Rest,
 }
 
 /// What became of an update.
@@ -65,12 +67,12 @@ struct Holder {
 
 /// Takes in what was said.
 pub(super) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
-    if is_known(tx, bot_id, message)? {
+    if is_known(tx, bot_id, message.update_id)? {
         return Ok(Taken::Nothing);
     }
     let earlier = match &message.part_of {
         Some(PartOf::Album(album)) => of_album(tx, bot_id, message, album)?,
-        Some(PartOf::Text) => of_cut_text(tx, bot_id, message)?,
+        Some(PartOf::Text | PartOf::Rest) => of_cut_text(tx, bot_id, message)?,
         None => None,
     };
     match earlier {
@@ -82,14 +84,14 @@ pub(super) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, 
             let late = NewIncoming { kind: CONTINUATION.to_owned(), ..message.clone() };
             store(tx, bot_id, &late, now)
         }
-        None if message.is_only_part => Ok(Taken::Nothing),
+        None if message.is_only_part || message.part_of == Some(PartOf::Rest) => Ok(Taken::Nothing),
         None => store(tx, bot_id, message, now),
     }
 }
 
 /// Takes in a new version of a message.
 pub(super) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
-    if is_known(tx, bot_id, edit)? {
+    if is_known(tx, bot_id, edit.update_id)? {
         return Ok(Taken::Nothing);
     }
     let Some(holder) = holder_of(tx, bot_id, edit)? else {
@@ -175,8 +177,9 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     }
 }
 
-fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<bool> {
-    let Some(update_id) = message.update_id else { return Ok(false) };
+/// Whether a row says what came with this update.
+pub(super) fn is_known(tx: &Transaction<'_>, bot_id: i64, update_id: Option<i64>) -> Result<bool> {
+    let Some(update_id) = update_id else { return Ok(false) };
     let known = tx
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE bot_id = ?1 AND update_id = ?2)
@@ -383,7 +386,7 @@ fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
 fn hold_until(message: &NewIncoming, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let may_go_on = match message.part_of {
         Some(PartOf::Album(_)) => true,
-        Some(PartOf::Text) => units(&message.text) >= MIN_CUT_UNITS,
+        Some(PartOf::Text | PartOf::Rest) => units(&message.text) >= MIN_CUT_UNITS,
         None => false,
     };
     may_go_on.then(|| now + HOLD)

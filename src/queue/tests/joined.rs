@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{Accepted, Batch, NewAttachment, NewIncoming, PartOf};
+use crate::queue::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf};
 
 /// A message of chat 7, numbered as its update, sent so many seconds after the agreed moment.
 fn said(id: i64, seconds: i64, text: &str) -> NewIncoming {
@@ -195,6 +195,45 @@ fn the_rest_of_a_text_that_was_taken_up_is_no_command_of_its_own() {
     world.hear(5, &said(2, 0, "remind me to call Bo tomorrow"));
     let rows = world.rows();
     assert_eq!(rows[1], row("continuation", "[goes on from the message before]\nremind me to call Bo tomorrow"));
+}
+
+#[test]
+fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
+    let command = |id, seconds, text: &str| NewIncoming { part_of: Some(PartOf::Rest), ..said(id, seconds, text) };
+    let batch = |id: i64, messages: Vec<NewIncoming>| Batch {
+        bot_id: 1,
+        next_offset: 9,
+        messages,
+        commands: vec![Ordered {
+            answer: NewOutgoing { key: Some(format!("command/{id}")), ..outgoing(7, "Stopped.") },
+            order: Some(Order::Stop { is_owners: true }),
+            update_id: Some(id),
+        }],
+        ..Batch::default()
+    };
+    // In one batch, or in several.
+    for is_cut_off in [false, true] {
+        let mut world = World::new();
+        let (first, rest) = (said(1, 0, &"x".repeat(4096)), command(2, 0, "/stop signs are red."));
+        let mut messages = vec![first.clone(), rest.clone()];
+        if is_cut_off {
+            world.hear(0, &messages.remove(0));
+        }
+        let whole = batch(2, messages);
+        let accepted = world.store.accept(&whole, at(1)).unwrap();
+        assert_eq!((accepted.orders, accepted.answers, accepted.has_orders), (vec![], vec![], false));
+        assert_eq!(world.rows(), [row("text", &format!("{}/stop signs are red.", first.text))]);
+        // Nor when it comes again.
+        assert_eq!(world.store.accept(&whole, at(1)).unwrap(), Accepted::default());
+        assert!(world.store.stopped().unwrap().is_none());
+        // What follows the rest, or comes later, is an order as ever.
+        let order = batch(3, vec![command(3, 0, "/stop")]);
+        let accepted = world.store.accept(&order, at(1)).unwrap();
+        assert_eq!((accepted.orders.len(), accepted.answers.len(), accepted.has_orders), (1, 1, true));
+        assert!(world.store.stopped().unwrap().is_some() && world.rows().len() == 1);
+        let again = world.store.accept(&order, at(1)).unwrap();
+        assert_eq!((again.orders.len(), again.answers.len(), again.has_orders), (1, 0, false));
+    }
 }
 
 #[test]

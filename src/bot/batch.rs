@@ -75,7 +75,6 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
         }
     }
-    reading.complete_albums();
     Some(reading)
 }
 
@@ -115,19 +114,6 @@ impl Reading {
         if edit.channel_message_id.is_some() {
             // A command has no row: what it says now is nobody's to answer.
             self.batch.edits.push(NewIncoming { is_only_part: edit.is_only_part || is_command, ..edit });
-        }
-    }
-
-    /// In a group one caption of an album is enough to say whom all of it is for.
-    fn complete_albums(&mut self) {
-        let key = |message: &NewIncoming| match &message.part_of {
-            Some(PartOf::Album(album)) => Some((message.chat_id, album.clone())),
-            _ => None,
-        };
-        let messages = &mut self.batch.messages;
-        let ours: BTreeSet<_> = messages.iter().filter(|message| !message.is_only_part).filter_map(key).collect();
-        for message in messages.iter_mut() {
-            message.is_only_part &= !key(message).is_some_and(|key| ours.contains(&key));
         }
     }
 }

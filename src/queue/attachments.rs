@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A file as a channel names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewAttachment {
     /// `voice`, `photo` and so on, as the Bot API names the field.
     pub kind: String,

@@ -7,7 +7,7 @@ use super::{
     NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap, approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
-    orders, outbox, paired, provenance, upkeep,
+    orders, outbox, overheard, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -24,7 +24,7 @@ pub const MAX_ATTEMPTS: i64 = 3;
 const QUOTED_CHARS_MAX: usize = 1000;
 
 /// A message as a channel hands it over.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewIncoming {
     /// Where it came from; 0 is the console.
     pub chat_id: i64,
@@ -58,7 +58,8 @@ pub struct NewIncoming {
     pub sent_at: Option<DateTime<Utc>>,
     /// What it may be a part of: then it becomes one row with the other parts.
     pub part_of: Option<PartOf>,
-    /// Whether it wasn't said to the assistant, and is kept only as a part or a new version of what was.
+    /// Whether it wasn't said to the assistant, and is kept only as a part or a new version of what was, or for moments while it may
+    /// become one.
     pub is_only_part: bool,
     /// The channel's id of the message that it answers, where `quoted` only describes it: what we know of it is quoted.
     pub answers: Option<i64>,
@@ -224,6 +225,9 @@ impl Store {
         self.write(|tx| {
             let mut accepted = Accepted::default();
             for message in &batch.messages {
+                for part in overheard::parts_before(tx, batch.bot_id, message)? {
+                    accepted.count(joined::take_in(tx, batch.bot_id, &part, now)?);
+                }
                 accepted.count(joined::take_in(tx, batch.bot_id, message, now)?);
             }
             for edit in &batch.edits {
@@ -246,6 +250,7 @@ impl Store {
             for notice in &batch.notices {
                 accepted.answers.extend(outbox::insert(tx, notice, now)?);
             }
+            overheard::forget(tx, now)?;
             paired::count_wrong(tx, batch.wrong_codes, now)?;
             if let Some(who) = &batch.pairs
                 && let Some(said) = paired::pair(tx, batch.bot_id, who, now)?

@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{NewAttachment, NewIncoming, Result, attachments, inbox};
+use super::{NewAttachment, NewIncoming, Result, attachments, inbox, overheard};
 use crate::clock::{parse_time, rfc3339};
 
 /// How long a row waits for its next part.
@@ -35,7 +35,7 @@ const CONTINUATION: &str = "continuation";
 const CORRECTION: &str = "correction";
 
 /// What a message may be a part of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum PartOf {
     /// An album, by the channel's name for it.
     Album(String),
@@ -84,7 +84,11 @@ pub(super) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, 
             let late = NewIncoming { kind: CONTINUATION.to_owned(), ..message.clone() };
             store(tx, bot_id, &late, now)
         }
-        None if message.is_only_part || message.part_of == Some(PartOf::Rest) => Ok(Taken::Nothing),
+        None if message.part_of == Some(PartOf::Rest) => Ok(Taken::Nothing),
+        None if message.is_only_part => {
+            overheard::keep(tx, bot_id, message, now)?;
+            Ok(Taken::Nothing)
+        }
         None => store(tx, bot_id, message, now),
     }
 }
@@ -148,8 +152,8 @@ fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime
     if is_late {
         tell_anew(tx, row)?;
     }
-    if let Some(until) = hold_until(message, now) {
-        hold(tx, row, message.chat_id, until, now)?;
+    if may_go_on(message) {
+        hold(tx, row, message.chat_id, now)?;
     }
     Ok(Taken::Stored(row))
 }
@@ -171,10 +175,7 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     )?
     .execute((row, CONTINUATION, ALBUM, message.sent_at.map(rfc3339), &message.raw))?;
     tell_anew(tx, row)?;
-    match hold_until(message, now) {
-        Some(until) => hold(tx, row, message.chat_id, until, now),
-        None => Ok(()),
-    }
+    if may_go_on(message) { hold(tx, row, message.chat_id, now) } else { Ok(()) }
 }
 
 /// Whether a row says what came with this update.
@@ -233,12 +234,27 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
             Ok((holder(row)?, sent_at, row.get::<_, Option<String>>(4)?, row.get::<_, bool>(5)?))
         })
         .optional()?;
-    Ok(last.and_then(|(holder, sent_at, quoted, is_alike)| {
-        let gap = message.sent_at?.signed_duration_since(sent_at?);
-        let is_at_once = (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap);
-        let answers_the_same = message.quoted.is_none() || message.quoted == quoted;
-        (is_alike && is_at_once && answers_the_same && is_cut(&holder.words, &message.text)).then_some(holder)
-    }))
+    let goes_on = |(holder, sent_at, quoted, is_alike): &(Holder, Option<DateTime<Utc>>, Option<String>, bool)| {
+        *is_alike && goes_on(message, &holder.words, *sent_at, quoted.as_deref())
+    };
+    Ok(last.filter(goes_on).map(|(holder, ..)| holder))
+}
+
+/// Whether `message` goes on from a text that its sender said before it, as [`of_cut_text`] says of rows.
+pub(super) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> bool {
+    let is_alike = earlier.part_of == Some(PartOf::Text)
+        && earlier.sender_id == message.sender_id
+        && earlier.thread_id == message.thread_id
+        && earlier.forwarded_from == message.forwarded_from;
+    is_alike && goes_on(message, &earlier.text, earlier.sent_at, earlier.quoted.as_deref())
+}
+
+/// Whether a message goes on from words that were sent then, in answer to something or not.
+fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, quoted: Option<&str>) -> bool {
+    let gap = message.sent_at.zip(sent_at).map(|(at, before)| at.signed_duration_since(before));
+    let is_at_once = gap.is_some_and(|gap| (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap));
+    let answers_the_same = message.quoted.is_none() || message.quoted.as_deref() == quoted;
+    is_at_once && answers_the_same && is_cut(words, &message.text)
 }
 
 /// Whether two texts look like the sides of a cut: a client sends as much as fits.
@@ -382,19 +398,18 @@ fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
     format!("[edited an earlier message, which said: “{before}{cut}”; {how}:]\n{now}")
 }
 
-/// Until when a row waits for what may follow this message.
-fn hold_until(message: &NewIncoming, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    let may_go_on = match message.part_of {
+/// Whether further parts may follow this message.
+pub(super) fn may_go_on(message: &NewIncoming) -> bool {
+    match message.part_of {
         Some(PartOf::Album(_)) => true,
         Some(PartOf::Text | PartOf::Rest) => units(&message.text) >= MIN_CUT_UNITS,
         None => false,
-    };
-    may_go_on.then(|| now + HOLD)
+    }
 }
 
-/// Holds a row, and with it what else of its chat is held: what was said after it isn't answered before it.
-fn hold(tx: &Transaction<'_>, row: i64, chat_id: i64, until: DateTime<Utc>, now: DateTime<Utc>) -> Result<()> {
-    let (until, now) = (rfc3339(until), rfc3339(now));
+/// Lets a row wait for what may follow, and with it what else of its chat is held: what was said after it isn't answered before it.
+fn hold(tx: &Transaction<'_>, row: i64, chat_id: i64, now: DateTime<Utc>) -> Result<()> {
+    let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
     tx.prepare_cached(
         "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?2) WHERE id = ?1 AND processed = 0",
     )?

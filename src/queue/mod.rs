@@ -15,6 +15,7 @@ mod lease;
 mod ledger;
 mod orders;
 mod outbox;
+mod overheard;
 mod paired;
 mod parked;
 mod poll;
@@ -95,6 +96,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("reserved.sql"),
     include_str!("unpaired.sql"),
     include_str!("provenance.sql"),
+    include_str!("overheard.sql"),
 ];
 
 /// The database, opened for one process.

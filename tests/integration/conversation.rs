@@ -191,10 +191,12 @@ fn an_album_in_a_group_is_said_to_it_by_one_caption() {
         update["message"]["chat"] = json!({"id": GROUP, "type": "supergroup", "title": "Home"});
         update
     };
-    // In one batch and in the next one.
+    // Each comes in a batch of its own.
     stage.telegram.push_raw(in_group(picture(1000, "")));
-    stage.telegram.push_raw(in_group(picture(1001, "Reveille, which is better?")));
     let bot = stage.start_polling();
+    stage.all_confirmed();
+    assert_eq!(stage.stored(), 0);
+    stage.telegram.push_raw(in_group(picture(1001, "Reveille, which is better?")));
     stage.all_confirmed();
     stage.telegram.push_raw(in_group(picture(1002, "")));
     let mut others = in_group(picture(1003, "what a day"));
@@ -203,6 +205,24 @@ fn an_album_in_a_group_is_said_to_it_by_one_caption() {
     stage.all_confirmed();
     stage.end(bot);
     assert_eq!(texts(&stage), ["[photo]\n[photo]\nReveille, which is better?\n[photo]"]);
+}
+
+#[test]
+fn a_long_text_in_a_group_is_said_to_it_by_its_last_part() {
+    let mut stage = Stage::new();
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GROUP}"));
+    let first = "word ".repeat(816);
+    let rest =
+        json!({"text": "@reveille_bot, summarise", "entities": [{"type": "mention", "offset": 0, "length": 13}]});
+    stage.telegram.push_raw(in_group(1000, &json!({"text": first.trim()})));
+    stage.telegram.push_raw(in_group(1001, &rest));
+    let bot = stage.start_polling();
+    stage.all_confirmed();
+    // To others alone, it isn't kept.
+    stage.telegram.push_raw(in_group(1002, &json!({"text": first, "date": 1_795_000_060})));
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(texts(&stage), [format!("{}\n@reveille_bot, summarise", first.trim())]);
 }
 
 #[test]

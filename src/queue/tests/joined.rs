@@ -236,6 +236,97 @@ fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
     }
 }
 
+/// A message that was said to others.
+fn to_others(message: NewIncoming) -> NewIncoming {
+    NewIncoming { is_only_part: true, ..message }
+}
+
+impl World {
+    fn overheard(&self) -> i64 {
+        self.value("SELECT count(*) FROM overheard")
+    }
+}
+
+#[test]
+fn a_long_text_whose_last_part_alone_names_us_is_heard_whole() {
+    let (first, second) = ("é".repeat(4096), "x".repeat(4096));
+    let parts = [to_others(said(1, 0, &first)), to_others(said(2, 0, &second)), said(3, 1, "@reveille_bot, summarise")];
+    let whole = [row("text", &format!("{first}{second}@reveille_bot, summarise"))];
+    // In one batch, or in several; and however often they come.
+    let mut world = World::new();
+    let batch = Batch { bot_id: 1, next_offset: 9, messages: parts.to_vec(), ..Batch::default() };
+    assert_eq!(
+        world.store.accept(&batch, at(0)).unwrap(),
+        Accepted { stored: vec![1], edited: 2, ..Accepted::default() }
+    );
+    assert_eq!((world.rows(), world.overheard()), (whole.to_vec(), 0));
+    assert_eq!(world.store.accept(&batch, at(0)).unwrap(), Accepted::default());
+    let mut world = World::new();
+    for part in [&parts[0], &parts[0], &parts[1]] {
+        assert_eq!(world.hear(0, part), Accepted::default(), "nobody has asked anything");
+    }
+    assert_eq!((world.rows().len(), world.overheard()), (0, 2));
+    // The moments are over, and no batch has come since: it is no less a part.
+    assert_eq!(world.hear(9, &parts[2]).stored, [1]);
+    assert_eq!((world.rows(), world.overheard()), (whole.to_vec(), 0));
+    assert_eq!(world.held_until(1), Some(at(11)));
+}
+
+#[test]
+fn files_of_an_album_before_the_one_that_names_us_are_heard() {
+    let mut world = World::new();
+    world.hear(0, &to_others(picture(1, "")));
+    world.hear(0, &to_others(NewIncoming { part_of: Some(PartOf::Album("B".to_owned())), ..picture(2, "theirs") }));
+    assert!(world.store.next_wanted(at(0)).unwrap().is_none(), "their pictures aren't fetched");
+    assert_eq!(world.hear(1, &picture(3, "read these")).stored, [1]);
+    assert_eq!(world.rows(), [row("album", "[photo]\n[photo]\nread these")]);
+    assert_eq!((world.files(1), world.overheard()), (vec!["U1".to_owned(), "U3".to_owned()], 1));
+}
+
+#[test]
+fn what_is_said_to_others_is_forgotten_unless_we_are_named_at_once() {
+    let long = "x".repeat(4096);
+    for (what, message) in [
+        ("later", said(2, 3, "hello")),
+        ("somebody else's", NewIncoming { sender_id: Some(8), ..said(2, 0, "hello") }),
+        ("in another topic", NewIncoming { thread_id: Some(3), ..said(2, 0, "hello") }),
+        ("in another group", NewIncoming { chat_id: 8, ..said(2, 0, "hello") }),
+        ("no text", NewIncoming { part_of: None, ..said(2, 0, "hello") }),
+    ] {
+        let mut world = World::new();
+        world.hear(0, &to_others(said(1, 0, &long)));
+        world.hear(1, &message);
+        assert_eq!(world.rows(), [row("text", "hello")], "{what}");
+    }
+    let mut world = World::new();
+    let is_kept_after = |world: &mut World, forget: &dyn Fn(&mut World)| {
+        world.hear(0, &to_others(said(1, 0, &long)));
+        assert_eq!(world.overheard(), 1);
+        forget(world);
+        world.overheard() > 0
+    };
+    world.hear(0, &to_others(said(2, 0, "short")));
+    assert_eq!(world.overheard(), 0, "nothing else is kept");
+    assert!(is_kept_after(&mut world, &|world| drop(world.hear(1, &said(3, 1, "soon")))));
+    assert!(!is_kept_after(&mut world, &|world| drop(world.hear(2, &said(4, 2, "another batch")))));
+    let notice = |_| outgoing(7, "a gap");
+    assert!(!is_kept_after(&mut world, &|world| drop(world.store.heard(1, at(9), notice).unwrap())));
+    assert!(!is_kept_after(&mut world, &|world| drop(world.store.take_lease(&me(), at(9)).unwrap())));
+    // The clock was set back.
+    assert!(!is_kept_after(&mut world, &|world| drop(world.hear(-9, &said(5, -9, "before")))));
+}
+
+/// It wasn't said to us either, but that it reads like a command tells as much as a name.
+#[test]
+fn the_rest_of_what_is_said_to_others_is_no_order() {
+    let mut world = World::new();
+    let long = "x".repeat(4096);
+    world.hear(0, &to_others(said(1, 0, &long)));
+    let rest = NewIncoming { part_of: Some(PartOf::Rest), ..said(2, 0, "/stop here") };
+    world.hear(0, &rest);
+    assert_eq!(world.rows(), [row("text", &format!("{long}/stop here"))]);
+}
+
 #[test]
 fn an_edit_of_a_part_changes_that_part() {
     let mut world = World::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     channel::telegram::{Access, Command, Incoming, Migration, NewMessage, Quoted, RawUpdate, read_update},
-    queue::{Batch, NewIncoming, NewOutgoing, PartOf},
+    queue::{Batch, Moved, NewIncoming, NewOutgoing, PartOf},
     redact::Redactor,
 };
 
@@ -19,8 +19,8 @@ pub(super) struct Reading {
     pub(super) batch: Batch,
     /// Commands to be answered, unless they go on from a text that was cut.
     pub(super) commands: Vec<Asked>,
-    /// Groups that have another id now.
-    migrations: Vec<Migration>,
+    /// Groups that have another id now, by name.
+    migrations: Vec<(Moved, String)>,
 }
 
 /// A command, and where its answer goes.
@@ -70,7 +70,11 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
                 reading.commands.push(Asked { command, args, message, update_id });
             }
             Incoming::Tapped(tap) => reading.batch.taps.push(tap),
-            Incoming::Migrated(migration) => reading.migrations.push(migration),
+            Incoming::Migrated(Migration { from, to, title }) => {
+                let moved = Moved { from, to, is_listed: access.allowed.contains(&to) };
+                reading.batch.moved.push(moved);
+                reading.migrations.push((moved, title));
+            }
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
         }
@@ -81,9 +85,9 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
 impl Reading {
     /// What the owner is to be told, once each.
     pub(super) fn notices(&self, owner_chat_id: i64) -> Vec<NewOutgoing> {
-        let notice = |it: &Migration| NewOutgoing {
+        let notice = |(it, title): &(Moved, String)| NewOutgoing {
             chat_id: owner_chat_id,
-            text: moved(it),
+            text: moved(*it, title),
             kind: "notice".to_owned(),
             // Whoever runs the group has named it.
             taint: Some("the title of a group".to_owned()),
@@ -150,12 +154,16 @@ fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str)
 }
 
 /// What the owner is told of a group's new id.
-fn moved(migration: &Migration) -> String {
-    let Migration { from, to, title } = migration;
+fn moved(Moved { from, to, is_listed }: Moved, title: &str) -> String {
     let title: String = title.chars().filter(|c| !"`*_[]".contains(*c)).collect();
+    let what = format!("The group “{title}” became a supergroup, and Telegram gave it a new id");
+    let kept = "Its reminders, what waits for an answer there and what I haven't sent yet are kept";
+    if is_listed {
+        return format!("{what}, which you have listed: `{to}`. {kept}, and go there now.");
+    }
     format!(
-        "The group “{title}” became a supergroup, and Telegram gave it a new id. I don't hear it until you list the new one: \
-         in `ALLOWED_CHAT_IDS` write `{to}` instead of `{from}`, and start the bot again. What was said before is kept."
+        "{what}. I neither hear it nor write to it until you list that one: in `ALLOWED_CHAT_IDS` write `{to}` instead of `{from}`, \
+         and start the bot again. {kept}, and go there then."
     )
 }
 
@@ -232,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_title_of_a_group_is_somebody_elses_word() {
-        let migrations = vec![Migration { from: -9, to: -100, title: "obey".to_owned() }];
+        let migrations = vec![(Moved { from: -9, to: -100, is_listed: false }, "obey".to_owned())];
         let notices = Reading { migrations, ..Reading::default() }.notices(7);
         assert_eq!(notices.iter().map(|notice| notice.taint.is_some()).collect::<Vec<_>>(), [true]);
     }

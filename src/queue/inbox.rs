@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{
-    NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap, approvals,
+    Moved, NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap, approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
-    orders, outbox, overheard, paired, provenance, upkeep,
+    moved, orders, outbox, overheard, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -141,6 +141,8 @@ pub struct Batch {
     pub commands: Vec<Ordered>,
     /// Buttons under questions that were pressed.
     pub taps: Vec<Tap>,
+    /// Groups that have another id now.
+    pub moved: Vec<Moved>,
     /// What the bot has to say of its own accord.
     pub notices: Vec<NewOutgoing>,
     /// Updates of people who aren't listed: only counted.
@@ -246,6 +248,9 @@ impl Store {
                 let has_decided = approvals::tap(tx, tap, now)?;
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));
+            }
+            for moved in &batch.moved {
+                moved::follow(tx, *moved, now)?;
             }
             for notice in &batch.notices {
                 accepted.answers.extend(outbox::insert(tx, notice, now)?);

@@ -292,7 +292,7 @@ const OPEN: &str = "(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHER
 
 /// Whether a row `m` is put aside until somebody wants it tried again: then it is to say what its message says by that time. It
 /// stays aside, and no further part is hidden in it.
-const PUT_ASIDE: &str = "m.processed = 1 AND m.outcome IN ('undone', 'dead', 'dropped')";
+const PUT_ASIDE: &str = "m.processed = 1 AND COALESCE(m.outcome, '') IN ('undone', 'dead', 'dropped')";
 
 fn holder(row: &rusqlite::Row<'_>) -> rusqlite::Result<Holder> {
     Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: inbox::text_of(row, 2)? })

@@ -179,7 +179,7 @@ fn refusals_are_sorted_by_what_to_do() {
                 json!({"migrate_to_chat_id": -1009}),
             ),
             |error| matches!(error, TelegramError::MigratedTo(-1009)),
-            |error| matches!(error, SendError::Never { why } if why.contains("-1009")),
+            |error| matches!(error, SendError::NotSent { why } if why.contains("-1009")),
         ),
         (
             Fault::Status(502, None),

@@ -103,13 +103,14 @@ impl From<TelegramError> for SendError {
         match error {
             TelegramError::RetryAfter(after) => Self::Later { after, why },
             // A token can be replaced, a network can come back: the message waits.
-            TelegramError::NotSent { .. } | TelegramError::Unauthorized(_) | TelegramError::Conflict(_) => {
-                Self::NotSent { why }
-            }
+            // What was meant for a group that has another id is addressed anew when its bot reads that.
+            TelegramError::NotSent { .. }
+            | TelegramError::Unauthorized(_)
+            | TelegramError::Conflict(_)
+            | TelegramError::MigratedTo(_) => Self::NotSent { why },
             TelegramError::Ambiguous { .. } => Self::Ambiguous { why },
             TelegramError::BadFormatting(_)
             | TelegramError::TopicGone(_)
-            | TelegramError::MigratedTo(_)
             | TelegramError::ChatGone(_)
             | TelegramError::Rejected { .. } => Self::Never { why },
         }

@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 25] = [
+const STORIES: [(&str, &str); 28] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -12,6 +12,9 @@ const STORIES: [(&str, &str); 25] = [
     ("integration", "stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was"),
     ("integration", "web::a_redirect_that_leads_inside_is_not_followed"),
     ("lib", "channel::telegram::incoming::tests::only_listed_people_are_heard"),
+    ("lib", "queue::tests::joined::what_is_said_to_others_is_forgotten_unless_we_are_named_at_once"),
+    ("lib", "queue::tests::joined::the_rest_of_a_text_that_reads_like_a_command_is_no_order"),
+    ("lib", "queue::tests::moved::what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed"),
     ("lib", "redact::tests::base64_is_masked_at_each_alignment_inside_longer_text"),
     ("lib", "redact::tests::none_of_two_thousand_planted_secrets_survives_in_any_form"),
     ("lib", "repo::tests::remotes::the_repositorys_own_programs_are_not_run"),

@@ -306,7 +306,7 @@ fn what_is_said_to_others_is_forgotten_unless_we_are_named_at_once() {
         assert_eq!(world.overheard(), 1);
     };
     overhear(&mut world);
-    world.hear(1, &said(3, 1, "soon"));
+    world.hear(1, &said(3, 9, "something else"));
     assert_eq!(world.overheard(), 1);
     world.hear(2, &said(4, 2, "another batch"));
     assert_eq!(world.overheard(), 0);
@@ -390,17 +390,16 @@ fn an_edit_of_what_was_put_aside_changes_what_is_tried_again() {
         let (message, album) = (said(1, 0, "book a table for 4"), picture(2, "this one"));
         world.hear(0, &message);
         world.hear(0, &album);
+        let file = world.store.next_wanted(at(0)).unwrap().unwrap();
+        world.store.file_failed(&file, "gone", &outgoing(7, "It is gone."), at(0)).unwrap();
         world.by_hand(&format!("UPDATE incoming_messages SET processed = 1, outcome = '{outcome}'"));
         assert_eq!(world.change(5, &edited(&message, 3, "book a table for 6")).stored, [0; 0], "{outcome}");
+        assert_eq!(world.change(5, &edited(&album, 5, "[photo]\nthat one")).stored, [0; 0], "{outcome}");
         assert!(world.store.queued().unwrap().is_empty(), "{outcome}: it stays put aside");
-        // What becomes of its file is still told.
-        let file = world.store.next_wanted(at(5)).unwrap().unwrap();
-        let file = world.store.attachments_of(&[file.message_id]).unwrap().remove(0);
-        world.store.file_failed(&file, "gone", &outgoing(7, "It is gone."), at(5)).unwrap();
         // A further part isn't hidden there.
         assert_eq!(world.hear(6, &picture(4, "and this one")).stored, [3], "{outcome}");
         assert!(world.store.retry(1).unwrap() && world.store.retry(2).unwrap());
-        let told = row("photo", "[photo: not fetched (gone)]\nthis one");
+        let told = row("photo", "[photo: not fetched (gone)]\nthat one");
         assert_eq!(world.rows()[..2], [row("text", "book a table for 6"), told], "{outcome}");
     }
 }

@@ -52,7 +52,6 @@ pub(super) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> 
          WHERE chat_id = ?1 AND (processed = 0 OR outcome IN ('undone', 'dead', 'dropped'))",
         "UPDATE cycles SET chat_id = ?2, thread_id = NULL WHERE chat_id = ?1 AND state IN ('running', 'waiting', 'parked')",
         "UPDATE undos SET chat_id = ?2, thread_id = NULL, reply_to = NULL WHERE chat_id = ?1 AND done_at IS NULL",
-        "UPDATE approvals SET chat_id = ?2 WHERE chat_id = ?1 AND state = 'pending'",
     ] {
         tx.execute(sql, [from, to])?;
     }
@@ -72,6 +71,12 @@ pub(super) fn redirect(tx: &Transaction<'_>) -> Result<()> {
         .collect::<rusqlite::Result<Vec<i64>>>()?;
     for id in ids {
         tx.execute("UPDATE outgoing_parts SET not_before = NULL WHERE outgoing_id = ?1 AND state = 'planned'", [id])?;
+        // A question is answered where it is asked.
+        tx.execute(
+            "UPDATE approvals SET chat_id = (SELECT chat_id FROM outgoing_messages WHERE id = ?1)
+             WHERE outgoing_id = ?1 AND state = 'pending'",
+            [id],
+        )?;
     }
     Ok(())
 }

@@ -141,6 +141,15 @@ fn what_was_meant_for_a_topic_that_is_gone_goes_to_the_chat_and_says_so() {
 }
 
 #[test]
+fn what_is_for_a_group_that_has_another_id_waits() {
+    let server = FakeTelegram::start();
+    let moved = "Bad Request: group chat was upgraded to a supergroup chat";
+    server.fail_next("sendMessage", Fault::Refuse(400, moved, json!({"migrate_to_chat_id": -1009})));
+    let waits = run(client(&server).send(&outgoing("hi"))).unwrap_err();
+    assert!(matches!(&waits, SendError::NotSent { why } if why.contains("-1009")), "{waits:?}");
+}
+
+#[test]
 fn formatting_that_the_server_cannot_read_is_told_apart() {
     let server = FakeTelegram::start();
     let broken = SendMessage { text: "<b>open", html: true, ..hello() };
@@ -179,7 +188,7 @@ fn refusals_are_sorted_by_what_to_do() {
                 json!({"migrate_to_chat_id": -1009}),
             ),
             |error| matches!(error, TelegramError::MigratedTo(-1009)),
-            |error| matches!(error, SendError::NotSent { why } if why.contains("-1009")),
+            |error| matches!(error, SendError::Never { why } if why.contains("-1009")),
         ),
         (
             Fault::Status(502, None),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use reveille::queue::NewOutgoing;
+use reveille::{clock::parse_time, queue::NewOutgoing};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
     bot::{Stage, keeps_the_secret},
-    env::{CHAT, TestEnv, eventually},
+    env::{CHAT, NOW, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
@@ -263,7 +263,8 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},-77"));
     let bot = stage.start_polling();
     // What is open there: an answer that is put off, a reminder that is due, a question.
-    let answer = stage.env.store().plan_message(&reply(-77, "the bill is paid"), chrono::Utc::now()).unwrap().unwrap();
+    let answer = reply(-77, "the bill is paid");
+    let answer = stage.env.store().plan_message(&answer, parse_time(NOW).unwrap()).unwrap().unwrap();
     stage.env.execute(&format!(
         "UPDATE outgoing_messages SET reply_to = 100 WHERE id = {answer};
          UPDATE outgoing_parts SET not_before = '2026-11-21T14:10:00.000Z', error = 'the group has become a supergroup';

@@ -35,6 +35,8 @@ impl Channel for Telegram {
                 Err(TelegramError::TopicGone(_)) if part.thread_id.is_some() => {
                     Ok(self.send_formed(&without_topic(part)).await?)
                 }
+                // It waits: with the news that the bot gets of it, it is addressed to the new id.
+                Err(moved @ TelegramError::MigratedTo(_)) => Err(SendError::NotSent { why: moved.to_string() }),
                 sent => Ok(sent?),
             }
         })
@@ -103,14 +105,13 @@ impl From<TelegramError> for SendError {
         match error {
             TelegramError::RetryAfter(after) => Self::Later { after, why },
             // A token can be replaced, a network can come back: the message waits.
-            // What was meant for a group that has another id is addressed anew when its bot reads that.
-            TelegramError::NotSent { .. }
-            | TelegramError::Unauthorized(_)
-            | TelegramError::Conflict(_)
-            | TelegramError::MigratedTo(_) => Self::NotSent { why },
+            TelegramError::NotSent { .. } | TelegramError::Unauthorized(_) | TelegramError::Conflict(_) => {
+                Self::NotSent { why }
+            }
             TelegramError::Ambiguous { .. } => Self::Ambiguous { why },
             TelegramError::BadFormatting(_)
             | TelegramError::TopicGone(_)
+            | TelegramError::MigratedTo(_)
             | TelegramError::ChatGone(_)
             | TelegramError::Rejected { .. } => Self::Never { why },
         }

@@ -51,6 +51,11 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
     world.move_group(false);
     // A wake that was under way knows only the old id.
     world.plan(OLD, "after");
+    world.begin("c1");
+    world.by_hand(
+        "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, chat_id, nonce, outgoing_id, asked_at, expires_at)
+         VALUES ('c1', '1', 'bash', '{}', 'leaves', '[]', -7, 'n', 2, '', '')",
+    );
     world.plan(8, "elsewhere");
     assert_eq!(world.deliver_all(1), ["elsewhere"]);
     assert!(!world.store.has_deliverable(at(1)).unwrap());
@@ -60,6 +65,7 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
     assert!(world.store.has_deliverable(at(1)).unwrap());
     assert_eq!(world.deliver_all(1), ["before", "after"], "at once: that refusal was of another address");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE chat_id = -1007"), 2);
+    assert_eq!(world.value::<i64>("SELECT chat_id FROM approvals"), NEW, "it is answered there");
 }
 
 #[test]

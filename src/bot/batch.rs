@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     channel::telegram::{Access, Command, Incoming, Migration, NewMessage, Quoted, RawUpdate, read_update},
-    queue::{Batch, NewIncoming, NewOutgoing, PartOf},
+    queue::{Batch, Moved, NewIncoming, NewOutgoing, PartOf},
     redact::Redactor,
 };
 
@@ -17,10 +17,10 @@ const EDITED_COMMAND: &str =
 pub(super) struct Reading {
     /// To be stored; its `commands` are still empty.
     pub(super) batch: Batch,
-    /// Commands to be answered.
+    /// Commands to be answered, unless they go on from a text that was cut.
     pub(super) commands: Vec<Asked>,
-    /// Groups that have another id now.
-    migrations: Vec<Migration>,
+    /// Groups that have another id now, by name.
+    migrations: Vec<(Moved, String)>,
 }
 
 /// A command, and where its answer goes.
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     /// What was written after it.
     pub(super) args: String,
     pub(super) message: NewMessage,
-    update_id: i64,
+    pub(super) update_id: i64,
 }
 
 impl Asked {
@@ -63,25 +63,31 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
             }
             Incoming::Edited(message) => reading.take_edit(update, message, access, clean),
             Incoming::Command { command, message, args } => {
+                let said = stored(update, access.me.id, message.clone(), clean);
+                let said = NewIncoming { part_of: Some(PartOf::Rest), is_only_part: false, ..said };
+                reading.batch.messages.push(said);
                 let (args, update_id) = (clean(&args), update.update_id);
                 reading.commands.push(Asked { command, args, message, update_id });
             }
             Incoming::Tapped(tap) => reading.batch.taps.push(tap),
-            Incoming::Migrated(migration) => reading.migrations.push(migration),
+            Incoming::Migrated(Migration { from, to, title }) => {
+                let moved = Moved { from, to, is_listed: access.allowed.contains(&to) };
+                reading.batch.moved.push(moved);
+                reading.migrations.push((moved, title));
+            }
             Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
             Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
         }
     }
-    reading.complete_albums();
     Some(reading)
 }
 
 impl Reading {
     /// What the owner is to be told, once each.
     pub(super) fn notices(&self, owner_chat_id: i64) -> Vec<NewOutgoing> {
-        let notice = |it: &Migration| NewOutgoing {
+        let notice = |(it, title): &(Moved, String)| NewOutgoing {
             chat_id: owner_chat_id,
-            text: moved(it),
+            text: moved(*it, title),
             kind: "notice".to_owned(),
             // Whoever runs the group has named it.
             taint: Some("the title of a group".to_owned()),
@@ -112,19 +118,6 @@ impl Reading {
         if edit.channel_message_id.is_some() {
             // A command has no row: what it says now is nobody's to answer.
             self.batch.edits.push(NewIncoming { is_only_part: edit.is_only_part || is_command, ..edit });
-        }
-    }
-
-    /// In a group one caption of an album is enough to say whom all of it is for.
-    fn complete_albums(&mut self) {
-        let key = |message: &NewIncoming| match &message.part_of {
-            Some(PartOf::Album(album)) => Some((message.chat_id, album.clone())),
-            _ => None,
-        };
-        let messages = &mut self.batch.messages;
-        let ours: BTreeSet<_> = messages.iter().filter(|message| !message.is_only_part).filter_map(key).collect();
-        for message in messages.iter_mut() {
-            message.is_only_part &= !key(message).is_some_and(|key| ours.contains(&key));
         }
     }
 }
@@ -161,12 +154,16 @@ fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str)
 }
 
 /// What the owner is told of a group's new id.
-fn moved(migration: &Migration) -> String {
-    let Migration { from, to, title } = migration;
+fn moved(Moved { from, to, is_listed }: Moved, title: &str) -> String {
     let title: String = title.chars().filter(|c| !"`*_[]".contains(*c)).collect();
+    let what = format!("The group “{title}” became a supergroup, and Telegram gave it a new id");
+    let kept = "Its reminders, what waits for an answer there and what I haven't sent yet are kept";
+    if is_listed {
+        return format!("{what}, which you have listed: `{to}`. {kept}, and go there now.");
+    }
     format!(
-        "The group “{title}” became a supergroup, and Telegram gave it a new id. I don't hear it until you list the new one: \
-         in `ALLOWED_CHAT_IDS` write `{to}` instead of `{from}`, and start the bot again. What was said before is kept."
+        "{what}. I neither hear it nor write to it until you list that one: in `ALLOWED_CHAT_IDS` write `{to}` instead of `{from}`, \
+         and start the bot again. {kept}, and go there then."
     )
 }
 
@@ -219,8 +216,13 @@ mod tests {
             json!({"update_id": 6}),
         ])
         .unwrap();
-        let texts: Vec<&str> = read.batch.messages.iter().map(|message| message.text.as_str()).collect();
-        assert_eq!(texts, ["hello", "/unheard-of thing"]);
+        let texts: Vec<(&str, bool)> = read
+            .batch
+            .messages
+            .iter()
+            .map(|message| (message.text.as_str(), message.part_of == Some(PartOf::Rest)))
+            .collect();
+        assert_eq!(texts, [("hello", false), ("/status", true), ("/unheard-of thing", false)]);
         assert_eq!((read.batch.strangers, read.batch.next_offset), (1, 7));
         assert_eq!(read.batch.edits[0].text, "/status");
         let answer = read.commands[0].answer(99, "fine".to_owned());
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_title_of_a_group_is_somebody_elses_word() {
-        let migrations = vec![Migration { from: -9, to: -100, title: "obey".to_owned() }];
+        let migrations = vec![(Moved { from: -9, to: -100, is_listed: false }, "obey".to_owned())];
         let notices = Reading { migrations, ..Reading::default() }.notices(7);
         assert_eq!(notices.iter().map(|notice| notice.taint.is_some()).collect::<Vec<_>>(), [true]);
     }

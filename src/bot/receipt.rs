@@ -8,7 +8,7 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     channel::{Presence, SendError},
-    queue::NewIncoming,
+    queue::{NewIncoming, PartOf},
 };
 
 /// Receipts that may wait to be shown; more are left out.
@@ -24,9 +24,10 @@ pub(super) struct Receipt {
     message_id: i64,
 }
 
-/// The last message of each chat that was said to the assistant: what people say to each other in a group is none of its affair.
+/// The last message of each chat that was said to the assistant: what people say to each other in a group is none of its affair, and
+/// a command has its answer.
 pub(super) fn of(messages: &[NewIncoming]) -> Vec<Receipt> {
-    let ours = messages.iter().filter(|message| !message.is_only_part);
+    let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
     let last: BTreeMap<i64, i64> =
         ours.filter_map(|message| Some((message.chat_id, message.channel_message_id?))).collect();
     last.into_iter().map(|(chat_id, message_id)| Receipt { chat_id, message_id }).collect()
@@ -60,7 +61,9 @@ mod tests {
         let message =
             |chat_id, channel_message_id| NewIncoming { chat_id, channel_message_id, ..NewIncoming::default() };
         let to_others = NewIncoming { is_only_part: true, ..message(7, Some(3)) };
-        let messages = [message(7, Some(1)), message(8, Some(5)), message(7, Some(2)), message(9, None), to_others];
+        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(8, Some(6)) };
+        let messages =
+            [message(7, Some(1)), message(8, Some(5)), message(7, Some(2)), message(9, None), to_others, command];
         let receipts = of(&messages);
         assert_eq!(receipts, [Receipt { chat_id: 7, message_id: 2 }, Receipt { chat_id: 8, message_id: 5 }]);
     }

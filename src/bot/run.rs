@@ -349,7 +349,7 @@ impl<'a> Bot<'a> {
         for asked in &reading.commands {
             let commands::Reply { text, order } = desk.answer(asked)?;
             let answer = asked.answer(telegram.bot_id(), redactor.redact(&text));
-            reading.batch.commands.push(Ordered { answer, order });
+            reading.batch.commands.push(Ordered { answer, order, update_id: Some(asked.update_id) });
         }
         let notices = reading.notices(config.owner_chat_id);
         reading.batch.notices.extend(notices);
@@ -369,11 +369,10 @@ impl<'a> Bot<'a> {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
             self.door.look(config, &self.store)?;
         }
-        let orders = || reading.batch.commands.iter().filter_map(|ordered| ordered.order.as_ref());
-        if orders().any(|order| matches!(order, Order::Stop { .. } | Order::Resume)) {
+        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { .. } | Order::Resume)) {
             self.told.bells.ordered.notify_one();
         }
-        if orders().any(|order| matches!(order, Order::Stop { .. })) {
+        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { .. })) {
             let lock_path = config.lock_path();
             // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
             let ending = std::thread::Builder::new().spawn(move || cycle::stop::end_children(&lock_path));

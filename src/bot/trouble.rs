@@ -57,6 +57,7 @@ impl Trouble {
                 return self.failed(Kind::Token, text, Duration::ZERO, jitter);
             }
             TelegramError::BadFormatting(_)
+            | TelegramError::TopicGone(_)
             | TelegramError::MigratedTo(_)
             | TelegramError::ChatGone(_)
             | TelegramError::Rejected { .. } => (Kind::Refused, Duration::ZERO),

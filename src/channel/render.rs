@@ -23,7 +23,10 @@ pub const MESSAGE_UNITS_MAX: usize = 4096;
 /// What [`with_repeat_mark`] adds below a part.
 const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confirmed.";
 
-/// The longest part in UTF-16 code units: every part keeps room for two line breaks and the repeat mark.
+/// What [`with_topic_mark`] adds below a part.
+const TOPIC_MARK: &str = "↪ Its topic is closed or gone.";
+
+/// The longest part in UTF-16 code units: every part keeps room for both marks, and two line breaks before each.
 const PART_UNITS_MAX: usize = MESSAGE_UNITS_MAX - 96;
 
 /// One message's worth of rendered text.
@@ -85,10 +88,16 @@ pub fn verbatim(text: &str) -> Part {
 /// The part with a last line that says that it may be a repeat, for sending again what may have arrived. Every part
 /// made here has room for it; a longer one, made elsewhere, is given back without.
 pub fn with_repeat_mark(part: &Part) -> Part {
-    let marked = Part {
-        html: format!("{}\n\n<i>{REPEAT_MARK}</i>", part.html),
-        plain: format!("{}\n\n{REPEAT_MARK}", part.plain),
-    };
+    with_mark(part, REPEAT_MARK)
+}
+
+/// As [`with_repeat_mark`], with a line that says why the part doesn't stand in its topic.
+pub fn with_topic_mark(part: &Part) -> Part {
+    with_mark(part, TOPIC_MARK)
+}
+
+fn with_mark(part: &Part, mark: &str) -> Part {
+    let marked = Part { html: format!("{}\n\n<i>{mark}</i>", part.html), plain: format!("{}\n\n{mark}", part.plain) };
     let longest = split::units(&marked.plain).max(visible_units(&marked.html));
     if longest <= MESSAGE_UNITS_MAX { marked } else { part.clone() }
 }

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A file as a channel names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewAttachment {
     /// `voice`, `photo` and so on, as the Bot API names the field.
     pub kind: String,
@@ -243,7 +243,7 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// Lets a queued message say what became of its files. To be called when one of them, or the message's text, has changed. A
+/// Lets a message that is queued, or can be put back, say what became of its files. To be called when one of them, or the message's text, has changed. A
 /// message that the present mind couldn't answer may be answerable now.
 pub(super) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
@@ -259,7 +259,8 @@ pub(super) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let retold = words::retold(&text, &told);
     if retold != text {
         tx.execute(
-            "UPDATE incoming_messages SET message_text = ?2, held_for = NULL WHERE id = ?1 AND processed = 0",
+            "UPDATE incoming_messages SET message_text = ?2, held_for = NULL
+             WHERE id = ?1 AND (processed = 0 OR outcome IN ('undone', 'dead', 'dropped'))",
             (message_id, retold),
         )?;
     }

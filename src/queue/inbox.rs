@@ -4,10 +4,10 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{
-    NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, Tap, approvals,
+    Moved, NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap, approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
-    orders, outbox, paired, provenance, upkeep,
+    moved, orders, outbox, overheard, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -24,7 +24,7 @@ pub const MAX_ATTEMPTS: i64 = 3;
 const QUOTED_CHARS_MAX: usize = 1000;
 
 /// A message as a channel hands it over.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewIncoming {
     /// Where it came from; 0 is the console.
     pub chat_id: i64,
@@ -58,7 +58,8 @@ pub struct NewIncoming {
     pub sent_at: Option<DateTime<Utc>>,
     /// What it may be a part of: then it becomes one row with the other parts.
     pub part_of: Option<PartOf>,
-    /// Whether it wasn't said to the assistant, and is kept only as a part or a new version of what was.
+    /// Whether it wasn't said to the assistant, and is kept only as a part or a new version of what was, or for moments while it may
+    /// become one.
     pub is_only_part: bool,
     /// The channel's id of the message that it answers, where `quoted` only describes it: what we know of it is quoted.
     pub answers: Option<i64>,
@@ -132,7 +133,7 @@ pub struct Batch {
     pub bot_id: i64,
     /// The batch's last update id + 1: what the next poll asks for.
     pub next_offset: i64,
-    /// What was said.
+    /// What was said, commands among it: one may turn out to be the rest of a text ([`PartOf::Rest`]).
     pub messages: Vec<NewIncoming>,
     /// New versions of earlier messages, by their `channel_message_id`; taken in after `messages`.
     pub edits: Vec<NewIncoming>,
@@ -140,6 +141,8 @@ pub struct Batch {
     pub commands: Vec<Ordered>,
     /// Buttons under questions that were pressed.
     pub taps: Vec<Tap>,
+    /// Groups that have another id now.
+    pub moved: Vec<Moved>,
     /// What the bot has to say of its own accord.
     pub notices: Vec<NewOutgoing>,
     /// Updates of people who aren't listed: only counted.
@@ -159,7 +162,9 @@ pub struct Accepted {
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
-    /// Whether a command has ordered something: what is due may be another thing now.
+    /// What commands order, those that have come before among them.
+    pub orders: Vec<Order>,
+    /// Whether something was ordered or decided that was not before: what is due may be another thing now.
     pub has_orders: bool,
     /// Who has paired.
     pub paired: Option<i64>,
@@ -222,12 +227,19 @@ impl Store {
         self.write(|tx| {
             let mut accepted = Accepted::default();
             for message in &batch.messages {
+                for part in overheard::parts_before(tx, batch.bot_id, message)? {
+                    accepted.count(joined::take_in(tx, batch.bot_id, &part, now)?);
+                }
                 accepted.count(joined::take_in(tx, batch.bot_id, message, now)?);
             }
             for edit in &batch.edits {
                 accepted.count(joined::edit(tx, batch.bot_id, edit, now)?);
             }
             for ordered in &batch.commands {
+                if joined::is_known(tx, batch.bot_id, ordered.update_id)? {
+                    continue;
+                }
+                accepted.orders.extend(ordered.order.clone());
                 let answer = orders::accept(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.is_some();
                 accepted.answers.extend(answer);
@@ -237,9 +249,13 @@ impl Store {
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));
             }
+            for moved in &batch.moved {
+                moved::follow(tx, *moved, now)?;
+            }
             for notice in &batch.notices {
                 accepted.answers.extend(outbox::insert(tx, notice, now)?);
             }
+            overheard::forget(tx, now)?;
             paired::count_wrong(tx, batch.wrong_codes, now)?;
             if let Some(who) = &batch.pairs
                 && let Some(said) = paired::pair(tx, batch.bot_id, who, now)?

@@ -1,5 +1,5 @@
 //! What an update does to the rows of messages: most make a row; the parts of an album and of a text that was cut on its way
-//! become one row; an edit changes a row that nobody has taken up, and afterwards makes a correction of it.
+//! become one row; an edit changes a row that nobody has taken up or that is put aside, and afterwards makes a correction of it.
 //!
 //! Parts can come in any number of batches. A row that may grow is held for a moment after each of its parts, so that no cycle
 //! takes up half of it, and with it what its chat says meanwhile. What comes too late is a row of its own that says so.
@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{NewAttachment, NewIncoming, Result, attachments, inbox};
+use super::{NewAttachment, NewIncoming, Result, attachments, inbox, overheard};
 use crate::clock::{parse_time, rfc3339};
 
 /// How long a row waits for its next part.
@@ -35,12 +35,14 @@ const CONTINUATION: &str = "continuation";
 const CORRECTION: &str = "correction";
 
 /// What a message may be a part of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum PartOf {
     /// An album, by the channel's name for it.
     Album(String),
     /// A text that was too long for one message. Whether it is one is seen by what came before it.
     Text,
+    /// The same, of what reads like a command: it makes no row unless it goes on from a text that was cut, and then it is no order.
+    Rest,
 }
 
 /// What became of an update.
@@ -57,7 +59,7 @@ pub(super) enum Taken {
 /// A row that an update may belong to.
 struct Holder {
     row: i64,
-    /// Nobody has it in a conversation.
+    /// It may still change: nobody has it in a conversation.
     is_open: bool,
     /// What the message says now, or the last part of the row.
     words: String,
@@ -65,12 +67,12 @@ struct Holder {
 
 /// Takes in what was said.
 pub(super) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
-    if is_known(tx, bot_id, message)? {
+    if is_known(tx, bot_id, message.update_id)? {
         return Ok(Taken::Nothing);
     }
     let earlier = match &message.part_of {
         Some(PartOf::Album(album)) => of_album(tx, bot_id, message, album)?,
-        Some(PartOf::Text) => of_cut_text(tx, bot_id, message)?,
+        Some(PartOf::Text | PartOf::Rest) => of_cut_text(tx, bot_id, message)?,
         None => None,
     };
     match earlier {
@@ -82,14 +84,18 @@ pub(super) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, 
             let late = NewIncoming { kind: CONTINUATION.to_owned(), ..message.clone() };
             store(tx, bot_id, &late, now)
         }
-        None if message.is_only_part => Ok(Taken::Nothing),
+        None if message.part_of == Some(PartOf::Rest) => Ok(Taken::Nothing),
+        None if message.is_only_part => {
+            overheard::keep(tx, bot_id, message, now)?;
+            Ok(Taken::Nothing)
+        }
         None => store(tx, bot_id, message, now),
     }
 }
 
 /// Takes in a new version of a message.
 pub(super) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
-    if is_known(tx, bot_id, edit)? {
+    if is_known(tx, bot_id, edit.update_id)? {
         return Ok(Taken::Nothing);
     }
     let Some(holder) = holder_of(tx, bot_id, edit)? else {
@@ -146,8 +152,8 @@ fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime
     if is_late {
         tell_anew(tx, row)?;
     }
-    if let Some(until) = hold_until(message, now) {
-        hold(tx, row, message.chat_id, until, now)?;
+    if may_go_on(message) {
+        hold(tx, row, message.chat_id, now)?;
     }
     Ok(Taken::Stored(row))
 }
@@ -169,14 +175,12 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     )?
     .execute((row, CONTINUATION, ALBUM, message.sent_at.map(rfc3339), &message.raw))?;
     tell_anew(tx, row)?;
-    match hold_until(message, now) {
-        Some(until) => hold(tx, row, message.chat_id, until, now),
-        None => Ok(()),
-    }
+    if may_go_on(message) { hold(tx, row, message.chat_id, now) } else { Ok(()) }
 }
 
-fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<bool> {
-    let Some(update_id) = message.update_id else { return Ok(false) };
+/// Whether a row says what came with this update.
+pub(super) fn is_known(tx: &Transaction<'_>, bot_id: i64, update_id: Option<i64>) -> Result<bool> {
+    let Some(update_id) = update_id else { return Ok(false) };
     let known = tx
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE bot_id = ?1 AND update_id = ?2)
@@ -230,12 +234,27 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
             Ok((holder(row)?, sent_at, row.get::<_, Option<String>>(4)?, row.get::<_, bool>(5)?))
         })
         .optional()?;
-    Ok(last.and_then(|(holder, sent_at, quoted, is_alike)| {
-        let gap = message.sent_at?.signed_duration_since(sent_at?);
-        let is_at_once = (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap);
-        let answers_the_same = message.quoted.is_none() || message.quoted == quoted;
-        (is_alike && is_at_once && answers_the_same && is_cut(&holder.words, &message.text)).then_some(holder)
-    }))
+    let goes_on = |(holder, sent_at, quoted, is_alike): &(Holder, Option<DateTime<Utc>>, Option<String>, bool)| {
+        *is_alike && goes_on(message, &holder.words, *sent_at, quoted.as_deref())
+    };
+    Ok(last.filter(goes_on).map(|(holder, ..)| holder))
+}
+
+/// Whether `message` goes on from a text that its sender said before it, as [`of_cut_text`] says of rows.
+pub(super) fn is_cut_before(earlier: &NewIncoming, message: &NewIncoming) -> bool {
+    let is_alike = earlier.part_of == Some(PartOf::Text)
+        && earlier.sender_id == message.sender_id
+        && earlier.thread_id == message.thread_id
+        && earlier.forwarded_from == message.forwarded_from;
+    is_alike && goes_on(message, &earlier.text, earlier.sent_at, earlier.quoted.as_deref())
+}
+
+/// Whether a message goes on from words that were sent then, in answer to something or not.
+fn goes_on(message: &NewIncoming, words: &str, sent_at: Option<DateTime<Utc>>, quoted: Option<&str>) -> bool {
+    let gap = message.sent_at.zip(sent_at).map(|(at, before)| at.signed_duration_since(before));
+    let is_at_once = gap.is_some_and(|gap| (TimeDelta::zero()..=MAX_CUT_GAP).contains(&gap));
+    let answers_the_same = message.quoted.is_none() || message.quoted.as_deref() == quoted;
+    is_at_once && answers_the_same && is_cut(words, &message.text)
 }
 
 /// Whether two texts look like the sides of a cut: a client sends as much as fits.
@@ -252,7 +271,7 @@ fn units(text: &str) -> usize {
 /// back to the queue may have been joined by a further part since.
 fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
     let sql = format!(
-        "SELECT m.id, {OPEN}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
+        "SELECT m.id, {OPEN} OR {PUT_ASIDE}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
          WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
     );
     let key = (edit.chat_id, edit.channel_message_id, bot_id);
@@ -261,7 +280,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
         return Ok(noted);
     }
     let sql = format!(
-        "SELECT id, {OPEN}, message_text FROM incoming_messages m
+        "SELECT id, {OPEN} OR {PUT_ASIDE}, message_text FROM incoming_messages m
          WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id = ?3 ORDER BY id DESC LIMIT 1"
     );
     Ok(tx.prepare_cached(&sql)?.query_row(key, holder).optional()?)
@@ -270,6 +289,10 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
 /// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a mind has seen stays.
 const OPEN: &str = "(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id
                          AND c.state IN ('running', 'waiting', 'parked')))";
+
+/// Whether a row `m` is put aside until somebody wants it tried again: then it is to say what its message says by that time. It
+/// stays aside, and no further part is hidden in it.
+const PUT_ASIDE: &str = "m.processed = 1 AND COALESCE(m.outcome, '') IN ('undone', 'dead', 'dropped')";
 
 fn holder(row: &rusqlite::Row<'_>) -> rusqlite::Result<Holder> {
     Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: inbox::text_of(row, 2)? })
@@ -375,19 +398,18 @@ fn corrected(before: &str, now: &str, has_new_file: bool) -> String {
     format!("[edited an earlier message, which said: “{before}{cut}”; {how}:]\n{now}")
 }
 
-/// Until when a row waits for what may follow this message.
-fn hold_until(message: &NewIncoming, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    let may_go_on = match message.part_of {
+/// Whether further parts may follow this message.
+pub(super) fn may_go_on(message: &NewIncoming) -> bool {
+    match message.part_of {
         Some(PartOf::Album(_)) => true,
-        Some(PartOf::Text) => units(&message.text) >= MIN_CUT_UNITS,
+        Some(PartOf::Text | PartOf::Rest) => units(&message.text) >= MIN_CUT_UNITS,
         None => false,
-    };
-    may_go_on.then(|| now + HOLD)
+    }
 }
 
-/// Holds a row, and with it what else of its chat is held: what was said after it isn't answered before it.
-fn hold(tx: &Transaction<'_>, row: i64, chat_id: i64, until: DateTime<Utc>, now: DateTime<Utc>) -> Result<()> {
-    let (until, now) = (rfc3339(until), rfc3339(now));
+/// Lets a row wait for what may follow, and with it what else of its chat is held: what was said after it isn't answered before it.
+fn hold(tx: &Transaction<'_>, row: i64, chat_id: i64, now: DateTime<Utc>) -> Result<()> {
+    let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
     tx.prepare_cached(
         "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?2) WHERE id = ?1 AND processed = 0",
     )?

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Result, Store, StoreError, json};
+use super::{Result, Store, StoreError, json, overheard};
 use crate::{
     clock::{parse_time, rfc3339},
     process::Identity,
@@ -37,6 +37,8 @@ impl Store {
     /// Takes the next fence for a process that already holds the flock.
     pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
         self.write_relaxed(|tx| {
+            // Nobody else does while the bot is down.
+            overheard::forget(tx, now)?;
             tx.execute("INSERT OR IGNORE INTO processing_lock (id) VALUES (1)", [])?;
             let fence = tx.query_row(
                 "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, fence = fence + 1, holder = ?2

@@ -13,8 +13,10 @@ mod joined;
 mod journal;
 mod lease;
 mod ledger;
+mod moved;
 mod orders;
 mod outbox;
+mod overheard;
 mod paired;
 mod parked;
 mod poll;
@@ -38,6 +40,7 @@ pub use joined::PartOf;
 pub use journal::{Change, Entry, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::{Cap, Reservation, SpendCap, Spent};
+pub use moved::Moved;
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
@@ -95,6 +98,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("reserved.sql"),
     include_str!("unpaired.sql"),
     include_str!("provenance.sql"),
+    include_str!("overheard.sql"),
+    include_str!("moved.sql"),
 ];
 
 /// The database, opened for one process.

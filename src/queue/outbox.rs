@@ -6,7 +6,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Fence, Result, Store, approvals, json, paired, provenance};
+use super::{
+    Fence, Result, Store, approvals, json,
+    moved::{self, MAY_BE_SPOKEN_TO},
+    paired, provenance,
+};
 use crate::{
     channel::{
         Question,
@@ -110,6 +114,13 @@ pub struct Undelivered {
     pub error: Option<String>,
     /// Attempts of its open parts.
     pub attempts: i64,
+}
+
+impl Undelivered {
+    /// Whether the channel will never take what is left of it.
+    pub fn is_refused(&self) -> bool {
+        self.state == "failed"
+    }
 }
 
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
@@ -230,7 +241,7 @@ impl Store {
         let sql = format!(
             "SELECT EXISTS (
                  SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
-                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE}
+                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE} AND {MAY_BE_SPOKEN_TO}
                    AND (p.part IS NULL
                         OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
         );
@@ -371,10 +382,12 @@ fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTim
            AND {IS_TIME}
            AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
            AND {DELIVERABLE}
+           AND {MAY_BE_SPOKEN_TO}
            AND NOT {HELD_BACK}
          ORDER BY o.id, p.part LIMIT 1"
     );
     plan_parts(tx, now)?;
+    moved::redirect(tx)?;
     paired::withhold(tx, now)?;
     let claimed = tx
         .prepare_cached(&sql)?

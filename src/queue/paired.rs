@@ -151,8 +151,10 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([user_id], |row| row.get(0))?)
     }
 
-    /// Speaks again to those of `listed` who were unpaired: the settings list them now. Where there are none, nothing is written.
+    /// Speaks again to those of `listed` who were unpaired, and to groups whose new ids are among them: the settings list them now.
+    /// Where there are none, nothing is written.
     pub fn readmit(&mut self, listed: &[i64]) -> Result<()> {
+        self.follow_listed(listed)?;
         for user_id in listed {
             if self.is_unpaired(*user_id)? {
                 self.write(|tx| Ok(tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [user_id]).map(drop)?))?;

@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{NewOutgoing, Result, Store, outbox};
+use super::{NewOutgoing, Result, Store, outbox, overheard};
 use crate::clock::{parse_time, rfc3339};
 
 /// For so long Telegram keeps a message that nobody fetches.
@@ -27,6 +27,7 @@ impl Store {
         notice: impl Fn(DateTime<Utc>) -> NewOutgoing,
     ) -> Result<Option<i64>> {
         let work = |tx: &Transaction<'_>| {
+            overheard::forget(tx, now)?;
             let before = last_heard(tx, bot_id)?;
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)

@@ -7,6 +7,7 @@ mod joined;
 mod journal;
 mod lease;
 mod ledger;
+mod moved;
 mod outbox;
 mod provenance;
 mod reminders;

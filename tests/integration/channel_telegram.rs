@@ -120,6 +120,36 @@ fn refused_formatting_is_sent_plain_at_once() {
 }
 
 #[test]
+fn what_was_meant_for_a_topic_that_is_gone_goes_to_the_chat_and_says_so() {
+    let server = FakeTelegram::start();
+    let in_topic = Outgoing { thread_id: Some(3), reply_to: Some(100), ..outgoing("**bold**") };
+    for words in ["Bad Request: message thread not found", "Bad Request: TOPIC_CLOSED", "Bad Request: TOPIC_DELETED"] {
+        server.fail_next("sendMessage", Fault::Refuse(400, words, json!({})));
+        assert_eq!(run(client(&server).send(&in_topic)).unwrap().form, Form::Html);
+        let got = server.sent().pop().unwrap();
+        assert_eq!((got.thread_id, got.reply_to), (None, None), "{words}");
+        assert_eq!(got.visible, "bold\n\n↪ Its topic is closed or gone.");
+    }
+    // Where there is no other place left, it is refused for good.
+    let gone = || Fault::Refuse(400, "Bad Request: TOPIC_CLOSED", json!({}));
+    for part in [in_topic, outgoing("hi")] {
+        let calls = if part.thread_id.is_some() { 2 } else { 1 };
+        (0..calls).for_each(|_| server.fail_next("sendMessage", gone()));
+        assert!(matches!(run(client(&server).send(&part)), Err(SendError::Never { .. })));
+    }
+    assert_eq!((server.sent().len(), server.calls("sendMessage").len()), (3, 9));
+}
+
+#[test]
+fn what_is_for_a_group_that_has_another_id_waits() {
+    let server = FakeTelegram::start();
+    let moved = "Bad Request: group chat was upgraded to a supergroup chat";
+    server.fail_next("sendMessage", Fault::Refuse(400, moved, json!({"migrate_to_chat_id": -1009})));
+    let waits = run(client(&server).send(&outgoing("hi"))).unwrap_err();
+    assert!(matches!(&waits, SendError::NotSent { why } if why.contains("-1009")), "{waits:?}");
+}
+
+#[test]
 fn formatting_that_the_server_cannot_read_is_told_apart() {
     let server = FakeTelegram::start();
     let broken = SendMessage { text: "<b>open", html: true, ..hello() };

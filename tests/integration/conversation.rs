@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use reveille::{clock::parse_time, queue::NewOutgoing};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
     bot::{Stage, keeps_the_secret},
-    env::{CHAT, TestEnv, eventually},
+    env::{CHAT, NOW, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
@@ -58,6 +59,10 @@ fn stage_with_time() -> Stage {
 /// Telegram has the files of [`picture`]s with these updates.
 fn keep_pictures(stage: &Stage, update_ids: std::ops::Range<i64>) {
     update_ids.for_each(|id| stage.telegram.keep_file(&format!("F{id}"), b"\xff\xd8\xff a picture"));
+}
+
+fn reply(chat_id: i64, text: &str) -> NewOutgoing {
+    NewOutgoing { chat_id, text: text.to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() }
 }
 
 fn texts(stage: &Stage) -> Vec<String> {
@@ -191,10 +196,12 @@ fn an_album_in_a_group_is_said_to_it_by_one_caption() {
         update["message"]["chat"] = json!({"id": GROUP, "type": "supergroup", "title": "Home"});
         update
     };
-    // In one batch and in the next one.
+    // Each comes in a batch of its own.
     stage.telegram.push_raw(in_group(picture(1000, "")));
-    stage.telegram.push_raw(in_group(picture(1001, "Reveille, which is better?")));
     let bot = stage.start_polling();
+    stage.all_confirmed();
+    assert_eq!(stage.stored(), 0);
+    stage.telegram.push_raw(in_group(picture(1001, "Reveille, which is better?")));
     stage.all_confirmed();
     stage.telegram.push_raw(in_group(picture(1002, "")));
     let mut others = in_group(picture(1003, "what a day"));
@@ -203,6 +210,24 @@ fn an_album_in_a_group_is_said_to_it_by_one_caption() {
     stage.all_confirmed();
     stage.end(bot);
     assert_eq!(texts(&stage), ["[photo]\n[photo]\nReveille, which is better?\n[photo]"]);
+}
+
+#[test]
+fn a_long_text_in_a_group_is_said_to_it_by_its_last_part() {
+    let mut stage = Stage::new();
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GROUP}"));
+    let first = "word ".repeat(816);
+    let rest =
+        json!({"text": "@reveille_bot, summarise", "entities": [{"type": "mention", "offset": 0, "length": 13}]});
+    stage.telegram.push_raw(in_group(1000, &json!({"text": first.trim()})));
+    stage.telegram.push_raw(in_group(1001, &rest));
+    let bot = stage.start_polling();
+    stage.all_confirmed();
+    // To others alone, it isn't kept.
+    stage.telegram.push_raw(in_group(1002, &json!({"text": first, "date": 1_795_000_060})));
+    stage.all_confirmed();
+    stage.end(bot);
+    assert_eq!(texts(&stage), [format!("{}\n@reveille_bot, summarise", first.trim())]);
 }
 
 #[test]
@@ -237,6 +262,16 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     let mut stage = Stage::new();
     stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},-77"));
     let bot = stage.start_polling();
+    // What is open there: an answer that is put off, a reminder that is due, a question.
+    let answer = reply(-77, "the bill is paid");
+    let answer = stage.env.store().plan_message(&answer, parse_time(NOW).unwrap()).unwrap().unwrap();
+    stage.env.execute(&format!(
+        "UPDATE outgoing_messages SET reply_to = 100 WHERE id = {answer};
+         UPDATE outgoing_parts SET not_before = '2026-11-21T14:10:00.000Z', error = 'the group has become a supergroup';
+         INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+         VALUES (-77, 'Tea', 'Europe/Berlin', '2026-11-21T14:59:00', '2026-11-21T13:59:00Z', '2026-11-21T12:00:00Z')"
+    ));
+    stage.env.receive(-77, "remember that the wifi code is 1234");
     let mut old = message(1000, &json!({"migrate_to_chat_id": GROUP}));
     old["message"]["chat"] = json!({"id": -77, "type": "group", "title": "Home"});
     let mut new = message(1001, &json!({"migrate_from_chat_id": -77}));
@@ -249,11 +284,23 @@ fn a_group_that_moved_is_told_to_the_owner_once() {
     stage.all_confirmed();
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
     stage.end(bot);
-    assert_eq!((stage.telegram.sent().len(), sent[0].chat_id, stage.stored()), (1, CHAT, 0));
+    assert_eq!((stage.telegram.sent().len(), sent[0].chat_id, stage.stored()), (1, CHAT, 1));
     assert!(
         sent[0].visible.contains("-1001 instead of -77") && sent[0].visible.contains("ALLOWED_CHAT_IDS"),
         "{sent:#?}"
     );
+    // Wakes work, and nothing is sent to a group that nobody has listed.
+    while stage.env.once()["outcome"] != "idle" {}
+    assert_eq!(stage.telegram.sent().len(), 1);
+    let state = "SELECT group_concat(DISTINCT state) FROM outgoing_parts WHERE state != 'sent'";
+    assert_eq!(stage.env.query::<String>(state), "planned");
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GROUP}"));
+    stage.env.once();
+    let sent = stage.telegram.sent();
+    let there: Vec<_> = sent[1..].iter().map(|message| (message.chat_id, message.reply_to)).collect();
+    assert_eq!(there, [(GROUP, None); 3], "{sent:#?}");
+    let said = |words: &str| sent[1..].iter().any(|message| message.visible.contains(words));
+    assert!(said("the bill is paid") && said("Tea") && said("1234"), "{sent:#?}");
 }
 
 #[test]

@@ -22,7 +22,10 @@ pub(super) struct Status {
     last: Option<LastWake>,
     /// Messages that wait, and since when the oldest does.
     queue: (i64, Option<DateTime<Utc>>),
+    /// Replies that are still to be delivered.
     undelivered: usize,
+    /// Replies that the channel will never take.
+    refused: usize,
     /// What waits for a word in the asking chat; the owner is told of all.
     questions: Vec<Question>,
     mind: String,
@@ -55,7 +58,9 @@ impl Status {
     pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
         let mind = cycle::mind_called(config.effective_model(), store, config, now)?;
-        let undelivered = store.undelivered()?;
+        let mut undelivered = store.undelivered()?;
+        undelivered.retain(|message| message.chat_id != CONSOLE_CHAT_ID);
+        let refused = undelivered.iter().filter(|message| message.is_refused()).count();
         // Why it woke names tasks and chats: another chat is told of its own wakes.
         let chat_id = asked.message.chat_id;
         let last = store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), 1)?.pop();
@@ -70,7 +75,8 @@ impl Status {
                 .map(|holder| crate::clock::parse_time(&holder.started_at)),
             last: last.map(LastWake::from),
             queue: store.queue_depth()?,
-            undelivered: undelivered.iter().filter(|message| message.chat_id != CONSOLE_CHAT_ID).count(),
+            undelivered: undelivered.len().saturating_sub(refused),
+            refused,
             questions: questions.map(|asked| Question::of(asked, chat_id)).collect(),
             mind: mind.name.clone(),
             is_mind_available: mind.is_available && mind.out_of_budget(Some(chat_id)).is_none(),
@@ -150,9 +156,16 @@ impl Status {
     }
 
     fn deliveries(&self) -> String {
-        match self.undelivered {
-            0 => "Every reply was delivered.".to_owned(),
-            n => format!("{} not delivered yet.", count(n, "reply").replace("replys", "replies")),
+        let replies = |n| count(n, "reply").replace("replys", "replies");
+        match (self.undelivered, self.refused) {
+            (0, 0) => "Every reply was delivered.".to_owned(),
+            (n, 0) => format!("{} not delivered yet.", replies(n)),
+            (0, refused) => format!("{} refused by Telegram for good; `health status` says why.", replies(refused)),
+            (n, refused) => format!(
+                "{} not delivered yet; {} refused by Telegram for good; `health status` says why.",
+                replies(n),
+                replies(refused)
+            ),
         }
     }
 
@@ -220,6 +233,7 @@ mod tests {
             last: None,
             queue: (0, None),
             undelivered: 0,
+            refused: 0,
             questions: Vec::new(),
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
@@ -252,6 +266,7 @@ mod tests {
             }),
             queue: (3, at("2026-11-21T08:15:00Z")),
             undelivered: 2,
+            refused: 1,
             questions: [true, false]
                 .map(|is_asked_here| Question {
                     id: if is_asked_here { 4 } else { 5 },
@@ -273,7 +288,7 @@ mod tests {
         - **Awake** since today 09:59.
         - Last wake: Fri 2026-11-20 09:00 for 2 messages in chat 4242, reminder 3 (done, commit 01234567).
         - 3 messages wait, the oldest for 45 min.
-        - 2 replies not delivered yet.
+        - 2 replies not delivered yet; 1 reply refused by Telegram for good; `health status` says why.
         - Mind: claude-sonnet-5-5, couldn't be reached and is tried again soon, $1.23 of $5.00 used today.
         ");
     }

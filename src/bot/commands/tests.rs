@@ -55,7 +55,7 @@ impl Scene {
     fn carry_out(&mut self, chat_id: i64, update_id: i64, text: &str) -> String {
         let asked = asked(chat_id, update_id, text);
         let Reply { text, order } = Desk::open(&self.store, &self.config, now()).unwrap().answer(&asked).unwrap();
-        let commands = vec![Ordered { answer: asked.answer(99, text.clone()), order }];
+        let commands = vec![Ordered { answer: asked.answer(99, text.clone()), order, update_id: None }];
         let batch = Batch { bot_id: 99, next_offset: update_id + 1, commands, ..Batch::default() };
         self.store.accept(&batch, now()).unwrap();
         text

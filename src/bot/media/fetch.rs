@@ -60,6 +60,7 @@ fn what_follows(error: &FetchError, faults: u32) -> Next {
             TelegramError::Rejected { description, .. } if is_unavailable(description) => few(MAX_TRIES_UNAVAILABLE),
             TelegramError::Rejected { .. }
             | TelegramError::ChatGone(_)
+            | TelegramError::TopicGone(_)
             | TelegramError::MigratedTo(_)
             | TelegramError::BadFormatting(_) => Next::Never,
         },

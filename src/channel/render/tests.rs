@@ -227,6 +227,7 @@ fn masses_of_long_links_stay_within_the_bound_in_bytes() {
 fn the_repeat_mark_is_the_last_line_and_always_fits() {
     for part in render(&"x".repeat(10_000)) {
         let marked = with_repeat_mark(&part);
+        assert!(with_topic_mark(&marked).plain.ends_with(TOPIC_MARK), "there is room for both");
         assert!(marked.plain.ends_with(REPEAT_MARK) && marked.html.ends_with(&format!("<i>{REPEAT_MARK}</i>")));
         assert!(visible_units(&marked.html) <= MESSAGE_UNITS_MAX);
     }

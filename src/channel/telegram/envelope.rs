@@ -148,7 +148,8 @@ impl<'a> Envelope<'a> {
         let (from, to) = other("migrate_to_chat_id")
             .map(|to| (here, to))
             .or_else(|| Some((other("migrate_from_chat_id")?, here)))?;
-        Some(Migration { from, to, title: person_name(self.chat()) })
+        // People's ids are positive.
+        (from < 0 && to < 0).then(|| Migration { from, to, title: person_name(self.chat()) })
     }
 
     /// Whether it is said to the bot. In a private chat everything is; in a group what names the bot, or answers it.

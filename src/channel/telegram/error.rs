@@ -11,6 +11,8 @@ use serde::Deserialize;
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
 /// The longest wait that is taken for one: whoever answers with more isn't Telegram, or is mistaken.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// What Telegram says when it has no such topic, or lets nobody write there any more, in lower case.
+const TOPIC_GONE: [&str; 3] = ["message thread not found", "topic_closed", "topic_deleted"];
 /// The longest description that is kept, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 300;
 
@@ -34,6 +36,9 @@ pub enum TelegramError {
     /// Not sent, because the text's formatting couldn't be read: send it as plain text.
     #[error("Telegram couldn't read the formatting: {0}")]
     BadFormatting(String),
+    /// Not sent, because the forum topic was closed or deleted: send it to the chat without one.
+    #[error("the topic is closed or gone: {0}")]
+    TopicGone(String),
     /// Not sent, because the group has become a supergroup with this id.
     #[error("the group has become a supergroup, its id is now {0}: put that into ALLOWED_CHAT_IDS")]
     MigratedTo(i64),
@@ -87,6 +92,7 @@ impl TelegramError {
             404 if !said.contains("method not found") => Self::Unauthorized(description),
             403 => Self::ChatGone(description),
             400 if said.contains("can't parse entities") => Self::BadFormatting(description),
+            400 if TOPIC_GONE.iter().any(|words| said.contains(words)) => Self::TopicGone(description),
             400 if said.contains("chat not found") || said.contains("user not found") => Self::ChatGone(description),
             500.. => Self::Ambiguous { why: format!("server error {code}: {description}") },
             _ => Self::Rejected { code, description },
@@ -118,6 +124,7 @@ impl TelegramError {
             Self::Conflict(text) => Self::Conflict(scrub(&text)),
             Self::Unauthorized(text) => Self::Unauthorized(scrub(&text)),
             Self::BadFormatting(text) => Self::BadFormatting(scrub(&text)),
+            Self::TopicGone(text) => Self::TopicGone(scrub(&text)),
             Self::ChatGone(text) => Self::ChatGone(scrub(&text)),
             Self::Rejected { code, description } => Self::Rejected { code, description: scrub(&description) },
             Self::NotSent { why } => Self::NotSent { why: scrub(&why) },
@@ -175,6 +182,9 @@ mod tests {
         assert!(matches!(said(403, "Forbidden: bot was blocked by the user"), TelegramError::ChatGone(_)));
         assert!(matches!(said(400, "Bad Request: chat not found"), TelegramError::ChatGone(_)));
         assert!(matches!(said(400, "Bad Request: can't parse entities: x"), TelegramError::BadFormatting(_)));
+        for gone in ["message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"] {
+            assert!(matches!(said(400, &format!("Bad Request: {gone}")), TelegramError::TopicGone(_)));
+        }
         assert!(matches!(said(400, "Bad Request: message is too long"), TelegramError::Rejected { code: 400, .. }));
         assert!(matches!(said(502, "Bad Gateway"), TelegramError::Ambiguous { .. }));
     }

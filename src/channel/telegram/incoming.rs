@@ -122,9 +122,9 @@ pub struct Quoted {
 /// A group that became a supergroup: Telegram gave it another id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// The id that was listed.
+    /// The id that it had.
     pub from: i64,
-    /// The id to list instead.
+    /// The id to list from now on.
     pub to: i64,
     /// The group's name, which its members may choose at will.
     pub title: String,
@@ -173,7 +173,8 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
         return Incoming::Ignored("an empty update");
     };
     let envelope = Envelope(fields.get(kind).unwrap_or(&Value::Null));
-    if let Some(migration) = envelope.migration().filter(|migration| access.allowed.contains(&migration.from)) {
+    let is_listed = |migration: &Migration| [migration.from, migration.to].iter().any(|id| access.allowed.contains(id));
+    if let Some(migration) = envelope.migration().filter(is_listed) {
         return Incoming::Migrated(migration);
     }
     if envelope.sender_id() == Some(access.me.id) {

@@ -21,14 +21,31 @@ pub use file::{FetchError, RemoteFile};
 pub use incoming::{ALLOWED_UPDATES, Access, Incoming, Migration, NewMessage, Quoted, read_update};
 pub use private::{PrivateText, private_text};
 
-use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
+use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent, render};
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
 const SEEN: &str = "👀";
 
 impl Channel for Telegram {
-    /// With formatting first; when Telegram refuses that, which means that nothing was sent, once more without.
+    /// With formatting first; when Telegram refuses that, which means that nothing was sent, once more without. The same with the
+    /// topic: what was meant for one that is closed or gone goes to the chat itself, and says so.
     fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
+        Box::pin(async move {
+            match self.send_formed(part).await {
+                Err(TelegramError::TopicGone(_)) if part.thread_id.is_some() => {
+                    Ok(self.send_formed(&without_topic(part)).await?)
+                }
+                // It waits: with the news that the bot gets of it, it is addressed to the new id.
+                Err(moved @ TelegramError::MigratedTo(_)) => Err(SendError::NotSent { why: moved.to_string() }),
+                sent => Ok(sent?),
+            }
+        })
+    }
+}
+
+impl Telegram {
+    /// Sends a part where it belongs, in the form that Telegram takes.
+    async fn send_formed(&self, part: &Outgoing) -> Result<Sent, TelegramError> {
         let message = |form| SendMessage {
             chat_id: part.chat_id,
             thread_id: part.thread_id,
@@ -38,15 +55,20 @@ impl Channel for Telegram {
             silent: part.silent,
             question: part.question.as_ref(),
         };
-        Box::pin(async move {
-            let formatted = self.send_any(message(Form::Html)).await;
-            if let Err(TelegramError::BadFormatting(_)) = formatted {
-                let message_id = self.send_any(message(Form::Plain)).await?;
-                return Ok(Sent { message_id, form: Form::Plain });
-            }
-            Ok(Sent { message_id: formatted?, form: Form::Html })
-        })
+        let formatted = self.send_any(message(Form::Html)).await;
+        if let Err(TelegramError::BadFormatting(_)) = formatted {
+            let message_id = self.send_any(message(Form::Plain)).await?;
+            return Ok(Sent { message_id, form: Form::Plain });
+        }
+        Ok(Sent { message_id: formatted?, form: Form::Html })
     }
+}
+
+/// A part that can't go to its topic. An answer to a message there would go there, too.
+fn without_topic(part: &Outgoing) -> Outgoing {
+    let text = render::Part { html: part.html.clone(), plain: part.plain.clone() };
+    let render::Part { html, plain } = render::with_topic_mark(&text);
+    Outgoing { thread_id: None, reply_to: None, html, plain, ..part.clone() }
 }
 
 impl Presence for Telegram {
@@ -88,6 +110,7 @@ impl From<TelegramError> for SendError {
             }
             TelegramError::Ambiguous { .. } => Self::Ambiguous { why },
             TelegramError::BadFormatting(_)
+            | TelegramError::TopicGone(_)
             | TelegramError::MigratedTo(_)
             | TelegramError::ChatGone(_)
             | TelegramError::Rejected { .. } => Self::Never { why },

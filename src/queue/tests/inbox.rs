@@ -72,7 +72,7 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
     let answer = outgoing(7, "a command's answer");
     let refused = world.store.accept(
         &Batch {
-            commands: vec![Ordered { answer, order: None }],
+            commands: vec![Ordered { answer, order: None, update_id: None }],
             strangers: 3,
             ..batch(1, 20, &[update(7, 19, "lost?")])
         },

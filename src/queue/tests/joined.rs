@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{Accepted, Batch, NewAttachment, NewIncoming, PartOf};
+use crate::queue::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf};
 
 /// A message of chat 7, numbered as its update, sent so many seconds after the agreed moment.
 fn said(id: i64, seconds: i64, text: &str) -> NewIncoming {
@@ -198,6 +198,141 @@ fn the_rest_of_a_text_that_was_taken_up_is_no_command_of_its_own() {
 }
 
 #[test]
+fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
+    let command = |id, seconds, text: &str| NewIncoming { part_of: Some(PartOf::Rest), ..said(id, seconds, text) };
+    let batch = |id: i64, messages: Vec<NewIncoming>| Batch {
+        bot_id: 1,
+        next_offset: 9,
+        messages,
+        commands: vec![Ordered {
+            answer: NewOutgoing { key: Some(format!("command/{id}")), ..outgoing(7, "Stopped.") },
+            order: Some(Order::Stop { is_owners: true }),
+            update_id: Some(id),
+        }],
+        ..Batch::default()
+    };
+    // In one batch, or in several.
+    for is_cut_off in [false, true] {
+        let mut world = World::new();
+        let (first, rest) = (said(1, 0, &"x".repeat(4096)), command(2, 0, "/stop signs are red."));
+        let mut messages = vec![first.clone(), rest.clone()];
+        if is_cut_off {
+            world.hear(0, &messages.remove(0));
+        }
+        let whole = batch(2, messages);
+        let accepted = world.store.accept(&whole, at(1)).unwrap();
+        assert_eq!((accepted.orders, accepted.answers, accepted.has_orders), (vec![], vec![], false));
+        assert_eq!(world.rows(), [row("text", &format!("{}/stop signs are red.", first.text))]);
+        // Nor when it comes again.
+        assert_eq!(world.store.accept(&whole, at(1)).unwrap(), Accepted::default());
+        assert!(world.store.stopped().unwrap().is_none());
+        // What follows the rest, or comes later, is an order as ever.
+        let order = batch(3, vec![command(3, 0, "/stop")]);
+        let accepted = world.store.accept(&order, at(1)).unwrap();
+        assert_eq!((accepted.orders.len(), accepted.answers.len(), accepted.has_orders), (1, 1, true));
+        assert!(world.store.stopped().unwrap().is_some() && world.rows().len() == 1);
+        let again = world.store.accept(&order, at(1)).unwrap();
+        assert_eq!((again.orders.len(), again.answers.len(), again.has_orders), (1, 0, false));
+    }
+}
+
+/// A message that was said to others.
+fn to_others(message: NewIncoming) -> NewIncoming {
+    NewIncoming { is_only_part: true, ..message }
+}
+
+impl World {
+    fn overheard(&self) -> i64 {
+        self.value("SELECT count(*) FROM overheard")
+    }
+}
+
+#[test]
+fn a_long_text_whose_last_part_alone_names_us_is_heard_whole() {
+    let (first, second) = ("é".repeat(4096), "x".repeat(4096));
+    let parts = [to_others(said(1, 0, &first)), to_others(said(2, 0, &second)), said(3, 1, "@reveille_bot, summarise")];
+    let whole = [row("text", &format!("{first}{second}@reveille_bot, summarise"))];
+    // In one batch, or in several; and however often they come.
+    let mut world = World::new();
+    let batch = Batch { bot_id: 1, next_offset: 9, messages: parts.to_vec(), ..Batch::default() };
+    assert_eq!(
+        world.store.accept(&batch, at(0)).unwrap(),
+        Accepted { stored: vec![1], edited: 2, ..Accepted::default() }
+    );
+    assert_eq!((world.rows(), world.overheard()), (whole.to_vec(), 0));
+    assert_eq!(world.store.accept(&batch, at(0)).unwrap(), Accepted::default());
+    let mut world = World::new();
+    for part in [&parts[0], &parts[0], &parts[1]] {
+        assert_eq!(world.hear(0, part), Accepted::default(), "nobody has asked anything");
+    }
+    assert_eq!((world.rows().len(), world.overheard()), (0, 2));
+    // The moments are over, and no batch has come since: it is no less a part.
+    assert_eq!(world.hear(9, &parts[2]).stored, [1]);
+    assert_eq!((world.rows(), world.overheard()), (whole.to_vec(), 0));
+    assert_eq!(world.held_until(1), Some(at(11)));
+}
+
+#[test]
+fn files_of_an_album_before_the_one_that_names_us_are_heard() {
+    let mut world = World::new();
+    world.hear(0, &to_others(picture(1, "")));
+    world.hear(0, &to_others(NewIncoming { part_of: Some(PartOf::Album("B".to_owned())), ..picture(2, "theirs") }));
+    assert!(world.store.next_wanted(at(0)).unwrap().is_none(), "their pictures aren't fetched");
+    assert_eq!(world.hear(1, &picture(3, "read these")).stored, [1]);
+    assert_eq!(world.rows(), [row("album", "[photo]\n[photo]\nread these")]);
+    assert_eq!((world.files(1), world.overheard()), (vec!["U1".to_owned(), "U3".to_owned()], 1));
+}
+
+#[test]
+fn what_is_said_to_others_is_forgotten_unless_we_are_named_at_once() {
+    let long = "x".repeat(4096);
+    for (what, message) in [
+        ("later", said(2, 3, "hello")),
+        ("somebody else's", NewIncoming { sender_id: Some(8), ..said(2, 0, "hello") }),
+        ("in another topic", NewIncoming { thread_id: Some(3), ..said(2, 0, "hello") }),
+        ("in another group", NewIncoming { chat_id: 8, ..said(2, 0, "hello") }),
+        ("no text", NewIncoming { part_of: None, ..said(2, 0, "hello") }),
+    ] {
+        let mut world = World::new();
+        world.hear(0, &to_others(said(1, 0, &long)));
+        world.hear(1, &message);
+        assert_eq!(world.rows(), [row("text", "hello")], "{what}");
+    }
+    let mut world = World::new();
+    world.hear(0, &to_others(said(2, 0, "short")));
+    assert_eq!(world.overheard(), 0, "nothing else is kept");
+    let overhear = |world: &mut World| {
+        world.hear(0, &to_others(said(1, 0, &long)));
+        assert_eq!(world.overheard(), 1);
+    };
+    overhear(&mut world);
+    world.hear(1, &said(3, 9, "something else"));
+    assert_eq!(world.overheard(), 1);
+    world.hear(2, &said(4, 2, "another batch"));
+    assert_eq!(world.overheard(), 0);
+    overhear(&mut world);
+    world.store.heard(1, at(9), |_| outgoing(7, "a gap")).unwrap();
+    assert_eq!(world.overheard(), 0, "after a poll that brought nothing");
+    overhear(&mut world);
+    world.store.take_lease(&me(), at(9)).unwrap();
+    assert_eq!(world.overheard(), 0, "by a wake");
+    overhear(&mut world);
+    world.hear(-9, &said(5, -9, "the clock was set back"));
+    assert_eq!(world.overheard(), 0);
+}
+
+/// It wasn't said to us either, but that it reads like a command tells as much as a name.
+#[test]
+fn the_rest_of_what_is_said_to_others_is_no_order() {
+    let mut world = World::new();
+    let long = "x".repeat(4096);
+    world.hear(0, &to_others(said(1, 0, &long)));
+    let rest = NewIncoming { part_of: Some(PartOf::Rest), ..said(2, 0, "/stop here") };
+    world.hear(0, &rest);
+    assert_eq!(world.rows(), [row("text", &format!("{long}/stop here"))]);
+}
+
+#[test]
 fn an_edit_of_a_part_changes_that_part() {
     let mut world = World::new();
     let (one, two) = (picture(1, "one"), picture(2, "two"));
@@ -246,6 +381,27 @@ fn an_edit_of_what_was_taken_up_is_a_correction() {
     assert_eq!(world.rows()[2], correction("remind me at 7", "no"));
     // To answer it, the edited message is replied to.
     assert_eq!(world.store.queued().unwrap()[1].channel_message_id, Some(101));
+}
+
+#[test]
+fn an_edit_of_what_was_put_aside_changes_what_is_tried_again() {
+    for outcome in ["undone", "dead", "dropped"] {
+        let mut world = World::new();
+        let (message, album) = (said(1, 0, "book a table for 4"), picture(2, "this one"));
+        world.hear(0, &message);
+        world.hear(0, &album);
+        let file = world.store.next_wanted(at(0)).unwrap().unwrap();
+        world.store.file_failed(&file, "gone", &outgoing(7, "It is gone."), at(0)).unwrap();
+        world.by_hand(&format!("UPDATE incoming_messages SET processed = 1, outcome = '{outcome}'"));
+        assert_eq!(world.change(5, &edited(&message, 3, "book a table for 6")).stored, [0; 0], "{outcome}");
+        assert_eq!(world.change(5, &edited(&album, 5, "[photo]\nthat one")).stored, [0; 0], "{outcome}");
+        assert!(world.store.queued().unwrap().is_empty(), "{outcome}: it stays put aside");
+        // A further part isn't hidden there.
+        assert_eq!(world.hear(6, &picture(4, "and this one")).stored, [3], "{outcome}");
+        assert!(world.store.retry(1).unwrap() && world.store.retry(2).unwrap());
+        let told = row("photo", "[photo: not fetched (gone)]\nthat one");
+        assert_eq!(world.rows()[..2], [row("text", "book a table for 6"), told], "{outcome}");
+    }
 }
 
 /// The album's first row was given back to the queue, and a late picture has joined it since: the correction is still the newest word.

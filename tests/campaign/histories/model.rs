@@ -136,6 +136,12 @@ impl Model {
         })
     }
 
+    /// Whether it is out of the queue until a person has it tried afresh.
+    fn is_put_aside(&self, row: i64) -> bool {
+        let outcome = self.messages.get(&row).and_then(|message| message.outcome.as_deref());
+        matches!(outcome, Some("dead" | "dropped"))
+    }
+
     /// A row that changes says what its messages say, and a mind that couldn't answer it may be able to.
     fn tell(&mut self, row: i64) {
         let words: Vec<&str> = self.parts.get(&row).into_iter().flatten().map(|(_, words)| words.as_str()).collect();
@@ -148,7 +154,7 @@ impl Model {
         }
     }
 
-    /// An edit changes what nobody has taken up; after that it makes a row that says so.
+    /// An edit changes what nobody has taken up, and what is put aside; of anything else it makes a row that says so.
     fn edit(&mut self, edit: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
         let Some(id) = edit.channel_message_id else { return Ok(()) };
         let Some(before) = self.words.insert(id, edit.text.clone()) else {
@@ -160,7 +166,7 @@ impl Model {
         if before == edit.text {
             return Ok(());
         }
-        if !self.is_untouched(row) {
+        if !self.is_untouched(row) && !self.is_put_aside(row) {
             let row = new_row()?;
             self.queue(row, &NewIncoming { text: corrected(&before), ..edit.clone() })?;
             self.words.insert(id, edit.text.clone());

@@ -253,7 +253,7 @@ impl Scene {
         if random.u32(0..3) == 0 {
             let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
             let answer = mind::outgoing(OWNER, &text, "command");
-            batch.commands.push(Ordered { answer, order: None });
+            batch.commands.push(Ordered { answer, order: None, update_id: None });
         }
         self.store_batch(&batch)?;
         self.batches.push(batch);

@@ -312,6 +312,24 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "ChatType::Group => listed(chat_id),",
     ),
     story(
+        "what is said to others stays",
+        "src/queue/overheard.rs",
+        "heard_at <= ?1 OR heard_at > ?2",
+        "heard_at <= ?1 AND heard_at > ?2",
+    ),
+    story(
+        "the rest of a long text runs as a command",
+        "src/queue/inbox.rs",
+        "if joined::is_known(tx, batch.bot_id, ordered.update_id)? {",
+        "if joined::is_known(tx, batch.bot_id, ordered.update_id)? && false {",
+    ),
+    story(
+        "a group's new id is written to before anybody has listed it",
+        "src/queue/moved.rs",
+        "o.chat_id NOT IN (SELECT to_id",
+        "0 NOT IN (SELECT to_id",
+    ),
+    story(
         "base64 is known at one alignment alone",
         "src/redact/spellings.rs",
         "let coded = (0..3).flat_map(|alignment| {",
@@ -332,8 +350,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "a wake commits a secret that a merge let through",
         "src/repo/publish.rs",
-        "committed.as_deref().is_some_and(publish.is_secret) {",
-        "committed.as_deref().is_some_and(publish.is_secret) && false {",
+        "(publish.is_secret)(text) || (publish.is_secret)(path);",
+        "(publish.is_secret)(path) && !text.is_empty();",
     ),
     story(
         "a call writes a secret into the memory",

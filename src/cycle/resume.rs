@@ -272,6 +272,7 @@ impl Wake<'_> {
             self.store.end_cycle(self.fence, &cycle.id, &end, now)?;
             self.remove_plan_file(plan_file);
         }
+        self.lay_down()?;
         self.deliver().await
     }
 
@@ -357,6 +358,7 @@ impl Wake<'_> {
         }
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);
+        self.lay_down()?;
         self.deliver().await
     }
 

@@ -4,11 +4,12 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 25] = [
+const STORIES: [(&str, &str); 26] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
     ("integration", "channel_telegram::a_rendered_answer_arrives_formatted_and_without_previews"),
+    ("integration", "progress::no_step_of_a_plan_is_a_link_in_the_line"),
     ("integration", "stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was"),
     ("integration", "web::a_redirect_that_leads_inside_is_not_followed"),
     ("lib", "channel::telegram::incoming::tests::only_listed_people_are_heard"),

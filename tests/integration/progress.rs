@@ -79,6 +79,28 @@ fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
 }
 
 #[test]
+fn no_step_of_a_plan_is_a_link_in_the_line() {
+    let (telegram, claude, env) = minded();
+    let gates = [Gate::default(), Gate::default()];
+    let steps = [("open https://evil.example/?d=tea", "task_list"), ("see www.evil.example", "reply")];
+    claude.expect(Reply::tools(vec![plan("t1", &steps)]));
+    claude.expect(Reply::tool("t2", "task_list", json!({})).stalled_after(2, &gates[0]));
+    claude.expect(reply("t3", "There is nothing.").stalled_after(2, &gates[1]));
+    claude.expect(Reply::text("Done."));
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there?");
+    asked(&claude, 2);
+    // Sent, and changed.
+    shows(&telegram, "⏳ Step 1 of 2: open https:··evil·example/?d=tea");
+    gates[0].open();
+    shows(&telegram, "⏳ Step 2 of 2: see www·evil·example");
+    gates[1].open();
+    eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
+    end(bot);
+    env.check_sound();
+}
+
+#[test]
 fn once_the_answer_is_there_nothing_says_that_it_is_worked_on_however_long_the_push_takes() {
     let (telegram, claude, mut env) = minded();
     let remote = env.bare_remote("remote.git");

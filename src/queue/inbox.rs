@@ -7,7 +7,8 @@ use super::{
     NewAttachment, NewOutgoing, NewPaired, Ordered, PartOf, Result, Store, Tap, approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
-    orders, outbox, paired, provenance, upkeep,
+    orders::{self, Answer},
+    outbox, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -230,7 +231,9 @@ impl Store {
             for ordered in &batch.commands {
                 let answer = orders::accept(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.is_some();
-                accepted.answers.extend(answer);
+                if let Some(Answer::Planned(row)) = answer {
+                    accepted.answers.push(row);
+                }
             }
             for tap in &batch.taps {
                 let has_decided = approvals::tap(tx, tap, now)?;

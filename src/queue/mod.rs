@@ -39,7 +39,7 @@ pub use journal::{Change, Entry, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use orders::{Order, Ordered};
-pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
+pub use outbox::{Claimed, NewOutgoing, PartOutcome, Pick, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use parked::{Parked, ToldToParked};
 pub use poll::KEPT_BY_CHANNEL;

@@ -361,7 +361,7 @@ fn holds(files: &[(String, Vec<u8>)], what: &str) -> bool {
 }
 
 #[test]
-fn no_fault_at_any_method_shows_the_token() {
+fn no_fault_shows_the_token_in_a_log_or_a_store() {
     let mut stage = Stage::new();
     stage.env.set("REVEILLE_LOG", "debug");
     let echo = "Bad Request: /bot99:AAsecretSecretSecretSecret-Secret_xyz/ and AAsecretSecretSecretSecret-Secret_xyz";

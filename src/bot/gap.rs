@@ -1,13 +1,23 @@
 //! What is said after a stretch in which Telegram wasn't heard for longer than it keeps messages.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
-use crate::queue::{KEPT_BY_CHANNEL, NewOutgoing};
+use crate::{
+    config::Config,
+    queue::{KEPT_BY_CHANNEL, NewOutgoing},
+};
 
-/// The owner's one notice of such a stretch.
-pub(super) fn notice(owner_chat_id: i64, bot_id: i64, from: DateTime<Utc>, to: DateTime<Utc>, tz: Tz) -> NewOutgoing {
-    let local = |at: DateTime<Utc>| at.with_timezone(&tz).format("%a %-d %b %H:%M").to_string();
+/// The notices of such a stretch: one to the owner, and one to each private chat that may speak and of which something was `heard`
+/// before. Theirs may be lost just as well.
+pub(super) fn notices(
+    config: &Config,
+    bot_id: i64,
+    (from, to): (DateTime<Utc>, DateTime<Utc>),
+    heard: &BTreeSet<i64>,
+) -> Vec<NewOutgoing> {
+    let local = |at: DateTime<Utc>| at.with_timezone(&config.timezone).format("%a %-d %b %H:%M").to_string();
     let text = format!(
         "I could not hear you from {} to {}. Telegram keeps messages for a day only: what was written to me before {} is \
          most likely lost. Please send it again if it still matters. What came later I have.",
@@ -15,11 +25,14 @@ pub(super) fn notice(owner_chat_id: i64, bot_id: i64, from: DateTime<Utc>, to: D
         local(to),
         local(to - KEPT_BY_CHANNEL)
     );
-    NewOutgoing {
-        chat_id: owner_chat_id,
-        text,
+    let guests = config.allowed_chat_ids.iter().copied().filter(|chat_id| *chat_id > 0 && heard.contains(chat_id));
+    let chats: BTreeSet<i64> = guests.chain([config.owner_chat_id]).collect();
+    let notice = |chat_id| NewOutgoing {
+        chat_id,
+        text: text.clone(),
         kind: "notice".to_owned(),
-        key: Some(format!("gap/{bot_id}/{}", crate::clock::rfc3339(from))),
+        key: Some(format!("gap/{bot_id}/{}/{chat_id}", crate::clock::rfc3339(from))),
         ..NewOutgoing::default()
-    }
+    };
+    chats.into_iter().map(notice).collect()
 }

@@ -5,6 +5,7 @@
 //! lets them in), `commands` (what each of them answers and orders).
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
+mod answers;
 mod batch;
 mod commands;
 mod door;
@@ -32,10 +33,7 @@ pub use pair::{Pairing, pair};
 pub use send::{Sending, send};
 
 use crate::{
-    channel::{
-        deliver,
-        telegram::{Telegram, TelegramError},
-    },
+    channel::telegram::{Telegram, TelegramError},
     clock::Clock,
     config::Config,
     cycle::{
@@ -47,11 +45,6 @@ use crate::{
     redact::Redactor,
 };
 use run::{Aides, Bot};
-
-/// Batches whose commands' answers may wait to be sent. Beyond it they stay in the outbox, for the next wake.
-const MAX_ANSWERS_WAITING: usize = 64;
-/// How long answers under way are waited for when the bot ends.
-const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What the bot is given from outside.
 #[derive(Clone, Copy)]
@@ -123,7 +116,7 @@ pub async fn run(
     let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
         return Ok(());
     };
-    let (answers, to_send) = mpsc::channel(MAX_ANSWERS_WAITING);
+    let (answers, to_send) = mpsc::channel(answers::MAX_WAITING);
     let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
     let (is_running, running) = watch::channel(false);
     let (is_known, known) = watch::channel(false);
@@ -142,10 +135,9 @@ pub async fn run(
         drop(bot);
         ended
     };
-    let sender = send_answers(outside, outbox, to_send);
     let (ended, ..) = tokio::join!(
         work,
-        sender,
+        answers::send(outside, outbox, to_send, running.clone()),
         menu::register(outside.telegram, known),
         media::tend(outside, &aside, &bells, ear, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
@@ -205,25 +197,4 @@ fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {
         LockError::Held(holder) => BotError::Taken(holder),
         error => BotError::Lock(error),
     })
-}
-
-/// Sends answers to commands beside the polling, so that a slow send doesn't hold up what comes in. Ends with the other end
-/// of `to_send`; what isn't sent by then is delivered by the next wake.
-async fn send_answers(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>) {
-    let me = Identity::current();
-    while let Some(ids) = to_send.recv().await {
-        let sending = deliver::deliver(&mut outbox, outside.telegram, Some(&ids), &me, outside.clock, outside.redactor);
-        let has_ended = async {
-            while !to_send.is_closed() {
-                tokio::time::sleep(LAST_ANSWERS).await;
-            }
-        };
-        let sent = tokio::select! {
-            sent = sending => sent,
-            () = has_ended => break,
-        };
-        if let Err(error) = sent {
-            tracing::warn!(%error, "an answer to a command could not be sent now; a later wake delivers it");
-        }
-    }
 }

@@ -2,7 +2,8 @@
 //! answer is there.
 //!
 //! What it says is read from the cycle's journal, what the mind has planned against what has been done; when it is said is
-//! decided by [`Pace`]. The line is no answer: it makes no sound, is never sent a second time, and nothing waits for it.
+//! decided by [`Pace`]. The line is no answer: it makes no sound, is never sent a second time, and nothing waits for it. What is
+//! planned may be of somebody else's making, so that nothing in the line is ever a link.
 
 use std::{cell::RefCell, path::Path, time::Duration};
 
@@ -10,7 +11,10 @@ use tokio::{sync::watch, time::Instant};
 
 use super::typing::{AtWork, at_work};
 use crate::{
-    channel::{Outgoing, Presence, SendError, render},
+    channel::{
+        Outgoing, Presence, SendError,
+        render::{self, Part},
+    },
     cycle::verify,
     queue::{Entry, Store, StoreError},
     redact::Redactor,
@@ -101,7 +105,7 @@ async fn look(
     }
     let news = said(&store.borrow(), &at_work).map(|text| redactor.redact(&text));
     match news {
-        Ok(text) if pace.is_news(&text) => match say(channel, store, &at_work, &text).await {
+        Ok(text) if pace.is_news(&text) => match say(channel, store, &at_work, render::verbatim(&text)).await {
             Ok(()) => pace.said(text, Instant::now()),
             Err(wait) => pace.wait_until(Instant::now() + wait.max(CHANGE_EVERY)),
         },
@@ -178,15 +182,15 @@ fn line(calls: &[Entry]) -> String {
 
 /// Says it, in the line that is there or a new one. An error is the time after which it may be tried again; what can't be said,
 /// or may have been, is let be.
-async fn say(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, text: &str) -> Result<(), Duration> {
+async fn say(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, line: Part) -> Result<(), Duration> {
     let cycle_id = &at_work.cycle_id;
     let standing = standing(&store.borrow(), cycle_id);
     let said = match standing {
-        Ok(Some(message_id)) => channel.edit(at_work.chat_id, message_id, text).await,
+        Ok(Some(message_id)) => channel.edit(at_work.chat_id, message_id, &line.plain).await,
         Ok(None) => {
             let has_begun = store.borrow_mut().begin_status_line(cycle_id, at_work.chat_id);
             match has_begun {
-                Ok(true) => send(channel, store, at_work, text).await,
+                Ok(true) => send(channel, store, at_work, line).await,
                 // It is not known whether it was sent: another one may be one too many.
                 Ok(false) | Err(_) => Ok(()),
             }
@@ -203,8 +207,8 @@ async fn say(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, t
 }
 
 /// Sends a new line, which is written down as begun.
-async fn send(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, text: &str) -> Result<(), SendError> {
-    match channel.send(&new_line(at_work, text)).await {
+async fn send(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, line: Part) -> Result<(), SendError> {
+    match channel.send(&new_line(at_work, line)).await {
         Ok(sent) => {
             if let Err(error) = store.borrow_mut().status_line_sent(&at_work.cycle_id, sent.message_id) {
                 tracing::warn!(%error, "the line that tells of a wake's progress may stay in the chat");
@@ -221,14 +225,13 @@ async fn send(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, 
     }
 }
 
-fn new_line(at_work: &AtWork, text: &str) -> Outgoing {
-    let part = render::verbatim(text);
+fn new_line(at_work: &AtWork, line: Part) -> Outgoing {
     Outgoing {
         chat_id: at_work.chat_id,
         thread_id: at_work.thread_id,
         reply_to: None,
-        html: part.html,
-        plain: part.plain,
+        html: line.html,
+        plain: line.plain,
         silent: true,
         question: None,
     }

@@ -63,9 +63,7 @@ impl Room {
                 let text = shortage(free_bytes, config.disk_reserve, &config.workspace_dir, now, config.timezone);
                 store.begin_shortage(&to_owner(&text), now)
             }
-            (false, Some(since)) => {
-                store.end_shortage(&to_owner(&plenty(free_bytes, since, now, config.timezone)), now)
-            }
+            (false, Some(_)) => store.end_shortage(&to_owner(&plenty(free_bytes)), now),
             _ => return None,
         };
         match stored {
@@ -116,19 +114,10 @@ fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateT
     )
 }
 
-fn plenty(free_bytes: u64, since: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
+/// What Telegram hasn't kept, if that took so long, is told with the first poll (`gap`).
+fn plenty(free_bytes: u64) -> String {
     let free = size(free_bytes);
-    let mut text =
-        format!("There is room on my disk again ({free}): I fetch messages again, those that Telegram kept first.");
-    let kept_from = now - TELEGRAM_KEEPS;
-    if since < kept_from {
-        text.push_str(&format!(
-            " That took more than 24 hours. What you sent between {} and {} may be gone: please send it again if it has no answer.",
-            local(since, tz),
-            local(kept_from, tz)
-        ));
-    }
-    text
+    format!("There is room on my disk again ({free}): I fetch messages again, those that Telegram kept first.")
 }
 
 fn local(at: DateTime<Utc>, tz: Tz) -> String {
@@ -162,14 +151,6 @@ mod tests {
         room.is_short = true;
         room.meet(0, Reserve::of_mib(0));
         assert!(!room.is_short());
-    }
-
-    #[test]
-    fn what_was_sent_too_long_ago_is_said_to_be_gone() {
-        let (since, tz) = (parse_time("2026-11-21T14:00:00Z").unwrap(), chrono_tz::Europe::Berlin);
-        let text = |hours| plenty(300 * MIB, since, since + TimeDelta::hours(hours), tz);
-        assert!(!text(24).contains("gone"), "{}", text(24));
-        assert!(text(25).contains("between Sat 21 Nov 15:00 and Sat 21 Nov 16:00 may be gone"), "{}", text(25));
     }
 
     #[test]

@@ -394,7 +394,7 @@ impl<'a> Bot<'a> {
         }
     }
 
-    /// Writes down that a poll was completed, with a word to the owner after a stretch in which messages were lost. A poll that
+    /// Writes down that a poll was completed, with a word to those who may have lost messages after a stretch of silence. A poll that
     /// brought something is about to be stored anyway: what it ends must be told before it is.
     fn note_poll(&mut self, brings_something: bool) -> Result<(), StoreError> {
         let (bot_id, now) = (self.outside.telegram.bot_id(), self.outside.clock.now());
@@ -403,12 +403,11 @@ impl<'a> Bot<'a> {
             return Ok(());
         }
         let config = &self.door.config;
-        let noted =
-            self.store.heard(bot_id, now, |from| gap::notice(config.owner_chat_id, bot_id, from, now, config.timezone));
+        let noted = self.store.heard(bot_id, now, |from, heard| gap::notices(config, bot_id, (from, now), heard));
         match noted {
-            Ok(notice) => {
+            Ok(notices) => {
                 self.noted_at = Some(now);
-                self.send(notice.into_iter().collect());
+                self.send(notices);
                 Ok(())
             }
             Err(error) if brings_something => Err(error),

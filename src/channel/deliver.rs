@@ -3,15 +3,15 @@
 //! It never sleeps and never repeats by itself: a wait that the channel asks for is stored with the part, and the next
 //! wake comes back to it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 
-use super::{Channel, Outgoing, Question, SendError, render};
+use super::{Channel, Outgoing, Question, SendError, Sent, render};
 use crate::{
     clock::Clock,
     process::Identity,
-    queue::{Claimed, Fence, PartOutcome, Store, StoreError, wait_after},
+    queue::{Claimed, Fence, PartOutcome, Pick, Store, StoreError, wait_after},
     redact::Redactor,
 };
 
@@ -27,6 +27,45 @@ pub struct Delivered {
     pub left: usize,
 }
 
+/// Whose turn it is: the chat that was sent to longest ago goes first, and one that the channel wants to be left alone has none
+/// until then. So nobody waits for another's many messages, nor is a wait that was asked for answered with more of them.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// Chats that were sent to, the last one last.
+    served: Vec<i64>,
+    /// Chats that are left alone, and until when.
+    alone: Vec<(i64, Instant)>,
+}
+
+impl Turns {
+    /// Chats that are left alone now.
+    fn alone(&mut self) -> Vec<i64> {
+        let now = Instant::now();
+        self.alone.retain(|(_, until)| now < *until);
+        self.alone.iter().map(|(chat_id, _)| *chat_id).collect()
+    }
+
+    /// A chat had its turn.
+    fn had(&mut self, chat_id: i64, tried: &Result<Sent, SendError>) {
+        self.served.retain(|served| *served != chat_id);
+        self.served.push(chat_id);
+        if let Err(SendError::Later { after, .. }) = tried
+            && let Some(until) = Instant::now().checked_add(*after)
+        {
+            self.alone.push((chat_id, until));
+        }
+    }
+}
+
+/// One part that was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tried {
+    /// Its message's row.
+    pub outgoing_id: i64,
+    /// Whether it was confirmed.
+    pub is_sent: bool,
+}
+
 /// Sends what may be sent now; `only` limits it to these messages.
 ///
 /// # Errors
@@ -39,7 +78,26 @@ pub async fn deliver(
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
-    send_all(store, channel, clock, redactor, |store| store.claim_part(only, me, clock.now())).await
+    let claim = |store: &mut Store, pick: Pick<'_>| store.claim_part(Pick { only, ..pick }, me, clock.now());
+    send_all(store, channel, clock, redactor, claim).await
+}
+
+/// Sends the next part of these messages; none if there is none now.
+///
+/// # Errors
+/// As [`deliver`].
+pub async fn deliver_next(
+    store: &mut Store,
+    channel: &dyn Channel,
+    only: &[i64],
+    turns: &mut Turns,
+    me: &Identity,
+    clock: &dyn Clock,
+    redactor: &Redactor,
+) -> Result<Option<Tried>, StoreError> {
+    let only = Some(only);
+    let claim = |store: &mut Store, pick: Pick<'_>| store.claim_part(Pick { only, ..pick }, me, clock.now());
+    send_next(store, channel, clock, redactor, turns, claim).await
 }
 
 /// Sends what may be sent now, as the wake that holds `fence`: a holder that was replaced begins no send any more.
@@ -54,7 +112,8 @@ pub async fn deliver_in_wake(
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
-    send_all(store, channel, clock, redactor, |store| store.claim_part_of_wake(fence, me, clock.now())).await
+    let claim = |store: &mut Store, pick: Pick<'_>| store.claim_part_of_wake(fence, pick, me, clock.now());
+    send_all(store, channel, clock, redactor, claim).await
 }
 
 async fn send_all(
@@ -62,29 +121,44 @@ async fn send_all(
     channel: &dyn Channel,
     clock: &dyn Clock,
     redactor: &Redactor,
-    claim: impl Fn(&mut Store) -> Result<Option<Claimed>, StoreError>,
+    claim: impl Fn(&mut Store, Pick<'_>) -> Result<Option<Claimed>, StoreError>,
 ) -> Result<Delivered, StoreError> {
-    let mut delivered = Delivered::default();
-    let begun = std::time::Instant::now();
+    let (mut delivered, mut turns) = (Delivered::default(), Turns::default());
+    let begun = Instant::now();
     while begun.elapsed() < BOUND {
-        let Some(claimed) = claim(store)? else {
-            break;
-        };
-        let outcome = send(channel, &claimed, clock, redactor).await;
-        match &outcome {
-            PartOutcome::Sent(_) => delivered.sent += 1,
-            PartOutcome::Later { why, .. } | PartOutcome::Unknown(why) | PartOutcome::Failed(why) => {
-                delivered.left += 1;
-                tracing::warn!(message = claimed.outgoing_id, part = claimed.part, %why, "not delivered");
-            }
+        match send_next(store, channel, clock, redactor, &mut turns, &claim).await? {
+            Some(Tried { is_sent: true, .. }) => delivered.sent += 1,
+            Some(_) => delivered.left += 1,
+            None => break,
         }
-        store.settle_part(&claimed, &outcome, clock.now())?;
     }
     Ok(delivered)
 }
 
+async fn send_next(
+    store: &mut Store,
+    channel: &dyn Channel,
+    clock: &dyn Clock,
+    redactor: &Redactor,
+    turns: &mut Turns,
+    claim: impl Fn(&mut Store, Pick<'_>) -> Result<Option<Claimed>, StoreError>,
+) -> Result<Option<Tried>, StoreError> {
+    let alone = turns.alone();
+    let Some(claimed) = claim(store, Pick { only: None, served: &turns.served, alone: &alone })? else {
+        return Ok(None);
+    };
+    let tried = send(channel, &claimed, redactor).await;
+    turns.had(claimed.chat_id, &tried);
+    let outcome = outcome(tried, claimed.attempts, clock);
+    if let PartOutcome::Later { why, .. } | PartOutcome::Unknown(why) | PartOutcome::Failed(why) = &outcome {
+        tracing::warn!(message = claimed.outgoing_id, part = claimed.part, %why, "not delivered");
+    }
+    store.settle_part(&claimed, &outcome, clock.now())?;
+    Ok(Some(Tried { outgoing_id: claimed.outgoing_id, is_sent: matches!(outcome, PartOutcome::Sent(_)) }))
+}
+
 /// Here all messages pass, those that somebody wrote into the table by hand, too: none leaves with a secret in it.
-async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock, redactor: &Redactor) -> PartOutcome {
+async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> Result<Sent, SendError> {
     let part = render::Part { html: claimed.html.clone(), plain: claimed.plain.clone() };
     let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
     let outgoing = Outgoing {
@@ -99,11 +173,15 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, clock: &dyn Clock, redac
             ..question
         }),
     };
+    channel.send(&outgoing).await
+}
+
+fn outcome(tried: Result<Sent, SendError>, attempts: u32, clock: &dyn Clock) -> PartOutcome {
     let later = |wait: TimeDelta, why: String| PartOutcome::Later { not_before: clock.now() + wait, why };
-    match channel.send(&outgoing).await {
+    match tried {
         Ok(sent) => PartOutcome::Sent(sent.message_id),
         Err(SendError::Later { after, why }) => later(TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX), why),
-        Err(SendError::NotSent { why }) => later(wait_after(claimed.attempts), why),
+        Err(SendError::NotSent { why }) => later(wait_after(attempts), why),
         Err(SendError::Ambiguous { why }) => PartOutcome::Unknown(why),
         Err(SendError::Never { why }) => PartOutcome::Failed(why),
     }
@@ -245,6 +323,24 @@ mod tests {
         scene.door.answers.borrow_mut().extend([sent(), sent()]);
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         assert_eq!(scene.got(), ["one", "elsewhere", "one", "two"]);
+    }
+
+    #[test]
+    fn the_chats_take_turns_however_much_one_of_them_is_told() {
+        let mut scene = Scene::new([sent(), sent(), sent(), sent()]);
+        let texts = [(7, "one"), (7, "two"), (7, "three"), (8, "elsewhere")];
+        let all = texts.map(|(chat_id, text)| scene.plan(chat_id, text));
+        assert_eq!(scene.deliver(Some(&all)), Delivered { sent: 4, left: 0 });
+        assert_eq!(scene.got(), ["one", "elsewhere", "two", "three"]);
+    }
+
+    #[test]
+    fn a_chat_that_is_to_be_left_alone_is_sent_nothing_else_of_a_choice_either() {
+        let later = SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests".to_owned() };
+        let mut scene = Scene::new([Err(later), sent()]);
+        let all = [(7, "one"), (7, "two"), (8, "elsewhere")].map(|(chat_id, text)| scene.plan(chat_id, text));
+        assert_eq!(scene.deliver(Some(&all)), Delivered { sent: 1, left: 1 });
+        assert_eq!(scene.got(), ["one", "elsewhere"]);
     }
 
     #[test]

@@ -78,9 +78,9 @@ fn plain(styled: &Styled, cut: &Range<usize>, links: Links) -> String {
     }
 }
 
-/// A short text as it is, nothing in it taken for formatting.
+/// A short text as it is, nothing in it taken for formatting, and nothing a link: points in addresses are raised.
 pub fn verbatim(text: &str) -> Part {
-    let text = text.to_owned();
+    let text = addresses::defanged(text);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     Part { html: escaped, plain: text }
 }

@@ -223,9 +223,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     }
     reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
-    if observed.mind.is_available {
-        reasons.extend(messages(observed));
-    }
+    reasons.extend(messages(observed));
     reasons.extend(waiting_for_budget(observed));
     reasons.extend(of_guests(observed));
     let may_think = observed.mind.is_available && observed.mind.out_of_budget(None).is_none();
@@ -431,17 +429,47 @@ fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
     message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
 }
 
+/// How it stands with a message of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is to be answered now.
+    Due,
+    /// A cycle has it.
+    InHand,
+    /// Files are waited for, its own or those of one before it.
+    Files,
+    /// The mind is known not to answer it: another one may.
+    Mind,
+    /// A budget is spent.
+    Budget,
+    /// It, or the mind, is tried again later.
+    BackOff,
+}
+
+/// How it stands with each message of the queue.
+pub fn standings<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Incoming, Standing)> {
+    let waiting = waiting_for_files(observed.messages, observed.now);
+    observed.messages.iter().map(move |message| {
+        let standing = if is_taken(message, observed.open_cycles) {
+            Standing::InHand
+        } else if waiting.contains(&message.id) {
+            Standing::Files
+        } else if message.held_for.as_deref() == Some(&observed.mind.name) {
+            Standing::Mind
+        } else if observed.mind.out_of_budget(Some(message.chat_id)).is_some() {
+            Standing::Budget
+        } else if !observed.mind.is_available || !is_answerable(message, observed.mind, observed.now) {
+            Standing::BackOff
+        } else {
+            Standing::Due
+        };
+        (message, standing)
+    })
+}
+
 fn messages(observed: &Observed<'_>) -> Vec<Reason> {
     let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
-    let waiting = waiting_for_files(observed.messages, observed.now);
-    for message in observed.messages {
-        if waiting.contains(&message.id)
-            || observed.mind.out_of_budget(Some(message.chat_id)).is_some()
-            || !is_answerable(message, observed.mind, observed.now)
-            || is_taken(message, observed.open_cycles)
-        {
-            continue;
-        }
+    for (message, _) in standings(observed).filter(|(_, standing)| *standing == Standing::Due) {
         match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {
             Some((_, _, ids)) if ids.len() >= MAX_MESSAGES => {}
             Some((_, _, ids)) => ids.push(message.id),

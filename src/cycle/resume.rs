@@ -275,6 +275,7 @@ impl Wake<'_> {
             self.store.end_cycle(self.fence, &cycle.id, &end, now)?;
             self.remove_plan_file(plan_file);
         }
+        self.lay_down()?;
         self.deliver().await
     }
 
@@ -365,6 +366,7 @@ impl Wake<'_> {
         };
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);
+        self.lay_down()?;
         self.deliver().await
     }
 

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     observe,
-    orient::{self, Observed, Reason},
+    orient::{self, Observed, Reason, Standing},
 };
 use crate::{
     config::Config,
@@ -19,6 +19,8 @@ use crate::{
 pub struct Waiting {
     /// A name for each thing that is due: a message, a reminder, an interrupted cycle, deliveries.
     pub due: BTreeSet<String>,
+    /// How many messages stand how.
+    pub messages: BTreeMap<Standing, usize>,
     /// When the next thing known by time is due: a reminder, a message that is held, or the end of a delivery's back-off.
     pub next_at: Option<DateTime<Utc>>,
 }
@@ -30,12 +32,14 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let messages = store.queued()?;
     let is_stopped = store.stopped()?.is_some();
     let guests = BTreeMap::new();
-    let reasons = orient::due(&Observed {
+    let open_cycles = store.open_cycles()?;
+    let undos = store.open_undos()?;
+    let observed = Observed {
         now,
         tz: config.timezone,
         mind: &mind,
         messages: &messages,
-        open_cycles: &store.open_cycles()?,
+        open_cycles: &open_cycles,
         reminders: &reminders,
         tasks: &[],
         handled: &BTreeSet::new(),
@@ -44,15 +48,19 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         guests: &guests,
         quiet_hours: config.quiet_hours,
         person_commits: &[],
-        undos: &store.open_undos()?,
+        undos: &undos,
         is_stopped,
-    });
-    let mut due: BTreeSet<String> = reasons.iter().flat_map(names).collect();
+    };
+    let mut due: BTreeSet<String> = orient::due(&observed).iter().flat_map(names).collect();
+    let mut standings = BTreeMap::new();
+    for (_, standing) in orient::standings(&observed) {
+        *standings.entry(standing).or_default() += 1;
+    }
     if config.telegram_token.is_some() {
         due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
     }
     if is_stopped {
-        return Ok(Waiting { due, next_at: None });
+        return Ok(Waiting { due, messages: standings, next_at: None });
     }
     due.extend(
         reminders.iter().any(|reminder| reminder.is_set_back(now)).then(|| "a clock that was set back".to_owned()),
@@ -63,7 +71,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let times = [store.next_reminder_at()?, store.next_delivery()?];
     let held = messages.iter().filter_map(|message| message.not_before);
     let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
-    Ok(Waiting { due, next_at })
+    Ok(Waiting { due, messages: standings, next_at })
 }
 
 /// Each message by itself: when one of two is answered, that is progress.

@@ -7,7 +7,9 @@ use super::{
     Moved, NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap, approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
-    moved, orders, outbox, overheard, paired, provenance, upkeep,
+    moved,
+    orders::{self, Answer},
+    outbox, overheard, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -242,7 +244,9 @@ impl Store {
                 accepted.orders.extend(ordered.order.clone());
                 let answer = orders::accept(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.is_some();
-                accepted.answers.extend(answer);
+                if let Some(Answer::Planned(row)) = answer {
+                    accepted.answers.push(row);
+                }
             }
             for tap in &batch.taps {
                 let has_decided = approvals::tap(tx, tap, now)?;

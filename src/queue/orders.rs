@@ -6,6 +6,13 @@ use rusqlite::Transaction;
 
 use super::{NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, stop, undo};
 
+/// While so many answers wait to be sent to a chat it gets no more of them: a flood of commands would keep it busy for long after
+/// its end. What they order is carried out.
+const MAX_ANSWERS_WAITING: i64 = 20;
+/// What stands in the place of the answers that are left out, once for as long as it waits itself.
+const TOO_MANY: &str = "That is more than I can answer at once, so I leave out some answers. Whatever you order is done all the \
+                        same, /stop too; ask again in a minute for what you miss.";
+
 /// What is ordered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
@@ -51,15 +58,39 @@ impl Store {
     }
 }
 
-/// Plans the answer and carries the order out, unless that was done before. Gives the answer's row.
-pub(super) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<i64>> {
-    let answer = outbox::insert(tx, &ordered.answer, now)?;
+/// What becomes of a command's answer.
+pub(super) enum Answer {
+    /// It is planned, as this row.
+    Planned(i64),
+    /// It never leaves: others that wait are enough.
+    LeftOut,
+}
+
+/// Plans the answer and carries the order out; none if that was done before.
+pub(super) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<Answer>> {
+    let answer = plan_answer(tx, &ordered.answer, now)?;
     if answer.is_some()
         && let Some(order) = &ordered.order
     {
         carry_out(tx, order, &ordered.answer, now)?;
     }
     Ok(answer)
+}
+
+/// Plans an answer, or what stands in its place where too many wait. One that is left out is kept too: by its key the command is
+/// known should it come again.
+fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<Answer>> {
+    let (waiting, is_told) = outbox::answers_waiting(tx, answer.chat_id, TOO_MANY)?;
+    if is_told {
+        return Ok(outbox::leave_out(tx, answer, now)?.map(|()| Answer::LeftOut));
+    }
+    let too_many = || NewOutgoing { text: TOO_MANY.to_owned(), ..answer.clone() };
+    let answer = if waiting < MAX_ANSWERS_WAITING {
+        outbox::insert(tx, answer, now)
+    } else {
+        outbox::insert(tx, &too_many(), now)
+    };
+    Ok(answer?.map(Answer::Planned))
 }
 
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {

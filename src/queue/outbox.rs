@@ -79,6 +79,22 @@ pub struct Claimed {
     pub question: Option<Question>,
 }
 
+/// What may be taken to be sent, and whose turn it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pick<'a> {
+    /// Only parts of these messages.
+    pub only: Option<&'a [i64]>,
+    /// Chats that were sent to, the last one last: the others go before them, and these in this order.
+    pub served: &'a [i64],
+    /// Chats that are left alone now.
+    pub alone: &'a [i64],
+}
+
+impl Pick<'_> {
+    /// Whatever may be sent, the oldest first.
+    pub const ANY: Self = Self { only: None, served: &[], alone: &[] };
+}
+
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartOutcome {
@@ -160,14 +176,20 @@ impl Store {
     }
 
     /// Takes the next part that may be sent now: in order within a chat, so an earlier part that has to wait holds the
-    /// later ones back. `only` limits it to these messages.
-    pub fn claim_part(&mut self, only: Option<&[i64]>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
-        self.write(|tx| claim(tx, only, me, now))
+    /// later ones back, but for a choice of messages.
+    pub fn claim_part(&mut self, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+        self.write(|tx| claim(tx, pick, me, now))
     }
 
     /// As [`Store::claim_part`], for the wake that holds `fence`.
-    pub fn claim_part_of_wake(&mut self, fence: Fence, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
-        self.fenced(fence, |tx| claim(tx, None, me, now))
+    pub fn claim_part_of_wake(
+        &mut self,
+        fence: Fence,
+        pick: Pick<'_>,
+        me: &Identity,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>> {
+        self.fenced(fence, |tx| claim(tx, pick, me, now))
     }
 
     /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was given
@@ -373,8 +395,8 @@ pub(super) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bo
     since.is_none_or(|since| now.signed_duration_since(since).abs() > LONGEST_ATTEMPT)
 }
 
-fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
-    let only = only.map(json);
+fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
+    let only = pick.only.map(|only| json(&only));
     let sql = format!(
         "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts, o.kind
          FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
@@ -383,15 +405,16 @@ fn claim(tx: &Transaction<'_>, only: Option<&[i64]>, me: &Identity, now: DateTim
            AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
            AND {DELIVERABLE}
            AND {MAY_BE_SPOKEN_TO}
+           AND o.chat_id NOT IN (SELECT value FROM json_each(?5))
            AND NOT {HELD_BACK}
-         ORDER BY o.id, p.part LIMIT 1"
+         ORDER BY (SELECT turn.key FROM json_each(?4) AS turn WHERE turn.value = o.chat_id), o.id, p.part LIMIT 1"
     );
     plan_parts(tx, now)?;
     moved::redirect(tx)?;
     paired::withhold(tx, now)?;
     let claimed = tx
         .prepare_cached(&sql)?
-        .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT)), |row| {
+        .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT), json(&pick.served), json(&pick.alone)), |row| {
             let part: i64 = row.get(1)?;
             Ok(Claimed {
                 outgoing_id: row.get(0)?,
@@ -445,6 +468,31 @@ fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> rusq
         (outgoing_id, rfc3339(now)),
     )?;
     Ok(())
+}
+
+/// Answers to commands that are still to be sent to a chat, as (their number, whether one of them says this).
+pub(super) fn answers_waiting(tx: &Transaction<'_>, chat_id: i64, text: &str) -> rusqlite::Result<(i64, bool)> {
+    tx.prepare_cached(
+        "SELECT count(*), COALESCE(max(message_text = ?2), 0) FROM outgoing_messages o
+         WHERE chat_id = ?1 AND kind = 'command' AND sent_at IS NULL AND taken_back_at IS NULL AND EXISTS (
+             SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = o.id AND p.state IN ('planned', 'attempting'))",
+    )?
+    .query_row((chat_id, text), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// Keeps a message that never leaves, for its key; `None` when that was already told.
+pub(super) fn leave_out(
+    tx: &Transaction<'_>,
+    message: &NewOutgoing,
+    now: DateTime<Utc>,
+) -> rusqlite::Result<Option<()>> {
+    let NewOutgoing { chat_id, text, kind, key, .. } = message;
+    let kept = tx.execute(
+        "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
+         VALUES (?1, ?2, ?3, ?3, ?3, ?4, ?5) ON CONFLICT (key) DO NOTHING",
+        (chat_id, text, rfc3339(now), kind, key),
+    )?;
+    Ok((kept > 0).then_some(()))
 }
 
 /// Plans a message and its parts; `None` when its key was already told. Where others may have had a word in it, its links are text:

@@ -1,6 +1,8 @@
 //! How it goes with fetching: when a poll was last completed, and the stretches in which none was for so long that the channel
 //! has dropped messages.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
@@ -16,16 +18,16 @@ impl Store {
         last_heard(&self.conn, bot_id)
     }
 
-    /// Takes note of a completed poll. If the last one is longer ago than the channel keeps messages, `notice` says so: it is told
-    /// that time, and what it gives is planned in the same transaction. Returns its row.
+    /// Takes note of a completed poll. If the last one is longer ago than the channel keeps messages, `notices` say so: they are told
+    /// that time and which chats were ever heard, and what they give is planned in the same transaction. Returns their rows.
     ///
     /// It isn't waited for the disk, unless there is something to tell: what a power cut takes is noted anew a minute later.
     pub fn heard(
         &mut self,
         bot_id: i64,
         now: DateTime<Utc>,
-        notice: impl Fn(DateTime<Utc>) -> NewOutgoing,
-    ) -> Result<Option<i64>> {
+        notices: impl Fn(DateTime<Utc>, &BTreeSet<i64>) -> Vec<NewOutgoing>,
+    ) -> Result<Vec<i64>> {
         let work = |tx: &Transaction<'_>| {
             overheard::forget(tx, now)?;
             let before = last_heard(tx, bot_id)?;
@@ -34,8 +36,13 @@ impl Store {
                  ON CONFLICT (bot_id) DO UPDATE SET last_poll_at = excluded.last_poll_at",
                 (bot_id, rfc3339(now)),
             )?;
-            let gap = before.filter(|before| is_gap(*before, now));
-            gap.map_or(Ok(None), |from| outbox::insert(tx, &notice(from), now))
+            let mut rows = Vec::new();
+            if let Some(from) = before.filter(|before| is_gap(*before, now)) {
+                for notice in notices(from, &chats_heard(tx)?) {
+                    rows.extend(outbox::insert(tx, &notice, now)?);
+                }
+            }
+            Ok(rows)
         };
         if last_heard(&self.conn, bot_id)?.is_some_and(|before| is_gap(before, now)) {
             self.write(work)
@@ -43,6 +50,15 @@ impl Store {
             self.write_relaxed(work)
         }
     }
+}
+
+/// Chats from which a message or a command ever came.
+fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<i64>> {
+    let mut statement = tx.prepare(
+        "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+         UNION SELECT chat_id FROM outgoing_messages WHERE kind = 'command'",
+    )?;
+    Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 fn is_gap(before: DateTime<Utc>, now: DateTime<Utc>) -> bool {

@@ -53,7 +53,7 @@ fn stored(messages: u64, seed: u64) -> Result<String, String> {
         let (path, is_over) = (&path, &is_over);
         let readers: Vec<_> = (1..=READERS).map(|n| scope.spawn(move || read_on(path, seed ^ n, is_over))).collect();
         let (first, has_begun) = mpsc::channel();
-        let wake = scope.spawn(move || work_on(path, is_over, first));
+        let wake = scope.spawn(move || work_on(path, is_over, &first));
         // A fast machine has all messages stored before a wake that waits for its first lock has had it. One that fails hangs up.
         let _ = has_begun.recv();
         let fed = feed(store, messages, seed, &longest);
@@ -114,7 +114,7 @@ fn message(id: u64, random: &mut fastrand::Rng) -> NewIncoming {
 }
 
 /// A wake that records turn after turn, and says so. Gives how many.
-fn work_on(path: &Path, is_over: &AtomicBool, first: mpsc::Sender<()>) -> Result<u64, String> {
+fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Result<u64, String> {
     let now = parse_time("2026-11-21T14:00:00Z").ok_or("no time")?;
     let mut store = Store::open(path).map_err(said)?;
     let fence = store.take_lease(&Identity::current(), now).map_err(said)?;

@@ -9,6 +9,7 @@ const STORIES: &[(&str, &str)] = &[
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
     ("integration", "channel_telegram::a_rendered_answer_arrives_formatted_and_without_previews"),
+    ("integration", "progress::no_step_of_a_plan_is_a_link_in_the_line"),
     ("integration", "stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was"),
     ("integration", "stop::programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_out"),
     ("integration", "mind_safety::links_are_text_in_an_answer_that_a_forwarded_message_had_a_hand_in"),

@@ -166,6 +166,28 @@ fn a_command_is_answered_while_a_wake_runs() {
 }
 
 #[test]
+fn nobody_waits_for_the_answers_to_anothers_flood_of_commands() {
+    let mut stage = Stage::new();
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555"));
+    stage.telegram.fail_next("sendMessage", Fault::Held);
+    let bot = stage.start_polling();
+    for _ in 0..25 {
+        stage.say("/help");
+    }
+    stage.telegram.wait_for_calls("sendMessage", 1, PATIENCE);
+    stage.all_confirmed();
+    stage.telegram.push_text(5555, 5555, "/help");
+    stage.all_confirmed();
+    stage.telegram.release();
+    let sent = stage.telegram.wait_for_sent(22, PATIENCE);
+    let chats: Vec<i64> = sent.iter().map(|message| message.chat_id).collect();
+    assert_eq!(chats[..3], [CHAT, 5555, CHAT]);
+    assert!(sent[21].visible.contains("I leave out some answers"), "{:#?}", sent[21]);
+    stage.end(bot);
+    assert_eq!(stage.telegram.sent().len(), 22);
+}
+
+#[test]
 fn an_answer_that_a_kill_cut_off_is_repeated_with_a_mark() {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
 
 use reveille::channel::{
-    Channel as _, Form, Outgoing, Presence as _, SendError, render,
+    Channel as _, Form, Outgoing, Presence as _, Question, SendError, render,
     telegram::{ALLOWED_UPDATES, Command, RawUpdate, SendMessage, SetUpError, Telegram, TelegramError},
 };
 use serde_json::json;
@@ -267,6 +267,77 @@ fn no_error_shows_the_token() {
         let error = Telegram::new(url, TOKEN.to_owned()).unwrap_err();
         assert_eq!(error, SetUpError::Url, "{url:?}");
         keeps_the_secret(&error);
+    }
+}
+
+/// Every method that the program calls, and the fetching of a file.
+const METHODS: [&str; 15] = [
+    "getMe",
+    "getUpdates",
+    "sendMessage",
+    "sendDocument",
+    "sendChatAction",
+    "setMessageReaction",
+    "editMessageText",
+    "editMessageCaption",
+    "answerCallbackQuery",
+    "deleteMessage",
+    "setMyCommands",
+    "getWebhookInfo",
+    "deleteWebhook",
+    "getFile",
+    "download",
+];
+
+async fn call(telegram: &Telegram, method: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let with_a_file = Question { nonce: "n".to_owned(), file: Some(("action.txt".to_owned(), "rm -r old".to_owned())) };
+    match method {
+        "getMe" => drop(telegram.get_me().await?),
+        "getUpdates" => drop(poll(telegram, None, 0).await?),
+        "sendMessage" => drop(telegram.send_any(hello()).await?),
+        "sendDocument" => drop(telegram.send_any(SendMessage { question: Some(&with_a_file), ..hello() }).await?),
+        "sendChatAction" => telegram.send_typing(ANA, None).await?,
+        "setMessageReaction" => telegram.set_reaction(ANA, 7, "👀").await?,
+        "editMessageText" => telegram.edit_message_text(ANA, 7, "hello").await?,
+        "editMessageCaption" => telegram.edit_message_caption(ANA, 7, "hello").await?,
+        "answerCallbackQuery" => telegram.answer_callback_query("tap", "Allowed, once.").await?,
+        "deleteMessage" => telegram.delete_message(ANA, 7).await?,
+        "setMyCommands" => telegram.set_my_commands(&Command::menu()).await?,
+        "getWebhookInfo" => drop(telegram.get_webhook_info().await?),
+        "deleteWebhook" => telegram.delete_webhook().await?,
+        "getFile" => drop(telegram.get_file("voice").await?),
+        "download" => drop(telegram.download(&telegram.get_file("voice").await?, |_| Ok(())).await?),
+        other => panic!("{other} isn't called here"),
+    }
+    Ok(())
+}
+
+#[test]
+fn no_fault_at_any_method_shows_the_token() {
+    let sources =
+        [include_str!("../../src/channel/telegram/api.rs"), include_str!("../../src/channel/telegram/file.rs")];
+    for called in
+        sources.iter().flat_map(|source| ["self.call(\"", "self.exchange(\""].map(|call| source.split(call).skip(1)))
+    {
+        for (method, _) in called.filter_map(|rest| rest.split_once('"')) {
+            assert!(METHODS.contains(&method), "{method} isn't in the list");
+        }
+    }
+    let echo = "Bad Request: /bot99:AAsecretSecretSecretSecret-Secret_xyz/ and AAsecretSecretSecretSecret-Secret_xyz";
+    let server = FakeTelegram::start();
+    server.keep_file("voice", b"OggS");
+    for method in METHODS {
+        let malformed = (method != "download").then_some(Fault::Malformed);
+        let refusals = [400, 401, 403, 404, 409, 429, 500].map(|code| Fault::Refuse(code, echo, json!({})));
+        let broken = [Fault::CloseBefore, Fault::CloseAfterTaking, Fault::Foreign(404), Fault::Foreign(502)];
+        for fault in broken.into_iter().chain(refusals).chain(malformed) {
+            server.fail_next(method, fault.clone());
+            let telegram = client(&server);
+            let error = run(call(&telegram, method)).expect_err(&format!("{method} with {fault:?}"));
+            for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
+                assert!(!text.contains("ecretSecret") && !text.contains("/bot9"), "{method} with {fault:?}: {text}");
+            }
+        }
     }
 }
 

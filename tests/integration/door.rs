@@ -299,10 +299,13 @@ fn completed_polls_are_written_down_even_when_they_bring_nothing() {
 }
 
 #[test]
-fn an_outage_of_more_than_a_day_is_told_once() {
+fn an_outage_of_more_than_a_day_is_told_once_to_each_who_may_have_lost_something() {
     let mut stage = Stage::new();
+    // One of them has never written.
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555,6666"));
     let bot = stage.start_polling();
     stage.say("before");
+    stage.telegram.push_text(5555, 5555, "before, too");
     stage.all_confirmed();
     stage.answer_all();
     stage.end(bot);
@@ -324,11 +327,12 @@ fn an_outage_of_more_than_a_day_is_told_once() {
         stage.telegram.wait_for_calls("getUpdates", polls + 2, PATIENCE);
         stage.all_confirmed();
         stage.answer_all();
-        stage.telegram.wait_for_sent(1, PATIENCE);
+        stage.telegram.wait_for_sent(2, PATIENCE);
         stage.end(bot);
     }
     let sent = stage.telegram.sent();
-    assert_eq!((sent.len(), sent[0].chat_id), (1, CHAT), "{sent:#?}");
+    assert_eq!(sent.iter().map(|notice| notice.chat_id).collect::<Vec<_>>(), [CHAT, 5555], "{sent:#?}");
+    assert_eq!(sent[0].visible, sent[1].visible);
     assert_eq!(
         sent[0].visible,
         "I could not hear you from Sun 22 Nov 15:00 to Tue 24 Nov 09:30. Telegram keeps messages for a day only: what was \
@@ -357,7 +361,7 @@ fn holds(files: &[(String, Vec<u8>)], what: &str) -> bool {
 }
 
 #[test]
-fn no_fault_at_any_method_shows_the_token() {
+fn no_fault_shows_the_token_in_a_log_or_a_store() {
     let mut stage = Stage::new();
     stage.env.set("REVEILLE_LOG", "debug");
     let echo = "Bad Request: /bot99:AAsecretSecretSecretSecret-Secret_xyz/ and AAsecretSecretSecretSecret-Secret_xyz";

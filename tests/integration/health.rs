@@ -11,7 +11,7 @@ use reveille::{
     clock::parse_time,
     cycle::lock::{self, Holder},
     process::Identity,
-    queue::{NewOutgoing, Store},
+    queue::{NewOutgoing, Pick, Store},
 };
 use serde_json::Value;
 
@@ -389,7 +389,7 @@ fn a_message_whose_sender_died_is_planned_once_more() {
     let id = send(&mut store);
     // A living sender is left alone.
     let now = parse_time(NOW).unwrap();
-    store.claim_part(None, &Identity::current(), now).unwrap().unwrap();
+    store.claim_part(Pick::ANY, &Identity::current(), now).unwrap().unwrap();
     assert_found(&env, "outbox", "ok");
     let sender = serde_json::to_string(&dead()).unwrap();
     env.execute(&format!("UPDATE outgoing_parts SET sender = '{sender}' WHERE outgoing_id = {id}"));

@@ -1,5 +1,7 @@
 //! What people see while they wait: that it has arrived, and how far a long cycle is.
 
+use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
+
 use super::{
     mind::{asked, minded, plan, reply},
     support::{
@@ -72,6 +74,54 @@ fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
     eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
     assert_eq!(telegram.sent().len(), 2, "one line, which was changed: {:#?}", telegram.sent());
     assert_eq!(env.query::<i64>("SELECT count(*) FROM status_lines"), 0);
+    end(bot);
+    env.check_sound();
+}
+
+#[test]
+fn no_step_of_a_plan_is_a_link_in_the_line() {
+    let (telegram, claude, env) = minded();
+    let gates = [Gate::default(), Gate::default()];
+    let steps = [("open https://evil.example/?d=tea", "task_list"), ("see www.evil.example", "reply")];
+    claude.expect(Reply::tools(vec![plan("t1", &steps)]));
+    claude.expect(Reply::tool("t2", "task_list", json!({})).stalled_after(2, &gates[0]));
+    claude.expect(reply("t3", "There is nothing.").stalled_after(2, &gates[1]));
+    claude.expect(Reply::text("Done."));
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there?");
+    asked(&claude, 2);
+    // Sent, and changed.
+    shows(&telegram, "⏳ Step 1 of 2: open https:··evil·example/?d=tea");
+    gates[0].open();
+    shows(&telegram, "⏳ Step 2 of 2: see www·evil·example");
+    gates[1].open();
+    eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
+    end(bot);
+    env.check_sound();
+}
+
+#[test]
+fn once_the_answer_is_there_nothing_says_that_it_is_worked_on_however_long_the_push_takes() {
+    let (telegram, claude, mut env) = minded();
+    let remote = env.bare_remote("remote.git");
+    env.set("REPO_URL", &remote.display().to_string());
+    env.once();
+    let hook = remote.join("hooks/pre-receive");
+    std::fs::write(&hook, "#!/bin/sh\ntouch began; until [ -e go ]; do sleep 0.1; done\n").unwrap();
+    std::fs::set_permissions(&hook, Permissions::from_mode(0o755)).unwrap();
+    let [first, second] = long_work(&claude);
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "what is there?");
+    asked(&claude, 2);
+    shows(&telegram, "⏳ Step 1 of 2: read the <tasks>");
+    first.open();
+    second.open();
+    let lock_path = env.workspace().join(".wake-lock");
+    eventually("the push is held", || remote.join("began").exists());
+    eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
+    assert!(lock::is_held(&lock_path), "the push is still under way");
+    assert_eq!(lock::read(&lock_path).and_then(|holder| holder.cycle_id), None);
+    std::fs::write(remote.join("go"), "").unwrap();
     end(bot);
     env.check_sound();
 }

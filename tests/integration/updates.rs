@@ -22,8 +22,10 @@ enum Fate {
     Ignored,
     /// Counted as a stranger's.
     Refused,
+    /// It becomes a part of the message before it.
+    Joined,
 }
-use Fate::{Ignored, Refused, Stored};
+use Fate::{Ignored, Joined, Refused, Stored};
 
 /// Kinds of updates.
 const UPDATES: [(&str, Fate); 23] = [
@@ -171,6 +173,11 @@ fn bare(message_id: i64) -> Value {
         "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}})
 }
 
+/// The kind of message as which an update is stored, if it is.
+fn stored_as(stage: &Stage, update_id: i64) -> String {
+    stage.env.query(&format!("SELECT COALESCE(max(kind), '') FROM incoming_messages WHERE update_id = {update_id}"))
+}
+
 /// Sends an example of everything to a bot, and checks what becomes of each.
 fn everything_finds_its_place(examples: &updates::Updates) {
     let stage = Stage::new();
@@ -212,10 +219,7 @@ fn everything_finds_its_place(examples: &updates::Updates) {
     let bot = stage.start_polling();
     stage.all_confirmed();
     for (update_id, (what, fate)) in &expected {
-        let sql = format!("SELECT COALESCE(max(kind), '') FROM incoming_messages WHERE update_id = {update_id}");
-        let kind: String = stage.env.query(&sql);
-        let wanted = if let Stored(kind) = fate { kind } else { "" };
-        assert_eq!(kind, *wanted, "{what}");
+        assert_eq!(stored_as(&stage, *update_id), if let Stored(kind) = fate { kind } else { "" }, "{what}");
     }
     let refused = expected.values().filter(|(_, fate)| *fate == Refused).count();
     assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), refused as i64);
@@ -231,6 +235,99 @@ fn everything_finds_its_place(examples: &updates::Updates) {
 #[test]
 fn everything_that_a_person_can_send_finds_its_place() {
     everything_finds_its_place(&updates::committed());
+}
+
+const FORUM: i64 = -1_001_234;
+
+/// Updates with what Telegram really sends in them and nothing besides, and their fates.
+fn as_sent() -> Vec<(&'static str, &'static str, Value, Fate)> {
+    let ana = json!({"id": CHAT, "is_bot": false, "first_name": "Ana", "language_code": "en"});
+    let us = json!({"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"});
+    let chat = json!({"id": CHAT, "type": "private", "first_name": "Ana"});
+    let forum = json!({"id": FORUM, "title": "Home", "type": "supergroup", "is_forum": true});
+    let reacted = |who: &str, by: &Value, chat: &Value| {
+        json!({"chat": chat, "message_id": 7, who: by, "date": 1_795_000_000, "old_reaction": [],
+            "new_reaction": [{"type": "emoji", "emoji": "👍"}]})
+    };
+    let said = |message_id: i64, fields: Value| {
+        let mut message = bare(message_id);
+        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        message
+    };
+    let size = |id: &str, width: i64| json!({"file_id": id, "file_unique_id": format!("u{id}"), "file_size": 1_253, "width": width, "height": 67});
+    let photo = |name: &str| json!([size(&format!("{name}-s"), 90), size(&format!("{name}-m"), 320)]);
+    let opened = json!({"message_id": 3, "from": ana, "chat": forum, "date": 1_794_000_000, "message_thread_id": 3,
+        "forum_topic_created": {"name": "Garden", "icon_color": 7_322_096}, "is_topic_message": true});
+    let in_topic = |message_id: i64, text: &str, entities: Value| {
+        json!({"message_id": message_id, "from": ana, "chat": forum, "date": 1_795_000_000, "message_thread_id": 3,
+            "is_topic_message": true, "reply_to_message": opened, "text": text, "entities": entities})
+    };
+    // Of a message that is gone, or too old, Telegram says no more than where it was.
+    let old = json!({"chat": chat, "message_id": 7, "date": 0});
+    let pressed = |id: &str, message: Value| json!({"id": id, "from": ana, "message": message, "chat_instance": "-7", "data": "yes:0123456789abcdef"});
+    let question = json!({"message_id": 8, "from": us, "chat": chat, "date": 1_700_000_000, "text": "May I do this?",
+        "reply_markup": {"inline_keyboard": [[{"text": "✅ Yes, once", "callback_data": "yes:0123456789abcdef"}]]}});
+    vec![
+        ("a reaction", "message_reaction", reacted("user", &ana, &chat), Ignored),
+        ("an anonymous reaction", "message_reaction", reacted("actor_chat", &forum, &forum), Refused),
+        ("a vote", "poll_answer", json!({"poll_id": "5", "user": ana, "option_ids": [0]}), Ignored),
+        ("a channel's vote", "poll_answer", json!({"poll_id": "5", "voter_chat": forum, "option_ids": [0]}), Refused),
+        ("a button of a question that is gone", "callback_query", pressed("1", old), Ignored),
+        ("a button of a question that isn't known any more", "callback_query", pressed("2", question), Ignored),
+        ("a photo", "message", said(20, json!({"photo": photo("p")})), Stored("photo")),
+        (
+            "a voice message",
+            "message",
+            said(
+                21,
+                json!({"voice": {"duration": 2, "mime_type": "audio/ogg", "file_id": "v", "file_unique_id": "uv",
+                "file_size": 9_001}}),
+            ),
+            Stored("voice"),
+        ),
+        (
+            "a word to the bot in a topic",
+            "message",
+            in_topic(22, "@reveille_bot hello", json!([{"offset": 0, "length": 13, "type": "mention"}])),
+            Stored("text"),
+        ),
+        ("a word to others in a topic", "message", in_topic(23, "hello all", json!([])), Ignored),
+        ("the opening of a topic", "message", opened.clone(), Ignored),
+        (
+            "the first picture of an album",
+            "message",
+            said(24, json!({"media_group_id": "138", "photo": photo("a"), "caption": "the garden"})),
+            Stored("album"),
+        ),
+        ("its second", "message", said(25, json!({"media_group_id": "138", "photo": photo("b")})), Joined),
+    ]
+}
+
+#[test]
+fn what_telegram_really_sends_finds_its_place() {
+    let mut stage = Stage::new();
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{FORUM}"));
+    let sent = as_sent();
+    for (update_id, (_, kind, body, _)) in (1000..).zip(&sent) {
+        stage.telegram.push_raw(json!({"update_id": update_id, *kind: body}));
+    }
+    let bot = stage.start_polling();
+    stage.all_confirmed();
+    for (update_id, (what, _, _, fate)) in (1000..).zip(&sent) {
+        assert_eq!(stored_as(&stage, update_id), if let Stored(kind) = fate { kind } else { "" }, "{what}");
+    }
+    let is_fate = |wanted: Fate| sent.iter().filter(|(_, _, _, fate)| *fate == wanted).count() as i64;
+    assert_eq!(stage.env.query::<i64>("SELECT n FROM counters WHERE name = 'strangers'"), is_fate(Refused));
+    let of_album = "SELECT count(*) FROM attachments WHERE message_id = (SELECT id FROM incoming_messages WHERE message_text LIKE '%the garden%')";
+    assert_eq!(stage.env.query::<i64>(of_album), 1 + is_fate(Joined));
+    assert_eq!(stage.env.query::<i64>("SELECT thread_id FROM incoming_messages WHERE chat_id < 0"), 3);
+    assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE quoted IS NOT NULL"), 0);
+    // Whoever presses an old button is told so.
+    stage.telegram.wait_for_calls("answerCallbackQuery", 2, PATIENCE);
+    let answers = stage.telegram.calls("answerCallbackQuery");
+    assert!(answers.iter().all(|answer| answer["text"] == "I don't know this question any more. Nothing was done."));
+    stage.answer_all();
+    stage.end(bot);
 }
 
 /// With `TELEGRAM_API_SPEC`: the tables and the committed examples name every field that the API has.

@@ -6,9 +6,10 @@ use crate::{
     channel::telegram::{Access, Me, RawUpdate},
     clock::parse_time,
     config::Config,
+    cycle::lock::{WakeLock, Work},
     memory::{self, templates::templates},
     process::Identity,
-    queue::{Batch, Change, CycleEnd, CycleState, Entry, NewCycle, NewIncoming, NewOutgoing, Ordered},
+    queue::{Batch, Change, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, NewOutgoing, Ordered},
     redact::Redactor,
     repo::{self, Publish, Repo},
 };
@@ -67,29 +68,23 @@ impl Scene {
         let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message], ..Batch::default() };
         let message = self.store.accept(&batch, now()).unwrap().stored[0];
         let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
-        let cycle = NewCycle {
-            id: id.to_owned(),
-            trigger: "nudge".to_owned(),
-            reasons: vec![format!("1 message in chat {chat_id}")],
-            chat_id: Some(chat_id),
-            thread_id: None,
-            model: "m".to_owned(),
-            system: "[]".to_owned(),
-            tools: "[]".to_owned(),
-        };
-        self.store.begin_cycle(fence, &cycle, &[], &[], now()).unwrap();
+        self.store.begin_cycle(fence, &cycle(id, chat_id), &[], &[], now()).unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
         let done = Change::Done { messages: vec![message], outcome: "answered" };
         let reply =
             NewOutgoing { chat_id, text: "Done.".to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() };
         self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();
         let commit = commits.then(|| self.commit(id));
+        self.end(fence, id, commit.as_deref());
+        message
+    }
+
+    fn end(&mut self, fence: Fence, id: &str, commit: Option<&str>) {
         let end = CycleEnd {
-            commit_id: commit.as_deref().or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
+            commit_id: commit.or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
             ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(fence, id, &end, now()).unwrap();
-        message
     }
 
     fn commit(&self, id: &str) -> String {
@@ -106,6 +101,19 @@ impl Scene {
             is_secret: &|_| false,
         };
         repo.publish(&publish).unwrap().commit.to_string()
+    }
+}
+
+fn cycle(id: &str, chat_id: i64) -> NewCycle {
+    NewCycle {
+        id: id.to_owned(),
+        trigger: "nudge".to_owned(),
+        reasons: vec![format!("1 message in chat {chat_id}")],
+        chat_id: Some(chat_id),
+        thread_id: None,
+        model: "m".to_owned(),
+        system: "[]".to_owned(),
+        tools: "[]".to_owned(),
     }
 }
 
@@ -261,6 +269,28 @@ fn what_the_owner_stops_nobody_else_lifts() {
             assert_eq!(scene.reply(ANA, "/resume").order, Some(Order::Resume));
         }
     }
+}
+
+#[test]
+fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
+    let mut scene = Scene::new();
+    let message = scene.store.say(ANA, "why is the sky blue?", now()).unwrap();
+    assert!(scene.says("/wake").ends_with(&format!("Due:\n- message {message}")));
+    let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
+    let opening =
+        Entry::Said { messages: vec![message], raw: String::new(), handles: Vec::new(), head: None, taint: None };
+    scene.store.begin_cycle(fence, &cycle("c1", ANA), &[opening], &[], now()).unwrap();
+    let mut lock = WakeLock::try_acquire(&scene.config.lock_path(), &Identity::current(), now()).unwrap();
+    let work = Work { cycle_id: Some("c1"), chat_id: Some(ANA), ..Work::default() };
+    lock.describe(&Identity::current(), now(), work).unwrap();
+    insta::assert_snapshot!(scene.says("/wake"), @"I am awake, and look again as soon as I am done. Nothing else is due. 1 message is in hand.");
+
+    let held = Entry::Worked { ms: 1 };
+    let hold = Change::Hold { messages: vec![message], mind: "offline".to_owned() };
+    scene.store.record(fence, "c1", &held, &[hold], now()).unwrap();
+    scene.end(fence, "c1", None);
+    drop(lock);
+    insta::assert_snapshot!(scene.says("/wake"), @"I look now. Nothing else is due. 1 message is kept until there is a mind that can answer.");
 }
 
 #[test]

@@ -86,6 +86,30 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
 }
 
 #[test]
+fn of_a_flood_of_commands_some_are_answered_and_all_are_carried_out_once() {
+    let mut world = World::new();
+    let command = |n: usize| {
+        let answer = NewOutgoing { kind: "command".to_owned(), key: Some(format!("c{n}")), ..outgoing(7, "an answer") };
+        Ordered { answer, order: (n == 30).then_some(Order::Stop { is_owners: true }), update_id: None }
+    };
+    let commands = Batch { commands: (1..=30).map(command).collect(), ..batch(1, 20, &[]) };
+    let accepted = world.store.accept(&commands, at(0)).unwrap();
+    assert_eq!((accepted.answers.len(), accepted.has_orders), (21, true));
+    assert!(world.store.stopped().unwrap().is_some());
+    world.store.order(&Order::Resume, at(1)).unwrap();
+    assert_eq!(world.store.accept(&commands, at(1)).unwrap(), Accepted::default(), "it came again");
+
+    // The other chat's come as ever, and this one's again when it has had what waited.
+    let theirs = Ordered { answer: NewOutgoing { chat_id: 8, ..command(31).answer }, order: None, update_id: None };
+    world.store.accept(&Batch { commands: vec![theirs], ..batch(1, 21, &[]) }, at(2)).unwrap();
+    let sent = world.deliver_all(3);
+    assert_eq!(sent.iter().filter(|text| *text == "an answer").count(), 21);
+    assert!(sent.iter().any(|text| text.contains("I leave out some answers")), "{sent:?}");
+    let again = world.store.accept(&Batch { commands: vec![command(32)], ..batch(1, 22, &[]) }, at(4)).unwrap();
+    assert_eq!((again.answers.len(), world.deliver_all(4)), (1, vec!["an answer".to_owned()]));
+}
+
+#[test]
 fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
     let mut world = World::new();
     let message =

@@ -45,7 +45,7 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
     let mut world = World::new();
     world.plan(OLD, "before");
     // Telegram has refused it: it is put off.
-    let claimed = world.store.claim_part(None, &me(), at(0)).unwrap().unwrap();
+    let claimed = world.store.claim_part(Pick::ANY, &me(), at(0)).unwrap().unwrap();
     let later = PartOutcome::Later { not_before: at(600), why: "the group has another id".to_owned() };
     world.store.settle_part(&claimed, &later, at(0)).unwrap();
     world.move_group(false);

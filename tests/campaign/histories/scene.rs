@@ -9,7 +9,7 @@ use reveille::{
     process::Identity,
     queue::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, Ordered, PartOf,
-        PartOutcome, Store, StoreError,
+        PartOutcome, Pick, Store, StoreError,
     },
 };
 use rusqlite::Connection;
@@ -198,7 +198,7 @@ impl Scene {
 
     /// The next part that a wake may send.
     pub(super) fn claim(&mut self) -> Result<Option<Claimed>, String> {
-        self.store.claim_part(None, &Identity::current(), self.now).map_err(text)
+        self.store.claim_part(Pick::ANY, &Identity::current(), self.now).map_err(text)
     }
 
     /// An attempt ends.
@@ -398,7 +398,10 @@ impl Scene {
         let last = answers.len().saturating_sub(random.usize(1..4));
         let only = answers.get(last..).unwrap_or_default();
         if self.bots.is_none() {
-            let claimed = self.bot.claim_part(Some(only), &Identity::current(), self.now).map_err(text)?;
+            let claimed = self
+                .bot
+                .claim_part(Pick { only: Some(only), ..Pick::ANY }, &Identity::current(), self.now)
+                .map_err(text)?;
             claimed.as_ref().map_or(Ok(()), |claimed| self.leaves(claimed, true))?;
             self.bots = claimed;
         }

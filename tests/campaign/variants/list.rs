@@ -329,7 +329,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         layer: "network",
         file: "src/bot/progress.rs",
         line: "            Ok(false) | Err(_) => Ok(()),",
-        broken: "            Ok(false) => send(channel, store, at_work, text).await,\n            Err(_) => Ok(()),",
+        broken: "            Ok(false) => send(channel, store, at_work, line).await,\n            Err(_) => Ok(()),",
         trials: 300,
     },
     Variant {

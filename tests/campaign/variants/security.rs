@@ -246,6 +246,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "match 0 {",
     ),
     story(
+        "a step of a plan is a link while it is worked on",
+        "src/channel/render.rs",
+        "let text = addresses::defanged(text);",
+        "let text = text.to_owned();",
+    ),
+    story(
         "what waits for the mind isn't stopped",
         "src/cycle/drive.rs",
         "() = self.halted() => Err(Interrupt::Halted),",

@@ -58,6 +58,15 @@ impl Shared {
             Some(Fault::Status(code, wait)) => {
                 write(stream, refusal(code, "as ordered", &json!({ "retry_after": wait })))
             }
+            Some(Fault::Refuse(code, description, parameters)) => {
+                write(stream, refusal(code, description, &parameters))
+            }
+            Some(Fault::Foreign(status)) => {
+                let body = "<html>not Telegram</html>";
+                let head = format!("HTTP/1.1 {status} -\r\nContent-Length: {}\r\n\r\n", body.len());
+                stream.write_all(format!("{head}{body}").as_bytes()).is_ok()
+            }
+            Some(Fault::CloseBefore) => false,
             Some(Fault::CloseAfterTaking) => {
                 let _closed_already = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(half));
                 false

@@ -1,5 +1,6 @@
-//! Updates of every kind in the shape in which Telegram sends them: made from the types of the machine-readable API where
-//! `TELEGRAM_API_SPEC` names one, else the committed ones (`fixtures/updates.json`), which were made the same way.
+//! Updates of every kind with all that can stand in them at once, more than Telegram ever sends together: made from the types of the
+//! machine-readable API where `TELEGRAM_API_SPEC` names one, else the committed ones (`fixtures/updates.json`), which were made the
+//! same way. What has only what Telegram really sends with it is beside its fate (`updates.rs`).
 
 use std::collections::BTreeMap;
 

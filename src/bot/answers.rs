@@ -1,0 +1,64 @@
+//! The bot's own messages on their way, most of them answers to commands: beside the polling, so that a slow send doesn't hold up
+//! what comes in, and the chats in turn, so that nobody waits for the answers to another's flood of commands.
+
+use tokio::sync::{mpsc, watch};
+
+use super::{Outside, progress};
+use crate::{
+    channel::deliver::{self, Tried, Turns},
+    process::Identity,
+    queue::{Store, StoreError},
+};
+
+/// Batches whose answers may wait to be taken up. Beyond it they stay in the outbox, for the next wake.
+pub(super) const MAX_WAITING: usize = 64;
+
+/// Sends them. Ends with the other end of `to_send`, and not long after that of `is_running`; what isn't sent by then is delivered
+/// by the next wake.
+pub(super) async fn send(
+    outside: Outside<'_>,
+    outbox: Store,
+    to_send: mpsc::Receiver<Vec<i64>>,
+    is_running: watch::Receiver<bool>,
+) {
+    tokio::select! {
+        () = send_all(outside, outbox, to_send) => {}
+        () = progress::overdue(is_running) => {}
+    }
+}
+
+async fn send_all(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>) {
+    let (mut due, mut turns) = (Vec::new(), Turns::default());
+    while let Some(ids) = to_send.recv().await {
+        due.extend(ids);
+        while !due.is_empty() {
+            // What has come meanwhile has its turn beside the rest.
+            while let Ok(ids) = to_send.try_recv() {
+                due.extend(ids);
+            }
+            if let Err(error) = send_next(outside, &mut outbox, &mut due, &mut turns).await {
+                tracing::warn!(%error, "an answer to a command could not be sent now; a later wake delivers it");
+                due.clear();
+            }
+        }
+    }
+}
+
+/// Sends one part of what is `due`, and takes out of it what is done, or is a later wake's.
+async fn send_next(
+    outside: Outside<'_>,
+    outbox: &mut Store,
+    due: &mut Vec<i64>,
+    turns: &mut Turns,
+) -> Result<(), StoreError> {
+    let Outside { telegram, clock, redactor, .. } = outside;
+    match deliver::deliver_next(outbox, telegram, due, turns, &Identity::current(), clock, redactor).await? {
+        Some(Tried { outgoing_id, is_sent }) => {
+            if !is_sent || outbox.undelivered_message(outgoing_id)?.is_none() {
+                due.retain(|id| *id != outgoing_id);
+            }
+        }
+        None => due.clear(),
+    }
+    Ok(())
+}

@@ -238,7 +238,7 @@ impl Store {
                 accepted.count(joined::edit(tx, batch.bot_id, edit, now)?);
             }
             for ordered in &batch.commands {
-                if joined::is_known(tx, batch.bot_id, ordered.update_id)? {
+                if joined::is_rest(tx, batch.bot_id, ordered)? {
                     continue;
                 }
                 accepted.orders.extend(ordered.order.clone());

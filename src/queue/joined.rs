@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{NewAttachment, NewIncoming, Result, attachments, inbox, overheard};
+use super::{NewAttachment, NewIncoming, Ordered, Result, attachments, inbox, overheard};
 use crate::clock::{parse_time, rfc3339};
 
 /// How long a row waits for its next part.
@@ -67,7 +67,7 @@ struct Holder {
 
 /// Takes in what was said.
 pub(super) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
-    if is_known(tx, bot_id, message.update_id)? {
+    if is_known(tx, bot_id, message)? {
         return Ok(Taken::Nothing);
     }
     let earlier = match &message.part_of {
@@ -95,7 +95,7 @@ pub(super) fn take_in(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, 
 
 /// Takes in a new version of a message.
 pub(super) fn edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
-    if is_known(tx, bot_id, edit.update_id)? {
+    if is_known(tx, bot_id, edit)? {
         return Ok(Taken::Nothing);
     }
     let Some(holder) = holder_of(tx, bot_id, edit)? else {
@@ -178,9 +178,20 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     if may_go_on(message) { hold(tx, row, message.chat_id, now) } else { Ok(()) }
 }
 
-/// Whether a row says what came with this update.
-pub(super) fn is_known(tx: &Transaction<'_>, bot_id: i64, update_id: Option<i64>) -> Result<bool> {
-    let Some(update_id) = update_id else { return Ok(false) };
+/// Whether a command turned out to be the rest of a text: a row has taken in what it answers. Numbers of updates begin anew now and
+/// then, so the message is compared, too.
+pub(super) fn is_rest(tx: &Transaction<'_>, bot_id: i64, command: &Ordered) -> Result<bool> {
+    let is_rest = tx
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM message_updates
+                 WHERE bot_id = ?1 AND update_id = ?2 AND chat_id = ?3 AND channel_message_id = ?4)",
+        )?
+        .query_row((bot_id, command.update_id, command.answer.chat_id, command.answer.reply_to), |row| row.get(0))?;
+    Ok(is_rest)
+}
+
+fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<bool> {
+    let Some(update_id) = message.update_id else { return Ok(false) };
     let known = tx
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE bot_id = ?1 AND update_id = ?2)

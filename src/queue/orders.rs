@@ -46,7 +46,7 @@ pub struct Ordered {
     pub answer: NewOutgoing,
     /// None: it only asks.
     pub order: Option<Order>,
-    /// The channel's key of its update. Where a row has taken that in, it was the rest of a text, and is no order.
+    /// The channel's key of its update. Where a row has taken in what it answers, it was the rest of a text, and is no order.
     pub update_id: Option<i64>,
 }
 

@@ -205,7 +205,11 @@ fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
         next_offset: 9,
         messages,
         commands: vec![Ordered {
-            answer: NewOutgoing { key: Some(format!("command/{id}")), ..outgoing(7, "Stopped.") },
+            answer: NewOutgoing {
+                key: Some(format!("command/{id}")),
+                reply_to: Some(100 + id),
+                ..outgoing(7, "Stopped.")
+            },
             order: Some(Order::Stop { is_owners: true }),
             update_id: Some(id),
         }],
@@ -233,6 +237,12 @@ fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
         assert!(world.store.stopped().unwrap().is_some() && world.rows().len() == 1);
         let again = world.store.accept(&order, at(1)).unwrap();
         assert_eq!((again.orders.len(), again.answers.len(), again.has_orders), (1, 0, false));
+        // Telegram's numbers begin anew: another command comes under the number of the rest.
+        let mut renumbered = batch(2, vec![NewIncoming { channel_message_id: Some(900), ..command(2, 60, "/stop") }]);
+        for ordered in &mut renumbered.commands {
+            ordered.answer.reply_to = Some(900);
+        }
+        assert_eq!(world.store.accept(&renumbered, at(60)).unwrap().answers.len(), 1);
     }
 }
 

@@ -326,8 +326,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "the rest of a long text runs as a command",
         "src/queue/inbox.rs",
-        "if joined::is_known(tx, batch.bot_id, ordered.update_id)? {",
-        "if joined::is_known(tx, batch.bot_id, ordered.update_id)? && false {",
+        "if joined::is_rest(tx, batch.bot_id, ordered)? {",
+        "if joined::is_rest(tx, batch.bot_id, ordered)? && false {",
     ),
     story(
         "a group's new id is written to before anybody has listed it",

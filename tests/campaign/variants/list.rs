@@ -280,8 +280,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "who waits for a mind out of reach isn't told",
         layer: "network",
         file: "src/cycle/resume.rs",
-        line: "text: interrupt.notice(),",
-        broken: "text: String::new(),",
+        line: "(format!(\"waits/{first}\"), interrupt.notice()),",
+        broken: "(format!(\"waits/{first}\"), String::new()),",
         trials: 300,
     },
     Variant {

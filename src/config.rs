@@ -112,6 +112,8 @@ pub struct Config {
     pub no_color: bool,
     /// The `.env` that was read, if any.
     pub env_file: Option<PathBuf>,
+    /// The files that hold keys, as `TELEGRAM_BOT_TOKEN_FILE` and its like name them.
+    pub key_files: Vec<PathBuf>,
     /// The person's home directory, for `~/` in their policy.
     pub home: Option<PathBuf>,
     /// What a person may want to know although it isn't wrong, a sentence each.
@@ -232,6 +234,11 @@ impl Config {
         self.workspace_dir.join("mcp.toml")
     }
 
+    /// Where those servers that are commands run, a folder each: apart from the scratch, where a command could plant what they load.
+    pub fn mcp_dir(&self) -> PathBuf {
+        self.workspace_dir.join("mcp")
+    }
+
     /// What was accepted of those servers.
     pub fn mcp_pins_dir(&self) -> PathBuf {
         self.workspace_dir.join("mcp-pins")
@@ -251,5 +258,7 @@ impl Config {
 /// The whole environment as text. What isn't UTF-8 becomes replacement characters, which `raw` refuses in a setting.
 fn environment() -> BTreeMap<String, String> {
     let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
-    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+    // Without a HOME there is the one that the system has for the user: the keys in it are to be hidden all the same.
+    let home = std::env::home_dir().map(|home| ("HOME".to_owned(), text(home.into_os_string())));
+    home.into_iter().chain(std::env::vars_os().map(|(name, value)| (text(name), text(value)))).collect()
 }

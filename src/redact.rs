@@ -11,7 +11,7 @@
 mod shapes;
 mod spellings;
 
-use std::{fmt, ops::Range};
+use std::{collections::BTreeSet, fmt, ops::Range};
 
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ impl Redactor {
         clean
     }
 
-    /// Raw JSON with every secret in its strings replaced: its structure stays whole, whatever stands in them, and the bytes of
+    /// Raw JSON with every secret in its strings and names replaced: its structure stays whole, whatever stands in them, and the bytes of
     /// pictures (`{"type": "base64", "data": …}`) stay as they are. JSON without secrets comes back unchanged to the byte. What
     /// isn't JSON is redacted as text.
     pub fn redact_json(&self, raw: &str) -> String {
@@ -113,8 +113,13 @@ impl Redactor {
             Value::Array(values) => self.redact_values(values.iter_mut()),
             Value::Object(fields) => {
                 let is_bytes = fields.get("type").and_then(Value::as_str) == Some("base64");
-                let fields = fields.iter_mut().filter(|(name, _)| !(is_bytes && *name == "data"));
-                self.redact_values(fields.map(|(_, value)| value))
+                let values = fields.iter_mut().filter(|(name, _)| !(is_bytes && *name == "data"));
+                let is_changed = self.redact_values(values.map(|(_, value)| value));
+                if !fields.keys().any(|name| self.contains_secret(name)) {
+                    return is_changed;
+                }
+                *fields = std::mem::take(fields).into_iter().map(|(name, value)| (self.redact(&name), value)).collect();
+                true
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
@@ -131,6 +136,11 @@ impl Redactor {
     /// Whether [`Redactor::redact`] would change the text.
     pub fn contains_secret(&self, text: &str) -> bool {
         !self.spans(text).is_empty()
+    }
+
+    /// What [`Redactor::redact`] would replace, each spelling once.
+    pub fn secrets_in(&self, text: &str) -> BTreeSet<String> {
+        self.spans(text).into_iter().filter_map(|span| text.get(span).map(str::to_owned)).collect()
     }
 
     /// Whether raw JSON holds a live secret in one of its strings, as whoever gets the string could read it: escapes are undone, and

@@ -104,7 +104,8 @@ fn exit(is_good: bool) -> ExitCode {
 }
 
 fn list(config: &Config) -> ExitCode {
-    let settings = settings(config);
+    let (settings, redactor) = (settings(config), super::redactor(config));
+    let print = |text: &str| print(&redactor.redact(text));
     for Server { name, .. } in &settings.servers {
         let pin = Pin::load(&config.mcp_pins_dir(), name);
         match &pin.accepted {
@@ -183,9 +184,10 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
         Some(changes) if changes.is_empty() => "unchanged".to_owned(),
         Some(changes) => format!("accepted: {changes}"),
     };
-    print(&format!("{name}: {what} (SHA-256 {})\n{}", listing.sha256(), client::described(&listing)));
+    let what = format!("{name}: {what} (SHA-256 {})\n{}", listing.sha256(), client::described(&listing));
+    print(&context.redactor.redact(&what));
     for problem in problems {
-        complain(&format!("{name}: {problem}"));
+        complain(&context.redactor.redact(&format!("{name}: {problem}")));
     }
     true
 }
@@ -243,12 +245,13 @@ impl Desk<'_> {
             Ok(store) => store,
             Err(error) => return self.trouble(&error),
         };
-        // Who paired since is known with the next call.
+        // Who paired since, and which secrets there are, is known with the next call.
         let config = match people::admitted(self.context.config, &store) {
             Ok(config) => config,
             Err(error) => return self.trouble(&error),
         };
-        let context = Context { config: &config, ..self.context };
+        let redactor = super::redactor(&config);
+        let context = Context { config: &config, redactor: &redactor, ..self.context };
         match outside::call(context, &mut store, name, input).await {
             Ok(told) => Answer { text: told.text, is_error: told.is_error, image: None },
             Err(error) => self.trouble(&error),

@@ -343,6 +343,9 @@ fn stay(config: &Config, arguments: &Arguments) -> ExitCode {
         let mut failures = 0;
         tracing::info!("staying; SIGTERM ends it");
         loop {
+            // Secrets may have been added meanwhile, in mcp.toml for one.
+            let redactor = super::redactor(config);
+            let context = Context { redactor: &redactor, ..context };
             let looked = look(context, "stay", None).await;
             failures = if looked.is_err() { failures + 1 } else { 0 };
             match looked {

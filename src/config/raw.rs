@@ -95,6 +95,8 @@ pub(super) struct Raw {
     pub(super) no_color: bool,
     /// Passwords in the addresses of proxies, which belong to everyone too: ours to keep, not to read.
     pub(super) proxy_secrets: Vec<Secret>,
+    /// The files that settings name for secrets.
+    pub(super) key_files: Vec<PathBuf>,
     /// Missing only if there is a problem that says why.
     pub(super) workspace_dir: Option<PathBuf>,
     pub(super) env_file: Option<PathBuf>,
@@ -268,7 +270,10 @@ impl Raw {
             Ok(private) if private.text.trim().is_empty() => {
                 self.problem_with(file_name, &format!("{} is empty", path.display()));
             }
-            Ok(private) => self.say(name, &private.text, Source::File(path)),
+            Ok(private) => {
+                self.key_files.push(path.clone());
+                self.say(name, &private.text, Source::File(path));
+            }
             Err(what) => self.problem_with(file_name, &format!("{} {what}", path.display())),
         }
     }

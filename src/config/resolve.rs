@@ -66,7 +66,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         settings.0.notes.push(format!("REVEILLE_NOW is set: the clock stands still at {}.", now.to_rfc3339()));
     }
 
-    let Raw { workspace_dir, home, no_color, env_file, notes, problems, .. } = settings.0;
+    let Raw { workspace_dir, home, no_color, env_file, key_files, notes, problems, .. } = settings.0;
     let workspace_dir = match workspace_dir {
         Some(dir) if problems.is_empty() => dir,
         _ => return Err(ConfigError { problems }),
@@ -104,6 +104,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         log_level,
         no_color,
         env_file,
+        key_files,
         home,
         notes,
     })

@@ -126,7 +126,10 @@ fn the_example_names_every_variable_with_its_default() {
 
 #[test]
 fn a_workspace_is_absolute() {
-    refuses("REPO_NAME", &["a/b", "..", ".git", "-x", "logs", "Voice", "models", "messages.db-wal", "plan-b", "a b"]);
+    refuses(
+        "REPO_NAME",
+        &["a/b", "..", ".git", "-x", "logs", "Voice", "models", "scratch", "mcp", "messages.db-wal", "plan-b", "a b"],
+    );
     assert_eq!(config(&[("REPO_NAME", "my-brain_2.0")]).repo_name, "my-brain_2.0");
 
     let place = Place::new();

@@ -239,7 +239,21 @@ fn is_scp_like(value: &str) -> bool {
 }
 
 pub(super) fn repo_name(value: &str) -> Result<String, String> {
-    const TAKEN: [&str; 7] = ["logs", "voice", "models", "claude-code", "messages.db", "index.db", "policy.toml"];
+    const TAKEN: [&str; 13] = [
+        "logs",
+        "voice",
+        "files",
+        "models",
+        "scratch",
+        "claude-code",
+        "mcp",
+        "mcp-pins",
+        "mcp-token",
+        "mcp.toml",
+        "messages.db",
+        "index.db",
+        "policy.toml",
+    ];
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     if !plain || value.starts_with(['.', '-']) || value.len() > MAX_NAME_BYTES {
         return Err("a plain directory name: letters, digits, - _ and ., not first a dot or a dash".to_owned());

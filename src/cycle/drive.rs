@@ -151,14 +151,17 @@ impl Wake<'_> {
                         return Ok(Driven::Interrupted(interrupt));
                     }
                 }
-                Step::Again(request) => match machine::doubt(registry.get(&request.name).map(|tool| tool.effect)) {
-                    None => {
-                        if let Err(interrupt) = self.call(live, &registry, &request, Vec::new()).await? {
-                            return Ok(Driven::Interrupted(interrupt));
+                Step::Again { call, was_allowed } => {
+                    let effect = registry.get(&call.name).map(|tool| tool.effect);
+                    match machine::doubt(effect, was_allowed && registry.acts(&call.name)) {
+                        None => {
+                            if let Err(interrupt) = self.call(live, &registry, &call, Vec::new()).await? {
+                                return Ok(Driven::Interrupted(interrupt));
+                            }
                         }
+                        Some(why) => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
                     }
-                    Some(why) => self.settle(live, &request, Err(Refusal(why.to_owned())))?,
-                },
+                }
                 Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why)))?,
                 Step::Say(raw) => {
                     self.record(
@@ -336,12 +339,12 @@ impl Wake<'_> {
         Ok(Ok(()))
     }
 
-    /// Refuses to write one of our own secrets into the memory: the file could never be committed again.
+    /// Refuses to write a secret into the memory, be it as a document's name: the file could never be committed again.
     fn without_secrets(&self, done: Done) -> Outcome {
         let redactor = self.context.redactor;
-        let is_new_in = |file: &StagedFile| {
-            redactor.contains_secret(&file.content)
-                && !file.base.as_deref().is_some_and(|base| redactor.contains_secret(base))
+        let is_new_in = |file: &StagedFile| match file.base.as_deref() {
+            Some(base) => redactor.contains_secret(&file.content) && !redactor.contains_secret(base),
+            None => redactor.contains_secret(&file.content) || redactor.contains_secret(&file.path),
         };
         let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
         if done.changes.iter().any(writes_secret) {
@@ -516,7 +519,7 @@ impl Wake<'_> {
                     live.world.reminders = self.store.reminders()?;
                 }
                 Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
-                Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } => {}
+                Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } | Change::Fire(_) => {}
             }
         }
         Ok(())

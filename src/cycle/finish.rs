@@ -4,7 +4,7 @@
 use super::{
     Reply, WakeError,
     machine::Cycle,
-    observe::{self, HEAD_SEEN},
+    observe,
     plan_file::PlanFile,
     upkeep::merge_texts,
     verify::Account,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     memory::{self, episodic, others, view},
-    queue::{CycleEnd, CycleState, StagedFile},
+    queue::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
 };
@@ -65,16 +65,15 @@ impl Wake<'_> {
             Err(error) => return Err(error.into()),
         };
         let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
+        let head_seen = self.seen_with(repo, ending.head_shown.as_deref())?;
         let end = CycleEnd {
-            state: CycleState::Done,
             commit_id: Some(&commit),
-            error: None,
             handled: &ending.handled,
+            head_seen: head_seen.as_deref(),
             repairs: &ids,
-            failed_messages: &[],
+            ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(self.fence, &ending.cycle.id, &end, self.now())?;
-        self.see_commits(repo, ending.head_shown.as_deref())?;
         self.close(repo, &commit, &ending.plan_file).await
     }
 
@@ -89,16 +88,15 @@ impl Wake<'_> {
     ) -> Result<(), WakeError> {
         let repairs = self.repairs_told(&repo.message(commit)?)?;
         let commit = &commit.to_string();
+        let head_seen = self.seen_with(repo, state.head_shown.as_deref())?;
         let end = CycleEnd {
-            state: CycleState::Done,
             commit_id: Some(commit),
-            error: None,
             handled: &state.handles,
+            head_seen: head_seen.as_deref(),
             repairs: &repairs,
-            failed_messages: &[],
+            ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
-        self.see_commits(repo, state.head_shown.as_deref())?;
         self.close(repo, commit, plan_file).await
     }
 
@@ -121,22 +119,19 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Takes note of the commits that a cycle was shown. What a person committed while it ran was not: it stays a reason. What others saw
-    /// while it waited stays seen.
-    pub(super) fn see_commits(&mut self, repo: &Repo, head_shown: Option<&str>) -> Result<(), WakeError> {
-        let seen = self.store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok());
+    /// The commit up to which people's commits were seen, once a cycle has ended that was shown them up to `head_shown`. What a person
+    /// committed while it ran was not: it stays a reason. What others saw while it waited stays seen.
+    pub(super) fn seen_with(&self, repo: &Repo, head_shown: Option<&str>) -> Result<Option<String>, WakeError> {
+        let seen = observe::head_seen(self.store)?;
         // A commit that is gone says nothing of what came after it.
-        let is_behind = |head: &str| {
-            let shown = Oid::from_str(head).ok();
-            seen.zip(shown).is_some_and(|(seen, shown)| repo.contains(seen, shown).unwrap_or(false))
+        let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
+        let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));
+        let seen = shown.or(seen);
+        let is_all_seen = match seen {
+            Some(seen) => observe::person_commits_since(repo, seen)?.is_empty(),
+            None => true,
         };
-        if let Some(head) = head_shown.filter(|head| !is_behind(head)) {
-            self.store.set_handled(self.fence, HEAD_SEEN, head, self.now())?;
-        }
-        if observe::person_commits(self.store, repo)?.is_empty() {
-            self.see_head(repo)?;
-        }
-        Ok(())
+        if is_all_seen { observe::head_of(repo) } else { Ok(seen.map(|seen| seen.to_string())) }
     }
 
     /// Takes note that all commits so far were seen: none of them is a reason any more.
@@ -183,7 +178,7 @@ impl Wake<'_> {
     fn commit_message(&self, ending: &Ending) -> Result<String, WakeError> {
         let spent = self.store.spent_by(&ending.cycle.id)?;
         let row = self.store.cycle(&ending.cycle.id)?;
-        let model = row.map_or_else(|| "none".to_owned(), |row| row.cycle.model);
+        let model = row.map_or_else(|| NO_MIND.to_owned(), |row| row.cycle.model);
         let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
         let tokens = spent.tokens;
         let tokens = format!(

@@ -43,7 +43,12 @@ pub enum Step {
     /// A person has allowed this call, once: run it and record its outcome.
     Allowed(Request),
     /// A wake that was cut off had begun this call: what follows depends on what it does, see [`doubt`].
-    Again(Request),
+    Again {
+        /// The call.
+        call: Request,
+        /// Whether it was begun under a person's yes, which is used then.
+        was_allowed: bool,
+    },
     /// Record an outcome without running anything.
     Reject {
         /// The call.
@@ -289,6 +294,12 @@ impl Cycle {
                 self.has_spoken = true;
                 self.open.retain(|id| !messages.contains(id));
             }
+            Entry::ByRule { receipts, handles, head } => {
+                let receipt = |what: &String| Receipt { tool: String::new(), what: Some(what.clone()) };
+                self.receipts.extend(receipts.iter().map(receipt));
+                self.handles.extend(handles.iter().cloned());
+                self.head_shown.clone_from(head);
+            }
         }
     }
 
@@ -466,7 +477,9 @@ fn next_call(calls: &[Pending]) -> Step {
             call,
             why: "This call was cut off before its arguments were complete. It was not run; call again.".to_owned(),
         },
-        Pending { was_begun: true, .. } => Step::Again(call),
+        Pending { was_begun: true, decided, .. } => {
+            Step::Again { call, was_allowed: matches!(decided, Some((true, _))) }
+        }
         Pending { decided: Some((true, _)), .. } => Step::Allowed(call),
         Pending { decided: Some((false, why)), .. } => Step::Reject { call, why: why.clone() },
         Pending { verdict: Some(Decision::Ask), .. } => Step::Await(call),
@@ -476,11 +489,13 @@ fn next_call(calls: &[Pending]) -> Step {
 
 /// Why a call that was begun and has no outcome isn't run again; none if it is. What changes nothing, changes the same again,
 /// or leaves nothing without its outcome, is. What may have happened, and would then happen twice, isn't; nor is a call of a tool
-/// that is not there any more (`effect` is none).
-pub fn doubt(effect: Option<Effect>) -> Option<&'static str> {
+/// that is not there any more (`effect` is none), nor one that had used up a person's yes to act outside our stores
+/// (`is_yes_used`): a yes is to one request.
+pub fn doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> {
     match effect {
-        Some(Effect::Read | Effect::Idempotent | Effect::Staged) => None,
-        Some(Effect::Once) | None => Some(UNCERTAIN),
+        Some(Effect::Staged) => None,
+        Some(Effect::Read | Effect::Idempotent) if !is_yes_used => None,
+        _ => Some(UNCERTAIN),
     }
 }
 

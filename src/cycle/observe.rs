@@ -17,7 +17,7 @@ use super::{
 use crate::{
     config::{Config, OFFLINE_MODEL},
     memory::{self, tasks::Task, tasks::TaskList, view},
-    queue::{CycleRow, Incoming, Reminder, Store, StoreError, Undo},
+    queue::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, Undo},
     repo::{Condition, Oid, Repo},
     schedule::due::is_set_back,
 };
@@ -35,8 +35,6 @@ pub(super) const MAINTAIN: &str = "maintain";
 pub(super) const PARKED: &str = "parked";
 /// Keeps how asking the mind has been going.
 pub(super) const MODEL: &str = "model";
-/// The commit that the last wake has seen.
-pub(super) const HEAD_SEEN: &str = "head";
 
 /// All that was observed.
 pub(super) struct Observation {
@@ -65,7 +63,7 @@ impl Observation {
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
         handled.extend(store.handled_keys("budget/")?);
-        let told = store.told_to_parked()?;
+        let told = store.told_to_waiting()?;
         handled.extend(told.handles);
         let tasks = repo.map(tasks).unwrap_or_default();
         Ok(Self {
@@ -242,7 +240,7 @@ pub(super) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
     Ok(repo.head()?.map(|id| id.to_string()))
 }
 
-/// The same without what cycles that wait for a person were shown, up to these commits: each wake would begin another one for it.
+/// The same without what cycles that wait were shown, up to these commits: each wake would begin another one for it.
 fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
     let mut commits = person_commits(store, repo)?;
     for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
@@ -256,9 +254,17 @@ fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(Stri
 
 /// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
 pub(super) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
-    let Some(seen) = store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()) else {
-        return Ok(Vec::new());
-    };
+    let seen = head_seen(store)?;
+    seen.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
+}
+
+/// The commit that was seen last.
+pub(super) fn head_seen(store: &Store) -> Result<Option<Oid>, WakeError> {
+    Ok(store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
+}
+
+/// Commits of people since this one, newest first.
+pub(super) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
     if repo.head()? == Some(seen) {
         return Ok(Vec::new());
     }

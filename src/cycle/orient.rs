@@ -214,7 +214,7 @@ pub fn count(n: usize, what: &str) -> String {
 /// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
 /// stopped: it is what a person does next who has stopped something that went wrong.
 pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
-    // A cycle by rule that was cut off has nothing left but its end: an undo with its commit made isn't begun again.
+    // A cycle by rule that was cut off has nothing left but its commit and its end: an undo with its commit made isn't begun again.
     let (mut reasons, resumptions): (Vec<_>, Vec<_>) =
         resumptions(observed).into_iter().partition(|reason| is_by_rule(reason, observed.open_cycles));
     reasons.extend(observed.undos.iter().map(|undo| Reason::Undo { undo: undo.clone() }));
@@ -423,7 +423,7 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
 
 fn is_by_rule(reason: &Reason, open_cycles: &[CycleRow]) -> bool {
     let Reason::Resume { cycle_id, .. } = reason else { return false };
-    open_cycles.iter().any(|row| row.cycle.id == *cycle_id && row.cycle.model == "none")
+    open_cycles.iter().any(|row| row.cycle.id == *cycle_id && row.cycle.is_by_rule())
 }
 
 /// What an interrupted cycle has in its conversation is answered by that cycle.

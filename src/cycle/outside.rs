@@ -25,7 +25,7 @@ use crate::{
     model::{Stop, Usage},
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     process,
-    queue::{Entry, Incoming, Store},
+    queue::{Entry, HEAD_SEEN, Incoming, Store},
     repo::Repo,
     tool::{Attachments, Documents, Effect, Outcome, READ, Refusal, World},
 };
@@ -352,7 +352,7 @@ impl Wake<'_> {
         let repo = self.open_repo()?;
         repo.remove_stale_locks();
         self.finish_interrupted(&repo)?;
-        if self.store.handled(super::observe::HEAD_SEEN)?.is_none() {
+        if self.store.handled(HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;
         }
         self.clear_plan_files()?;

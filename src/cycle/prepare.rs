@@ -132,7 +132,9 @@ impl Wake<'_> {
             files: !world.attachments.files.is_empty(),
             withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
         };
-        cycle.tools = registry(self.context).seen_by(world.sees_all()).offered(&words, there);
+        let offered = registry(self.context).seen_by(world.sees_all()).offered(&words, there);
+        // Those of servers are in their words, and a server knows the keys that it was given.
+        cycle.tools = redactor.redact_json(&offered);
         let messages: Vec<&Incoming> =
             observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
         let files = self.files_of(&messages, Allowance::left_by(&[]))?;

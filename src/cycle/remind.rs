@@ -4,9 +4,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
-use super::{WakeError, observe::Observation, orient::Reason, wake::Wake};
+use super::{WakeError, by_rule::Deeds, observe::Observation, orient::Reason, wake::Wake};
 use crate::{
-    queue::{Firing, NewOutgoing, Reminder, Round},
+    queue::{Change, Firing, NewOutgoing, Reminder, Round},
     schedule::{
         Missed, Slot,
         due::{Passed, Turn},
@@ -19,13 +19,8 @@ const LATE_MIN: i64 = 10;
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
 impl Wake<'_> {
-    /// Fires the reminders among the reasons; gives receipts of what was done.
-    pub(super) fn remind(
-        &mut self,
-        reasons: &[Reason],
-        observation: &Observation,
-        cycle_id: &str,
-    ) -> Result<Vec<String>, WakeError> {
+    /// What becomes of the reminders among the reasons.
+    pub(super) fn remind(&self, reasons: &[Reason], observation: &Observation) -> Result<Deeds, WakeError> {
         let (now, tz) = (self.now(), self.context.config.timezone);
         let is_due = |reminder: &&Reminder| {
             reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
@@ -38,10 +33,11 @@ impl Wake<'_> {
         let mut rounds = rounds(&due, now);
         for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
             message.text = self.context.redactor.redact(&message.text);
-            message.cycle_id = Some(cycle_id.to_owned());
         }
-        self.store.fire(self.fence, &rounds, now)?;
-        Ok(due.iter().filter_map(|due| due.receipt(now)).collect())
+        Ok(Deeds {
+            changes: rounds.into_iter().map(Change::Fire).collect(),
+            receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
+        })
     }
 
     /// After the clock was set back, finds the next slots anew: what was passed over under the wrong time is still ahead.

@@ -14,7 +14,7 @@ use super::{
     plan_file::PlanFile,
     upkeep::merge_texts,
     verify::Account,
-    wake::{Live, Wake},
+    wake::{Ending, Live, Wake},
 };
 use crate::{
     queue::{
@@ -34,6 +34,8 @@ pub const MAX_TRIES: u32 = 3;
 pub enum Uptake {
     /// Its commit was made: only its end has to be written down.
     Conclude,
+    /// A rule has done all of it: it is committed and ended.
+    Publish,
     /// It goes on from its journal.
     GoOn,
     /// It can't go on: what it had not answered is due again.
@@ -127,12 +129,15 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
     let cuts = row.tries + u32::from(has_crashed);
     if is_committed {
         Uptake::Conclude
-    } else if journal.is_empty() || begun_by == "none" {
-        // Nothing of a conversation: what it did is in the database, what it was about is due again.
+    } else if journal.is_empty() {
+        // Nothing has begun: what it was about is due again.
         Uptake::GiveUp(GivingUp::Unheard)
+    } else if row.cycle.is_by_rule() {
+        Uptake::Publish
     } else if begun_by != mind && begun_by != OUTSIDE {
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun by {begun_by}, which is not the mind any more")))
-    } else if has_crashed && cuts >= MAX_TRIES {
+    } else if cuts >= MAX_TRIES {
+        // Also where giving it up ended in an error: the last cut is counted by then.
         Uptake::GiveUp(GivingUp::cut_off(cuts))
     } else {
         Uptake::GoOn
@@ -150,7 +155,8 @@ impl Wake<'_> {
         let (chat_id, thread_id) = (row.cycle.chat_id, row.cycle.thread_id);
         let work = lock::Work { cycle_id: Some(cycle_id), chat_id, thread_id, messages: &[] };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
-        if has_crashed {
+        // What is done by rule has no tries.
+        if has_crashed && !row.cycle.is_by_rule() {
             self.store.count_try(self.fence, cycle_id)?;
         }
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
@@ -188,19 +194,23 @@ impl Wake<'_> {
         if commit.is_none() && !state.open.is_empty() && self.store.are_dropped(&state.open)? {
             return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::Dropped).await;
         }
-        match (uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed), commit) {
+        let uptake = uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed);
+        let is_done = match (uptake, commit) {
             (Uptake::Conclude, Some(commit)) => {
                 return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
             }
             (Uptake::GiveUp(giving_up), _) => {
                 return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
             }
-            _ => {}
-        }
+            (uptake, _) => uptake == Uptake::Publish,
+        };
         self.store.resume_cycle(self.fence, cycle_id)?;
         let mut account = Account::default();
         account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         self.take_in_person_edits(repo, &mut account)?;
+        if is_done {
+            return self.finish(repo, Ending::new(row.cycle, state, plan_file, account)).await;
+        }
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;
@@ -261,14 +271,7 @@ impl Wake<'_> {
         if state.turns > 0 {
             self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
         } else {
-            let end = CycleEnd {
-                state: CycleState::Failed,
-                commit_id: None,
-                error: Some(&why),
-                handled: &[],
-                repairs: &[],
-                failed_messages: &[],
-            };
+            let end = CycleEnd { error: Some(&why), ..CycleEnd::new(CycleState::Failed) };
             self.store.end_cycle(self.fence, &cycle.id, &end, now)?;
             self.remove_plan_file(plan_file);
         }
@@ -307,9 +310,12 @@ impl Wake<'_> {
         Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
     }
 
-    /// A cycle whose journal can't be read, as far as the queue tells of it.
+    /// A cycle whose journal isn't read, as far as the queue and what it was told of tell.
     fn what_it_took_up(&self, cycle_id: &str) -> Result<Cycle, WakeError> {
         let mut state = Cycle::new(String::new(), String::new());
+        let told = self.store.told_to(cycle_id)?;
+        state.handles = told.handles.into_iter().collect();
+        state.head_shown = told.heads.into_iter().next_back();
         let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
         state.open = self.store.queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
         Ok(state)
@@ -343,26 +349,20 @@ impl Wake<'_> {
             self.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
             parked = Some(branch);
         }
-        if !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped)
-            && let Some(row) = self.store.cycle(cycle_id)?
-        {
-            let notice = Change::Send(self.given_up(&row.cycle, state, &giving_up, parked.as_deref())?);
-            self.store.change(self.fence, cycle_id, &[notice], now)?;
-        }
+        let row = self.store.cycle(cycle_id)?.filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
+        let notice = row.map(|row| self.given_up(&row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
         let counts = giving_up.counts();
         // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
         let is_over = counts && state.open.is_empty();
+        let head_seen = if is_over { self.seen_with(repo, state.head_shown.as_deref())? } else { None };
         let end = CycleEnd {
-            state: if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned },
-            commit_id: None,
             error: Some(giving_up.why()),
             handled: if is_over { &state.handles } else { &[] },
-            repairs: &[],
+            head_seen: head_seen.as_deref(),
             failed_messages: if counts { &state.open } else { &[] },
+            notice: notice.as_ref(),
+            ..CycleEnd::new(if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned })
         };
-        if is_over {
-            self.see_commits(repo, state.head_shown.as_deref())?;
-        }
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);
         self.deliver().await
@@ -400,6 +400,7 @@ impl Wake<'_> {
             kind: "notice".to_owned(),
             key: Some(format!("gave-up/{key}")),
             thread_id: cycle.thread_id,
+            cycle_id: Some(cycle.id.clone()),
             ..NewOutgoing::default()
         })
     }

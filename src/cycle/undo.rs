@@ -16,7 +16,7 @@ use super::{
 use crate::{
     config::CONSOLE_CHAT_ID,
     memory::{DocKind, undo::revert},
-    queue::{CycleRow, StagedFile, TakenBack, Undo},
+    queue::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
     repo::{self, Repo},
 };
 
@@ -42,11 +42,11 @@ impl Wake<'_> {
     /// Undoes a wake.
     pub(super) async fn undo(&mut self, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
         let reason = Reason::Undo { undo: undo.clone() };
-        let cycle = self.new_cycle(std::slice::from_ref(&reason), "none")?;
+        let cycle = self.new_cycle(std::slice::from_ref(&reason), NO_MIND)?;
         let plan_file = self.open_plan_file(&cycle, &[])?;
         let mut account = Account::default();
         self.take_in_person_edits(repo, &mut account)?;
-        self.store.begin_cycle(self.fence, &cycle, &[], self.now())?;
+        self.store.begin_cycle(self.fence, &cycle, &[], &[], self.now())?;
         let restored = restored(repo, &undo.wake)?;
         let (now, tz, redactor) = (self.now(), self.context.config.timezone, self.context.redactor);
         let row = self.store.cycle(&undo.wake)?;

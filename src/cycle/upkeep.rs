@@ -181,7 +181,7 @@ impl Wake<'_> {
             return Ok(());
         }
         let redactor = self.context.redactor;
-        let push = || repo.push(REMOTE_TIMEOUT, &|text| redactor.contains_secret(text));
+        let push = || repo.push(REMOTE_TIMEOUT, &|text| redactor.secrets_in(text));
         let mut pushed = push();
         if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
             self.fetch_by_itself(repo)?;

@@ -21,7 +21,7 @@ use crate::{
     memory::templates::templates,
     policy::Rules,
     process::{self, Identity},
-    queue::{Entry, Fence, NewCycle, StagedFile, Store},
+    queue::{Entry, Fence, HEAD_SEEN, NewCycle, StagedFile, Store},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
     web::search::Engine,
@@ -116,6 +116,24 @@ pub(super) struct Ending {
     pub(super) undoes: Option<String>,
 }
 
+impl Ending {
+    /// What a cycle's journal tells of its end; nothing is staged, nothing taken back.
+    pub(super) fn new(cycle: NewCycle, state: Cycle, plan_file: PlanFile, mut account: Account) -> Self {
+        account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
+        Self {
+            cycle,
+            messages: state.messages,
+            account,
+            staged: Vec::new(),
+            handled: state.handles,
+            plan_file,
+            head_shown: state.head_shown,
+            removed: Vec::new(),
+            undoes: None,
+        }
+    }
+}
+
 impl<'a> Wake<'a> {
     /// Takes the fence that goes with the lock.
     pub(super) fn begin(
@@ -165,7 +183,7 @@ impl<'a> Wake<'a> {
             tracing::warn!(?removed, "locks of dead git programs are removed");
         }
         self.finish_interrupted(&repo)?;
-        if self.store.handled(observe::HEAD_SEEN)?.is_none() {
+        if self.store.handled(HEAD_SEEN)?.is_none() {
             self.see_head(&repo)?;
         }
         if settles_doubts {
@@ -376,23 +394,11 @@ impl<'a> Wake<'a> {
         }
         let not_done = self.verify(&mut live)?;
         let Live { cycle, state, world, plan_file, mut account, .. } = live;
-        account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.not_done = not_done;
         let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
         self.report.answered += state.messages.iter().filter(is_answered).count();
         let staged = world.documents.staged();
-        let ending = Ending {
-            cycle,
-            messages: state.messages,
-            account,
-            staged,
-            handled: state.handles,
-            plan_file,
-            head_shown: state.head_shown,
-            removed: Vec::new(),
-            undoes: None,
-        };
-        self.finish(repo, ending).await
+        self.finish(repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
     }
 
     pub(super) fn remove_plan_file(&mut self, plan_file: &PlanFile) {

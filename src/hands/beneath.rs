@@ -9,13 +9,14 @@ mod put;
 mod tests;
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read as _},
     os::{
         fd::OwnedFd,
         unix::fs::{DirBuilderExt as _, MetadataExt as _},
     },
     path::{Component, Path, PathBuf},
+    sync::Arc,
 };
 
 use rustix::{
@@ -93,6 +94,8 @@ pub struct Roots {
     folders: Vec<Folder>,
     /// Our own state's folder: no granted folder leads into it.
     workspace: PathBuf,
+    /// Files that are never opened.
+    barred: Vec<Identity>,
 }
 
 #[derive(Debug)]
@@ -106,7 +109,7 @@ impl Roots {
     /// Only the scratch folder `scratch`, which is made when it is needed. `workspace` is the folder of our own state.
     pub fn new(scratch: &Path, workspace: &Path) -> Self {
         let own = Folder { path: scratch.to_owned(), whose: Whose::Scratch, may_write: true };
-        Self { scratch: scratch.to_owned(), folders: vec![own], workspace: workspace.to_owned() }
+        Self { scratch: scratch.to_owned(), folders: vec![own], workspace: workspace.to_owned(), barred: Vec::new() }
     }
 
     /// The same, and the memory's work tree for reading.
@@ -126,6 +129,13 @@ impl Roots {
         all.retain(|folder| folder.path != self.scratch);
         all.sort_by_key(|folder| folder.path.components().count());
         self.folders.extend(all);
+        self
+    }
+
+    /// The same, but these files, under whatever name.
+    #[must_use]
+    pub fn without(mut self, files: &[PathBuf]) -> Self {
+        self.barred.extend(files.iter().filter_map(|file| Identity::at(file)));
         self
     }
 
@@ -177,11 +187,11 @@ impl Roots {
         rustix::fs::open(&folder.path, flags, Mode::empty()).map_err(|error| failed(error.into()))
     }
 
-    /// The folder that must not be met on the way, if there is one.
-    fn barred(&self, folder: &Folder) -> Option<Identity> {
+    /// What must not be met on the way.
+    fn barred(&self, folder: &Folder) -> Arc<[Identity]> {
         let is_granted = folder.whose == Whose::Granted;
-        let found = is_granted.then(|| std::fs::metadata(&self.workspace).ok()).flatten()?;
-        Some(Identity { device: found.dev(), inode: found.ino() })
+        let workspace = is_granted.then(|| Identity::at(&self.workspace)).flatten();
+        self.barred.iter().copied().chain(workspace).collect()
     }
 }
 
@@ -190,6 +200,17 @@ impl Roots {
 struct Identity {
     device: u64,
     inode: u64,
+}
+
+impl Identity {
+    fn of(found: &Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino() }
+    }
+
+    /// What a path leads to, by links too.
+    fn at(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().as_ref().map(Self::of)
+    }
 }
 
 /// A file as it was when it was read: it differs once somebody has written it.
@@ -213,7 +234,7 @@ impl Stamp {
 pub struct Place {
     root: OwnedFd,
     whose: Whose,
-    barred: Option<Identity>,
+    barred: Arc<[Identity]>,
     names: Vec<String>,
     path: PathBuf,
     given: String,
@@ -303,7 +324,8 @@ impl Place {
         let mut names = self.names.clone();
         names.push(name.to_owned());
         let path = self.path.join(name);
-        Ok(Self { root, whose: self.whose, barred: self.barred, names, given: path.display().to_string(), path })
+        let (barred, given) = (Arc::clone(&self.barred), path.display().to_string());
+        Ok(Self { root, whose: self.whose, barred, names, given, path })
     }
 
     fn entries(&self, directory: &OwnedFd) -> Result<Vec<Named>, PathError> {
@@ -334,7 +356,7 @@ impl Place {
     fn walk(&self, names: &[String], make: bool) -> Result<OwnedFd, PathError> {
         let mut directory =
             rustix::fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|e| self.io(e.into()))?;
-        self.not_barred(&directory)?;
+        self.folder_not_barred(&directory)?;
         for name in names {
             let open = || rustix::fs::openat(&directory, name.as_str(), DIRECTORY, Mode::empty());
             let next = match open() {
@@ -355,20 +377,22 @@ impl Place {
                 }
                 error => self.io(error.into()),
             })?;
-            self.not_barred(&directory)?;
+            self.folder_not_barred(&directory)?;
         }
         Ok(directory)
     }
 
-    /// Our own state may stand within a granted folder, under whatever name.
-    fn not_barred(&self, directory: &OwnedFd) -> Result<(), PathError> {
-        let Some(barred) = self.barred else { return Ok(()) };
-        let handle = File::from(directory.try_clone().map_err(|source| self.io(source))?);
-        let found = handle.metadata().map_err(|source| self.io(source))?;
-        if (Identity { device: found.dev(), inode: found.ino() }) == barred {
-            return Err(refused(&self.given, "the assistant's own state is out of every tool's reach"));
+    /// Our own state and files of keys may stand within a granted folder, under whatever name.
+    fn not_barred(&self, found: Identity) -> Result<(), PathError> {
+        if self.barred.contains(&found) {
+            return Err(refused(&self.given, "keys and the assistant's own state are out of every tool's reach"));
         }
         Ok(())
+    }
+
+    fn folder_not_barred(&self, directory: &OwnedFd) -> Result<(), PathError> {
+        let handle = File::from(directory.try_clone().map_err(|source| self.io(source))?);
+        self.not_barred(Identity::of(&handle.metadata().map_err(|source| self.io(source))?))
     }
 
     fn kind_in(&self, directory: &OwnedFd, name: &str) -> Result<Option<Kind>, PathError> {
@@ -403,11 +427,13 @@ impl Place {
         if !found.is_file() {
             return Err(refused(&self.given, "it isn't a plain file"));
         }
+        let identity = Identity::of(&found);
+        self.not_barred(identity)?;
         if found.nlink() > 1 {
             return Err(refused(&self.given, "it has several names (hard links), so it may be a file from elsewhere"));
         }
         let stamp = Stamp {
-            identity: Identity { device: found.dev(), inode: found.ino() },
+            identity,
             bytes: found.len(),
             modified: (found.mtime(), found.mtime_nsec()),
             mode: found.mode() & 0o777,

@@ -136,6 +136,11 @@ impl Hands {
         }
     }
 
+    /// See [`Shelter::key_files`].
+    pub fn key_files(&self) -> &[PathBuf] {
+        self.shelter.key_files()
+    }
+
     /// How long a command may take.
     pub fn shell_timeout(&self) -> Duration {
         self.rules.shell_timeout().unwrap_or(SHELL_TIMEOUT)

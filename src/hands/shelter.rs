@@ -9,15 +9,23 @@ use std::{
 
 use crate::{
     config::Config,
+    mcp::client::settings::Settings,
     policy::Rules,
     sandbox::{Confinement, Sandbox},
 };
+
+/// Why there is no sandbox for somebody without a home directory.
+const NO_HOME: &str = "it isn't known where your home directory is (HOME isn't set to an absolute path), so the keys in it can't be hidden from programs";
 
 /// Where programs run.
 #[derive(Debug)]
 pub struct Shelter {
     launcher: PathBuf,
     confinement: Confinement,
+    /// Files that hold keys, as the settings and `mcp.toml` name them.
+    key_files: Vec<PathBuf>,
+    /// Where MCP servers have their folders.
+    servers: PathBuf,
     found: OnceCell<Sandbox>,
 }
 
@@ -29,12 +37,19 @@ impl Shelter {
         // Of ours, too: the memory can be denied to programs.
         confinement.readable.retain(|path| !denied.iter().any(|place| path.starts_with(place)));
         confinement.hidden.extend(denied);
-        Self { launcher, confinement, found: OnceCell::new() }
+        let of_servers = Settings::load(&config.mcp_path(), config.home.as_deref()).key_files;
+        let of_servers: Vec<PathBuf> = of_servers.into_iter().filter(|file| file.exists()).collect();
+        confinement.hidden.extend(of_servers.iter().cloned());
+        let key_files = config.key_files.iter().cloned().chain(of_servers).collect();
+        let none = config.home.is_none().then(|| Sandbox::None { why: NO_HOME.to_owned() });
+        let found = none.map_or_else(OnceCell::new, OnceCell::from);
+        Self { launcher, confinement, key_files, servers: config.mcp_dir(), found }
     }
 
     /// What is confined so, with the launcher that this program is.
     pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
-        Self { launcher, confinement, found: OnceCell::new() }
+        let servers = confinement.work_dir.with_file_name("mcp");
+        Self { launcher, confinement, key_files: Vec::new(), servers, found: OnceCell::new() }
     }
 
     /// One that is taken to be there, and confines nothing.
@@ -42,7 +57,7 @@ impl Shelter {
     pub fn assumed() -> Self {
         let program = PathBuf::from("/nowhere");
         let found = Sandbox::Seatbelt { program: program.clone() };
-        Self { launcher: program, confinement: Confinement::default(), found: OnceCell::from(found) }
+        Self { found: OnceCell::from(found), ..Self::of(Confinement::default(), program) }
     }
 
     /// The same with a scratch directory.
@@ -57,7 +72,7 @@ impl Shelter {
     pub fn missing(scratch: &Path) -> Self {
         let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
         let found = Sandbox::None { why: "a test has none".to_owned() };
-        Self { launcher: PathBuf::new(), confinement, found: OnceCell::from(found) }
+        Self { servers: scratch.join("mcp"), found: OnceCell::from(found), ..Self::of(confinement, PathBuf::new()) }
     }
 
     /// What this machine offers. The first call tries it out.
@@ -71,6 +86,9 @@ impl Shelter {
     /// What this machine offers, for those who only ask: the scratch directory isn't made. Where it isn't there, it is tried out in
     /// the directory that it would be made in.
     pub fn look(&self) -> Sandbox {
+        if let Some(found) = self.found.get() {
+            return found.clone();
+        }
         let place = self.scratch().ancestors().find(|path| path.is_dir());
         Sandbox::find(&self.launcher, place.unwrap_or(Path::new("/")))
     }
@@ -85,13 +103,26 @@ impl Shelter {
         self.confinement.clone()
     }
 
-    /// A directory of its own within [`Shelter::scratch`], made if need be.
+    /// The directory of an MCP server, its home, made if need be. Whoever can write there runs what the server loads: so it lies
+    /// outside of [`Shelter::scratch`], where no other program and no tool reaches it, and no link stands for it.
     ///
     /// # Errors
-    /// It can't be made.
-    pub fn folder(&self, name: &str) -> std::io::Result<PathBuf> {
-        let path = self.scratch().join(name);
-        make_private(&path).map(|()| path)
+    /// It can't be made, or something else stands there.
+    pub fn server_folder(&self, name: &str) -> std::io::Result<PathBuf> {
+        let path = self.servers.join(name);
+        make_private(&path)?;
+        for place in [&self.servers, &path] {
+            if !place.symlink_metadata()?.is_dir() {
+                let why = format!("{} is a link", place.display());
+                return Err(std::io::Error::new(std::io::ErrorKind::NotADirectory, why));
+            }
+        }
+        Ok(path)
+    }
+
+    /// Files that hold keys: they are hidden from programs, and no tool for files opens them.
+    pub fn key_files(&self) -> &[PathBuf] {
+        &self.key_files
     }
 
     /// See [`super::Hands::keep_rest`].
@@ -111,4 +142,65 @@ pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, os::unix::fs::symlink};
+
+    use super::*;
+    use crate::sandbox::Layout;
+
+    fn shelter(workspace: &Path) -> (Config, Shelter) {
+        shelter_of(workspace, &[("HOME", "/home/ann")])
+    }
+
+    fn shelter_of(workspace: &Path, env: &[(&str, &str)]) -> (Config, Shelter) {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut env: BTreeMap<String, String> = env.iter().map(owned).collect();
+        env.insert("WORKSPACE_DIR".to_owned(), workspace.display().to_string());
+        let config = Config::from_sources(&env, None, None).unwrap();
+        let shelter = Shelter::new(&config, &Rules::default(), PathBuf::from("/nowhere"));
+        (config, shelter)
+    }
+
+    #[test]
+    fn a_servers_folder_is_out_of_every_other_programs_reach() {
+        let workspace = tempfile::tempdir().unwrap();
+        let (_, shelter) = shelter(workspace.path());
+        make_private(shelter.scratch()).unwrap();
+        let folder = shelter.server_folder("s").unwrap();
+        let confinement = shelter.confinement();
+        assert!(!folder.starts_with(&confinement.work_dir), "{}", folder.display());
+        let mut open = confinement.writable.iter().chain(&confinement.readable);
+        assert!(!open.any(|path| folder.starts_with(path)), "{}", folder.display());
+        assert!(confinement.covered.iter().any(|path| folder.starts_with(path)));
+        // Nobody grants it by accident: what is covered is the assistant's own.
+        let writable = vec![workspace.path().to_owned()];
+        assert!(Layout::of(&Confinement { writable, ..confinement.clone() }).is_err());
+    }
+
+    #[test]
+    fn without_a_home_directory_nothing_is_taken_for_confined() {
+        let workspace = tempfile::tempdir().unwrap();
+        for env in [[("HOME", "")], [("HOME", "here")], [("TZ", "UTC")]] {
+            let (_, shelter) = shelter_of(workspace.path(), &env);
+            assert!(!shelter.is_there(), "{env:?}");
+            assert_eq!(shelter.look(), Sandbox::None { why: NO_HOME.to_owned() });
+        }
+    }
+
+    #[test]
+    fn no_link_stands_for_a_servers_folder() {
+        let workspace = tempfile::tempdir().unwrap();
+        let (config, shelter) = shelter(workspace.path());
+        let planted = workspace.path().join("scratch/planted");
+        std::fs::create_dir_all(planted.join("t")).unwrap();
+        symlink(&planted, config.mcp_dir()).unwrap();
+        assert!(shelter.server_folder("t").is_err(), "the folder of all");
+        std::fs::remove_file(config.mcp_dir()).unwrap();
+        assert!(shelter.server_folder("s").unwrap().is_dir());
+        symlink(&planted, config.mcp_dir().join("t")).unwrap();
+        assert!(shelter.server_folder("t").unwrap_err().to_string().contains("is a link"));
+    }
 }

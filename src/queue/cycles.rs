@@ -6,6 +6,9 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 use super::{Entry, Fence, NewOutgoing, Result, Store, approvals, inbox, journal::append, outbox, undo, upkeep};
 use crate::clock::{parse_time, rfc3339};
 
+/// The name that stands for a mind where there is none: a rule does all of the cycle.
+pub const NO_MIND: &str = "none";
+
 /// The states of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CycleState {
@@ -61,12 +64,19 @@ pub struct NewCycle {
     pub chat_id: Option<i64>,
     /// Forum topic of its messages.
     pub thread_id: Option<i64>,
-    /// The mind's name.
+    /// The mind's name, or [`NO_MIND`].
     pub model: String,
     /// The conversation's fixed parts, raw JSON.
     pub system: String,
     /// See `system`.
     pub tools: String,
+}
+
+impl NewCycle {
+    /// Whether all of it is done by rule, without a mind.
+    pub fn is_by_rule(&self) -> bool {
+        self.model == NO_MIND
+    }
 }
 
 /// A cycle as the database has it.
@@ -239,7 +249,7 @@ impl Store {
         })
     }
 
-    /// Ends a cycle: its state, its commit, the keys it handled and the repairs it noted, in one transaction. A cycle that
+    /// Ends a cycle: its state, its commit, what is a reason no more, the repairs it noted and what is said of it, in one transaction. A cycle that
     /// didn't succeed gives its unanswered messages back with one more attempt against them; the third puts them aside as dead.
     pub fn end_cycle(&mut self, fence: Fence, id: &str, end: &CycleEnd<'_>, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| {
@@ -250,6 +260,10 @@ impl Store {
             for key in end.handled {
                 upkeep::set_handled(tx, key, "", now)?;
             }
+            if let Some(head) = end.head_seen {
+                upkeep::set_handled(tx, upkeep::HEAD_SEEN, head, now)?;
+            }
+            end.notice.map(|notice| outbox::insert(tx, notice, now)).transpose()?;
             for repair in end.repairs {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
@@ -275,10 +289,30 @@ pub struct CycleEnd<'a> {
     pub error: Option<&'a str>,
     /// Keys that are reasons no more.
     pub handled: &'a [String],
+    /// The commit up to which people's commits are a reason no more; none: nothing is known of that.
+    pub head_seen: Option<&'a str>,
     /// Repairs that its episodic entry tells of.
     pub repairs: &'a [i64],
     /// Messages that it failed on.
     pub failed_messages: &'a [i64],
+    /// What its person is told of it, besides what it has said itself.
+    pub notice: Option<&'a NewOutgoing>,
+}
+
+impl CycleEnd<'_> {
+    /// It ended, and leaves nothing.
+    pub fn new(state: CycleState) -> Self {
+        Self {
+            state,
+            commit_id: None,
+            error: None,
+            handled: &[],
+            head_seen: None,
+            repairs: &[],
+            failed_messages: &[],
+            notice: None,
+        }
+    }
 }
 
 /// Makes a cycle's row with its first journal entries.

@@ -8,7 +8,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use super::{Fence, NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, taken_up, undo, upkeep};
+use super::{Fence, NewOutgoing, NewReminder, Result, Round, Store, inbox, outbox, reminders, taken_up, undo, upkeep};
 use crate::{
     clock::rfc3339,
     model::{Stop, Usage},
@@ -116,6 +116,15 @@ pub enum Entry {
         /// Steps without a receipt.
         not_done: Vec<String>,
     },
+    /// All that a cycle without a mind does was done by rule, in the transaction that began it.
+    ByRule {
+        /// What happened, in the past tense, for the episodic memory.
+        receipts: Vec<String>,
+        /// As in [`Entry::Said`].
+        handles: Vec<String>,
+        /// As in [`Entry::Said`].
+        head: Option<String>,
+    },
 }
 
 impl Entry {
@@ -132,6 +141,7 @@ impl Entry {
             Self::Outcome { .. } => "outcome",
             Self::Answered { .. } => "answered",
             Self::Verified { .. } => "verified",
+            Self::ByRule { .. } => "by_rule",
         }
     }
 }
@@ -166,6 +176,8 @@ pub enum Change {
         /// The state it ends in.
         state: &'static str,
     },
+    /// Slots of reminders are due: each fires once, and its message with it.
+    Fire(Round),
     /// A wake is to be undone by the next one, and this chat to be told what became of it.
     Undo {
         /// Its cycle's id.
@@ -267,7 +279,7 @@ pub(super) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: D
     Ok(())
 }
 
-fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, now: DateTime<Utc>) -> Result<()> {
+pub(super) fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, now: DateTime<Utc>) -> Result<()> {
     match change {
         Change::File(file) => {
             // The base is what the cycle read first; later edits of the same file keep it.
@@ -285,6 +297,7 @@ fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, now: DateTim
         Change::Hold { messages, mind } => inbox::hold(tx, messages, mind, cycle_id)?,
         Change::AddReminder(reminder) => reminders::add(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id, state } => reminders::end(tx, *id, state, cycle_id)?,
+        Change::Fire(round) => reminders::fire(tx, round, cycle_id, now)?,
         Change::Undo { wake, chat_id, thread_id, reply_to } => {
             let answer =
                 NewOutgoing { chat_id: *chat_id, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };

@@ -30,7 +30,7 @@ mod upkeep;
 
 pub use approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown, is_long};
 pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
-pub use cycles::{CycleEnd, CycleRow, CycleState, NewCycle};
+pub use cycles::{CycleEnd, CycleRow, CycleState, NO_MIND, NewCycle};
 pub use flood::MAX_WAITING_UNTOLD;
 pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
@@ -41,14 +41,14 @@ pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, NewOutgoing, PartOutcome, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
-pub use parked::{Parked, ToldToParked};
+pub use parked::{Parked, ToldOf};
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use status_lines::StatusLine;
 pub use stop::Stopped;
 pub use undo::{TakenBack, Undo};
-pub use upkeep::{Upkeep, wait_after};
+pub use upkeep::{HEAD_SEEN, Upkeep, wait_after};
 
 use std::{
     path::{Path, PathBuf},

@@ -122,9 +122,9 @@ const DELIVERABLE: &str = "o.taken_back_at IS NULL AND (o.kind = 'command' OR NO
     AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind NOT IN ('notice', 'approval')))";
 
 /// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
-/// the next wake repeats. But for what a cycle that waits has said: it leaves after its commit, and the question or the notice that
-/// tells of the wait, and what others have to say meanwhile, would wait for that in turn. A bound `?2` (a choice of messages) lifts the order
-/// between messages, not that of their parts.
+/// the next wake repeats. But for what a cycle that waits has said, be it for a person or for its mind: that leaves after its commit,
+/// and the question or the notice that tells of it, and what others have to say meanwhile, would wait for that in turn. A bound `?2` (a choice of
+/// messages) lifts the order between messages, not that of their parts.
 const HELD_BACK: &str = "EXISTS (
     SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
     WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND eo.taken_back_at IS NULL

@@ -1,4 +1,5 @@
-//! Cycles that wait for a person, each with what it has asked: for those who only look.
+//! Cycles that wait: each for a person with what it has asked, for those who only look; and what is in the hands of any of them, so
+//! that no other takes it up.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +21,9 @@ pub struct Parked {
     pub is_delivered: bool,
 }
 
-/// What cycles that wait for a person were told of: it is their affair, and no reason for another.
+/// What cycles were told of: while they are open it is their affair, and no reason for another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToldToParked {
+pub struct ToldOf {
     /// Keys of reasons.
     pub handles: BTreeSet<String>,
     /// Commits up to which people's commits were shown.
@@ -30,15 +31,24 @@ pub struct ToldToParked {
 }
 
 impl Store {
-    /// What they were told of.
-    pub fn told_to_parked(&self) -> Result<ToldToParked> {
-        let mut statement = self.conn.prepare_cached(
+    /// What the cycles that wait, for a person or for their mind, were told of.
+    pub fn told_to_waiting(&self) -> Result<ToldOf> {
+        self.told_of("c.state IN ('waiting', 'parked')", [])
+    }
+
+    /// What one cycle was told of, as far as its journal can be read.
+    pub fn told_to(&self, cycle_id: &str) -> Result<ToldOf> {
+        self.told_of("c.id = ?1", [cycle_id])
+    }
+
+    fn told_of(&self, which: &str, values: impl rusqlite::Params) -> Result<ToldOf> {
+        let mut statement = self.conn.prepare_cached(&format!(
             "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
              JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind = 'said'
-             WHERE c.state = 'parked' AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq",
-        )?;
-        let rows = statement.query_map([], |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
-        let mut told = ToldToParked::default();
+             WHERE {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
+        ))?;
+        let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
+        let mut told = ToldOf::default();
         for row in rows {
             let (handles, head): (Option<String>, Option<String>) = row?;
             told.handles.extend(serde_json::from_str::<Vec<String>>(&handles.unwrap_or_default()).unwrap_or_default());

@@ -178,19 +178,14 @@ impl Store {
         Ok(history)
     }
 
-    /// Fires due slots: messages, firings and the next slots are one transaction, and a slot that has fired before sends
-    /// nothing.
-    pub fn fire(&mut self, fence: Fence, rounds: &[Round], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| rounds.iter().try_for_each(|round| fire_round(tx, round, now)))
-    }
-
     /// Writes a next slot anew, after the clock was set back.
     pub fn set_next_slot(&mut self, fence: Fence, id: i64, next: Slot, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| set_next(tx, id, Some(next), now))
     }
 }
 
-fn fire_round(tx: &Transaction<'_>, round: &Round, now: DateTime<Utc>) -> Result<()> {
+/// Fires due slots within a cycle's transaction: firings, the next slots and the message. A slot that has fired before sends nothing.
+pub(super) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, now: DateTime<Utc>) -> Result<()> {
     let mut new = Vec::new();
     for firing in &round.firings {
         if let Some(slot) = keep(tx, firing, now)? {
@@ -201,7 +196,8 @@ fn fire_round(tx: &Transaction<'_>, round: &Round, now: DateTime<Utc>) -> Result
     let Some(message) = round.message.as_ref().filter(|_| !new.is_empty()) else {
         return Ok(());
     };
-    let outgoing = outbox::insert(tx, message, now)?;
+    let message = NewOutgoing { cycle_id: Some(cycle.to_owned()), ..message.clone() };
+    let outgoing = outbox::insert(tx, &message, now)?;
     for (id, slot) in new {
         tx.execute(
             "UPDATE reminder_firings SET outgoing_id = ?3 WHERE reminder_id = ?1 AND slot = ?2",

@@ -6,12 +6,22 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Entry, Fence, Incoming, NewCycle, Result, Store, cycles, journal};
+use super::{Change, Entry, Fence, Incoming, NewCycle, Result, Store, cycles, journal};
 
 impl Store {
-    /// Begins a cycle with its first journal entries.
-    pub fn begin_cycle(&mut self, fence: Fence, cycle: &NewCycle, entries: &[Entry], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| cycles::begin(tx, fence, cycle, entries, now))
+    /// Begins a cycle with its first journal entries, and carries out the changes that they tell of.
+    pub fn begin_cycle(
+        &mut self,
+        fence: Fence,
+        cycle: &NewCycle,
+        entries: &[Entry],
+        changes: &[Change],
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.fenced(fence, |tx| {
+            cycles::begin(tx, fence, cycle, entries, now)?;
+            changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))
+        })
     }
 
     /// Begins a cycle with an opening made of messages as they were `seen`. If one of them is another now, nothing happens: false.

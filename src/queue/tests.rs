@@ -53,11 +53,11 @@ impl World {
     }
 
     pub(super) fn begin(&mut self, id: &str) {
-        self.store.begin_cycle(self.fence, &cycle(id), &[], at(0)).unwrap();
+        self.store.begin_cycle(self.fence, &cycle(id), &[], &[], at(0)).unwrap();
     }
 
     pub(super) fn end(&mut self, id: &str, state: CycleState, failed_messages: &[i64]) {
-        let end = CycleEnd { state, commit_id: None, error: None, handled: &[], repairs: &[], failed_messages };
+        let end = CycleEnd { failed_messages, ..CycleEnd::new(state) };
         self.store.end_cycle(self.fence, id, &end, at(9)).unwrap();
     }
 

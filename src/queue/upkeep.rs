@@ -10,6 +10,8 @@ use crate::clock::{is_over, parse_time, rfc3339};
 const FIRST_WAIT_S: i64 = 30;
 /// The longest wait between two tries, in seconds.
 const LONGEST_WAIT_S: i64 = 3_600;
+/// Under this key stands the commit that was seen last: what people committed up to it is a reason no more.
+pub const HEAD_SEEN: &str = "head";
 
 /// How a kind of upkeep has been going.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]

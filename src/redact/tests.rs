@@ -281,6 +281,9 @@ fn json_keeps_its_structure_whatever_stands_in_its_strings() {
     assert_eq!(clean["content"][1], raw["content"][1]);
     assert_eq!(clean["content"][2], raw["content"][2]);
     assert_eq!(clean["content"][3], serde_json::json!({"n": 1.5, "null": null, "secret": "1 *** 2\n***"}));
+    let named = serde_json::json!({"b": 1, PLANTED: {"a": true}}).to_string();
+    let clean: Value = serde_json::from_str(&redactor().redact_json(&named)).unwrap();
+    assert_eq!(clean, serde_json::json!({"b": 1, "***": {"a": true}}));
     let plain = "{ \"b\": 1,  \"a\": [ \"x\" ] }";
     assert_eq!(redactor().redact_json(plain), plain, "to the byte");
     assert_eq!(redactor().redact_json(&format!("{{cut: {PLANTED}")), "{cut: ***");

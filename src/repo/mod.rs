@@ -27,7 +27,10 @@ mod worktree;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use chrono::{DateTime, Utc};
 use git2::{ConfigLevel, Repository, RepositoryState, Signature};
@@ -66,6 +69,9 @@ pub type Merge<'a> = dyn Fn(&str, &str, &str, &str) -> String + 'a;
 
 /// Tells whether a text holds something that must not be committed.
 pub type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;
+
+/// Finds what must not be shown to others in a text, word for word.
+pub type SecretsIn<'a> = dyn Fn(&str) -> BTreeSet<String> + 'a;
 
 /// A repository with a work tree, and the branch in it that is ours.
 pub struct Repo {

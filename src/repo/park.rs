@@ -92,7 +92,7 @@ impl Repo {
         for change in publish.changes {
             let path = change.path.as_str();
             let text = joined(publish.merge, change, self.read_committed(parent, path)?);
-            if text.as_deref().is_some_and(publish.is_secret) {
+            if text.as_deref().is_some_and(|text| (publish.is_secret)(text) || (publish.is_secret)(path)) {
                 left_out.push(path.to_owned());
                 continue;
             }

@@ -106,7 +106,8 @@ impl Repo {
             Judged::Leave(_) => join(self.read_committed(from, path)?),
             Judged::Same | Judged::Take(_) => after.clone(),
         };
-        let left_alone = if committed.as_deref().is_some_and(publish.is_secret) {
+        let holds_secret = |text: &str| (publish.is_secret)(text) || (publish.is_secret)(path);
+        let left_alone = if committed.as_deref().is_some_and(holds_secret) {
             Some(HOLDS_SECRET)
         } else if self.has_filter(path) {
             Some("goes through a git filter, which isn't run for you")

@@ -6,7 +6,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{IsSecret, Oid, REMOTE, Repo, RepoError, unpushed::Exposed};
+use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, unpushed::Exposed};
 use crate::process::{self, Output, ProcessError, Spec};
 
 /// How long a fetch or a push may take.
@@ -150,7 +150,7 @@ impl Repo {
     /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`]. So does one whose
     /// branch isn't where it was last seen: if it went back meanwhile, our commits on top would restore what was taken away.
     /// What would be there for the first time and holds a secret isn't sent.
-    pub fn push(&self, timeout: Duration, is_secret: &IsSecret<'_>) -> Result<Pushed, RemoteError> {
+    pub fn push(&self, timeout: Duration, secrets_in: &SecretsIn<'_>) -> Result<Pushed, RemoteError> {
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
         }
@@ -167,7 +167,7 @@ impl Repo {
             Some(seen) if !self.contains(tip, seen)? => return Err(RemoteError::Moved),
             _ => {}
         }
-        if let Some(Exposed { commit, place }) = self.would_expose(seen, tip, is_secret)? {
+        if let Some(Exposed { commit, place }) = self.would_expose(seen, tip, secrets_in)? {
             return Err(RemoteError::HoldsSecret { commit, place });
         }
         // By id, not by name: what is committed while it runs isn't claimed to be there.

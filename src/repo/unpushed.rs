@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use git2::{Commit, Delta, DiffOptions};
 
-use super::{IsSecret, Oid, Repo, RepoError};
+use super::{Oid, Repo, RepoError, SecretsIn};
 
 /// Commits that are looked at before one push, the newest first. More than that is a remote made anew for an old memory.
 const MAX_COMMITS: usize = 2_000;
@@ -22,13 +22,13 @@ pub(super) struct Exposed {
 }
 
 impl Repo {
-    /// The newest commit among those that `tip` has and `seen` has not that brings a secret in, with the place. What an earlier
-    /// version of the same file held is not brought in.
+    /// The newest commit among those that `tip` has and `seen` has not that brings a secret in, with the place. A secret that
+    /// the version before of the same file held is not brought in; another one beside it is.
     pub(super) fn would_expose(
         &self,
         seen: Option<Oid>,
         tip: Oid,
-        is_secret: &IsSecret<'_>,
+        secrets_in: &SecretsIn<'_>,
     ) -> Result<Option<Exposed>, RepoError> {
         let mut walk = self.git.revwalk()?;
         walk.push(tip)?;
@@ -38,7 +38,7 @@ impl Repo {
         let mut clean = BTreeSet::new();
         for id in walk.take(MAX_COMMITS) {
             let commit = self.git.find_commit(id?)?;
-            if let Some(place) = self.exposed_by(&commit, &mut clean, is_secret)? {
+            if let Some(place) = self.exposed_by(&commit, &mut clean, secrets_in)? {
                 return Ok(Some(Exposed { commit: commit.id().to_string(), place }));
             }
         }
@@ -50,9 +50,9 @@ impl Repo {
         &self,
         commit: &Commit<'_>,
         clean: &mut BTreeSet<Oid>,
-        is_secret: &IsSecret<'_>,
+        secrets_in: &SecretsIn<'_>,
     ) -> Result<Option<String>, RepoError> {
-        if is_secret(&String::from_utf8_lossy(commit.message_bytes())) {
+        if !secrets_in(&String::from_utf8_lossy(commit.message_bytes())).is_empty() {
             return Ok(Some("the message".to_owned()));
         }
         let tree = commit.tree()?;
@@ -69,23 +69,26 @@ impl Repo {
             if is_merged {
                 continue;
             }
-            if is_secret(&name) {
+            if !secrets_in(&name).is_empty() {
                 return Ok(Some("a file's name".to_owned()));
             }
-            if clean.contains(&new) || !self.holds(new, is_secret) {
+            if clean.contains(&new) {
+                continue;
+            }
+            let held = self.held(new, secrets_in);
+            if held.is_empty() {
                 clean.insert(new);
-            } else if !self.holds(old, is_secret) {
+            } else if !held.is_subset(&self.held(old, secrets_in)) {
                 return Ok(Some(format!("`{name}`")));
             }
         }
         Ok(None)
     }
 
-    /// Whether a file's content holds a secret. What is no file of ours (a submodule, no file at all) holds none.
-    fn holds(&self, content: Oid, is_secret: &IsSecret<'_>) -> bool {
-        self.git.find_blob(content).is_ok_and(|blob| {
-            let looked_at = blob.content().get(..MAX_FILE_BYTES).unwrap_or(blob.content());
-            is_secret(&String::from_utf8_lossy(looked_at))
-        })
+    /// The secrets that a file's content holds. What is no file of ours (a submodule, no file at all) holds none.
+    fn held(&self, content: Oid, secrets_in: &SecretsIn<'_>) -> BTreeSet<String> {
+        let Ok(blob) = self.git.find_blob(content) else { return BTreeSet::new() };
+        let looked_at = blob.content().get(..MAX_FILE_BYTES).unwrap_or(blob.content());
+        secrets_in(&String::from_utf8_lossy(looked_at))
     }
 }

@@ -109,7 +109,8 @@ impl Confinement {
     pub fn new(config: &Config, home: Option<&Path>, work_dir: impl Into<PathBuf>) -> Self {
         let repo = config.repo_dir();
         let hidden = [places::git_dirs(&repo), vec![repo.join(".env"), config.policy_path()], places::of_the_system()];
-        let secrets = config.env_file.iter().cloned().chain(home.into_iter().flat_map(places::of_keys));
+        let named = config.env_file.iter().chain(&config.key_files).cloned();
+        let secrets = named.chain(home.into_iter().flat_map(places::of_keys));
         Self {
             work_dir: work_dir.into(),
             writable: Vec::new(),

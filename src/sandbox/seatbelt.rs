@@ -1,6 +1,6 @@
 //! A Seatbelt profile for a layout, in Apple's profile language. A pure text: of two rules that match, the later counts.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use super::layout::{Kind, Layout};
 
@@ -34,11 +34,23 @@ pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
         text.push_str(&rule);
         text.push('\n');
     }
+    for folder in folders_of_hidden(layout) {
+        text.push_str(&format!("(deny file-write-unlink (literal {}))\n", quoted(folder)));
+    }
     text.push_str("(deny network*)\n");
     if let Some(port) = port {
         text.push_str(&format!("(allow network-outbound (remote ip \"localhost:{port}\"))\n"));
     }
     text
+}
+
+/// The folders between a place that may be written and what is hidden in it, both ends of the way included but the hidden one. Rules go by
+/// path: moved, such a folder would bring its hidden files to paths that no rule names.
+fn folders_of_hidden(layout: &Layout) -> BTreeSet<&Path> {
+    let of_kind = |is_kind: fn(Kind) -> bool| layout.places.iter().filter(move |place| is_kind(place.kind));
+    let writable: Vec<&Path> = of_kind(|kind| kind == Kind::Writable).map(|place| &*place.path).collect();
+    let is_within = |folder: &&Path| writable.iter().any(|root| folder.starts_with(root));
+    of_kind(Kind::is_hidden).flat_map(|place| place.path.ancestors().skip(1).filter(is_within)).collect()
 }
 
 /// A string of the profile language.
@@ -77,6 +89,25 @@ mod tests {
         "#);
         let opened = profile(&layout(), Some(4242));
         assert!(opened.ends_with("(deny network*)\n(allow network-outbound (remote ip \"localhost:4242\"))\n"));
+    }
+
+    #[test]
+    fn no_folder_of_a_hidden_file_can_be_moved_away_from_its_rule() {
+        let place = |kind, path: &str| Place { depth: path.matches('/').count() + 1, kind, path: PathBuf::from(path) };
+        let places = vec![
+            place(Kind::Writable, "/Users/ada/work"),
+            place(Kind::HiddenDir, "/Users/ada/.ssh"),
+            place(Kind::HiddenFile, "/Users/ada/work/a/b/.env"),
+            place(Kind::HiddenFile, "/Users/ada/work/a/.env"),
+        ];
+        let text = profile(&Layout { work_dir: PathBuf::from("/Users/ada/work"), places }, None);
+        let last = text.strip_prefix(BASE).unwrap().lines().skip(4);
+        insta::assert_snapshot!(last.collect::<Vec<_>>().join("\n"), @r#"
+        (deny file-write-unlink (literal "/Users/ada/work"))
+        (deny file-write-unlink (literal "/Users/ada/work/a"))
+        (deny file-write-unlink (literal "/Users/ada/work/a/b"))
+        (deny network*)
+        "#);
     }
 
     #[test]

@@ -16,7 +16,8 @@ use crate::{
 pub(super) fn roots(world: &World, hands: &Hands) -> Result<Roots, Refusal> {
     let brain = world.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
     let roots = Roots::new(hands.scratch().map_err(Refusal::because)?, &world.attachments.dir);
-    Ok(roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable()))
+    let roots = roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable());
+    Ok(roots.without(hands.key_files()))
 }
 
 /// Whose bytes a file holds. The memory's are our own, but for the parts of `text` that others may have had a hand in.

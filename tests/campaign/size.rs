@@ -128,7 +128,7 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: mpsc::Sender<()>) -> Result
         system: "[]".to_owned(),
         tools: "[]".to_owned(),
     };
-    store.begin_cycle(fence, &cycle, &[], now).map_err(said)?;
+    store.begin_cycle(fence, &cycle, &[], &[], now).map_err(said)?;
     let entry =
         Entry::Said { raw: "x".repeat(TURN_BYTES), messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
     let mut turns = 0;

@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 44] = [
+const STORIES: &[(&str, &str)] = &[
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -30,6 +30,9 @@ const STORIES: [(&str, &str); 44] = [
     ("integration", "mind_safety::the_programs_own_secrets_reach_no_request_commit_or_message"),
     ("lib", "repo::tests::publishing::a_secret_of_the_persons_stays_in_their_file_and_out_of_the_commit"),
     ("lib", "repo::tests::secrets::a_secret_that_a_person_committed_stays_here_until_they_take_it_out"),
+    ("lib", "repo::tests::secrets::a_new_secret_beside_one_that_is_there_already_stays_here"),
+    ("lib", "repo::tests::publishing::a_name_that_holds_a_secret_is_left_out_of_the_commit"),
+    ("integration", "mind_safety::no_document_is_named_after_a_secret"),
     ("lib", "hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder"),
     ("lib", "web::dial::tests::no_spelling_of_an_address_that_is_not_public_is_dialled"),
     ("integration", "limits::a_request_that_might_pass_the_cap_is_not_sent"),
@@ -42,14 +45,19 @@ const STORIES: [(&str, &str); 44] = [
     ("integration", "claude_code::only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run"),
     ("integration", "claude_code::it_is_given_no_secret_but_its_login"),
     ("integration", "mcp_client::changed_tools_are_not_called_until_a_person_has_accepted_what_changed"),
+    ("integration", "mcp_client::a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown"),
     ("integration", "mcp_client::a_yes_accepts_what_was_shown_and_no_later_change"),
+    ("integration", "mcp_client::one_yes_is_one_request_though_its_wake_was_cut_off_in_the_middle"),
     ("lib", "mcp::server::tests::only_who_knows_the_token_and_names_this_machine_is_answered"),
     ("integration", "mcp_server::a_persons_rules_hold_for_what_only_reads_and_for_resources"),
     ("integration", "approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte"),
+    ("integration", "hands_shell::files_that_settings_name_for_keys_are_out_of_reach"),
     ("integration", "hands_shell::what_a_rule_denies_whole_is_hidden_from_commands_too"),
     ("lib", "tool::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone"),
     ("integration", "mind_resume::who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too"),
     ("lib", "mcp::client::tools::tests::a_guest_has_a_server_only_if_a_person_opened_it_to_guests"),
+    ("lib", "hands::shelter::tests::a_servers_folder_is_out_of_every_other_programs_reach"),
+    ("lib", "hands::shelter::tests::no_link_stands_for_a_servers_folder"),
     ("lib", "mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_mind_read"),
     ("integration", "hands_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is"),
 ];

@@ -99,6 +99,45 @@ fn what_must_stay_out_of_reach_is_not_there() {
 }
 
 #[test]
+fn files_that_settings_name_for_keys_are_out_of_reach() {
+    let (_telegram, claude, mut env) = asked();
+    env.set("AUTONOMY", "2");
+    let folder = env.path("notes");
+    std::fs::create_dir_all(&folder).unwrap();
+    let private = |path: &std::path::Path, text: &str| {
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    };
+    for name in ["ours", "theirs", "list"] {
+        private(&folder.join(name), &format!("{name}-are-eight-and-twenty-words\n"));
+    }
+    let quoted = |path: std::path::PathBuf| format!("{:?}", path.display().to_string());
+    env.set("BRAVE_API_KEY_FILE", &folder.join("ours").display().to_string());
+    let theirs = quoted(folder.join("theirs"));
+    // Of a server that isn't used, too.
+    let server = format!("[[server]]\nname = \"a\"\ncomand = []\nheader_files = {{ X-Key = {theirs} }}\n");
+    private(&env.workspace().join("mcp.toml"), &server);
+    let granted = format!("[files]\nwrite = [{}]\n", quoted(folder.clone()));
+    private(&env.workspace().join("policy.toml"), &granted);
+    // Spelled so that no mask knows it.
+    claude.expect(bash("t1", &format!("cat {}/* | tr a-y b-z", folder.display())));
+    let view = |id: &str, name: &str| {
+        let input = json!({"command": "view", "path": folder.join(name)});
+        Reply::tools(vec![Block::tool(id, "str_replace_based_edit_tool", input)])
+    };
+    claude.expect(view("t2", "ours"));
+    claude.expect(view("t3", "theirs"));
+    claude.expect(Reply::text("Nothing to be seen."));
+    while env.once()["outcome"] == "parked" {
+        approve(&env);
+    }
+    let requests = claude.requests();
+    let told: Vec<String> = requests[1..].iter().map(|request| results(request).pop().unwrap().0).collect();
+    assert!(told[0].contains("mjtu-bsf") && told[0].matches("-bsf-").count() == 1, "{told:?}");
+    assert!(told[1].contains("keys and the assistant's own state") && told[2].contains("keys and the"), "{told:?}");
+}
+
+#[test]
 fn what_a_rule_denies_whole_is_hidden_from_commands_too() {
     let (_telegram, claude, mut env) = asked();
     env.set("AUTONOMY", "2");

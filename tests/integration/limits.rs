@@ -449,3 +449,26 @@ fn what_has_no_room_for_one_chat_makes_no_other_wait() {
     assert_eq!(env.once()["answered"], 4);
     env.check_sound();
 }
+
+#[test]
+fn a_step_that_waits_for_the_budget_in_one_conversation_is_begun_in_no_other() {
+    let (_telegram, claude, mut env) = minded();
+    env.once();
+    spend(&env, NOW, 4.2);
+    let task = "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-21\n- at: 2026-11-21 15:00\n";
+    env.write_memory("memory/project-memory/active.md", task);
+    env.git(&["commit", "-qam", "A task"]);
+    for _ in 0..4 {
+        env.receive(CHAT, &"a long story ".repeat(2_300));
+    }
+    // What is left then is enough for something short.
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "Fact number 1"})).using(0, 50_000));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert_eq!(env.query::<String>("SELECT group_concat(state) FROM cycles"), "waiting");
+    assert_eq!((env.once()["outcome"].as_str(), claude.requests().len()), (Some("idle"), 1));
+    env.at("2026-11-21T23:01:00Z");
+    claude.expect(Reply::text("Kept, and the form is found."));
+    assert_eq!(env.once()["answered"], 4);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}

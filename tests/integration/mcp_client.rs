@@ -4,14 +4,15 @@
 
 use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
     hands_shell::{approve, without_sandbox},
-    mind::{last, minded, results},
+    mind::{last, minded, results, start_wake},
     support::{
-        claude::{Block, FakeClaude, Reply},
-        env::{CHAT, TestEnv},
+        claude::{API_KEY, Block, FakeClaude, Reply},
+        env::{CHAT, TestEnv, eventually},
         mcp::SERVER,
         telegram::FakeTelegram,
     },
@@ -29,7 +30,7 @@ impl World {
     fn new(settings: &str) -> Self {
         let (telegram, claude, env) = minded();
         env.wake(&["--once"]).ok();
-        let dir = env.workspace().join("scratch/mcp-peer");
+        let dir = env.workspace().join("mcp/peer");
         std::fs::create_dir_all(&dir).unwrap();
         let world = Self { _telegram: telegram, claude, env, dir };
         world.write("server.sh", SERVER);
@@ -139,6 +140,32 @@ fn what_a_person_didnt_call_harmless_asks_first() {
 }
 
 #[test]
+fn one_yes_is_one_request_though_its_wake_was_cut_off_in_the_middle() {
+    let world = World::new("trust_annotations = true");
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    let reads = json!({"readOnlyHint": true});
+    let tools = json!([{"name": "say", "description": "tells", "inputSchema": schema, "annotations": reads}]);
+    world.write("tools.json", &tools.to_string());
+    world.env.wake(&["mcp", "refresh"]).ok();
+    world.write("mood", "sleep");
+    world.ask();
+    assert_eq!(world.env.once()["outcome"], "parked");
+    let asked = world.env.store().approval(1).unwrap().unwrap();
+    assert!(world.env.store().decide(asked.id, true, asked.asked_at.unwrap()).unwrap());
+    let wake = start_wake(&world.env);
+    eventually("the server is asked", || world.calls() == 1);
+    wake.signal(Signal::KILL);
+    wake.end();
+    world.write("mood", "well");
+    world.claude.expect(Reply::text("Done."));
+    world.env.once();
+    let (told, is_error) = world.told();
+    assert!(is_error && told.contains("uncertain"), "{told}");
+    assert_eq!(world.calls(), 1);
+    world.env.check_sound();
+}
+
+#[test]
 fn changed_tools_are_not_called_until_a_person_has_accepted_what_changed() {
     let world = World::new("risk = \"caution\"");
     world.offers("says something and sends it to everybody");
@@ -238,6 +265,22 @@ fn without_a_sandbox_each_call_asks_and_its_server_runs_unconfined_after_a_yes_t
     world.env.wake(&["approvals", "deny", "2"]).ok();
     assert_eq!(world.calls(), 2);
     world.env.check_sound();
+}
+
+#[test]
+fn a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown() {
+    let world = World::new("risk = \"caution\"\nenv = { PEER_KEY = \"the-peers-own-key\" }");
+    let schema = json!({"type": "object", "properties": {"the-peers-own-key": {"description": API_KEY}}});
+    let told = format!("says the-peers-own-key and {API_KEY}");
+    world.write("tools.json", &json!([{"name": "say", "description": told, "inputSchema": schema}]).to_string());
+    let refreshed = world.env.wake(&["mcp", "refresh"]).ok();
+    let listed = world.env.wake(&["mcp", "list"]).ok();
+    world.say();
+    let tools = last(&world.claude).json["tools"].to_string();
+    for shown in [refreshed.stdout, refreshed.stderr, listed.stdout, tools] {
+        assert!(!shown.contains("the-peers-own-key") && !shown.contains(API_KEY), "{shown}");
+    }
+    assert!(last(&world.claude).json["tools"].to_string().contains("says *** and ***"));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn quoted(words: &[&str]) -> String {
 #[test]
 fn servers_of_others_are_spoken_with_in_the_sandbox() {
     let Some(peers) = Peers::find("servers_of_others_are_spoken_with_in_the_sandbox") else { return };
-    let kept = peers.env.workspace().join("scratch/mcp-memory/memory.json").display().to_string();
+    let kept = peers.env.workspace().join("mcp/memory/memory.json").display().to_string();
     let brain = peers.env.brain().display().to_string();
     let python = |program: &str| peers.dir.join("python/bin").join(program).display().to_string();
     peers.settings(&format!(

@@ -211,6 +211,24 @@ fn a_persons_commit_wakes_the_mind_once_and_is_shown() {
 }
 
 #[test]
+fn a_wake_ends_and_has_seen_what_a_person_committed_in_one_step() {
+    let (_telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
+    env.git(&["commit", "-qam", "I am tired"]);
+    env.execute(
+        "CREATE TRIGGER broken BEFORE INSERT ON handled WHEN NEW.key = 'head'
+         BEGIN SELECT RAISE(FAIL, 'as if broken'); END",
+    );
+    claude.expect(Reply::text("Noted."));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    env.execute("DROP TRIGGER broken");
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!((env.once()["outcome"].as_str(), claude.requests().len()), (Some("idle"), 1));
+    env.check_sound();
+}
+
+#[test]
 fn a_reason_that_could_not_be_thought_about_is_thought_about_later() {
     let (telegram, claude, mut env) = minded();
     env.wake(&["--once"]).ok();

@@ -115,6 +115,52 @@ fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again()
     env.check_sound();
 }
 
+/// A cycle that was cut off three times, in the middle of what two calls had done.
+fn cut_off_three_times(env: &TestEnv, claude: &FakeClaude) {
+    env.receive(CHAT, "remind me to stretch, and cats purr");
+    claude.expect(two_calls());
+    for _ in 0..3 {
+        claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
+    }
+    for n in 2..=4 {
+        end_in_request(env, claude, n, Signal::KILL);
+    }
+}
+
+#[test]
+fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
+    let (telegram, claude, env) = minded();
+    cut_off_three_times(&env, &claude);
+    env.execute(
+        "CREATE TRIGGER broken BEFORE INSERT ON outgoing_messages BEGIN SELECT RAISE(FAIL, 'as if broken'); END",
+    );
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert!(telegram.sent().is_empty());
+    env.execute("DROP TRIGGER broken");
+    env.once();
+    let said = sent(&telegram);
+    assert!(said.len() == 1 && said[0].contains("cut off 3 times"), "{said:#?}");
+    assert_eq!((env.query::<String>("SELECT state FROM cycles").as_str(), claude.requests().len()), ("abandoned", 4));
+    env.check_sound();
+}
+
+#[test]
+fn what_nobody_asked_for_is_given_up_for_good_though_that_was_cut_off_too() {
+    let (telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.write_memory("memory/project-memory/active.md", "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-14\n");
+    env.git(&["commit", "-qam", "A task"]);
+    claude.expect(Reply::text("Seen.").stalled_after(1, &Gate::default()));
+    end_in_request(&env, &claude, 1, Signal::KILL);
+    // Twice more, and in giving it up.
+    env.execute("UPDATE cycles SET tries = 3");
+    assert_eq!(env.once()["outcome"], "worked");
+    let said = sent(&telegram);
+    assert!(said.len() == 1 && said[0].contains("Tax return") && said[0].contains("cut off 4 times"), "{said:#?}");
+    assert_eq!((env.once()["outcome"].as_str(), claude.requests().len()), (Some("idle"), 1));
+    env.check_sound();
+}
+
 #[test]
 fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
     let (telegram, claude, env) = minded();

@@ -55,6 +55,30 @@ fn the_programs_own_secrets_reach_no_request_commit_or_message() {
 }
 
 #[test]
+fn no_document_is_named_after_a_secret() {
+    let (_telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.receive(CHAT, "Keep this in /memories.");
+    let secret = format!("/memories/{API_KEY}.md");
+    let create = |path: &str| json!({"command": "create", "path": path, "file_text": "# Notes"});
+    let rename = json!({"command": "rename", "old_path": "/memories/notes.md", "new_path": secret});
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "memory", create(&secret)),
+        Block::tool("t2", "memory", create("/memories/notes.md")),
+        Block::tool("t3", "memory", rename),
+    ]));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let told = results(&last(&claude));
+    assert!(told[0].0.contains("holds a key or token, which is not written down") && told[0].1, "{told:?}");
+    assert!(!told[1].1 && told[2].0.contains("holds what looks like a key or token"), "{told:?}");
+    let kept = env.git(&["log", "--all", "--name-only", "--format="]);
+    assert!(kept.contains("memory/notes.md") && !kept.contains(API_KEY), "{kept}");
+    assert!(!env.brain().join(format!("memory/{API_KEY}.md")).exists());
+    env.check_sound();
+}
+
+#[test]
 fn no_spelling_of_a_secret_passes_a_prompt_a_message_a_commit_or_a_log() {
     let (telegram, claude, mut env) = minded();
     env.set("REVEILLE_LOG", "debug");

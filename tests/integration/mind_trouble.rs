@@ -1,7 +1,7 @@
 //! The mind can't be reached, doesn't want to, or may not: nothing is lost, one thing is said, and it goes on by itself.
 
 use super::{
-    mind::{commits, last, minded, sent},
+    mind::{commits, last, minded, reply, sent},
     support::{
         claude::Reply,
         env::{CHAT, TestEnv},
@@ -166,6 +166,26 @@ fn trouble_in_the_middle_is_gone_on_from_there() {
     assert_eq!(claude.requests()[2].raw, claude.requests()[1].raw);
     assert_eq!(sent(&telegram)[1..], ["Kept."]);
     assert_eq!(env.memory("memory/agent-memory/semantic-memory.md").matches("Cats purr").count(), 1);
+    env.check_sound();
+}
+
+#[test]
+fn what_a_waiting_cycle_has_said_holds_up_nothing_else_in_its_chat() {
+    let (telegram, claude, mut env) = minded();
+    env.receive(CHAT, "what is new?");
+    claude.expect(reply("t1", "I look."));
+    claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    fails(&env);
+    env.execute(&format!(
+        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+         VALUES ({CHAT}, 'Tea', 'Europe/Berlin', '2026-11-21T15:00:10', '2026-11-21T14:00:10Z', '2026-11-21T12:00:00Z')"
+    ));
+    env.at("2026-11-21T14:00:10Z").once();
+    assert_eq!(sent(&telegram), ["⏰ Tea"]);
+    env.at("2026-11-21T14:01:00Z");
+    claude.expect(Reply::text("That was all."));
+    env.once();
+    assert_eq!(sent(&telegram)[1..], ["I look."]);
     env.check_sound();
 }
 

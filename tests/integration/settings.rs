@@ -333,6 +333,18 @@ fn check_help(env: &TestEnv, program: &str, args: &[&str]) {
 }
 
 #[test]
+fn without_home_the_systems_word_for_it_counts() {
+    let mut env = TestEnv::new();
+    let name = format!("no-workspace-{}", std::process::id());
+    env.unset("HOME").set("WORKSPACE_DIR", &format!("~/{name}"));
+    let ran = env.wake(&["queue", "list"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stderr.contains("There is no queue at /") && ran.stderr.contains(&name), "{ran:#?}");
+    // An empty one isn't one.
+    assert_eq!(env.set("HOME", "").wake(&["queue", "list"]).code, 78);
+}
+
+#[test]
 fn colours_are_for_terminals_that_want_them() {
     let mut env = TestEnv::new();
     env.set("REVEILLE_LOG", "debug");

@@ -1,7 +1,7 @@
 //! Time: what was missed, clocks that change, jump and go back, and each thing once.
 
 use super::{
-    mind::{last, minded, opening, sent},
+    mind::{commits, last, minded, opening, sent},
     support::{
         claude::Reply,
         env::{CHAT, TestEnv},
@@ -186,5 +186,42 @@ fn a_tasks_time_that_was_missed_is_made_up_for_or_not_as_the_task_says() {
     let health = env.health(&["check", "--dry-run"]);
     assert!(health.stdout.contains("`missed: maybe` is none of `run`, `skip` and `tell`"), "{health:#?}");
     assert!(env.memory(ACTIVE).contains("- missed: maybe\n"));
+    env.check_sound();
+}
+
+/// As a kill would leave it between what a rule did and its commit.
+#[test]
+fn what_a_rule_has_done_is_in_the_log_though_its_wake_was_cut_off_before_the_commit() {
+    let (telegram, mut env) = told(&["remind me tomorrow at 9 to stretch"]);
+    let before = commits(&env);
+    // What is read first of all for the commit.
+    env.execute("ALTER TABLE repairs RENAME TO elsewhere");
+    assert_eq!(env.at("2026-11-22T08:01:00Z").wake(&["--once"]).code, 1);
+    assert_eq!((sent(&telegram).len(), commits(&env)), (1, before), "nothing leaves before its commit");
+    env.execute("ALTER TABLE elsewhere RENAME TO repairs");
+    assert_eq!(wake_at(&telegram, &mut env, "2026-11-22T08:02:00Z"), ["⏰ stretch"]);
+    assert_eq!(env.memory(EPISODIC).matches("Reminded of “stretch”").count(), 1);
+    assert_eq!((env.trailer("Model").as_str(), commits(&env)), ("none", before + 1));
+    assert_eq!(wake_at(&telegram, &mut env, "2026-11-22T08:03:00Z"), [""; 0]);
+    env.check_sound();
+}
+
+#[test]
+fn what_a_rule_has_done_is_told_once_though_its_wake_was_cut_off_after_the_commit() {
+    let (telegram, mut env) = told(&[]);
+    let seen: String = env.query("SELECT value FROM handled WHERE key = 'head'");
+    env.write_memory(ACTIVE, "# Active tasks\n\n## Tax return\n\n- touched: 2026-11-21\n- at: 2026-11-21 15:30\n");
+    env.git(&["commit", "-qam", "A task"]);
+    assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:31:00Z").len(), 1);
+    let (log, before) = (env.memory(EPISODIC), commits(&env));
+    assert!(log.contains("Noted a person's commit: A task") && log.contains("It is time for “Tax return”"), "{log}");
+    // As it was between the commit and the end.
+    env.execute(&format!(
+        "UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL;
+         DELETE FROM handled WHERE key LIKE 'at/%';
+         UPDATE handled SET value = '{seen}' WHERE key = 'head'"
+    ));
+    assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:32:00Z"), [""; 0]);
+    assert_eq!((env.memory(EPISODIC), commits(&env)), (log, before));
     env.check_sound();
 }

@@ -109,6 +109,32 @@ fn a_wake_that_stays_works_when_something_is_due_and_ends_when_asked() {
 }
 
 #[test]
+fn a_wake_that_stays_masks_secrets_that_were_added_since_it_began() {
+    const SECRET: &str = "swordfish-and-chips";
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    env.receive(0, "remember that tea is at five");
+    let staying = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
+    let has_ended = || std::fs::read(env.workspace().join(".wake-lock")).unwrap().is_empty();
+    eventually("the first message is answered", || env.queued().is_empty());
+    eventually("the first wake has ended", has_ended);
+    let server =
+        format!("[[server]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders = {{ X-Key = \"{SECRET}\" }}\n");
+    let path = env.workspace().join("mcp.toml");
+    std::fs::write(&path, server).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    env.receive(0, &format!("remember that the key is {SECRET}"));
+    eventually("the second message is answered", || env.queued().is_empty());
+    eventually("the second wake has ended", has_ended);
+    staying.signal(Signal::TERM);
+    let ran = staying.end();
+    assert!(!ran.stdout.contains(SECRET) && !ran.stderr.contains(SECRET), "{ran:#?}");
+    let history = env.git(&["log", "-p", "--all"]);
+    assert!(history.contains("tea is at five") && !history.contains(SECRET), "{history}");
+    env.check_sound();
+}
+
+#[test]
 fn who_wants_to_be_asked_first_is_not_overruled() {
     let mut env = TestEnv::new();
     env.set("AUTONOMY", "0");

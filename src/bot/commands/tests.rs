@@ -77,7 +77,7 @@ impl Scene {
             system: "[]".to_owned(),
             tools: "[]".to_owned(),
         };
-        self.store.begin_cycle(fence, &cycle, &[], now()).unwrap();
+        self.store.begin_cycle(fence, &cycle, &[], &[], now()).unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
         let done = Change::Done { messages: vec![message], outcome: "answered" };
         let reply =
@@ -85,12 +85,8 @@ impl Scene {
         self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();
         let commit = commits.then(|| self.commit(id));
         let end = CycleEnd {
-            state: CycleState::Done,
             commit_id: commit.as_deref().or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
-            error: None,
-            handled: &[],
-            repairs: &[],
-            failed_messages: &[],
+            ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(fence, id, &end, now()).unwrap();
         message

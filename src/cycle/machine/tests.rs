@@ -86,28 +86,30 @@ fn called(id: &str, name: &str) -> Entry {
 #[test]
 fn a_call_that_was_begun_and_has_no_outcome_is_told_apart() {
     let begun = [turn(&json!([call("a", "remember"), call("b", "reply")]), Stop::ToolUse), called("a", "remember")];
-    assert!(matches!(next(&begun), Step::Again(Request { id, .. }) if id == "a"));
+    assert!(matches!(next(&begun), Step::Again { call: Request { id, .. }, was_allowed: false } if id == "a"));
     // The other one was not begun, and neither is once it has its outcome.
     let after_one = [&begun[..], &[outcome("a", "remember", false, &[])]].concat();
     assert!(matches!(next(&after_one), Step::Call(Request { id, .. }) if id == "b"));
     let both = [&after_one[..], &[called("b", "reply"), outcome("b", "reply", true, &[])]].concat();
     assert!(matches!(next(&both), Step::Tell(_)));
     // Cut off once more while it ran again: it is still the same call.
-    assert!(matches!(next(&[&begun[..], &[called("a", "remember")]].concat()), Step::Again(_)));
+    assert!(matches!(next(&[&begun[..], &[called("a", "remember")]].concat()), Step::Again { .. }));
 }
 
 #[test]
 fn what_may_have_happened_and_would_happen_twice_is_uncertain_and_all_else_is_run_again() {
-    for (effect, is_run_again) in [
-        (Some(Effect::Read), true),
-        (Some(Effect::Idempotent), true),
-        (Some(Effect::Staged), true),
-        (Some(Effect::Once), false),
-        (None, false),
+    for (effect, is_run_again, is_even_under_a_yes) in [
+        (Some(Effect::Read), true, false),
+        (Some(Effect::Idempotent), true, false),
+        (Some(Effect::Staged), true, true),
+        (Some(Effect::Once), false, false),
+        (None, false, false),
     ] {
-        let doubt = doubt(effect);
-        assert_eq!(doubt.is_none(), is_run_again, "{effect:?}");
-        assert!(doubt.is_none_or(|why| why.contains("uncertain") && why.contains("not run again")), "{effect:?}");
+        for (is_yes_used, is_run_again) in [(false, is_run_again), (true, is_even_under_a_yes)] {
+            let doubt = doubt(effect, is_yes_used);
+            assert_eq!(doubt.is_none(), is_run_again, "{effect:?}");
+            assert!(doubt.is_none_or(|why| why.contains("uncertain") && why.contains("not run again")), "{effect:?}");
+        }
     }
 }
 
@@ -564,7 +566,7 @@ fn a_call_that_is_asked_about_runs_after_a_yes_alone_and_once() {
     cycle.apply(&decided(&first.id, true));
     assert_eq!(cycle.next(&LIMITS), Step::Allowed(first.clone()));
     cycle.apply(&called(&first.id, &first.name));
-    assert_eq!(cycle.next(&LIMITS), Step::Again(first.clone()), "cut off, it is in doubt like any other");
+    assert_eq!(cycle.next(&LIMITS), Step::Again { call: first.clone(), was_allowed: true }, "cut off, it is in doubt");
     cycle.apply(&outcome(&first.id, "tell", false, &[]));
     assert!(matches!(cycle.next(&LIMITS), Step::Call(second) if second.id == "toolu_2"));
 }
@@ -618,7 +620,7 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
                 entries.push(turns.next().unwrap_or_else(|| turn(&json!([text("The end.")]), Stop::EndTurn)));
                 entries.push(Entry::Worked { ms: 4_000 });
             }
-            Step::Call(request) | Step::Again(request) => {
+            Step::Call(request) | Step::Again { call: request, .. } => {
                 entries.push(called(&request.id, &request.name));
                 let closed = if request.name == "reply" { cycle.open.clone() } else { Vec::new() };
                 entries.push(outcome(&request.id, &request.name, false, &closed));

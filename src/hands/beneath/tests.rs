@@ -406,6 +406,27 @@ fn our_own_state_is_not_met_within_a_granted_folder() {
 }
 
 #[test]
+fn a_file_of_keys_is_not_opened_within_a_granted_folder() {
+    let scene = Scene::new();
+    let (key, link) = (scene.at("home/write/key"), scene.at("key"));
+    fs::write(&key, SECRET).unwrap();
+    // As the settings may name it.
+    symlink(&key, &link).unwrap();
+    let roots = || scene.roots().without(&[link.clone()]);
+    let read = |path: &str| roots().find(&scene.full(path), Access::Read).and_then(|place| place.read(1000));
+    assert_eq!(read("home/write/a.txt").unwrap().0, b"mine");
+    assert!(matches!(read("home/write/key"), Err(PathError::Refused(_))));
+    let inner = roots().find(&scene.full("home/write"), Access::Read).unwrap().inner("key").unwrap();
+    assert!(matches!(inner.read(1000), Err(PathError::Refused(_))));
+    // Under another name, too: a handle of it is asked which file it is.
+    fs::rename(&key, scene.at("home/write/moved")).unwrap();
+    fs::remove_file(&link).unwrap();
+    symlink(scene.at("home/write/moved"), &link).unwrap();
+    assert!(matches!(read("home/write/moved"), Err(PathError::Refused(_))));
+    assert_eq!(scene.read(&scene.full("home/write/moved")).unwrap(), SECRET, "the control");
+}
+
+#[test]
 fn an_inner_folder_is_opened_through_the_outer_one() {
     let scene = Scene::new();
     fs::create_dir(scene.at("home/write/inner")).unwrap();

@@ -19,6 +19,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_TIMEOUT_S: u64 = 600;
 /// The most servers.
 const MAX_SERVERS: usize = 32;
+/// How a header's credential may begin.
+const SCHEMES: [&str; 3] = ["Bearer", "Basic", "Token"];
+/// A cookie with so many bytes is a secret: a shorter one (`theme=dark`) is an ordinary word.
+const MIN_COOKIE_BYTES: usize = 12;
 /// The longest name of a server, in characters: it is part of its tools' names.
 const MAX_NAME_CHARS: usize = 24;
 
@@ -71,6 +75,8 @@ pub enum Place {
 pub struct Settings {
     /// The servers that can be used.
     pub servers: Vec<Server>,
+    /// The files that it names for secrets, of servers that can't be used, too.
+    pub key_files: Vec<PathBuf>,
     /// Sentences for people: what isn't used, and why.
     pub problems: Vec<String>,
 }
@@ -83,7 +89,7 @@ impl Settings {
         }
         match read_private(path) {
             Ok(file) => Self::parse(&file.text, home),
-            Err(why) => Self { servers: Vec::new(), problems: vec![format!("mcp.toml is not used: {why}.")] },
+            Err(why) => Self { problems: vec![format!("mcp.toml is not used: {why}.")], ..Self::default() },
         }
     }
 
@@ -100,6 +106,7 @@ impl Settings {
         let mut names = BTreeSet::new();
         for (index, table) in file.server.into_iter().enumerate() {
             let name = table.get("name").and_then(toml::Value::as_str).unwrap_or_default();
+            settings.key_files.extend(key_files(&table, home));
             let called = if name.is_empty() { format!("number {}", index + 1) } else { format!("{name:?}") };
             let server = if index >= MAX_SERVERS {
                 Err(format!("at most {MAX_SERVERS} are taken"))
@@ -204,7 +211,7 @@ impl Raw {
         };
         let is_secret = |name: &str| secret_names.contains(name) || sounds_secret(name);
         let secrets =
-            values.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| without_scheme(value)).collect();
+            values.iter().filter(|(name, _)| is_secret(name)).flat_map(|(name, value)| parts(name, value)).collect();
         let Self { name, tools, trust_annotations, guests, .. } = self;
         Ok(Server { name, place, tools, risk, trust_annotations, guests, timeout, secrets })
     }
@@ -216,10 +223,15 @@ fn sounds_secret(name: &str) -> bool {
     ["AUTH", "COOKIE", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"].iter().any(|part| name.contains(part))
 }
 
-/// `Bearer abc` is known by `abc`.
-fn without_scheme(value: &Secret) -> Secret {
-    let text = value.expose().trim();
-    Secret::new(text.split_once(' ').map_or(text, |(_, secret)| secret.trim()))
+/// What a value is known by: the whole of it, what follows a scheme (`abc` of `Bearer abc`), and each long value of a cookie.
+fn parts(name: &str, value: &Secret) -> Vec<Secret> {
+    let whole = value.expose().trim();
+    let is_scheme = |word: &str| SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(word));
+    let credential = whole.split_once(' ').filter(|(word, _)| is_scheme(word)).map(|(_, credential)| credential.trim());
+    let is_cookie = name.to_ascii_uppercase().contains("COOKIE");
+    let cookies = whole.split(';').filter(|_| is_cookie).filter_map(|pair| Some(pair.split_once('=')?.1.trim()));
+    let cookies = cookies.filter(|cookie| cookie.len() >= MIN_COOKIE_BYTES);
+    [whole].into_iter().chain(credential).chain(cookies).map(Secret::new).collect()
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -247,6 +259,12 @@ fn secrets(
         }
     }
     Ok(secrets)
+}
+
+/// The files that a server's table names for secrets, whatever else is wrong with it.
+fn key_files(table: &toml::Table, home: Option<&Path>) -> Vec<PathBuf> {
+    let files = ["env_files", "header_files"].into_iter().filter_map(|name| table.get(name)?.as_table());
+    files.flat_map(toml::Table::values).filter_map(|path| folder(path.as_str()?, home).ok()).collect()
 }
 
 fn folder(path: &str, home: Option<&Path>) -> Result<PathBuf, String> {
@@ -320,10 +338,30 @@ mod tests {
         let env = "env = { TZ = \"Europe/Berlin\", API_KEY = \"key-value\" }";
         let server = only(&format!("[[server]]\nname = \"a\"\ncommand = [\"x\"]\n{env}\n{files}"));
         assert_eq!(server.secrets, [Secret::new("key-value"), Secret::new("from-a-file")]);
+        for wrong in ["", "\ncomand = []"] {
+            let settings = Settings::parse(&format!("[[server]]\nname = \"a\"{wrong}\n{files}"), None);
+            assert_eq!((settings.servers.len(), settings.key_files), (0, vec![file.clone()]), "{wrong}");
+        }
         let server = only(
             "[[server]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders = { Authorization = \"Bearer abcdef\" }",
         );
-        assert_eq!(server.secrets, [Secret::new("abcdef")]);
+        assert_eq!(server.secrets, [Secret::new("Bearer abcdef"), Secret::new("abcdef")]);
+    }
+
+    #[test]
+    fn all_of_a_value_is_secret_with_what_a_scheme_and_a_cookie_hold() {
+        for (header, known) in [
+            ("Authorization = \"token abcdef\"", vec!["token abcdef", "abcdef"]),
+            ("X-Pass = \"correct horse battery\"", vec!["correct horse battery"]),
+            (
+                "Cookie = \"sid=long-and-secret; theme=dark\"",
+                vec!["sid=long-and-secret; theme=dark", "long-and-secret"],
+            ),
+        ] {
+            let server =
+                only(&format!("[[server]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders = {{ {header} }}"));
+            assert_eq!(server.secrets.iter().map(Secret::expose).collect::<Vec<_>>(), known);
+        }
     }
 
     #[test]

@@ -200,7 +200,7 @@ pub(super) async fn open(server: &Server, shelter: &Shelter, may_be_loose: bool)
     let cannot = |error: std::io::Error| ClientError::Unreachable(format!("its folder can't be made: {error}"));
     let within = match (&server.place, shelter.is_there()) {
         (Place::Command { .. }, is_there) => {
-            let dir = shelter.folder(&format!("mcp-{}", server.name)).map_err(cannot)?;
+            let dir = shelter.server_folder(&server.name).map_err(cannot)?;
             if is_there {
                 let confinement = crate::sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
                 return Connection::open(server, Within::Sandbox(shelter.sandbox(), &confinement)).await;
@@ -347,7 +347,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (shelter, target) = (Shelter::missing(dir.path()), target(dir.path()));
         assert_eq!(target.asks(&shelter), [NOT_CONFINED]);
-        let ran = dir.path().join("mcp-s/ran");
+        let ran = dir.path().join("mcp/s/ran");
         let mut servers = Servers::default();
         let refused = servers.call(&target, &shelter, &[], "{}").await.unwrap();
         assert!(refused.is_failure && refused.content.contains("nobody has agreed"), "{refused:?}");

@@ -137,7 +137,7 @@ fn a_flood_of_one_chat_hides_no_other_and_chats_take_turns() {
     assert_eq!((first.id, first.text.as_str()), (1, "no 1"));
     for (id, chat_id, order) in [("c1", 7, [(8, 3), (7, 100)]), ("c2", 8, [(7, 100), (8, 3)])] {
         let cycle = NewCycle { chat_id: Some(chat_id), ..cycle(id) };
-        world.store.begin_cycle(world.fence, &cycle, &[], at(0)).unwrap();
+        world.store.begin_cycle(world.fence, &cycle, &[], &[], at(0)).unwrap();
         assert_eq!(chats(&world), order);
     }
     // What is kept for another mind gives way within its chat, and between chats.

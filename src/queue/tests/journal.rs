@@ -61,6 +61,11 @@ fn entry() -> impl Strategy<Value = Entry> {
         ),
         (ids(), text()).prop_map(|(messages, receipt)| Entry::Answered { messages, receipt }),
         prop::collection::vec(text(), 0..3).prop_map(|not_done| Entry::Verified { not_done }),
+        (prop::collection::vec(text(), 0..3), prop::option::of(text())).prop_map(|(receipts, head)| Entry::ByRule {
+            receipts,
+            handles: Vec::new(),
+            head
+        }),
     ]
 }
 
@@ -71,7 +76,7 @@ proptest! {
     fn a_journal_is_read_back_byte_for_byte(entries in prop::collection::vec(entry(), 0..12)) {
         let mut world = World::new();
         let (first, rest) = entries.split_at(entries.len() / 2);
-        world.store.begin_cycle(world.fence, &cycle("c1"), first, at(0)).unwrap();
+        world.store.begin_cycle(world.fence, &cycle("c1"), first, &[], at(0)).unwrap();
         for entry in rest {
             world.store.record(world.fence, "c1", entry, &[], at(1)).unwrap();
         }
@@ -160,12 +165,12 @@ fn the_end_of_a_cycle_is_one_step() {
     world.store.note_repair(world.fence, "stale-lock", "freed a stale lock", at(0)).unwrap();
     let repairs = world.store.unnoted_repairs().unwrap();
     let end = CycleEnd {
-        state: CycleState::Done,
         commit_id: Some("abc"),
-        error: None,
         handled: &["at/x".to_owned()],
+        head_seen: Some("def"),
         repairs: &[repairs[0].0],
-        failed_messages: &[],
+        notice: Some(&outgoing(7, "It is over.")),
+        ..CycleEnd::new(CycleState::Done)
     };
     world.store.end_cycle(world.fence, "c1", &end, at(5)).unwrap();
     let row = world.store.cycle("c1").unwrap().unwrap();
@@ -174,6 +179,8 @@ fn the_end_of_a_cycle_is_one_step() {
     assert_eq!(world.store.handled("at/x").unwrap().as_deref(), Some(""));
     assert_eq!(world.store.handled_keys("at/").unwrap().len(), 1);
     assert_eq!(world.store.handled_keys("at_").unwrap().len(), 0);
+    assert_eq!(world.store.handled(HEAD_SEEN).unwrap().as_deref(), Some("def"));
+    assert_eq!(world.deliver_all(5), ["It is over."]);
     assert_eq!(world.store.open_cycles().unwrap(), []);
 }
 

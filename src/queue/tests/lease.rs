@@ -24,7 +24,7 @@ type Verb = fn(&mut Store, Fence) -> Result<()>;
 
 fn verbs() -> Vec<(&'static str, Verb)> {
     vec![
-        ("begin_cycle", |s, f| s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], at(9))),
+        ("begin_cycle", |s, f| s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], &[], at(9))),
         ("begin_cycle_on", |s, f| s.begin_cycle_on(f, &cycle("c3"), &Entry::Asked, &[], at(9)).map(drop)),
         ("join", |s, f| s.join(f, "c1", &Entry::Asked, &[], at(9)).map(drop)),
         ("record_all", |s, f| s.record_all(f, "c1", &[Entry::Asked], &[], at(9))),
@@ -34,12 +34,10 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("pause_cycle", |s, f| s.pause_cycle(f, "c1", at(9), "why")),
         ("end_cycle", |s, f| {
             let end = CycleEnd {
-                state: CycleState::Done,
                 commit_id: Some("abc"),
-                error: None,
                 handled: &["k".to_owned()],
-                repairs: &[],
                 failed_messages: &[1],
+                ..CycleEnd::new(CycleState::Done)
             };
             s.end_cycle(f, "c1", &end, at(9))
         }),
@@ -58,7 +56,6 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("file_missing", |s, f| s.file_missing(f, 1, at(9))),
         ("forget_files", |s, f| s.forget_files(f, &["a.jpg".to_owned()])),
         ("forget", |s, f| s.forget(f, at(9), 10).map(drop)),
-        ("fire", |s, f| s.fire(f, &[], at(9))),
         ("reserve", |s, f| s.reserve(f, ("c1", "m"), 0.0, &[], at(9)).map(drop)),
         ("settle", |s, f| s.settle(f, "c1", (Reservation(1), &Spent::default(), false), &[], at(9))),
         ("upkeep_recovered", |s, f| s.upkeep_recovered(f, "parked", at(9))),

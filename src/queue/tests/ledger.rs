@@ -27,7 +27,7 @@ impl World {
 
 fn world() -> World {
     let mut world = World::new();
-    world.store.begin_cycle(world.fence, &cycle("c1"), &[], at(0)).unwrap();
+    world.store.begin_cycle(world.fence, &cycle("c1"), &[], &[], at(0)).unwrap();
     world
 }
 

@@ -44,9 +44,10 @@ fn a_reminder_that_cannot_be_read_holds_up_no_other() {
 fn a_slot_sends_once_and_what_was_passed_over_can_still_happen() {
     let mut world = World::new();
     world.by_hand(DAILY);
+    world.begin("c1");
     let fence = world.fence;
     let mut fire = |round: Round| {
-        world.store.fire(fence, &[round], at(0)).unwrap();
+        world.store.change(fence, "c1", &[Change::Fire(round)], at(0)).unwrap();
         let history = world.store.reminder_history(1, slot_key(22)).unwrap();
         let happened: Vec<String> = history.happened.iter().map(|slot| slot.format("%d").to_string()).collect();
         let skipped = world.store.reminders().unwrap()[0].skipped;

@@ -205,6 +205,20 @@ fn a_secret_of_the_persons_stays_in_their_file_and_out_of_the_commit() {
 }
 
 #[test]
+fn a_name_that_holds_a_secret_is_left_out_of_the_commit() {
+    let world = World::new();
+    let repo = world.local();
+    let is_secret = |text: &str| text.contains("sk-");
+    let changes = [change("memory/sk-secret.md", None, Some("x\n")), change("memory/y.md", None, Some("y\n"))];
+    let publish = Publish { is_secret: &is_secret, ..wake(&changes) };
+    let published = repo.publish(&publish).unwrap();
+    assert_eq!(published.left_alone.iter().map(|left| left.path.as_str()).collect::<Vec<_>>(), ["memory/sk-secret.md"]);
+    assert_eq!(world.changed_in("HEAD"), ["memory/y.md"]);
+    assert!(!world.git(&["log", "--all", "--name-only"]).contains("sk-secret"));
+    world.assert_sound();
+}
+
+#[test]
 fn no_path_leads_out_of_the_work_tree() {
     let world = World::new();
     let repo = world.local();

@@ -4,13 +4,16 @@ use super::*;
 
 const SECRET: &str = "hunter2-hunter2";
 
-fn is_secret(text: &str) -> bool {
-    text.contains(SECRET)
+/// Another one.
+const OTHER: &str = "swordfish-swordfish";
+
+fn secrets_in(text: &str) -> BTreeSet<String> {
+    [SECRET, OTHER].into_iter().filter(|secret| text.contains(secret)).map(str::to_owned).collect()
 }
 
 /// The place in which a push would have shown a secret; none if it was done.
 fn held_back(repo: &Repo) -> Option<String> {
-    match repo.push(TIMEOUT, &is_secret) {
+    match repo.push(TIMEOUT, &secrets_in) {
         Ok(_) => None,
         Err(RemoteError::HoldsSecret { place, commit }) => {
             assert_eq!(commit.len(), 40);
@@ -65,6 +68,26 @@ fn what_a_person_has_pushed_themselves_or_got_from_elsewhere_holds_nothing_up() 
     repo.fetch(TIMEOUT).unwrap();
     assert!(matches!(repo.integrate(now(), &both).unwrap(), Integrated::Merged { .. }));
     assert_eq!(held_back(&repo), None, "the merge takes over what is there already");
+    world.assert_sound();
+}
+
+#[test]
+fn a_new_secret_beside_one_that_is_there_already_stays_here() {
+    let world = World::new();
+    let repo = world.shared();
+    let commit = |text: &str| {
+        world.write("notes/keys.txt", text);
+        world.git(&["add", "-A"]);
+        world.git(&["commit", "--quiet", "-m", "my keys"]);
+    };
+    commit(SECRET);
+    world.git(&["push", "--quiet", "origin", "main"]);
+    commit(&format!("{SECRET}\n{OTHER}\n"));
+    assert_eq!(held_back(&repo).as_deref(), Some("`notes/keys.txt`"));
+    assert!(!at_the_remote(&world).contains(OTHER));
+    world.git(&["reset", "--quiet", "--soft", "origin/main"]);
+    commit(&format!("none but {SECRET}"));
+    assert_eq!(held_back(&repo), None);
     world.assert_sound();
 }
 

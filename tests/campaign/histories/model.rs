@@ -32,6 +32,8 @@ pub(super) type Written = (i64, String, String, Option<String>, Option<String>);
 pub(super) struct ModelCycle {
     pub(super) state: CycleState,
     pub(super) tries: u32,
+    /// Whether it ever waited for its mind.
+    has_waited: bool,
     pub(super) journal: Vec<Entry>,
     pub(super) staged: BTreeMap<String, StagedFile>,
 }
@@ -209,7 +211,13 @@ impl Model {
     }
 
     pub(super) fn begin(&mut self, cycle: &NewCycle, entries: &[Entry]) -> Result<(), String> {
-        let begun = ModelCycle { state: CycleState::Running, tries: 0, journal: Vec::new(), staged: BTreeMap::new() };
+        let begun = ModelCycle {
+            state: CycleState::Running,
+            tries: 0,
+            has_waited: false,
+            journal: Vec::new(),
+            staged: BTreeMap::new(),
+        };
         if self.cycles.insert(cycle.id.clone(), begun).is_some() {
             return Err(format!("the cycle {} began twice", cycle.id));
         }
@@ -263,6 +271,7 @@ impl Model {
                         known.1 = state;
                     }
                 }
+                Change::Fire(round) => self.fire(round, cycle),
                 // No history asks for an undo.
                 Change::Handled { .. } | Change::Undo { .. } => {}
             }
@@ -270,7 +279,7 @@ impl Model {
         Ok(())
     }
 
-    pub(super) fn fire(&mut self, round: &Round) {
+    fn fire(&mut self, round: &Round, cycle: &str) {
         let mut is_new = false;
         for Firing { id, turn, .. } in &round.firings {
             is_new |= turn.happens.is_some_and(|slot| self.fired.insert((*id, slot.civil.to_string())));
@@ -281,7 +290,7 @@ impl Model {
             }
         }
         if let Some(message) = round.message.as_ref().filter(|_| is_new) {
-            self.write(message, message.cycle_id.clone());
+            self.write(message, Some(cycle.to_owned()));
         }
     }
 
@@ -298,7 +307,7 @@ impl Model {
 
     pub(super) fn pause(&mut self, id: &str) {
         if let Some(cycle) = self.cycles.get_mut(id) {
-            cycle.state = CycleState::Waiting;
+            (cycle.state, cycle.has_waited) = (CycleState::Waiting, true);
         }
     }
 
@@ -329,6 +338,12 @@ impl Model {
             CycleState::Failed | CycleState::Abandoned => true,
         };
         if may { Ok(()) } else { Err(format!("the {kind} {nth} leaves while its cycle {id} is {:?}", cycle.state)) }
+    }
+
+    /// Whether the `nth` outgoing message was said by a cycle that has waited for its mind.
+    pub(super) fn has_waited(&self, nth: usize) -> bool {
+        let cycle = self.outgoing.get(nth).and_then(|(.., cycle)| self.cycles.get(cycle.as_ref()?));
+        cycle.is_some_and(|cycle| cycle.has_waited)
     }
 
     /// Changes those of these messages that are queued.

@@ -22,8 +22,8 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// A part arrives. The bot's own answers may overtake what waits for a wake.
-    pub(super) fn arrive(&mut self, part: &Claimed, is_bots: bool) -> Result<(), String> {
+    /// A part arrives; `is_in_turn`: what was written before it in its chat must have arrived before.
+    pub(super) fn arrive(&mut self, part: &Claimed, is_in_turn: bool) -> Result<(), String> {
         let key = (part.outgoing_id, part.part);
         let times = self.arrived.entry(key).or_default();
         *times += 1;
@@ -35,7 +35,7 @@ impl Outside {
         if before.is_some_and(|before| before > part.part) {
             return Err(format!("part {before:?} of message {} arrived before part {}", part.outgoing_id, part.part));
         }
-        if !is_bots {
+        if is_in_turn {
             let before = self.last.insert(part.chat_id, key);
             if before.is_some_and(|before| before > key) {
                 return Err(format!("{before:?} arrived in chat {} before {key:?}", part.chat_id));

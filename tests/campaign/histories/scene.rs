@@ -180,10 +180,20 @@ impl Scene {
     }
 
     fn may_leave(&self, row: i64) -> Result<(), String> {
-        let earlier =
+        self.model.may_leave(self.nth(row)?, &self.outside.committed)
+    }
+
+    /// Which of the messages that were written this row is.
+    fn nth(&self, row: i64) -> Result<usize, String> {
+        let written =
             check::rows(&self.look, "SELECT id FROM outgoing_messages ORDER BY id", |row| row.get::<_, i64>(0))?;
-        let nth = earlier.iter().position(|id| *id == row).unwrap_or(usize::MAX);
-        self.model.may_leave(nth, &self.outside.committed)
+        Ok(written.iter().position(|id| *id == row).unwrap_or(usize::MAX))
+    }
+
+    /// A part arrives. The bot's own answers may overtake what waits for a wake, and anything what a cycle had said that waited.
+    fn arrive(&mut self, claimed: &Claimed, is_bots: bool) -> Result<(), String> {
+        let is_in_turn = !is_bots && !self.model.has_waited(self.nth(claimed.outgoing_id)?);
+        self.outside.arrive(claimed, is_in_turn)
     }
 
     /// The next part that a wake may send.
@@ -198,7 +208,7 @@ impl Scene {
             self.outside.doubt(claimed);
         }
         if has_arrived {
-            self.outside.arrive(claimed, is_bots)?;
+            self.arrive(claimed, is_bots)?;
         }
         Ok(outcome)
     }
@@ -306,7 +316,7 @@ impl Scene {
         let Some(claimed) = wake.sending() else { return Ok(()) };
         self.outside.doubt(claimed);
         if random.bool() {
-            self.outside.arrive(claimed, false)?;
+            self.arrive(claimed, false)?;
         }
         self.forget_sender(claimed)
     }
@@ -361,14 +371,7 @@ impl Scene {
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
         let done = Change::Done { messages: everything.clone(), outcome: "answered" };
         let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", "reply"));
-        let end = |state| CycleEnd {
-            state,
-            commit_id: None,
-            error: None,
-            handled: &[],
-            repairs: &[],
-            failed_messages: &everything,
-        };
+        let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
             0 => store.record(fence, &cycle, &Entry::Asked, &[send, done], now),
             1 => store.change(fence, &cycle, &[send, done], now),
@@ -413,7 +416,7 @@ impl Scene {
         self.outside.doubt(&claimed);
         let has_arrived = random.bool();
         if has_arrived {
-            self.outside.arrive(&claimed, true)?;
+            self.arrive(&claimed, true)?;
         }
         self.forget_sender(&claimed)?;
         self.bot = Store::open(&self.path()).map_err(text)?;
@@ -433,7 +436,7 @@ impl Scene {
         self.outside.doubt(&claimed);
         let has_arrived = random.bool();
         if has_arrived {
-            self.outside.arrive(&claimed, true)?;
+            self.arrive(&claimed, true)?;
         }
         self.ghosts.push((claimed, has_arrived));
         Ok(())

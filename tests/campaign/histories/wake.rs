@@ -17,8 +17,8 @@ use reveille::{
     model::Usage,
     process::Identity,
     queue::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NewCycle, NewOutgoing, PartOutcome, Reminder,
-        Round,
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, PartOutcome,
+        Reminder, Round,
     },
 };
 
@@ -59,7 +59,6 @@ enum At {
     Begun,
     Looking,
     Opening(Vec<Reason>),
-    ByRule(String, Vec<Reminder>),
     Driving(Box<Live>),
     Asked(Box<Live>),
     Called(Box<Live>, Request),
@@ -111,7 +110,6 @@ impl Wake {
             }
             At::Looking => self.look(scene)?,
             At::Opening(reasons) => self.open(scene, &reasons)?,
-            At::ByRule(id, due) => self.by_rule(scene, id, due)?,
             At::Driving(live) => self.drive(scene, live)?,
             At::Asked(live) => self.hear(scene, live, random)?,
             At::Called(live, request) => self.outcome(scene, live, &request, random)?,
@@ -169,11 +167,8 @@ impl Wake {
             Some(Work::Think { reasons }) => Ok(At::Opening(reasons)),
             Some(Work::Mechanical(reasons)) => {
                 let is_due = |reminder: &&Reminder| reasons.contains(&Reason::Reminder { id: reminder.id });
-                let due = reminders.iter().filter(is_due).cloned().collect();
-                let cycle = scene.new_cycle("none", &reasons);
-                scene.store.begin_cycle(self.fence, &cycle, &[], scene.now).map_err(text)?;
-                scene.model.begin(&cycle, &[])?;
-                Ok(At::ByRule(cycle.id, due))
+                let due: Vec<&Reminder> = reminders.iter().filter(is_due).collect();
+                self.by_rule(scene, &reasons, &due)
             }
         }
     }
@@ -183,7 +178,7 @@ impl Wake {
         let messages: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let opening = said(format!("{:?}", cycle.reasons), messages);
         let entries = std::slice::from_ref(&opening);
-        scene.store.begin_cycle(self.fence, &cycle, entries, scene.now).map_err(text)?;
+        scene.store.begin_cycle(self.fence, &cycle, entries, &[], scene.now).map_err(text)?;
         scene.model.begin(&cycle, entries)?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
@@ -199,6 +194,11 @@ impl Wake {
                 Ok(At::Ending(Ended { id, state: CycleState::Done, handled: state.handles, failed: Vec::new() }))
             }
             Uptake::GiveUp(giving_up) => Ok(At::GivingUp(id, Box::new(state), giving_up.counts())),
+            Uptake::Publish => {
+                scene.store.resume_cycle(self.fence, &id).map_err(text)?;
+                scene.model.resume(&id, false)?;
+                Ok(At::Committing(id, state.handles))
+            }
             Uptake::GoOn => {
                 if has_crashed {
                     scene.store.count_try(self.fence, &id).map_err(text)?;
@@ -210,22 +210,16 @@ impl Wake {
         }
     }
 
-    fn by_rule(&self, scene: &mut Scene, id: String, mut due: Vec<Reminder>) -> Result<At, String> {
-        let Some(reminder) = due.pop() else { return Ok(At::Committing(id, Vec::new())) };
-        let history = scene.store.reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
-        let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
-        let message = turn.happens.map(|slot| NewOutgoing {
-            chat_id: reminder.what.chat_id,
-            text: format!("{} at {}", reminder.what.text, slot.civil),
-            kind: "reminder".to_owned(),
-            cycle_id: Some(id.clone()),
-            ..NewOutgoing::default()
-        });
-        let firing = Firing { id: reminder.id, turn, missed: reminder.what.missed };
-        let round = Round { firings: vec![firing], message };
-        scene.store.fire(self.fence, std::slice::from_ref(&round), scene.now).map_err(text)?;
-        scene.model.fire(&round);
-        Ok(At::ByRule(id, due))
+    /// What a rule does is done and journalled with its cycle's beginning.
+    fn by_rule(&self, scene: &mut Scene, reasons: &[Reason], due: &[&Reminder]) -> Result<At, String> {
+        let cycle = scene.new_cycle(NO_MIND, reasons);
+        let rounds: Result<Vec<_>, String> = due.iter().map(|reminder| round(scene, reminder)).collect();
+        let changes: Vec<Change> = rounds?.into_iter().map(Change::Fire).collect();
+        let done = [Entry::ByRule { receipts: Vec::new(), handles: Vec::new(), head: None }];
+        scene.store.begin_cycle(self.fence, &cycle, &done, &changes, scene.now).map_err(text)?;
+        scene.model.begin(&cycle, &done)?;
+        scene.model.change(&cycle.id, &changes)?;
+        Ok(At::Committing(cycle.id, Vec::new()))
     }
 
     /// One step of the machine's: the shell of `cycle::drive`.
@@ -236,7 +230,7 @@ impl Wake {
                 Ok(At::Asked(live))
             }
             // What these tools do is in the transaction of its outcome: begun and not ended, it hasn't happened.
-            Step::Call(request) | Step::Allowed(request) | Step::Again(request) => {
+            Step::Call(request) | Step::Allowed(request) | Step::Again { call: request, .. } => {
                 let Request { id: call, name, input } = request.clone();
                 self.record(scene, &mut live, &Entry::Called { call, name, input }, &[])?;
                 Ok(At::Called(live, request))
@@ -345,7 +339,7 @@ impl Wake {
     fn end(&self, scene: &mut Scene, ended: &Ended) -> Result<At, String> {
         let Ended { id, state, handled, failed } = ended;
         let commit_id = (*state == CycleState::Done).then_some("a commit");
-        let end = CycleEnd { state: *state, commit_id, error: None, handled, repairs: &[], failed_messages: failed };
+        let end = CycleEnd { commit_id, handled, failed_messages: failed, ..CycleEnd::new(*state) };
         scene.store.end_cycle(self.fence, id, &end, scene.now).map_err(text)?;
         scene.model.end(id, *state, failed);
         Ok(At::Delivering)
@@ -390,6 +384,19 @@ impl Wake {
         scene.store.change(self.fence, id, changes, scene.now).map_err(text)?;
         scene.model.change(id, changes)
     }
+}
+
+/// What becomes of a reminder that is due.
+fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
+    let history = scene.store.reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
+    let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
+    let message = turn.happens.map(|slot| NewOutgoing {
+        chat_id: reminder.what.chat_id,
+        text: format!("{} at {}", reminder.what.text, slot.civil),
+        kind: "reminder".to_owned(),
+        ..NewOutgoing::default()
+    });
+    Ok(Round { firings: vec![Firing { id: reminder.id, turn, missed: reminder.what.missed }], message })
 }
 
 /// Messages that have come for a cycle's chat meanwhile.

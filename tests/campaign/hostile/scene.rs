@@ -50,6 +50,8 @@ const OF_HOME: [&str; 7] = [
 ];
 /// Below the workspace.
 const OF_WORKSPACE: [&str; 3] = ["logs/wake.log", "mcp-token", "logs/bot.log"];
+/// The MCP server's folder below the workspace.
+const PEER: &str = "mcp/peer";
 /// A picture, and then the secret.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02";
 
@@ -103,7 +105,7 @@ struct Peer(PathBuf);
 
 impl Peer {
     fn beside(env: &TestEnv) -> Self {
-        let peer = Self(env.workspace().join("scratch/mcp-peer"));
+        let peer = Self(env.workspace().join(PEER));
         fs::create_dir_all(&peer.0).unwrap();
         peer.write("server.sh", SERVER);
         fs::set_permissions(peer.0.join("server.sh"), fs::Permissions::from_mode(0o700)).unwrap();
@@ -284,7 +286,7 @@ impl Scene {
     }
 
     pub(super) fn peer_answers(&self, result: &serde_json::Value) {
-        Peer(self.scratch().join("mcp-peer")).answers(result);
+        Peer(self.env.workspace().join(PEER)).answers(result);
     }
 
     /// Answers the question that waits.
@@ -339,7 +341,7 @@ impl Scene {
 
     /// What the MCP server was called with.
     fn called(&self) -> String {
-        fs::read_to_string(self.scratch().join("mcp-peer/calls")).unwrap_or_default()
+        fs::read_to_string(self.env.workspace().join(PEER).join("calls")).unwrap_or_default()
     }
 
     /// Texts to people that ask nothing.
@@ -382,7 +384,16 @@ impl Scene {
         let (workspace, brain) = (self.env.workspace(), self.env.brain());
         let folders =
             [self.home(), self.documents(), self.outside_dir(), brain.join(".git/hooks"), brain.join("skills")];
-        let single = ["policy.toml", "mcp.toml", ".env", "mcp-token", "brain/claude.md", "brain/.git/config"];
+        let single = [
+            "policy.toml",
+            "mcp.toml",
+            ".env",
+            "mcp-token",
+            "brain/claude.md",
+            "brain/.git/config",
+            "mcp/peer/server.sh",
+            "mcp/peer/planted.sh",
+        ];
         let single = single.map(|name| workspace.join(name));
         let all = folders.iter().flat_map(|folder| files(folder)).chain(single);
         let mut contents: BTreeMap<PathBuf, Vec<u8>> =

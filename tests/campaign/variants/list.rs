@@ -104,8 +104,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a cycle is taken up once more than promised",
         layer: "histories",
         file: "src/cycle/resume.rs",
-        line: "has_crashed && cuts >= MAX_TRIES",
-        broken: "has_crashed && cuts > MAX_TRIES",
+        line: "} else if cuts >= MAX_TRIES {",
+        broken: "} else if cuts > MAX_TRIES {",
         trials: 300,
     },
     Variant {
@@ -128,8 +128,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a cycle is given up at its first crash",
         layer: "chaos",
         file: "src/cycle/resume.rs",
-        line: "has_crashed && cuts >= MAX_TRIES",
-        broken: "has_crashed",
+        line: "} else if cuts >= MAX_TRIES {",
+        broken: "} else if has_crashed {",
         trials: 100,
     },
     Variant {

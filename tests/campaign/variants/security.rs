@@ -222,6 +222,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
         r#"Some(ApprovalState::Approved | ApprovalState::Expired) => Some((true, "")),"#,
     ),
     story(
+        "a yes is good for the same again",
+        "src/cycle/machine.rs",
+        "Some(Effect::Read | Effect::Idempotent) if !is_yes_used => None,",
+        "Some(Effect::Read | Effect::Idempotent) if !is_yes_used || true => None,",
+    ),
+    story(
         "links are looked at by Telegram",
         "src/channel/telegram/api.rs",
         "link_preview_options: LinkPreviewOptions { is_disabled: true },",
@@ -338,14 +344,32 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "what is pushed isn't looked through",
         "src/repo/remote.rs",
-        "self.would_expose(seen, tip, is_secret)? {",
-        "self.would_expose(seen, tip, is_secret)?.filter(|_| false) {",
+        "self.would_expose(seen, tip, secrets_in)? {",
+        "self.would_expose(seen, tip, secrets_in)?.filter(|_| false) {",
+    ),
+    story(
+        "a file that has shown a secret may show others",
+        "src/repo/unpushed.rs",
+        "} else if !held.is_subset(&self.held(old, secrets_in)) {",
+        "} else if self.held(old, secrets_in).is_empty() {",
+    ),
+    story(
+        "a wake names a document after a secret",
+        "src/cycle/drive.rs",
+        "|| redactor.contains_secret(&file.path),",
+        "|| redactor.contains_secret(&file.content),",
+    ),
+    story(
+        "a wake commits a name that holds a secret",
+        "src/repo/publish.rs",
+        "(publish.is_secret)(text) || (publish.is_secret)(path);",
+        "(publish.is_secret)(text);",
     ),
     story(
         "our own state is met in a granted folder",
         "src/hands/beneath.rs",
-        "if (Identity { device: found.dev(), inode: found.ino() }) == barred {",
-        "if (Identity { device: found.dev(), inode: found.ino() }) == barred && false {",
+        "if self.barred.contains(&found) {",
+        "if self.barred.contains(&found) && false {",
     ),
     story(
         "IPv4 within IPv6 isn't looked at",
@@ -444,6 +468,24 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "words.filter(|words| words.is_empty())",
     ),
     story(
+        "a server's folder lies where commands write",
+        "src/config.rs",
+        r#"self.workspace_dir.join("mcp")"#,
+        r#"self.scratch_dir().join("mcp")"#,
+    ),
+    story(
+        "a link may stand for a server's folder",
+        "src/hands/shelter.rs",
+        "if !place.symlink_metadata()?.is_dir() {",
+        "if !place.metadata()?.is_dir() {",
+    ),
+    story(
+        "a server's definitions are believed to hold no key",
+        "src/cycle/prepare.rs",
+        "cycle.tools = redactor.redact_json(&offered);",
+        "cycle.tools = offered;",
+    ),
+    story(
         "guests have the owner's servers",
         "src/mcp/client/tools.rs",
         "is_owners: !server.guests,",
@@ -472,6 +514,24 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/cycle/prepare.rs",
         ".chain(done_after)),",
         ".chain(done_after.into_iter().take(0))),",
+    ),
+    story(
+        "files that settings name for keys are open to commands",
+        "src/sandbox/mod.rs",
+        "let named = config.env_file.iter().chain(&config.key_files).cloned();",
+        "let named = config.env_file.iter().cloned();",
+    ),
+    story(
+        "files that servers are given for keys are open to commands",
+        "src/hands/shelter.rs",
+        "confinement.hidden.extend(of_servers.iter().cloned());",
+        "drop(of_servers.len());",
+    ),
+    story(
+        "files that settings name for keys are open to the editor",
+        "src/tool/files.rs",
+        "Ok(roots.without(hands.key_files()))",
+        "Ok(roots.without(hands.key_files().get(..0).unwrap_or_default()))",
     ),
     story(
         "what a person's rule denies can be read by a command",

@@ -64,6 +64,8 @@ pub(super) fn attempts(world: &World) -> Vec<Attempt> {
             ("read a key by a link that a person made", "grep -q SECRET \"$H/keys/id_ed25519\""),
             ("read a key by a link in a granted directory", "grep -q SECRET \"$B/granted/key\""),
             ("read a project's other settings", "grep -q SECRET \"$B/granted/project/.env.local\""),
+            ("read a file that a setting names for a key", "grep -q SECRET \"$B/granted/named-key\""),
+            ("read it by another name", "ln \"$B/granted/named-key\" ./key && grep -q SECRET ./key; R=$?; rm -f ./key; exit $R"),
             ("read the workspace by a link to it", "grep -q SECRET \"$B/outside/workspace/messages.db\""),
             ("list the keys", "ls \"$H/.ssh\" | grep -q id_ed25519"),
             ("list the workspace", "ls -a \"$W\" | grep -q messages.db"),

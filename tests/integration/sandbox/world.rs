@@ -98,6 +98,7 @@ impl World {
         }
         write(base.join("elsewhere/azure/token"), SECRET);
         write(base.join("granted/project/.env"), SECRET);
+        write(base.join("granted/named-key"), &SECRET.replace(' ', "-"));
         write(base.join("granted/project/.env.local"), SECRET);
         for open in [
             "granted/project/readme",
@@ -127,7 +128,11 @@ impl World {
         let workspace = base.join("workspace");
         // Its .env holds no settings, only a secret: it is hidden as one of the workspace.
         std::fs::rename(workspace.join(".env"), base.join("aside")).unwrap();
-        let env = [("WORKSPACE_DIR", workspace.as_path()), ("HOME", &base.join("home"))];
+        let env = [
+            ("WORKSPACE_DIR", workspace.as_path()),
+            ("HOME", &base.join("home")),
+            ("BRAVE_API_KEY_FILE", &base.join("granted/named-key")),
+        ];
         let env: BTreeMap<String, String> =
             env.into_iter().map(|(name, path)| (name.to_owned(), path.display().to_string())).collect();
         let config = Config::from_sources(&env, None, Some("UTC")).unwrap();

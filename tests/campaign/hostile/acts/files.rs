@@ -57,6 +57,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         creates(documents.join("link/new-as-well"), outside.join("new-as-well")),
         creates(home.join(".config/autostart.sh"), home.join(".config/autostart.sh")),
         creates(workspace.join("brain/skills/evil.md"), workspace.join("brain/skills/evil.md")),
+        creates(workspace.join("mcp/peer/planted.sh"), workspace.join("mcp/peer/planted.sh")),
         inserts(workspace.join("policy.toml"), workspace.join("policy.toml")),
         inserts(workspace.join("brain/claude.md"), workspace.join("brain/claude.md")),
         inserts(documents.join("hard.txt"), outside.join("linked.txt")),

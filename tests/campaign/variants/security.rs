@@ -332,8 +332,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "a wake commits a secret that a merge let through",
         "src/repo/publish.rs",
-        "committed.as_deref().is_some_and(publish.is_secret) {",
-        "committed.as_deref().is_some_and(publish.is_secret) && false {",
+        "committed.as_deref().is_some_and(holds_secret) {",
+        "committed.as_deref().is_some_and(holds_secret) && false {",
     ),
     story(
         "a call writes a secret into the memory",

@@ -356,8 +356,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "a wake commits a secret that a merge let through",
         "src/repo/publish.rs",
-        "(publish.is_secret)(text) || (publish.is_secret)(path);",
-        "(publish.is_secret)(path) && !text.is_empty();",
+        "committed.as_deref().is_some_and(holds_secret) {",
+        "committed.as_deref().is_some_and(holds_secret) && false {",
     ),
     story(
         "a call writes a secret into the memory",

@@ -333,6 +333,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 300,
     },
     Variant {
+        name: "what a rule has done is given up with its cycle",
+        layer: "kills",
+        file: "src/cycle/resume.rs",
+        line: "} else if row.cycle.is_by_rule() {",
+        broken: "} else if row.cycle.is_by_rule() && is_committed {",
+        trials: 300,
+    },
+    Variant {
         name: "a commit is made without a note of what follows it",
         layer: "kills",
         file: "src/repo/advance.rs",

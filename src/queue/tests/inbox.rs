@@ -97,7 +97,8 @@ fn of_a_flood_of_commands_some_are_answered_and_all_are_carried_out_once() {
     assert_eq!((accepted.answers.len(), accepted.has_orders), (21, true));
     assert!(world.store.stopped().unwrap().is_some());
     world.store.order(&Order::Resume, at(1)).unwrap();
-    assert_eq!(world.store.accept(&commands, at(1)).unwrap(), Accepted::default(), "it came again");
+    let again = world.store.accept(&commands, at(1)).unwrap();
+    assert!(again.answers.is_empty() && !again.has_orders, "it came again: {again:?}");
 
     // The other chat's come as ever, and this one's again when it has had what waited.
     let theirs = Ordered { answer: NewOutgoing { chat_id: 8, ..command(31).answer }, order: None, update_id: None };

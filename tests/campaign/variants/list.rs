@@ -365,6 +365,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 300,
     },
     Variant {
+        name: "a conversation that goes on forgets to log what it had done",
+        layer: "mind-kills",
+        file: "src/cycle/resume.rs",
+        line: "world.replies = state.replies;",
+        broken: "world.replies = state.replies;\n        let mut state = state;\n        state.receipts.clear();",
+        trials: 300,
+    },
+    Variant {
         name: "a new repository is made in its place",
         layer: "first-kills",
         file: "src/repo/create.rs",

@@ -19,6 +19,9 @@ const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't co
 /// What a person is told of trouble, besides the answers: how such a message begins.
 const NOTICES: [&str; 1] = ["My memory could not be sent to its remote: "];
 
+/// What the log tells of the wakes themselves: how such a line begins. It isn't what was done, and differs with the harm.
+const NOTES: [&str; 3] = ["Went on with the wake ", "Merged with the remote.", "Repaired: "];
+
 /// What a trial may leave that an undisturbed run doesn't.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowed<'a> {
@@ -156,11 +159,15 @@ impl World {
         markdown.map(|path| (path.to_owned(), text(path))).collect()
     }
 
-    /// What the log says was done, without the times.
+    /// What the log says was done: the lines beneath each entry's first, which says what the wake woke for.
     pub(super) fn log_lines(&self) -> Vec<String> {
         let log = without_comments(&self.env.memory(EPISODIC));
-        let lines = log.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
-        lines.map(|(_, what)| what.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”")).collect()
+        let receipts = log.lines().filter_map(|line| line.strip_prefix("  "));
+        let is_note = |line: &str| NOTES.iter().any(|note| line.starts_with(note));
+        receipts
+            .filter(|line| !is_note(line))
+            .map(|line| line.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”"))
+            .collect()
     }
 
     /// What must hold of any world, whatever its story.
@@ -248,17 +255,15 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
     if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
 }
 
-/// What was done is in the log once. A wake that went on with another's work says so; nothing else is added.
+/// What was done is in the log once, and nothing else is: which wake did it may differ.
 fn check_log(expected: &[String], log: &[String]) -> Result<(), String> {
     let mut left = log.to_vec();
-    for line in expected.iter().filter(|line| !line.starts_with("Woke for ")) {
+    for line in expected {
         let Some(at) = left.iter().position(|found| found == line) else {
             return Err(format!("the log lacks {line:?}: {log:#?}"));
         };
         left.remove(at);
     }
-    // How the work was shared out among wakes may differ.
-    left.retain(|line| !line.starts_with("Went on with the wake") && !line.starts_with("Woke for "));
     if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }
 }
 

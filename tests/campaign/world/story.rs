@@ -239,6 +239,11 @@ impl Story {
             memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"),
             is_lived_in
         );
+        let is_logged = |what: &str| story.log.iter().any(|line| line.starts_with(what));
+        assert!(is_logged("Remembered “the wifi code is 1234”"), "{:#?}", story.log);
+        assert_eq!(is_logged("Reminded of “"), is_lived_in, "{:#?}", story.log);
+        // A mind is shown commits, and has nothing to note of them.
+        assert_eq!(is_logged("Noted a person's commit: "), is_lived_in && story.mind.is_none(), "{:#?}", story.log);
         let is_done = |message: &String| message == "1 answered" || is_undone && message == "1 undone";
         assert!(story.expected.messages.iter().all(is_done), "{:?}", story.expected);
         assert_eq!(story.expected.people.len(), if is_lived_in { 2 } else { 0 }, "{:?}", story.expected);

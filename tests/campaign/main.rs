@@ -56,6 +56,7 @@ type Opened = fn() -> Box<dyn Layer>;
 const LAYERS: &[(&str, Opened)] = &[
     ("histories", histories::open),
     ("kills", || Box::new(kills::Kills::new([Story::wake()], 60))),
+    ("lone-kills", || Box::new(kills::Kills::alone([Story::wake()], 8))),
     ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 16))),
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 12))),
     ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 24))),

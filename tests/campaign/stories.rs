@@ -4,7 +4,7 @@
 use std::{path::Path, process::Stdio};
 
 /// Where a test is, and its name.
-const STORIES: [(&str, &str); 25] = [
+const STORIES: [(&str, &str); 26] = [
     ("integration", "approvals::nobody_else_nowhere_else_and_no_other_button_decides"),
     ("integration", "approvals::a_thousand_taps_run_it_once"),
     ("integration", "approvals::no_answer_in_time_is_a_no_and_the_question_says_so"),
@@ -17,6 +17,7 @@ const STORIES: [(&str, &str); 25] = [
     ("lib", "repo::tests::remotes::the_repositorys_own_programs_are_not_run"),
     ("lib", "repo::tests::secrets::a_secret_that_a_person_committed_stays_here_until_they_take_it_out"),
     ("lib", "hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder"),
+    ("lib", "process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else"),
     ("lib", "web::dial::tests::no_spelling_of_an_address_that_is_not_public_is_dialled"),
     ("integration", "limits::a_request_that_might_pass_the_cap_is_not_sent"),
     ("integration", "limits::at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on"),

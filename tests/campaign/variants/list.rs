@@ -125,6 +125,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 100,
     },
     Variant {
+        name: "a wake that stood still past its lease isn't ended",
+        layer: "chaos",
+        file: "src/cycle/takeover.rs",
+        line: "process::end(&holder.identity(), END_BOUND)",
+        broken: "Ok::<(), process::EndError>(())",
+        trials: 200,
+    },
+    Variant {
         name: "a cycle is given up at its first crash",
         layer: "chaos",
         file: "src/cycle/resume.rs",
@@ -355,6 +363,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         line: "if claimed.is_repeat {",
         broken: "if claimed.is_repeat && claimed.part > 0 {",
         trials: 1_200,
+    },
+    Variant {
+        name: "what a wake starts is on no leash",
+        layer: "lone-kills",
+        file: "src/process/leash.rs",
+        line: "const WATCH_TIDYING: &str = \"trap '' TERM; read -r _; kill -TERM 0; sleep 1; kill -KILL 0\";",
+        broken: "const WATCH_TIDYING: &str = \"trap '' TERM; read -r _\";",
+        trials: 600,
+    },
+    Variant {
+        name: "a cycle that was cut off is none to the health check",
+        layer: "kills",
+        file: "src/health/checks/cycles.rs",
+        line: "_ if is_wake_running => Finding::ok(",
+        broken: "_ => Finding::ok(",
+        trials: 300,
     },
     Variant {
         name: "a conversation goes on without its last entry",

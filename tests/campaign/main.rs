@@ -63,9 +63,11 @@ const LAYERS: &[(&str, Opened)] = &[
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 12))),
     ("ask-kills", || Box::new(kills::Kills::new([Word::Yes, Word::No, Word::Silence].map(Story::asks), 6))),
     ("allowed-kills", || Box::new(kills::Kills::new([Story::allowed()], 6))),
+    ("trouble-kills", || Box::new(kills::Kills::new([Story::given_up(), Story::rewound()], 8))),
     ("errors", || Box::new(errors::Errors::new([Story::wake()], 24))),
     ("bot-errors", || Box::new(errors::Errors::new([Story::bot(), Story::files()], 12))),
     ("allowed-errors", || Box::new(errors::Errors::new([Story::allowed()], 6))),
+    ("trouble-errors", || Box::new(errors::Errors::new([Story::given_up(), Story::rewound()], 4))),
     ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),
@@ -76,7 +78,8 @@ const LAYERS: &[(&str, Opened)] = &[
 ];
 
 /// The stories in which the power fails. None with a clone: git writes some of its files in a way that the record doesn't see.
-const STORIES: [fn() -> Story; 5] = [Story::wake, Story::talk, Story::bot, Story::chat, Story::files];
+const STORIES: [fn() -> Story; 7] =
+    [Story::wake, Story::talk, Story::bot, Story::chat, Story::files, || Story::asks(Word::Yes), Story::allowed];
 
 const USAGE: &str = "\
 Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]

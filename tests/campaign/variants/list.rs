@@ -165,6 +165,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 700,
     },
     Variant {
+        name: "an allowed call is begun before its yes is synced as used",
+        layer: "power",
+        file: "src/queue/approvals.rs",
+        line: "self.fenced(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
+        broken: "self.fenced_relaxed(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
+        trials: 1_200,
+    },
+    Variant {
         name: "objects and references aren't synced",
         layer: "power",
         file: "src/repo/mod.rs",
@@ -373,6 +381,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 600,
     },
     Variant {
+        name: "going on takes longer than anybody waits",
+        layer: "kills",
+        file: "src/cycle/resume.rs",
+        line: "self.store.resume_cycle(self.fence, cycle_id)?;",
+        broken: "self.store.resume_cycle(self.fence, cycle_id)?;\n        std::thread::sleep(std::time::Duration::from_secs(11));",
+        trials: 300,
+    },
+    Variant {
         name: "a cycle that was cut off is none to the health check",
         layer: "kills",
         file: "src/health/checks/cycles.rs",
@@ -391,9 +407,9 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a conversation that goes on forgets to log what it had done",
         layer: "mind-kills",
-        file: "src/cycle/resume.rs",
-        line: "world.replies = state.replies;",
-        broken: "world.replies = state.replies;\n        let mut state = state;\n        state.receipts.clear();",
+        file: "src/cycle/wake.rs",
+        line: "account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));",
+        broken: "if account.notes.is_empty() {\n            account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));\n        }",
         trials: 300,
     },
     Variant {
@@ -403,6 +419,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         line: "let making = beside(dir)?;",
         broken: "beside(dir)?;\n        let making = dir.to_owned();",
         trials: 300,
+    },
+    Variant {
+        name: "a cycle that is given up twice forgets whose messages it had",
+        layer: "trouble-kills",
+        file: "src/cycle/resume.rs",
+        line: "message.cycle_id.as_deref() == Some(cycle_id);",
+        broken: "message.cycle_id.is_none() && !cycle_id.is_empty();",
+        trials: 900,
+    },
+    Variant {
+        name: "what a remote had lost isn't kept",
+        layer: "trouble-errors",
+        file: "src/repo/remote.rs",
+        line: "self.set_reference(&rescue, seen, false, \"the remote went back\")?;",
+        broken: "self.set_reference(&rescue, seen, false, \"the remote went back\").ok();",
+        trials: 900,
     },
     Variant {
         name: "an undo that is begun again forgets what it had taken back",

@@ -56,6 +56,8 @@ pub(super) struct Outcome {
     pub(super) people: Vec<String>,
     /// What became of files that were sent, and what was heard in them.
     files: Vec<String>,
+    /// What is kept on branches and references of its own, with all that is there: unfinished work, what a remote has lost.
+    pub(super) kept: Vec<String>,
     /// Cycles that didn't end.
     open_cycles: i64,
     /// Messages to people that didn't arrive.
@@ -103,7 +105,7 @@ impl Story {
             world.check_asked(word)?;
         }
         if !allowed.regrouped {
-            let sent = world.telegram.sent().into_iter().map(|sent| self.read(sent.visible));
+            let sent = world.telegram.sent().into_iter().map(|sent| self.read(world, &sent.visible));
             let (texts, log) = self.of_question(world);
             if self.has_files {
                 // Which answers share a text is a matter of moments.
@@ -113,7 +115,7 @@ impl Story {
             } else {
                 check_sent(&texts, &sent.collect::<Vec<_>>(), allowed)?;
             }
-            check_log(&log, &world.log_lines())?;
+            check_log(&log, &world.log_lines()).map_err(|why| format!("{why}\n{}", world.history()))?;
         }
         world.check_sound()
     }
@@ -143,6 +145,12 @@ impl World {
             ),
             people,
             files: self.files_sent(),
+            kept: self
+                .env
+                .git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/reveille/rescue", "refs/heads/recovered"])
+                .lines()
+                .map(str::to_owned)
+                .collect(),
             open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
             undelivered: self
                 .env
@@ -168,6 +176,15 @@ impl World {
             .filter(|line| !is_note(line))
             .map(|line| line.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”"))
             .collect()
+    }
+
+    /// Who did what, for a person who looks for the wake that went wrong.
+    fn history(&self) -> String {
+        let cycles: Option<String> = self.env.query(
+            "SELECT group_concat(id || ' ' || state || ' ' || reasons || ' ' || ifnull(error, ''), char(10)) FROM cycles",
+        );
+        let commits = self.env.git(&["log", "--graph", "--format=%h %an: %s"]);
+        format!("{}\n{commits}", cycles.unwrap_or_default())
     }
 
     /// What must hold of any world, whatever its story.
@@ -246,7 +263,7 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
             _ => false,
         };
         if !is_right {
-            return Err(format!("{text:?} was sent as {of_it:#?}"));
+            return Err(format!("{text:?} was sent as {of_it:#?} among {sent:#?}"));
         }
     }
     // A line that tells of progress is no message; whether it stands is looked at elsewhere.

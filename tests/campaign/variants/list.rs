@@ -429,11 +429,11 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: 900,
     },
     Variant {
-        name: "what a remote had lost isn't kept",
+        name: "work that is given up and couldn't be kept is forgotten",
         layer: "trouble-errors",
-        file: "src/repo/remote.rs",
-        line: "self.set_reference(&rescue, seen, false, \"the remote went back\")?;",
-        broken: "self.set_reference(&rescue, seen, false, \"the remote went back\").ok();",
+        file: "src/cycle/resume.rs",
+        line: "let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;",
+        broken: "let branch = repo.park(&branch, &publish, Parking::ForAPerson).map_or(branch, |parked| parked.branch);",
         trials: 900,
     },
     Variant {

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{CycleRow, Fence, NewOutgoing, Result, Store, json, outbox};
-use crate::clock::rfc3339;
+use crate::clock::{parse_time, rfc3339};
 
 /// The shortest beginning of a wake's or a commit's id that is looked up.
 const MIN_PREFIX: usize = 4;
@@ -25,6 +25,8 @@ pub struct Undo {
     pub wake: String,
     /// Who asked.
     pub chat_id: i64,
+    /// When; `None` if what is written there is no time.
+    pub asked_at: Option<DateTime<Utc>>,
 }
 
 /// What of a cycle was taken back in the database, and what could not be.
@@ -100,9 +102,13 @@ impl Store {
 
     /// What is to be undone, in the order in which it was asked for.
     pub fn open_undos(&self) -> Result<Vec<Undo>> {
-        let mut statement =
-            self.conn.prepare_cached("SELECT id, wake, chat_id FROM undos WHERE done_at IS NULL ORDER BY id")?;
-        let read = |row: &Row<'_>| Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat_id: row.get(2)? });
+        let mut statement = self
+            .conn
+            .prepare_cached("SELECT id, wake, chat_id, asked_at FROM undos WHERE done_at IS NULL ORDER BY id")?;
+        let read = |row: &Row<'_>| {
+            let asked_at = parse_time(&row.get::<_, String>(3)?);
+            Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat_id: row.get(2)?, asked_at })
+        };
         Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
     }
 

@@ -25,6 +25,10 @@ use super::{
     worktree::{OnDisk, Replaced, TEMPORARY},
 };
 
+/// How the file is called that keeps bytes which nobody else has, before their object's id.
+pub(super) const KEPT: &str = "kept-";
+/// The note of a move that couldn't be read.
+pub(super) const DAMAGED_NOTE: &str = "move.damaged";
 /// How often a file that keeps changing under our hands is tried.
 const WRITE_ATTEMPTS: usize = 5;
 /// How often, and after what pause, a move is tried that someone else's git command got in the way of.
@@ -312,7 +316,7 @@ impl Repo {
             }
         }
         let id = Oid::hash_object(git2::ObjectType::Blob, &bytes)?;
-        fs::rename(&temporary, self.private.join(format!("kept-{id}"))).map_err(RepoError::io("keeping", &temporary))
+        fs::rename(&temporary, self.private.join(format!("{KEPT}{id}"))).map_err(RepoError::io("keeping", &temporary))
     }
 
     /// libgit2 syncs objects and the directories that they are in, but not the one in which it made those.
@@ -340,7 +344,7 @@ impl Repo {
             return Ok(Some(planned));
         }
         // It was renamed into place whole, so this is none of our writing. Out of the way, but kept.
-        fs::rename(&path, self.private.join("move.damaged")).map_err(RepoError::io("moving away", &path))?;
+        fs::rename(&path, self.private.join(DAMAGED_NOTE)).map_err(RepoError::io("moving away", &path))?;
         Ok(None)
     }
 

@@ -5,7 +5,11 @@ use std::{
     time::Duration,
 };
 
-use super::{IsSecret, LeftAlone, Repo, RepoError, remote};
+use super::{
+    IsSecret, LeftAlone, Repo, RepoError,
+    advance::{DAMAGED_NOTE, KEPT},
+    remote,
+};
 use crate::process::{self, ProcessError};
 
 /// How much of what `git fsck` says is passed on, in lines.
@@ -35,6 +39,18 @@ impl Repo {
             return Vec::new();
         }
         found
+    }
+
+    /// What was found on the way and kept beside, for a person to look at: nothing of ours reads it again.
+    pub fn kept_beside(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.private).into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_kept = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(KEPT) || name == DAMAGED_NOTE
+        };
+        let mut kept: Vec<PathBuf> = entries.filter(is_kept).collect();
+        kept.sort();
+        kept
     }
 
     /// Changed files that a wake wouldn't commit for the person, and why.

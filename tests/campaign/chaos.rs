@@ -132,12 +132,12 @@ impl Chaos {
                     self.wait(random);
                     program.signal(Signal::KILL);
                 }
-                running.into_iter().try_for_each(|program| program.end(true))?;
+                running.into_iter().try_for_each(|program| program.end(true).map(drop))?;
                 wait_until_deserted(world, bystander)
             }
             Act::Race(count) => {
                 let running: Vec<Running> = (0..count).map(|_| Running::start(world, Program::Wake)).collect();
-                running.into_iter().try_for_each(|wake| wake.end(false))
+                running.into_iter().try_for_each(|wake| wake.end(false).map(drop))
             }
             Act::Stop(then) => {
                 let mut stopped = Running::start(world, Program::Wake);
@@ -146,12 +146,16 @@ impl Chaos {
                 }
                 self.wait(random);
                 stopped.signal(Signal::STOP);
-                if then == Stopped::IsReplaced {
-                    outlast_lease(&lock_path(world), stopped.child.id());
-                }
+                let must_die = then == Stopped::IsReplaced
+                    && outlast_lease(&lock_path(world), stopped.child.id())
+                    && world.has_unanswered();
                 Running::start(world, Program::Wake).end(false)?;
                 stopped.signal(if then == Stopped::Dies { Signal::KILL } else { Signal::CONT });
-                stopped.end(then != Stopped::GoesOn)
+                let was_killed = stopped.end(then != Stopped::GoesOn)?;
+                if must_die && !was_killed {
+                    return Err("a wake that stood still past its lease, holding the lock, was let live".to_owned());
+                }
+                Ok(())
             }
             Act::Jump(now) => {
                 world.env.at(now);
@@ -247,8 +251,8 @@ impl Running {
         }
     }
 
-    /// Waits for the end, which must be a good one unless it `was_killed`.
-    fn end(mut self, was_killed: bool) -> Result<(), String> {
+    /// Waits for the end, which must be a good one unless it `may_be_killed`. Says whether it was.
+    fn end(mut self, may_be_killed: bool) -> Result<bool, String> {
         let begun = Instant::now();
         let status = loop {
             match self.child.try_wait().unwrap() {
@@ -259,8 +263,9 @@ impl Running {
                 None => std::thread::sleep(LOOK_EVERY),
             }
         };
-        let is_right = status.success() || was_killed && status.signal() == Some(Signal::KILL.as_raw());
-        if is_right { Ok(()) } else { Err(format!("{:?} ended with {status}: {}", self.program, self.said())) }
+        let was_killed = status.signal() == Some(Signal::KILL.as_raw());
+        let is_right = status.success() || may_be_killed && was_killed;
+        if is_right { Ok(was_killed) } else { Err(format!("{:?} ended with {status}: {}", self.program, self.said())) }
     }
 
     fn said(&self) -> String {
@@ -303,12 +308,12 @@ fn lock_path(world: &World) -> PathBuf {
     world.env.workspace().join(".wake-lock")
 }
 
-/// Lets the holder of this number seem to have shown no life since the machine was booted.
-fn outlast_lease(path: &Path, pid: u32) {
-    if let Some(holder) = lock::read(path).filter(|holder| holder.pid == pid) {
-        let silent = lock::Holder { alive_at_s: Some(0), ..holder };
-        fs::write(path, serde_json::to_string(&silent).unwrap()).unwrap();
-    }
+/// Lets the holder of this number seem to have shown no life since the machine was booted. False if it holds the lock no more.
+fn outlast_lease(path: &Path, pid: u32) -> bool {
+    let Some(holder) = lock::read(path).filter(|holder| holder.pid == pid) else { return false };
+    let silent = lock::Holder { alive_at_s: Some(0), ..holder };
+    fs::write(path, serde_json::to_string(&silent).unwrap()).unwrap();
+    lock::is_held(path)
 }
 
 /// Nobody works in the world any more: what a killed program had started is gone, or comes to its end.

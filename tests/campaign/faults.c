@@ -1,6 +1,6 @@
 /* The campaign's preload library: stands between a program (and its children) and libc, counts the calls that change the
- * world, and at a chosen one kills every process of the trial, tears the write, or gives an error; or writes down what was
- * written and synced. `faults.rs` builds and steers it; the shared words and the record's format are described there.
+ * world, and at a chosen one kills every process of the trial or the first one alone, tears the write, or gives an error; or
+ * writes down what was written and synced. `faults.rs` builds and steers it; the shared words and the record's format are described there.
  *
  * It is C because libc's `open` is variadic, which stable Rust can't define. It allocates nothing and takes no lock, so that it is
  * safe wherever libc is called from. */
@@ -26,7 +26,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { COUNT, KILL, TEAR, ERROR_ONCE, ERROR_STICKY, RECORD };
+enum { COUNT, KILL, TEAR, ERROR_ONCE, ERROR_STICKY, RECORD, KILL_FIRST };
 enum { DATA = 1, NAME = 2, SYNC = 4, NET = 8, OPEN = 16, REMOVE = 32 };
 enum { R_CREATE = 1, R_WRITE, R_TRUNCATE, R_RENAME, R_LINK, R_UNLINK, R_MKDIR, R_RMDIR, R_SYMLINK, R_SYNC, R_SYNC_DIR,
        R_NET, R_SYNC_ALL, R_UNMODELLED };
@@ -90,6 +90,13 @@ static void kill_all(void) {
         if (pid > 0 && pid != getpid()) kill(pid, SIGKILL);
     }
     kill(getpid(), SIGKILL);
+    for (;;) pause();
+}
+
+/* The program that the trial has started. A child that comes here stays, and would live on by itself. */
+static void kill_first(void) {
+    atomic_store(&control->fired, 1);
+    kill((pid_t)atomic_load(&control->pids[0]), SIGKILL);
     for (;;) pause();
 }
 
@@ -163,6 +170,7 @@ static int next(unsigned class) {
     uint64_t n = atomic_fetch_add(&control->calls, 1) + 1, mode = atomic_load(&control->mode);
     uint64_t target = atomic_load(&control->target);
     if (mode == KILL && n == target) kill_all();
+    if (mode == KILL_FIRST && n == target) kill_first();
     if (mode == TEAR && n == target) {
         if (class & DATA) return HALF;
         kill_all();

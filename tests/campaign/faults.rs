@@ -49,6 +49,8 @@ pub(crate) enum Mode {
     Kill(u64),
     /// As [`Mode::Kill`], with the first half of it done where it's a write.
     Tear(u64),
+    /// Kills the program alone before the nth call; a child of it that makes this call stays in it.
+    KillFirst(u64),
     /// The nth call fails with this error number.
     Once(u64, i32),
     /// The nth call and all later ones fail with it.
@@ -85,6 +87,7 @@ impl Faults {
             Mode::Once(n, error) => (3, n, error),
             Mode::Sticky(n, error) => (4, n, error),
             Mode::Record => (5, 0, 0),
+            Mode::KillFirst(n) => (6, n, 0),
         };
         self.record = (mode == Mode::Record).then(|| self.path.with_extension("record"));
         for (word, value) in [(0, 0), (2, target), (3, error.unsigned_abs().into()), (5, 0), (1, number)] {

@@ -1,5 +1,6 @@
 //! Layer 2: every process of a run is killed at one of its calls that change the world, before it or with half of it done;
-//! sometimes the run that makes it good is killed as well. Then it has to be as if nothing had happened.
+//! sometimes the run that makes it good is killed as well. Or the program alone is killed, and whatever it has started has to die
+//! with it. Then it has to be as if nothing had happened.
 
 use super::{
     faults::{Faults, Mode, class},
@@ -10,9 +11,17 @@ use super::{
 /// Every nth trial kills the recovery as well.
 const TWICE_EVERY: u64 = 3;
 
+/// How it is killed at a call.
+type Way = fn(u64) -> Mode;
+/// Every process at once.
+const ALL: &[Way] = &[Mode::Kill, Mode::Tear];
+/// The program alone.
+const FIRST: &[Way] = &[Mode::KillFirst];
+
 /// The kills of some stories.
 pub(crate) struct Kills {
     stories: Vec<(Story, Calls)>,
+    ways: &'static [Way],
     /// Trials in the suite's sample.
     sample: u64,
 }
@@ -22,6 +31,15 @@ type Calls = u64;
 
 impl Kills {
     pub(crate) fn new(stories: impl IntoIterator<Item = Story>, sample: u64) -> Self {
+        Self::by(ALL, stories, sample)
+    }
+
+    /// Of programs that nobody else is killed with.
+    pub(crate) fn alone(stories: impl IntoIterator<Item = Story>, sample: u64) -> Self {
+        Self::by(FIRST, stories, sample)
+    }
+
+    fn by(ways: &'static [Way], stories: impl IntoIterator<Item = Story>, sample: u64) -> Self {
         let counted = |story: Story| {
             let (faults, code, said) = run(&story.open(), Mode::Count);
             assert_eq!(code, Some(0), "the undisturbed run: {said}");
@@ -29,30 +47,30 @@ impl Kills {
             assert!(calls > 100, "only {calls} calls were seen: the library doesn't see the program");
             (story, calls)
         };
-        Self { stories: stories.into_iter().map(counted).collect(), sample }
+        Self { stories: stories.into_iter().map(counted).collect(), ways, sample }
     }
 
     /// The story that a trial is of, its calls, and the trial's number among the story's own.
     fn find(&self, id: u64) -> Option<(&Story, Calls, u64)> {
         let mut left = id;
         for (story, calls) in &self.stories {
-            match left.checked_sub(space(*calls)) {
+            match left.checked_sub(self.space_of(*calls)) {
                 Some(rest) => left = rest,
                 None => return Some((story, *calls, left)),
             }
         }
         None
     }
-}
 
-/// Each call, with nothing or half of it done; each with the recovery left alone or killed at one of its calls.
-fn space(calls: Calls) -> u64 {
-    (calls + 1) * 2 * TWICE_EVERY
+    /// Each call in each way; each with the recovery left alone or killed at one of its calls.
+    fn space_of(&self, calls: Calls) -> u64 {
+        (calls + 1) * self.ways.len() as u64 * TWICE_EVERY
+    }
 }
 
 impl Layer for Kills {
     fn space(&self) -> Option<u64> {
-        Some(self.stories.iter().map(|(_, calls)| space(*calls)).sum())
+        Some(self.stories.iter().map(|(_, calls)| self.space_of(*calls)).sum())
     }
 
     fn trials(&self, share: Share) -> u64 {
@@ -65,9 +83,10 @@ impl Layer for Kills {
     fn trial(&self, id: u64) -> Result<Recovery, String> {
         let (story, calls, id) = self.find(id).ok_or("there is no such trial")?;
         let (call, how) = (id % (calls + 1) + 1, id / (calls + 1));
+        let way =
+            self.ways.iter().cycle().nth(usize::try_from(how).unwrap_or_default()).ok_or("there is no such way")?;
         let mut world = story.open();
-        let mode = if how % 2 == 0 { Mode::Kill(call) } else { Mode::Tear(call) };
-        run_to_its_end(&world, mode)?;
+        run_to_its_end(&world, way(call))?;
         let mut random = fastrand::Rng::with_seed(id);
         let again = random.u64(1..=calls);
         if how % TWICE_EVERY == 0 {

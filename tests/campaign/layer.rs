@@ -14,6 +14,8 @@ use std::{
 
 /// Failures that are printed in full; the others are counted.
 const MAX_SHOWN: usize = 5;
+/// No recovery may take longer: the bound of docs/RELIABILITY.md.
+const MAX_RECOVERY: Duration = Duration::from_secs(10);
 
 /// How much of a layer is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,7 +211,12 @@ pub(crate) fn one(layer: &dyn Layer, id: u64) -> Result<Recovery, String> {
     PANIC.set(Some(String::new()));
     let result = catch_unwind(AssertUnwindSafe(|| layer.trial(id)));
     let panic = PANIC.take().unwrap_or_default();
-    result.unwrap_or(Err(panic))
+    match result.unwrap_or(Err(panic)) {
+        Ok(Recovery(Some(took))) if took > MAX_RECOVERY => {
+            Err(format!("recovery took {} ms; {MAX_RECOVERY:?} are promised at most", took.as_millis()))
+        }
+        result => result,
+    }
 }
 
 /// Hands each trial's result to `seen` until that has seen enough.

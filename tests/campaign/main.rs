@@ -56,15 +56,18 @@ type Opened = fn() -> Box<dyn Layer>;
 const LAYERS: &[(&str, Opened)] = &[
     ("histories", histories::open),
     ("kills", || Box::new(kills::Kills::new([Story::wake()], 60))),
+    ("lone-kills", || Box::new(kills::Kills::alone([Story::wake()], 8))),
     ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 16))),
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 12))),
     ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 24))),
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 12))),
     ("ask-kills", || Box::new(kills::Kills::new([Word::Yes, Word::No, Word::Silence].map(Story::asks), 6))),
     ("allowed-kills", || Box::new(kills::Kills::new([Story::allowed()], 6))),
+    ("trouble-kills", || Box::new(kills::Kills::new([Story::given_up(), Story::rewound()], 8))),
     ("errors", || Box::new(errors::Errors::new([Story::wake()], 24))),
     ("bot-errors", || Box::new(errors::Errors::new([Story::bot(), Story::files()], 12))),
     ("allowed-errors", || Box::new(errors::Errors::new([Story::allowed()], 6))),
+    ("trouble-errors", || Box::new(errors::Errors::new([Story::given_up(), Story::rewound()], 4))),
     ("network", || Box::new(network::Network::open())),
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),
@@ -75,7 +78,8 @@ const LAYERS: &[(&str, Opened)] = &[
 ];
 
 /// The stories in which the power fails. None with a clone: git writes some of its files in a way that the record doesn't see.
-const STORIES: [fn() -> Story; 5] = [Story::wake, Story::talk, Story::bot, Story::chat, Story::files];
+const STORIES: [fn() -> Story; 7] =
+    [Story::wake, Story::talk, Story::bot, Story::chat, Story::files, || Story::asks(Word::Yes), Story::allowed];
 
 const USAGE: &str = "\
 Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]

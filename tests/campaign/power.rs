@@ -9,7 +9,9 @@ use std::{
     fs,
     io::{self, Read as _, Write as _},
     net::{Shutdown, TcpStream},
+    os::unix::fs::MetadataExt as _,
     panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
     time::Duration,
 };
 
@@ -26,8 +28,9 @@ use super::{
 };
 use crate::support::{claude::API_KEY, telegram::TOKEN};
 
-/// Directories of the world that are other machines.
-const ELSEWHERE: [&str; 2] = ["remote.git", "laptop"];
+/// Directories of the world that are other machines; and what an allowed command has done, which no power failure takes back.
+const ELSEWHERE: [&str; 3] = ["remote.git", "laptop", DONE_OUTSIDE];
+const DONE_OUTSIDE: &str = "workspace/scratch";
 /// Soon after something was sent, in entries.
 const SOON: usize = 4;
 /// The campaign's own files in the world.
@@ -64,7 +67,10 @@ impl Recording {
         faults.order(Mode::Record);
         let (code, said) = world.run(&faults);
         assert_eq!(code, Some(0), "the recorded run: {said}");
-        let entries = record::read(&fs::read(faults.record().unwrap()).unwrap()).unwrap();
+        let mut entries = record::read(&fs::read(faults.record().unwrap()).unwrap()).unwrap();
+        if let Some(trace) = world.trace() {
+            take_down(&trace, &mut entries);
+        }
         let after = Disk::snapshot(root, &ELSEWHERE).unwrap().now();
         let is_remote_busy = checked(&before, &entries, &after);
         // Git's children never touch the database.
@@ -91,16 +97,17 @@ impl Recording {
         if has_moved || random.bool() { finished } else { dropped }
     }
 
-    /// After how many entries the power fails: anywhere; or right before a sync, when most is at stake; or soon after something was sent,
-    /// when what it promises has to be safe.
+    /// After how many entries the power fails: anywhere; or right before a sync, when most is at stake; or soon after something was sent
+    /// or done outside, when what it promises has to be safe.
     fn cut(&self, random: &mut fastrand::Rng) -> usize {
         let is_sync = |entry: &Entry| matches!(entry.kind, Kind::SyncFile | Kind::SyncDirectory | Kind::SyncAll);
+        let is_outside = |entry: &Entry| entry.kind == Kind::Send || entry.path.contains(DONE_OUTSIDE);
         let of_kind = |is_it: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
             self.entries.iter().enumerate().filter(|(_, entry)| is_it(entry)).map(|(at, _)| at).collect()
         };
         let chosen = match random.u8(0..4) {
             0 => random.choice(of_kind(&is_sync)),
-            1 => random.choice(of_kind(&|entry| entry.kind == Kind::Send)).map(|at| at + random.usize(1..=SOON)),
+            1 => random.choice(of_kind(&is_outside)).map(|at| at + random.usize(1..=SOON)),
             _ => None,
         };
         chosen.unwrap_or_else(|| random.usize(0..=self.entries.len())).min(self.entries.len())
@@ -207,6 +214,28 @@ fn requests<'a>(sent: impl Iterator<Item = &'a Entry>) -> Vec<Request> {
         }
     }
     requests
+}
+
+/// What a command in a sandbox does isn't recorded. It was done when its outcome was written down, and not long before.
+fn take_down(trace: &Path, entries: &mut Vec<Entry>) {
+    let text = fs::read(trace).unwrap();
+    let tells = |entry: &Entry| {
+        let receipt = "Ran “".as_bytes();
+        entry.path.ends_with("/messages.db-wal") && entry.data.windows(receipt.len()).any(|bytes| bytes == receipt)
+    };
+    let at = entries.iter().position(tells).expect("the command's outcome is in the record");
+    let ino = fs::metadata(trace).unwrap().ino();
+    let entry = |kind, data| Entry {
+        kind,
+        flags: 0,
+        pid: 0,
+        ino,
+        offset: 0,
+        path: trace.display().to_string(),
+        path2: String::new(),
+        data,
+    };
+    entries.splice(at..at, [entry(Kind::Create, Vec::new()), entry(Kind::Write, text)]);
 }
 
 /// Plays the whole record and sees that it tells all: what it makes of the snapshot is what is there. Says when the remote was busy.

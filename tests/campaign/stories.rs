@@ -38,6 +38,7 @@ const STORIES: &[(&str, &str)] = &[
     ("lib", "repo::tests::publishing::a_name_that_holds_a_secret_is_left_out_of_the_commit"),
     ("integration", "mind_safety::no_document_is_named_after_a_secret"),
     ("lib", "hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder"),
+    ("lib", "process::tests::a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else"),
     ("lib", "web::dial::tests::no_spelling_of_an_address_that_is_not_public_is_dialled"),
     ("integration", "limits::a_request_that_might_pass_the_cap_is_not_sent"),
     ("integration", "limits::at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on"),

@@ -4,6 +4,7 @@
 mod asks;
 mod check;
 mod files;
+mod left;
 mod media;
 mod story;
 
@@ -148,6 +149,12 @@ impl World {
         self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0
     }
 
+    /// Whether a message waits for an answer that needs no word of the person.
+    pub(crate) fn has_unanswered(&self) -> bool {
+        let waiting = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
+        self.word.is_none() && self.env.query::<i64>(waiting) > 0
+    }
+
     /// Starts a bot, if this is a bot's story, and lets it fetch what is left; then runs wakes until nothing is due, then a
     /// check of its health, which has the last word on what is left lying about. Says how long the first run took.
     pub(crate) fn recover(&mut self) -> Result<Duration, String> {
@@ -241,8 +248,10 @@ impl World {
         Ok(())
     }
 
-    /// Looks at what the harm left: a dry run of `health check` touches nothing and names all that a real one then repairs.
+    /// Looks at what the harm left: a dry run of `health check` touches nothing, and names what lies about and all that a real one
+    /// then repairs.
     pub(crate) fn examine(&self) -> Result<(), String> {
+        let left = self.left_lying()?;
         let before = contents(&self.env.workspace());
         let told = self.env.health(&["check", "--dry-run", "--json"]);
         let after = contents(&self.env.workspace());
@@ -258,10 +267,11 @@ impl World {
             }
         }
         let told = told.json();
-        let is_well = |id: &Value| {
-            let checks = told["checks"].as_array().into_iter().flatten();
-            checks.filter(|check| check["id"] == *id).all(|check| check["status"] == "ok")
-        };
+        let of_check = |id: &str| told["checks"].as_array()?.iter().find(|check| check["id"] == id);
+        if let Some((id, what)) = left.iter().find(|(id, _)| of_check(id).is_none_or(|check| check["status"] == "ok")) {
+            return Err(format!("{what} is left, and the check {id} finds all well: {told:#}"));
+        }
+        let is_well = |id: &Value| id.as_str().and_then(of_check).is_none_or(|check| check["status"] == "ok");
         match repaired.json()["repaired"].as_array().into_iter().flatten().find(|id| is_well(id)) {
             Some(id) => Err(format!("{id} was repaired and the dry run had found it well: {told:#}")),
             None => Ok(()),

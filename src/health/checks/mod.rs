@@ -8,6 +8,7 @@ mod clock;
 mod cycles;
 mod database;
 mod disk;
+mod due;
 mod files;
 pub(super) mod lock;
 mod memory;
@@ -55,7 +56,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 18] = [
+pub(super) const CHECKS: [Check; 19] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -63,6 +64,7 @@ pub(super) const CHECKS: [Check; 18] = [
     Check::new("plans", plans::check).repaired_by(plans::repair),
     Check::new("cycles", cycles::check),
     Check::new("approvals", approvals::check),
+    Check::new("due", due::check),
     Check::new("queue", queue::check),
     Check::new("files", files::check).repaired_by(files::repair),
     Check::new("outbox", outbox::check).repaired_by(outbox::repair),

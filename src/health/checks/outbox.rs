@@ -10,7 +10,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::UnsentPart,
+    queue::{Store, UnsentPart},
 };
 
 /// A message that failed for good is told of for so long.
@@ -44,7 +44,30 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         let fate = fate(&part, late, scene.now);
         (part, fate)
     });
-    Ok(judge(&parts.collect::<Vec<_>>(), scene.now))
+    let parts = judge(&parts.collect::<Vec<_>>(), scene.now);
+    let lines = judge_lines(left_lines(store, late, scene.now)?);
+    Ok(Finding::all([Some(parts.clone()), lines].into_iter().flatten().collect(), parts))
+}
+
+/// How many lines that told how far a cycle is stand in chats `late` after its end: a bot takes each away with the answer, or
+/// when it next begins.
+fn left_lines(store: &Store, late: TimeDelta, now: DateTime<Utc>) -> Result<usize, Trouble> {
+    let mut left = 0;
+    for line in store.status_lines()? {
+        let cycle = store.cycle(&line.cycle_id)?;
+        let is_left = cycle.is_none_or(|row| row.ended_at.is_some_and(|at| now.signed_duration_since(at) > late));
+        left += usize::from(is_left);
+    }
+    Ok(left)
+}
+
+fn judge_lines(left: usize) -> Option<Finding> {
+    (left > 0).then(|| {
+        Finding::warn(
+            format!("lines that tell of work that is over are left in chats: {left}"),
+            "the bot takes them away when it runs: see that it does",
+        )
+    })
 }
 
 fn fate(part: &UnsentPart, late: TimeDelta, now: DateTime<Utc>) -> Fate {

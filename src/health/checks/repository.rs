@@ -28,6 +28,8 @@ struct Facts {
     /// What `git fsck` says against it; none if it took too long.
     damage: Option<Vec<String>>,
     left_alone: Vec<String>,
+    /// What a wake found half written and kept for a person.
+    kept: Vec<String>,
     stock: Stock,
     /// How the last housekeeping failed, if it did.
     untidy: Option<String>,
@@ -55,6 +57,7 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         locks: locks.iter().map(name).collect(),
         remote_locks: repo.stale_remote_locks().iter().map(name).collect(),
         damage: repo.fsck(FSCK_TIMEOUT)?,
+        kept: repo.kept_beside().iter().map(name).collect(),
         stock: repo.stock(),
         // Not worth more than a word: a database that can't be used has a check of its own.
         untidy: scene.store().ok().flatten().and_then(|store| store.upkeep("maintain").ok()?.error),
@@ -93,6 +96,12 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
         findings.push(Finding::repairable(
             format!("nothing can be pushed for the locks of a dead push in the remote: {}", list(&facts.remote_locks)),
             "they are removed: no git program is at work there, and they are old",
+        ));
+    }
+    if !facts.kept.is_empty() {
+        findings.push(Finding::warn(
+            format!("kept for you, since nobody else has these bytes: {}", list(&facts.kept)),
+            "see whether you miss anything of it; then remove it",
         ));
     }
     if facts.stock.loose > TOO_MANY * MAX_LOOSE || facts.stock.packs > TOO_MANY * MAX_PACKS {
@@ -156,6 +165,7 @@ mod tests {
             remote_locks: Vec::new(),
             damage: Some(Vec::new()),
             left_alone: vec!["photo.jpg (isn't Markdown)".to_owned()],
+            kept: Vec::new(),
             stock: Stock { loose: 2 * MAX_LOOSE, packs: 3 },
             untidy: None,
         }
@@ -174,6 +184,13 @@ mod tests {
         let finding = judge(&facts(), false);
         assert_eq!(finding.status, Status::Ok);
         assert!(finding.detail.contains("photo.jpg"));
+    }
+
+    #[test]
+    fn what_was_kept_for_a_person_is_named() {
+        let finding = judge(&Facts { kept: vec![".git/reveille/kept-12".to_owned()], ..facts() }, false);
+        assert_eq!((finding.status, finding.repair), (Status::Warn, None));
+        assert!(finding.detail.contains("kept-12"), "{}", finding.detail);
     }
 
     #[test]

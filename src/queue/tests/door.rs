@@ -73,7 +73,7 @@ fn unpairing_ends_ones_reminders_and_nobody_elses() {
          INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 8)",
     );
     world.store.unpair(7, false, at(2)).unwrap();
-    let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 8 };
+    let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 8, asked_at: None };
     let taken = world.store.take_back(world.fence, &undo, "c2", |_| String::new(), at(2)).unwrap();
     assert_eq!(taken.active_again, [""; 0], "whoever isn't heard isn't reminded either");
     let left: Vec<i64> = world.store.reminders().unwrap().iter().map(|reminder| reminder.what.chat_id).collect();

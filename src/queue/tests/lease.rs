@@ -46,7 +46,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("begin_approved", |s, f| s.begin_approved(f, "c1", ("call", "bash", "{}"), &[], at(9)).map(drop)),
         ("expire_approvals", |s, f| s.expire_approvals(f, at(90_000)).map(drop)),
         ("take_back", |s, f| {
-            let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 7 };
+            let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 7, asked_at: None };
             s.take_back(f, &undo, "c2", |_| String::new(), at(9)).map(drop)
         }),
         ("set_next_slot", |s, f| {

@@ -204,6 +204,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         ".filter(|_| !target.is_granted && false);",
     ),
     story(
+        "a number that somebody else has by now passes for the dead one",
+        "src/process/identity.rs",
+        "living == *self",
+        "living.boot_id == self.boot_id",
+    ),
+    story(
+        "a number of another boot passes for one of this",
+        "src/process/identity.rs",
+        "living == *self",
+        "living.started == self.started",
+    ),
+    story(
         "a press counts wherever it was made",
         "src/queue/approvals.rs",
         r#"AND (p.channel_message_id = ?6 OR p.repeats > 0))","#,

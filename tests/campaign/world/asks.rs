@@ -2,7 +2,7 @@
 //! wake parks, the person answers (or doesn't), and another wake goes on. Whatever happens on the way, it was done at most once, under
 //! a row that says that it may be, and the person is told what is known of it.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
@@ -153,6 +153,11 @@ impl World {
         }
     }
 
+    /// What the command left, if it was run.
+    pub(crate) fn trace(&self) -> Option<PathBuf> {
+        Some(self.env.workspace().join(TRACE.0)).filter(|trace| trace.exists())
+    }
+
     /// The question that waits, if it has reached its person.
     pub(super) fn seen_question(&self) -> Option<i64> {
         let pending = "SELECT max(id) FROM approvals WHERE state = 'pending'";
@@ -170,7 +175,7 @@ impl World {
 
     /// Nothing was done but what was allowed, as it was shown, once at most; and what is told of it is true.
     pub(super) fn check_asked(&self, word: Word) -> Result<(), String> {
-        let trace = fs::read_to_string(self.env.workspace().join(TRACE.0)).unwrap_or_default();
+        let trace = self.trace().and_then(|trace| fs::read_to_string(trace).ok()).unwrap_or_default();
         let lines: Vec<&str> = trace.lines().collect();
         let row: String = self.env.query(
             "SELECT count(*) || ' ' || max(state) || ' ' || (max(used_at) IS NOT NULL) || ' ' || max(action) FROM approvals",

@@ -19,6 +19,9 @@ const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't co
 /// What a person is told of trouble, besides the answers: how such a message begins.
 const NOTICES: [&str; 1] = ["My memory could not be sent to its remote: "];
 
+/// What the log tells of the wakes themselves: how such a line begins. It isn't what was done, and differs with the harm.
+const NOTES: [&str; 3] = ["Went on with the wake ", "Merged with the remote.", "Repaired: "];
+
 /// What a trial may leave that an undisturbed run doesn't.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowed<'a> {
@@ -53,6 +56,8 @@ pub(super) struct Outcome {
     pub(super) people: Vec<String>,
     /// What became of files that were sent, and what was heard in them.
     files: Vec<String>,
+    /// What is kept on branches and references of its own, with all that is there: unfinished work, what a remote has lost.
+    pub(super) kept: Vec<String>,
     /// Cycles that didn't end.
     open_cycles: i64,
     /// Messages to people that didn't arrive.
@@ -100,7 +105,7 @@ impl Story {
             world.check_asked(word)?;
         }
         if !allowed.regrouped {
-            let sent = world.telegram.sent().into_iter().map(|sent| self.read(sent.visible));
+            let sent = world.telegram.sent().into_iter().map(|sent| self.read(world, &sent.visible));
             let (texts, log) = self.of_question(world);
             if self.has_files {
                 // Which answers share a text is a matter of moments.
@@ -110,7 +115,7 @@ impl Story {
             } else {
                 check_sent(&texts, &sent.collect::<Vec<_>>(), allowed)?;
             }
-            check_log(&log, &world.log_lines())?;
+            check_log(&log, &world.log_lines()).map_err(|why| format!("{why}\n{}", world.history()))?;
         }
         world.check_sound()
     }
@@ -140,6 +145,12 @@ impl World {
             ),
             people,
             files: self.files_sent(),
+            kept: self
+                .env
+                .git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/reveille/rescue", "refs/heads/recovered"])
+                .lines()
+                .map(str::to_owned)
+                .collect(),
             open_cycles: self.env.query("SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')"),
             undelivered: self
                 .env
@@ -156,11 +167,24 @@ impl World {
         markdown.map(|path| (path.to_owned(), text(path))).collect()
     }
 
-    /// What the log says was done, without the times.
+    /// What the log says was done: the lines beneath each entry's first, which says what the wake woke for.
     pub(super) fn log_lines(&self) -> Vec<String> {
         let log = without_comments(&self.env.memory(EPISODIC));
-        let lines = log.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(' '));
-        lines.map(|(_, what)| what.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”")).collect()
+        let receipts = log.lines().filter_map(|line| line.strip_prefix("  "));
+        let is_note = |line: &str| NOTES.iter().any(|note| line.starts_with(note));
+        receipts
+            .filter(|line| !is_note(line))
+            .map(|line| line.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”"))
+            .collect()
+    }
+
+    /// Who did what, for a person who looks for the wake that went wrong.
+    fn history(&self) -> String {
+        let cycles: Option<String> = self.env.query(
+            "SELECT group_concat(id || ' ' || state || ' ' || reasons || ' ' || ifnull(error, ''), char(10)) FROM cycles",
+        );
+        let commits = self.env.git(&["log", "--graph", "--format=%h %an: %s"]);
+        format!("{}\n{commits}", cycles.unwrap_or_default())
     }
 
     /// What must hold of any world, whatever its story.
@@ -239,7 +263,7 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
             _ => false,
         };
         if !is_right {
-            return Err(format!("{text:?} was sent as {of_it:#?}"));
+            return Err(format!("{text:?} was sent as {of_it:#?} among {sent:#?}"));
         }
     }
     // A line that tells of progress is no message; whether it stands is looked at elsewhere.
@@ -248,17 +272,15 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
     if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
 }
 
-/// What was done is in the log once. A wake that went on with another's work says so; nothing else is added.
+/// What was done is in the log once, and nothing else is: which wake did it may differ.
 fn check_log(expected: &[String], log: &[String]) -> Result<(), String> {
     let mut left = log.to_vec();
-    for line in expected.iter().filter(|line| !line.starts_with("Woke for ")) {
+    for line in expected {
         let Some(at) = left.iter().position(|found| found == line) else {
             return Err(format!("the log lacks {line:?}: {log:#?}"));
         };
         left.remove(at);
     }
-    // How the work was shared out among wakes may differ.
-    left.retain(|line| !line.starts_with("Went on with the wake") && !line.starts_with("Woke for "));
     if left.is_empty() { Ok(()) } else { Err(format!("the log has too much: {left:#?} in {log:#?}")) }
 }
 

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use reveille::{clock, queue::Order};
+use reveille::{clock, cycle, queue::Order};
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::{
@@ -14,7 +15,8 @@ use super::{
 };
 use crate::support::{
     claude::{Block, ClaudeRequest, FakeClaude, Histories, Reply},
-    env::{CHAT, NOW, TestEnv},
+    env::{CHAT, NOW, TestEnv, eventually},
+    http::Gate,
     telegram::FakeTelegram,
 };
 
@@ -96,9 +98,13 @@ impl Story {
 
     fn busy() -> TestEnv {
         let env = Self::lived_in();
+        Self::ask_twice(&env);
+        env
+    }
+
+    fn ask_twice(env: &TestEnv) {
         env.receive(CHAT, "remember that the wifi code is 1234");
         env.receive(CHAT, "remind me to stretch tomorrow at 9");
-        env
     }
 
     /// A bot that finds two messages, a command and a stranger's words at Telegram, in such a world.
@@ -175,6 +181,45 @@ impl Story {
         story
     }
 
+    /// A wake that finds a conversation which was cut off as often as it may be: it is given up, and its messages begun again.
+    pub(crate) fn given_up() -> Self {
+        let mut env = Self::busy();
+        let claude = FakeClaude::start();
+        claude.answer_with(|request| match mind(request) {
+            // Both things are done; the last word never comes.
+            _ if request.messages.len() > 4 => Reply::text("Both").stalled_after(1, &Gate::default()),
+            reply => reply,
+        });
+        env.think_with(&claude);
+        let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--no-console"]);
+        eventually("the mind is asked for its last word", || claude.requests().len() > 2);
+        wake.signal(Signal::KILL);
+        wake.end();
+        env.execute(&format!("UPDATE cycles SET tries = {} WHERE state = 'running'", cycle::MAX_TRIES - 1));
+        let story = Self { histories: claude.histories(), ..Self::unplayed(Program::Wake, env, &[]) };
+        let story = Self { mind: Some(mind), ..story }.played(|_| ());
+        assert!(story.texts.iter().any(|text| text.contains("I gave up my unfinished work")), "{:?}", story.texts);
+        assert_eq!(story.expected.kept.len(), 1, "{:?}", story.expected);
+        story
+    }
+
+    /// A wake with two messages whose remote has lost what it once had.
+    pub(crate) fn rewound() -> Self {
+        let mut env = Self::lived_in();
+        env.wake(&["--once"]).ok();
+        let remote = env.path("remote.git");
+        let back = env.git(&["rev-parse", "main~1"]);
+        env.git_in(&remote, &["update-ref", "refs/heads/main", &back]);
+        // A restored backup has no log of it.
+        std::fs::remove_file(remote.join("logs/refs/heads/main")).unwrap();
+        Self::ask_twice(&env);
+        env.at("2026-11-21T14:20:00Z");
+        let story = Self::unplayed(Program::Wake, env, &[]).played(|_| ());
+        assert!(story.texts.iter().any(|text| text.contains("refs/reveille/rescue/")), "{:?}", story.texts);
+        assert_eq!(story.expected.kept.len(), 1, "{:?}", story.expected);
+        story
+    }
+
     /// Nothing is due, and there is a remote.
     fn at_rest() -> (FakeTelegram, TestEnv) {
         let telegram = FakeTelegram::start();
@@ -228,7 +273,7 @@ impl Story {
         live(&mut world);
         world.recover().unwrap();
         story.expected = world.outcome();
-        story.texts = world.telegram.sent().into_iter().map(|sent| story.read(sent.visible)).collect();
+        story.texts = world.telegram.sent().into_iter().map(|sent| story.read(&world, &sent.visible)).collect();
         story.log = world.log_lines();
         // What the rest is compared with is no empty page.
         let memory = &story.expected.memory;
@@ -239,6 +284,11 @@ impl Story {
             memory[BACKLOG].contains("Paint the fence") && memory[CONTEXT].contains("away on Fridays"),
             is_lived_in
         );
+        let is_logged = |what: &str| story.log.iter().any(|line| line.starts_with(what));
+        assert!(is_logged("Remembered “the wifi code is 1234”"), "{:#?}", story.log);
+        assert_eq!(is_logged("Reminded of “"), is_lived_in, "{:#?}", story.log);
+        // A mind is shown commits, and has nothing to note of them.
+        assert_eq!(is_logged("Noted a person's commit: "), is_lived_in && story.mind.is_none(), "{:#?}", story.log);
         let is_done = |message: &String| message == "1 answered" || is_undone && message == "1 undone";
         assert!(story.expected.messages.iter().all(is_done), "{:?}", story.expected);
         assert_eq!(story.expected.people.len(), if is_lived_in { 2 } else { 0 }, "{:?}", story.expected);
@@ -246,8 +296,11 @@ impl Story {
         story
     }
 
-    /// A text as it is compared.
-    pub(super) fn read(&self, text: String) -> String {
+    /// A text as it is compared: wherever the world is, and whenever it was asked.
+    pub(super) fn read(&self, world: &World, text: &str) -> String {
+        let text = text.replace(&world.env.root().display().to_string(), "");
+        // Each cut of the giving up is one more.
+        let text = [4, 5].iter().fold(text, |text, n| text.replace(&format!("cut off {n} times"), "cut off 3 times"));
         if self.word.is_some() { timeless(&text) } else { text }
     }
 

@@ -128,6 +128,11 @@ impl TestEnv {
         self.set("REVEILLE_NOW", now)
     }
 
+    /// The time in this world.
+    pub(crate) fn now(&self) -> &str {
+        &self.vars["REVEILLE_NOW"]
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }

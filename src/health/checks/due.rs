@@ -1,0 +1,81 @@
+//! `due`: what has its time and nobody does: reminders, and an undo that was asked for. A wake sees to both within minutes.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+    queue::{Reminder, Undo},
+};
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    // A wake at work sees to it yet; while all work is stopped, waiting is what was ordered.
+    if scene.is_wake_running() || store.stopped()?.is_some() {
+        return Ok(Finding::ok("left to the wake at work, or to the next one after wake resume"));
+    }
+    let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
+    Ok(judge(&store.reminders()?, &store.open_undos()?, overdue, scene.now))
+}
+
+/// `overdue`: how long nobody has to do what is due.
+fn judge(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: DateTime<Utc>) -> Finding {
+    let is_late = |at: DateTime<Utc>| now.signed_duration_since(at) > overdue;
+    let late: Vec<DateTime<Utc>> =
+        reminders.iter().map(|reminder| reminder.what.next_at).filter(|at| is_late(*at)).collect();
+    let reminders = late.iter().min().map(|first| {
+        Finding::warn(
+            format!("reminders that nobody has sent: {}, the first was due {}", late.len(), ago(*first, now)),
+            "wake --once sends them; see that cron or the bot starts wakes",
+        )
+    });
+    let undos = undos.iter().filter_map(|undo| {
+        let asked_at = undo.asked_at.filter(|at| is_late(*at))?;
+        Some(Finding::warn(
+            format!("the wake {} was to be undone, asked {}, and isn't", undo.wake, ago(asked_at, now)),
+            "wake --once does it; see that cron or the bot starts wakes",
+        ))
+    });
+    Finding::all(reminders.into_iter().chain(undos).collect(), Finding::ok("nothing is late"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status, queue::NewReminder, schedule::Missed};
+
+    #[test]
+    fn what_is_late_is_told_and_what_has_a_moment_yet_is_not() {
+        let at = |text| parse_time(text).unwrap();
+        let now = at("2026-11-21T12:00:00Z");
+        let reminder = |next_at| Reminder {
+            id: 1,
+            what: NewReminder {
+                chat_id: 7,
+                thread_id: None,
+                text: "tea".to_owned(),
+                rule: None,
+                zone: "Europe/Berlin".to_owned(),
+                slot: at(next_at).naive_utc(),
+                next_at: at(next_at),
+                missed: Missed::Run,
+            },
+            created_at: None,
+            written_at: None,
+            skipped: None,
+        };
+        let undo = |asked_at| Undo { id: 1, wake: "w1".to_owned(), chat_id: 7, asked_at: parse_time(asked_at) };
+        let judged = |reminders: &[Reminder], undos: &[Undo]| judge(reminders, undos, TimeDelta::minutes(15), now);
+        let (soon, late) = ("2026-11-21T11:46:00Z", "2026-11-21T11:44:00Z");
+        assert_eq!(judged(&[reminder(soon), reminder("2026-11-22T09:00:00Z")], &[undo(soon)]).status, Status::Ok);
+        let told = judged(&[reminder(soon), reminder(late)], &[]);
+        assert_eq!(told.detail, "reminders that nobody has sent: 1, the first was due 16 min ago");
+        let told = judged(&[], &[undo(late)]);
+        assert_eq!((told.status, told.detail.contains("w1")), (Status::Warn, true));
+    }
+}

@@ -121,9 +121,9 @@ impl Wake<'_> {
     ) -> Result<Entry, WakeError> {
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let redactor = self.context.redactor;
-        // What people commit is the owner's affair, and is left for their cycle; where the mind doesn't think, for the one by rule.
-        let sees_commits = world.foreign_chat().is_none() && observation.mind.is_thinking;
-        let person_commits = if sees_commits { observation.person_commits.as_slice() } else { &[] };
+        // What people commit is the owner's affair, and is left for their cycle.
+        let is_owners = world.foreign_chat().is_none();
+        let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
         let orders = world.documents.text(memory::CLAUDE);
         cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
         let words = called_for(&cycle.reasons, observation, &ids);
@@ -156,7 +156,7 @@ impl Wake<'_> {
             raw: brief::with_images(redactor.redact_json(&raw), &files),
             messages: ids,
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
-            head: observation.head.clone().filter(|_| sees_commits),
+            head: observation.head.clone().filter(|_| is_owners),
             taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after)),
         })
     }

@@ -16,6 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal};
+
 /// Words before the processes.
 const HEAD_WORDS: usize = 6;
 const MAX_PROCESSES: usize = 256;
@@ -118,13 +120,16 @@ impl Faults {
         self.get(5) != 0
     }
 
-    /// The first process that is still there after a while, if there is one.
+    /// The first process that is still there after a while, if there is one. All that are would stay for ever: they are ended.
     pub(crate) fn survivor(&self) -> Option<u64> {
         let begun = Instant::now();
         loop {
-            let living = (0..MAX_PROCESSES).map(|n| self.get(HEAD_WORDS + n)).find(|pid| *pid != 0 && is_alive(*pid));
-            if living.is_none() || begun.elapsed() > DEATH {
-                return living;
+            let processes = (0..MAX_PROCESSES).map(|n| self.get(HEAD_WORDS + n));
+            let living: Vec<u64> = processes.filter(|pid| *pid != 0 && is_alive(*pid)).collect();
+            if living.is_empty() || begun.elapsed() > DEATH {
+                let numbers = living.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+                numbers.for_each(|pid| drop(rustix::process::kill_process(pid, Signal::KILL)));
+                return living.first().copied();
             }
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -106,7 +106,9 @@ impl Story {
         }
         if !allowed.regrouped {
             let sent = world.telegram.sent().into_iter().map(|sent| self.read(world, &sent.visible));
-            let (texts, log) = self.of_question(world);
+            let (texts, mut log) = self.of_question(world);
+            let noted = world.log_lines();
+            log.retain(|line| noted.contains(line) || !world.was_shown(line));
             if self.has_files {
                 // Which answers share a text is a matter of moments.
                 let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
@@ -176,6 +178,13 @@ impl World {
             .filter(|line| !is_note(line))
             .map(|line| line.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”"))
             .collect()
+    }
+
+    /// Whether the line tells of a person's commit that a mind was shown with its messages: nobody notes that one.
+    fn was_shown(&self, line: &str) -> bool {
+        let Some(subject) = line.strip_prefix("Noted a person's commit: ") else { return false };
+        let shown = format!("SELECT count(*) FROM cycle_journal WHERE seq = 1 AND instr(body, '{subject}') > 0");
+        self.env.query::<i64>(&shown) > 0
     }
 
     /// Who did what, for a person who looks for the wake that went wrong.

@@ -12,6 +12,8 @@ use crate::{
 
 /// Batches whose answers may wait to be taken up. Beyond it they stay in the outbox, for the next wake.
 pub(super) const MAX_WAITING: usize = 64;
+/// Messages among which the next one is chosen; further batches wait to be taken up.
+const MAX_DUE: usize = 1_000;
 
 /// Sends them. Ends with the other end of `to_send`, and not long after that of `is_running`; what isn't sent by then is delivered
 /// by the next wake.
@@ -33,7 +35,9 @@ async fn send_all(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc::Re
         due.extend(ids);
         while !due.is_empty() {
             // What has come meanwhile has its turn beside the rest.
-            while let Ok(ids) = to_send.try_recv() {
+            while due.len() < MAX_DUE
+                && let Ok(ids) = to_send.try_recv()
+            {
                 due.extend(ids);
             }
             if let Err(error) = send_next(outside, &mut outbox, &mut due, &mut turns).await {

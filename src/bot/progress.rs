@@ -202,7 +202,7 @@ async fn say(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, l
     match error {
         SendError::Later { after, .. } => Err(after),
         SendError::NotSent { .. } => Err(Duration::ZERO),
-        SendError::Ambiguous { .. } | SendError::Never { .. } => Ok(()),
+        SendError::Moved { .. } | SendError::Ambiguous { .. } | SendError::Never { .. } => Ok(()),
     }
 }
 
@@ -216,7 +216,7 @@ async fn send(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, 
             Ok(())
         }
         Err(error) => {
-            if matches!(error, SendError::Later { .. } | SendError::NotSent { .. }) {
+            if matches!(error, SendError::Later { .. } | SendError::NotSent { .. } | SendError::Moved { .. }) {
                 // Surely not sent: it may be begun anew.
                 store.borrow_mut().forget_status_line(&at_work.cycle_id).ok();
             }
@@ -266,7 +266,7 @@ async fn take_away(
                     return;
                 }
                 SendError::NotSent { .. } | SendError::Ambiguous { .. } => continue,
-                SendError::Never { .. } => {}
+                SendError::Moved { .. } | SendError::Never { .. } => {}
             }
         }
         store.borrow_mut().forget_status_line(&line.cycle_id).ok();

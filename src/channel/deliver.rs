@@ -150,7 +150,11 @@ async fn send_next(
     let tried = send(channel, &claimed, redactor).await;
     turns.had(claimed.chat_id, &tried);
     let outcome = outcome(tried, claimed.attempts, clock);
-    if let PartOutcome::Later { why, .. } | PartOutcome::Unknown(why) | PartOutcome::Failed(why) = &outcome {
+    if let PartOutcome::Later { why, .. }
+    | PartOutcome::Moved { why, .. }
+    | PartOutcome::Unknown(why)
+    | PartOutcome::Failed(why) = &outcome
+    {
         tracing::warn!(message = claimed.outgoing_id, part = claimed.part, %why, "not delivered");
     }
     store.settle_part(&claimed, &outcome, clock.now())?;
@@ -182,6 +186,7 @@ fn outcome(tried: Result<Sent, SendError>, attempts: u32, clock: &dyn Clock) -> 
         Ok(sent) => PartOutcome::Sent(sent.message_id),
         Err(SendError::Later { after, why }) => later(TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX), why),
         Err(SendError::NotSent { why }) => later(wait_after(attempts), why),
+        Err(SendError::Moved { to, why }) => PartOutcome::Moved { to, why },
         Err(SendError::Ambiguous { why }) => PartOutcome::Unknown(why),
         Err(SendError::Never { why }) => PartOutcome::Failed(why),
     }

@@ -126,6 +126,14 @@ pub enum SendError {
         /// What happened.
         why: String,
     },
+    /// Surely not delivered: the chat has another id, and the part belongs there.
+    #[error("{why}")]
+    Moved {
+        /// The chat's id from now on.
+        to: i64,
+        /// What happened and what can be done.
+        why: String,
+    },
     /// It may have arrived: a further try may be a repeat and must say so ([`render::with_repeat_mark`]).
     #[error("{why}")]
     Ambiguous {

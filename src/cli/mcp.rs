@@ -175,9 +175,10 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
         complain(&format!("{name}: what it offers can't be kept: {error}"));
         return false;
     }
-    let words = before.clone().unwrap_or_default().changed_words(&listing);
+    let masked = |text: &str| context.redactor.redact(&crate::shown::visible(text));
+    let words = before.clone().unwrap_or_default().changed_words(&listing, &masked);
     if !words.is_empty() {
-        print(&format!("{}\n\n", context.redactor.redact(&crate::shown::visible(&words))));
+        print(&format!("{words}\n\n"));
     }
     let what = match before.map(|before| before.changes(&listing)) {
         None => "accepted".to_owned(),

@@ -236,11 +236,14 @@ fn unless_it_gives_away(verdict: Verdict, request: &Request, sends: bool, redact
     if sends && redactor.carries_live_secret(input) {
         return Verdict::denied("It would carry one of your keys or tokens off this machine.");
     }
-    let is_masked = || redactor.contains_secret(input) || redactor.contains_secret(&shown::action(name, input));
+    let is_masked = || {
+        let shown = [input.clone(), shown::action(name, input), verdict.reasons.join(" ")];
+        shown.iter().any(|text| redactor.contains_secret(text))
+    };
     if verdict.decision == Decision::Ask && is_masked() {
         return Verdict::denied(
-            "It would have to ask, and it holds what looks like a key or token. Those are masked wherever they are shown, so nobody \
-             could see what they agree to.",
+            "It would have to ask, and the question would hold what looks like a key or token. Those are masked wherever they are shown, so \
+             nobody could see what they agree to.",
         );
     }
     verdict

@@ -61,7 +61,7 @@ impl Wake<'_> {
         }
         let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
         let done = Entry::ByRule {
-            receipts: deeds.receipts,
+            receipts: deeds.receipts.iter().map(|what| self.context.redactor.redact(what)).collect(),
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| sees_commits),
         };

@@ -113,7 +113,7 @@ impl Wake<'_> {
 
     async fn close(&mut self, repo: &Repo, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
         self.report.commit = Some(commit.to_owned());
-        self.lay_down()?;
+        self.lay_down();
         self.deliver().await?;
         self.push(repo)?;
         self.remove_plan_file(plan_file);

@@ -137,7 +137,7 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
     } else if begun_by != mind && begun_by != OUTSIDE {
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun by {begun_by}, which is not the mind any more")))
     } else if cuts >= MAX_TRIES {
-        // Also where giving it up ended in an error: the last cut is counted by then.
+        // Its tries are counted before this look, so a giving-up that failed is repeated, and not gone on with.
         Uptake::GiveUp(GivingUp::cut_off(cuts))
     } else {
         Uptake::GoOn
@@ -155,8 +155,7 @@ impl Wake<'_> {
         let (chat_id, thread_id) = (row.cycle.chat_id, row.cycle.thread_id);
         let work = lock::Work { cycle_id: Some(cycle_id), chat_id, thread_id, messages: &[] };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
-        // What is done by rule has no tries.
-        if has_crashed && !row.cycle.is_by_rule() {
+        if has_crashed {
             self.store.count_try(self.fence, cycle_id)?;
         }
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
@@ -168,7 +167,8 @@ impl Wake<'_> {
         self.report.reasons.push(format!("resume {cycle_id}"));
         let cuts = row.tries + u32::from(has_crashed);
         let journal = match self.store.journal(cycle_id) {
-            // It was to be given up, and that was cut off too: by what it holds, perhaps.
+            // It was to be given up, and that was cut off too: by what it holds, perhaps. Or what is done by rule, of which only the commit is
+            // left, has taken so many wakes along.
             _ if cuts > MAX_TRIES => {
                 let state = self.what_it_took_up(cycle_id)?;
                 return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts)).await;
@@ -275,7 +275,7 @@ impl Wake<'_> {
             self.store.end_cycle(self.fence, &cycle.id, &end, now)?;
             self.remove_plan_file(plan_file);
         }
-        self.lay_down()?;
+        self.lay_down();
         self.deliver().await
     }
 
@@ -366,7 +366,7 @@ impl Wake<'_> {
         };
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;
         self.remove_plan_file(plan_file);
-        self.lay_down()?;
+        self.lay_down();
         self.deliver().await
     }
 

@@ -365,15 +365,18 @@ impl<'a> Wake<'a> {
     async fn parked(&mut self, live: &Live) -> Result<(), WakeError> {
         self.report.outcome = WakeOutcome::Parked;
         self.store.park_cycle(self.fence, &live.cycle.id)?;
-        self.lay_down()?;
+        self.lay_down();
         self.deliver().await
     }
 
     /// Names no cycle in the lock file any more: whatever ends this wake now is none of the cycle's doing, and nobody is shown that
     /// it is worked on, below its answer and for as long as a slow remote takes.
-    pub(super) fn lay_down(&mut self) -> Result<(), WakeError> {
+    /// A disk that is full then keeps nothing from being delivered.
+    pub(super) fn lay_down(&mut self) {
         let (me, now) = (self.me.clone(), self.now());
-        self.lock.describe(&me, now, lock::Work::default()).map_err(WakeError::Lock)
+        if let Err(error) = self.lock.describe(&me, now, lock::Work::default()) {
+            tracing::warn!(%error, "the lock file still names a cycle that is over");
+        }
     }
 
     /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
@@ -384,7 +387,7 @@ impl<'a> Wake<'a> {
         (cycle_id, n_reasons): (Option<String>, usize),
     ) -> Result<(), WakeError> {
         tracing::info!("a message changed before it was taken up; it is looked at once more");
-        self.lay_down()?;
+        self.lay_down();
         self.report.cycle_id = cycle_id;
         self.report.reasons.truncate(n_reasons);
         self.remove_plan_file(plan_file);

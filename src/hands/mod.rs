@@ -178,7 +178,8 @@ impl Hands {
         let (program, args) = session::program();
         let Confined { spec, proxy } = if self.shelter.is_there() {
             let mut confinement = self.shelter.confinement();
-            confinement.writable.extend(self.rules.writable().into_iter().filter(|path| path.is_dir()));
+            let granted = self.rules.writable().into_iter().filter(|path| path.is_dir());
+            confinement.writable.extend(self.shelter.granted(granted));
             confinement.network = Network::Hosts(self.grants());
             self.shelter
                 .sandbox()

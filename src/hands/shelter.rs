@@ -17,11 +17,18 @@ use crate::{
 /// Why there is no sandbox for somebody without a home directory.
 const NO_HOME: &str = "it isn't known where your home directory is (HOME isn't set to an absolute path), so the keys in it can't be hidden from programs";
 
+/// Why there is no sandbox where everything is denied to programs: nothing can be left of a machine without any file.
+const ALL_DENIED: &str = "a rule of policy.toml denies programs the whole machine (/**)";
+/// Why there is no sandbox while `mcp.toml` can't be read.
+const NO_MCP_TOML: &str = "mcp.toml can't be read, so the files of keys that it names can't be hidden from programs";
+
 /// Where programs run.
 #[derive(Debug)]
 pub struct Shelter {
     launcher: PathBuf,
     confinement: Confinement,
+    /// What the rules deny to programs, whatever else they grant.
+    denied: Vec<PathBuf>,
     /// Files that hold keys, as the settings and `mcp.toml` name them.
     key_files: Vec<PathBuf>,
     /// Where MCP servers have their folders.
@@ -36,20 +43,31 @@ impl Shelter {
         let denied: Vec<PathBuf> = rules.hidden_places().into_iter().filter(|place| place.exists()).collect();
         // Of ours, too: the memory can be denied to programs.
         confinement.readable.retain(|path| !denied.iter().any(|place| path.starts_with(place)));
-        confinement.hidden.extend(denied);
-        let of_servers = Settings::load(&config.mcp_path(), config.home.as_deref()).key_files;
-        let of_servers: Vec<PathBuf> = of_servers.into_iter().filter(|file| file.exists()).collect();
+        // What programs work in stays, wherever it lies.
+        let (around, hidden): (Vec<_>, Vec<_>) =
+            denied.iter().cloned().partition(|place| confinement.work_dir.starts_with(place));
+        confinement.covered.extend(around);
+        confinement.hidden.extend(hidden);
+        let servers = Settings::load(&config.mcp_path(), config.home.as_deref());
+        let of_servers: Vec<PathBuf> = servers.key_files.into_iter().filter(|file| file.exists()).collect();
         confinement.hidden.extend(of_servers.iter().cloned());
-        let key_files = config.key_files.iter().cloned().chain(of_servers).collect();
-        let none = config.home.is_none().then(|| Sandbox::None { why: NO_HOME.to_owned() });
-        let found = none.map_or_else(OnceCell::new, OnceCell::from);
-        Self { launcher, confinement, key_files, servers: config.mcp_dir(), found }
+        let key_files = config.env_file.iter().chain(&config.key_files).cloned().chain(of_servers).collect();
+        let why_none = if config.home.is_none() {
+            Some(NO_HOME)
+        } else if denied.iter().any(|place| place.parent().is_none()) {
+            Some(ALL_DENIED)
+        } else {
+            servers.is_refused.then_some(NO_MCP_TOML)
+        };
+        let found = why_none.map(|why| Sandbox::None { why: why.to_owned() });
+        let found = found.map_or_else(OnceCell::new, OnceCell::from);
+        Self { launcher, confinement, denied, key_files, servers: config.mcp_dir(), found }
     }
 
     /// What is confined so, with the launcher that this program is.
     pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
         let servers = confinement.work_dir.with_file_name("mcp");
-        Self { launcher, confinement, key_files: Vec::new(), servers, found: OnceCell::new() }
+        Self { launcher, confinement, denied: Vec::new(), key_files: Vec::new(), servers, found: OnceCell::new() }
     }
 
     /// One that is taken to be there, and confines nothing.
@@ -120,6 +138,12 @@ impl Shelter {
         Ok(path)
     }
 
+    /// These grants, but for what lies where a rule denies it.
+    pub fn granted(&self, paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+        let is_denied = |path: &PathBuf| self.denied.iter().any(|place| path.starts_with(place));
+        paths.into_iter().filter(|path| !is_denied(path)).collect()
+    }
+
     /// Files that hold keys: they are hidden from programs, and no tool for files opens them.
     pub fn key_files(&self) -> &[PathBuf] {
         &self.key_files
@@ -178,6 +202,40 @@ mod tests {
         // Nobody grants it by accident: what is covered is the assistant's own.
         let writable = vec![workspace.path().to_owned()];
         assert!(Layout::of(&Confinement { writable, ..confinement.clone() }).is_err());
+    }
+
+    #[test]
+    fn what_a_rule_denies_is_denied_whatever_lies_in_it_but_the_scratch() {
+        let workspace = tempfile::tempdir().unwrap();
+        let path = workspace.path().to_str().unwrap();
+        let shelter = |denied: &str| {
+            let env =
+                BTreeMap::from([("HOME", path), ("WORKSPACE_DIR", path)].map(|(a, b)| (a.to_owned(), b.to_owned())));
+            let config = Config::from_sources(&env, None, None).unwrap();
+            std::fs::create_dir_all(config.repo_dir()).unwrap();
+            make_private(&config.scratch_dir()).unwrap();
+            let rule = format!("[[rule]]\npath = {denied:?}\ndecision = \"deny\"\nmatch = [{denied:?}]\n");
+            let rules = Rules::parse(&rule).unwrap().at_home(config.home.as_deref());
+            Shelter::new(&config, &rules, PathBuf::from("/nowhere"))
+        };
+        // All of the home, and a folder with a grant in it: programs still have somewhere to work, and nothing else there.
+        for denied in ["~/**", path] {
+            let shelter = shelter(denied);
+            assert!(shelter.confinement().readable.is_empty(), "{denied}");
+            assert_eq!(shelter.granted([workspace.path().join("work"), PathBuf::from("/srv")]), [Path::new("/srv")]);
+            assert!(Layout::of(&shelter.confinement()).is_ok(), "{denied}");
+            assert!(shelter.confinement().covered.contains(&workspace.path().to_owned()));
+        }
+        assert!(matches!(shelter("/**").look(), Sandbox::None { why } if why == ALL_DENIED));
+    }
+
+    #[test]
+    fn while_mcp_toml_cant_be_read_there_is_no_sandbox() {
+        let workspace = tempfile::tempdir().unwrap();
+        let (config, _) = shelter(workspace.path());
+        std::fs::write(config.mcp_path(), "[[server]").unwrap();
+        let (_, shelter) = shelter(workspace.path());
+        assert_eq!(shelter.look(), Sandbox::None { why: NO_MCP_TOML.to_owned() });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{
     Fence, Result, Store, approvals, json,
-    moved::{self, MAY_BE_SPOKEN_TO},
+    moved::{self, MAY_BE_SPOKEN_TO, Moved},
     paired, provenance,
 };
 use crate::{
@@ -107,6 +107,13 @@ pub enum PartOutcome {
         /// Why.
         why: String,
     },
+    /// Surely not sent: the chat has another id, under which it is tried again.
+    Moved {
+        /// That id.
+        to: i64,
+        /// Why.
+        why: String,
+    },
     /// It may or may not have arrived.
     Unknown(String),
     /// The channel will never take it.
@@ -199,6 +206,7 @@ impl Store {
         let (state, not_before, id, error) = match outcome {
             PartOutcome::Sent(id) => ("sent", None, Some(*id), None),
             PartOutcome::Later { not_before, why } => ("planned", Some(rfc3339(*not_before)), None, Some(why)),
+            PartOutcome::Moved { why, .. } => ("planned", None, None, Some(why)),
             PartOutcome::Unknown(why) => ("unknown", None, None, Some(why)),
             PartOutcome::Failed(why) => ("failed", None, None, Some(why)),
         };
@@ -220,6 +228,10 @@ impl Store {
                 ],
             )?;
             note_sent(tx, claimed.outgoing_id, now)?;
+            if let PartOutcome::Moved { to, .. } = outcome {
+                // Whether it is listed the settings tell, when they are read.
+                moved::follow(tx, Moved { from: claimed.chat_id, to: *to, is_listed: false }, now)?;
+            }
             if n == 1 && matches!(outcome, PartOutcome::Failed(_)) {
                 approvals::is_refused(tx, claimed.outgoing_id)?;
             }

@@ -1,8 +1,9 @@
 //! What people say to each other in a group, as long as it may be a part of what is said to the assistant: only the last part of a
 //! long text may name it, or the caption under the last file of an album.
 //!
-//! That is kept for moments, in the transaction that stores its batch, for Telegram gives an update once. Nothing else that is said
-//! to others is kept, and nobody is shown this.
+//! That is kept in the transaction that stores its batch, for Telegram gives an update once, and goes with the first batch, poll
+//! that is written down (each minute) or wake after its moments are over. Nothing else that is said to others is kept, and nobody is
+//! shown this.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
@@ -50,9 +51,10 @@ pub(super) fn parts_before(tx: &Transaction<'_>, bot_id: i64, message: &NewIncom
     Ok(parts)
 }
 
-/// Forgets what has been waiting for long enough, and what a clock that was set back dates later.
+/// Forgets what has been waiting for long enough, and what a clock that was set back dates later. By so much at least: who asks may have
+/// looked at the clock before it was heard.
 pub(super) fn forget(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     tx.prepare_cached("DELETE FROM overheard WHERE heard_at <= ?1 OR heard_at > ?2")?
-        .execute((rfc3339(now - HOLD), rfc3339(now)))?;
+        .execute((rfc3339(now - HOLD), rfc3339(now + HOLD)))?;
     Ok(())
 }

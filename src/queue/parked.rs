@@ -44,7 +44,7 @@ impl Store {
     fn told_of(&self, which: &str, values: impl rusqlite::Params) -> Result<ToldOf> {
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
-             JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind = 'said'
+             JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind IN ('said', 'by_rule')
              WHERE {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
         ))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;

@@ -128,7 +128,10 @@ impl Faults {
             let living: Vec<u64> = processes.filter(|pid| *pid != 0 && is_alive(*pid)).collect();
             if living.is_empty() || begun.elapsed() > DEATH {
                 let numbers = living.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
-                numbers.for_each(|pid| drop(rustix::process::kill_process(pid, Signal::KILL)));
+                numbers.for_each(|pid| {
+                    // It may have ended by itself just now.
+                    rustix::process::kill_process(pid, Signal::KILL).ok();
+                });
                 return living.first().copied();
             }
             std::thread::sleep(Duration::from_millis(2));

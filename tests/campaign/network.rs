@@ -239,7 +239,9 @@ fn play(scene: &mut Scene, story: &Story, trial: &Trial, is_examined: bool) -> R
     }
     scene.world.pass(BACK_OFF_MIN);
     let took = scene.world.recover().map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
-    let sends = told::sends(&scene.telegram.exchanges(), scene.telegram.turned_away())?;
+    // A connection that was closed behind its answer may have been taken for the next request by then: that one is in doubt, unseen.
+    let unseen = scene.telegram.turned_away() + usize::from(trial.order.fault == Fault::Closed);
+    let sends = told::sends(&scene.telegram.exchanges(), unseen)?;
     told::check_turns(&scene.claude.exchanges(), &scene.world.env)?;
     let problems = scene.telegram.problems();
     if !problems.is_empty() {

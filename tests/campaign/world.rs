@@ -151,7 +151,9 @@ impl World {
 
     /// Whether a message waits for an answer that needs no word of the person.
     pub(crate) fn has_unanswered(&self) -> bool {
-        let waiting = "SELECT count(*) FROM incoming_messages WHERE processed = 0";
+        // One that is put off, for a while or for another mind, makes no wake begin.
+        let waiting =
+            "SELECT count(*) FROM incoming_messages WHERE processed = 0 AND not_before IS NULL AND held_for IS NULL";
         self.word.is_none() && self.env.query::<i64>(waiting) > 0
     }
 

@@ -141,12 +141,12 @@ fn what_was_meant_for_a_topic_that_is_gone_goes_to_the_chat_and_says_so() {
 }
 
 #[test]
-fn what_is_for_a_group_that_has_another_id_waits() {
+fn a_group_that_has_another_id_is_told_with_it() {
     let server = FakeTelegram::start();
     let moved = "Bad Request: group chat was upgraded to a supergroup chat";
     server.fail_next("sendMessage", Fault::Refuse(400, moved, json!({"migrate_to_chat_id": -1009})));
-    let waits = run(client(&server).send(&outgoing("hi"))).unwrap_err();
-    assert!(matches!(&waits, SendError::NotSent { why } if why.contains("-1009")), "{waits:?}");
+    let moved = run(client(&server).send(&outgoing("hi"))).unwrap_err();
+    assert!(matches!(&moved, SendError::Moved { to: -1009, why } if why.contains("-1009")), "{moved:?}");
 }
 
 #[test]

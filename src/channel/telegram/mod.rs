@@ -35,8 +35,7 @@ impl Channel for Telegram {
                 Err(TelegramError::TopicGone(_)) if part.thread_id.is_some() => {
                     Ok(self.send_formed(&without_topic(part)).await?)
                 }
-                // It waits: with the news that the bot gets of it, it is addressed to the new id.
-                Err(moved @ TelegramError::MigratedTo(_)) => Err(SendError::NotSent { why: moved.to_string() }),
+                Err(moved @ TelegramError::MigratedTo(to)) => Err(SendError::Moved { to, why: moved.to_string() }),
                 sent => Ok(sent?),
             }
         })

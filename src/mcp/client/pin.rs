@@ -107,15 +107,18 @@ impl Listing {
     }
 
     /// What a mind would be told anew in `new`, word by word, for people: of each tool that is new or another, how it was and how it is.
-    pub fn changed_words(&self, new: &Self) -> String {
-        let words = new.tools.iter().map(|tool| tool.words(self.get(&tool.name)));
+    /// `masked`: each text as it may be shown. By itself, as it reaches the mind: together, one could begin what is masked, and
+    /// another end it.
+    pub fn changed_words(&self, new: &Self, masked: &dyn Fn(&str) -> String) -> String {
+        let words = new.tools.iter().map(|tool| tool.words(self.get(&tool.name), masked));
         words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
 
 impl Listed {
     /// What of it is another than `before`, word by word.
-    fn words(&self, before: Option<&Self>) -> String {
+    fn words(&self, before: Option<&Self>, masked: &dyn Fn(&str) -> String) -> String {
+        let fenced = |text: &str| fenced(&masked(text));
         let arguments = |tool: &Self| tool.schema.to_string();
         let effect = |tool: &Self| {
             let is = |it: bool, what: &'static str| if it { what } else { "no" };
@@ -218,7 +221,7 @@ impl Pin {
             accepted.changes(found),
             found.sha256()
         );
-        let words = accepted.changed_words(found);
+        let words = accepted.changed_words(found, &str::to_owned);
         Some(if words.is_empty() { asked } else { format!("{asked}\n{words}\n") })
     }
 

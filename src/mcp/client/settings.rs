@@ -77,6 +77,8 @@ pub struct Settings {
     pub servers: Vec<Server>,
     /// The files that it names for secrets, of servers that can't be used, too.
     pub key_files: Vec<PathBuf>,
+    /// Whether nothing of the file could be read, not even which files of keys it names.
+    pub is_refused: bool,
     /// Sentences for people: what isn't used, and why.
     pub problems: Vec<String>,
 }
@@ -89,7 +91,9 @@ impl Settings {
         }
         match read_private(path) {
             Ok(file) => Self::parse(&file.text, home),
-            Err(why) => Self { problems: vec![format!("mcp.toml is not used: {why}.")], ..Self::default() },
+            Err(why) => {
+                Self { is_refused: true, problems: vec![format!("mcp.toml is not used: {why}.")], ..Self::default() }
+            }
         }
     }
 
@@ -99,6 +103,7 @@ impl Settings {
         let file: File = match toml::from_str(text) {
             Ok(file) => file,
             Err(error) => {
+                settings.is_refused = true;
                 settings.problems.push(format!("mcp.toml is not used: {}", error.to_string().trim()));
                 return settings;
             }

@@ -103,7 +103,9 @@ impl Rules {
     /// Of a file that can't be used: everything that isn't free asks.
     pub fn refused(problems: &[Problem]) -> Self {
         let first = problems.first().map_or_else(String::new, |problem| format!(" ({problem})"));
-        let why = format!("policy.toml has a problem{first} and isn't used; until it is mended everything asks.");
+        let why = format!(
+            "policy.toml has a problem{first} and isn't used; until it is mended everything asks, and what it denies isn't hidden from commands."
+        );
         Self { refusal: Some(why), ..Self::default() }
     }
 
@@ -208,15 +210,20 @@ impl Rules {
     }
 
     /// Places that rules deny whole to what runs as a program (the shell, MCP servers): a path without a wildcard, or with `/**` at its end
-    /// alone. A program opens what it likes, so these are hidden from it; of other patterns nothing can be hidden.
+    /// alone, of a rule without a tool, or whose tool is the shell or begins with `mcp`. A program opens what it likes, so these are hidden
+    /// from it; of other patterns nothing can be hidden.
     pub fn hidden_places(&self) -> Vec<PathBuf> {
         let runs_programs = |tool: &String| tool.starts_with("mcp") || pattern::text(tool, SHELL);
         let denying = self.rules.iter().filter(|rule| rule.decision == Decision::Deny);
         let of_programs = denying.filter(|rule| rule.tool.as_ref().is_none_or(runs_programs));
         let place = |rule: &Rule| match &rule.target {
             Target::Path(path) => {
-                let place = path.strip_suffix("/**").unwrap_or(path);
-                self.absolute(place).filter(|place| !path_has_wildcard(place) && place.is_absolute())
+                let place = match path.strip_suffix("/**").unwrap_or(path) {
+                    "" => Some(PathBuf::from("/")),
+                    "~" => self.home.clone(),
+                    place => self.absolute(place),
+                };
+                place.filter(|place| !place.to_string_lossy().contains('*') && place.is_absolute())
             }
             _ => None,
         };
@@ -259,10 +266,6 @@ impl Rules {
             None => Some(PathBuf::from(path)),
         }
     }
-}
-
-fn path_has_wildcard(path: &Path) -> bool {
-    path.to_string_lossy().contains('*')
 }
 
 fn begins(pattern: &[Word], words: &[String]) -> bool {

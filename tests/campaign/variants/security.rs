@@ -572,8 +572,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "what a person's rule denies can be read by a command",
         "src/hands/shelter.rs",
-        "confinement.hidden.extend(denied);",
-        "drop(denied);",
+        "confinement.hidden.extend(hidden);",
+        "drop(hidden);",
     ),
     story(
         "any token opens `wake mcp`",

@@ -177,6 +177,7 @@ impl World {
         receipts
             .filter(|line| !is_note(line))
             .map(|line| line.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”"))
+            .flat_map(|line| each_answered(&line))
             .collect()
     }
 
@@ -279,6 +280,15 @@ fn check_sent(texts: &[String], sent: &[String], allowed: Allowed<'_>) -> Result
     left.retain(|text| !text.starts_with('⏳'));
     left.retain(|text| !NOTICES.iter().any(|notice| text.starts_with(notice)) && !(allowed.notice)(text));
     if left.is_empty() { Ok(()) } else { Err(format!("nobody asked for {left:#?} among {sent:#?}")) }
+}
+
+/// A line that tells of several answered messages as so many of one: which were answered together is a matter of moments.
+fn each_answered(line: &str) -> Vec<String> {
+    let number = line.strip_prefix("Answered ").and_then(|rest| rest.strip_suffix(" messages"));
+    match number.and_then(|number| number.parse().ok()) {
+        Some(number) => vec!["Answered 1 message".to_owned(); number],
+        None => vec![line.to_owned()],
+    }
 }
 
 /// What was done is in the log once, and nothing else is: which wake did it may differ.

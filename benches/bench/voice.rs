@@ -1,5 +1,6 @@
-//! Writing down 11 seconds of human speech with tiny.en on two threads: what our code adds to whisper.cpp's own work, and what a
-//! context that fits saves. Both hold the model in memory already.
+//! Writing down 11 seconds of human speech with tiny.en on two threads: what our code adds to whisper.cpp's own work, and how much sooner
+//! it is there than by whisper.cpp as it comes (`benches/plain-whisper`, a program of its own, since a build has its options). All
+//! hold the model in memory already.
 
 use super::{support::speech, table::Row};
 
@@ -27,7 +28,12 @@ use with_voice::measured;
 
 #[cfg(feature = "voice")]
 mod with_voice {
-    use std::path::Path;
+    use std::{
+        io::{BufRead as _, BufReader, Write as _},
+        path::Path,
+        process::{Child, ChildStdout, Command, Stdio},
+        time::Duration,
+    };
 
     use reveille::voice::{self, Transcriber};
     use whisper_rs::{FullParams, SamplingStrategy, WhisperContext, WhisperContextParameters};
@@ -54,18 +60,72 @@ mod with_voice {
         let errors = |transcriber: &Transcriber| {
             speech::word_error_rate(speech::JFK, &transcriber.transcribe(recording).unwrap().text) * 100.0
         };
-        let (errors_fitted, errors_whole) = (errors(&ours), errors(&whole));
-        vec![
+        let errors_ours = errors(&ours);
+        let mut rows = vec![
             Row::pair(FIGURE, "bare call, decoded audio", overhead, Bound::Ratio(1.1)),
-            Row::pair("speech: context that fits", "30 s context", fitted, Bound::Ratio(0.333)),
-            Row::alone("speech: word error rate, 30 s context", "%", Ok(vec![errors_whole]), Bound::None),
-            Row::alone(
-                "speech: word error rate, context that fits",
-                "%",
-                Ok(vec![errors_fitted]),
-                Bound::Max(errors_whole),
-            ),
-        ]
+            Row::pair("speech: context that fits", "30 s context, the same build", fitted, Bound::None),
+        ];
+        match Plain::start(model, &samples) {
+            Ok(mut plain) => {
+                plain.call();
+                let pair = Pair::by_turns(rounds, ours_timed, || plain.call());
+                let errors_plain = speech::word_error_rate(speech::JFK, &plain.said) * 100.0;
+                rows.extend([
+                    Row::pair("speech: as we do it", "whisper.cpp as it comes", pair, Bound::Ratio(1.0 / 3.0)),
+                    Row::alone("speech: word error rate, as it comes", "%", Ok(vec![errors_plain]), Bound::None),
+                    Row::alone("speech: word error rate, ours", "%", Ok(vec![errors_ours]), Bound::Max(errors_plain)),
+                ]);
+            }
+            Err(why) => rows.push(Row::alone("speech: as we do it", "ms", Err(why), Bound::None)),
+        }
+        rows
+    }
+
+    /// whisper.cpp as it comes, in a process that holds the model.
+    struct Plain {
+        child: Child,
+        answers: BufReader<ChildStdout>,
+        said: String,
+    }
+
+    impl Plain {
+        /// Starts the program that `PLAIN_WHISPER` names; or says why not.
+        #[expect(clippy::disallowed_methods, reason = "a program of the benchmark's own")]
+        fn start(model: &Path, samples: &[f32]) -> Result<Self, String> {
+            let program =
+                std::env::var_os("PLAIN_WHISPER").ok_or("not run: PLAIN_WHISPER names no benches/plain-whisper")?;
+            let file = std::env::temp_dir().join("plain-whisper.f32");
+            let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+            std::fs::write(&file, bytes).map_err(|error| error.to_string())?;
+            let mut child = Command::new(program)
+                .arg(model)
+                .arg(file)
+                .arg(THREADS.to_string())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(|error| error.to_string())?;
+            let answers = BufReader::new(child.stdout.take().unwrap());
+            Ok(Self { child, answers, said: String::new() })
+        }
+
+        /// One call; it says how long it took.
+        fn call(&mut self) -> Duration {
+            writeln!(self.child.stdin.as_mut().unwrap()).unwrap();
+            let mut answer = String::new();
+            self.answers.read_line(&mut answer).unwrap();
+            let (took, said) = answer.trim().split_once(' ').unwrap();
+            self.said = said.to_owned();
+            Duration::from_secs_f64(took.parse::<f64>().unwrap() / 1e3)
+        }
+    }
+
+    impl Drop for Plain {
+        fn drop(&mut self) {
+            // At the end of its input it ends.
+            drop(self.child.stdin.take());
+            self.child.wait().ok();
+        }
     }
 
     /// The library's own call with the same parameters, on samples that are there.

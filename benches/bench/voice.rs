@@ -71,7 +71,7 @@ mod with_voice {
                 let pair = Pair::by_turns(rounds, ours_timed, || plain.call());
                 let errors_plain = speech::word_error_rate(speech::JFK, &plain.said) * 100.0;
                 rows.extend([
-                    Row::pair("speech: as we do it", "whisper.cpp as it comes", pair, Bound::Ratio(1.0 / 3.0)),
+                    Row::pair("speech: as we do it", "whisper.cpp as it comes", pair, Bound::Ratio(0.333)),
                     Row::alone("speech: word error rate, as it comes", "%", Ok(vec![errors_plain]), Bound::None),
                     Row::alone("speech: word error rate, ours", "%", Ok(vec![errors_ours]), Bound::Max(errors_plain)),
                 ]);

@@ -242,7 +242,7 @@ fn unless_it_gives_away(verdict: Verdict, request: &Request, sends: bool, redact
     };
     if verdict.decision == Decision::Ask && is_masked() {
         return Verdict::denied(
-            "It would have to ask, and the question would hold what looks like a key or token. Those are masked wherever they are shown, so \
+            "It would have to ask, and what would be shown holds what looks like a key or token. Those are masked wherever they are shown, so \
              nobody could see what they agree to.",
         );
     }

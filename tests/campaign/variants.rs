@@ -46,14 +46,14 @@ pub(crate) const CAUGHT: &str = "caught after ";
 pub(crate) const SURVIVED: &str = "survived\n";
 
 /// So many days it takes until each layer has had one of its variants run.
-const DAYS: u64 = 4;
+const DAYS: u64 = 6;
 
 /// Which variants are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// None.
     None,
-    /// Of every fourth layer one, the others the next days, so that the suite's share stays within ten minutes; of a layer that
+    /// Of every sixth layer one, the others the next days, so that the suite's share stays within ten minutes; of a layer that
     /// is run alone another one every day.
     OneEach,
     /// All.

@@ -712,7 +712,14 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(env.git(&["status", "--short"]), "");
         let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
         assert_eq!(env.query::<i64>(open), 0);
-        assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "HEAD"]), "{next:#}");
+        let is_pushed = || env.git_in(&remote, &["rev-parse", "main"]) == env.git(&["rev-parse", "HEAD"]);
+        if !is_pushed() {
+            // A push that had no time to tidy up leaves its lock, which is left alone for ten minutes: a living one may hold it.
+            fs::remove_file(remote.join("refs/heads/main.lock"))
+                .unwrap_or_else(|why| panic!("round {round}: {why}: {next:#}"));
+            env.once();
+            assert!(is_pushed(), "round {round}: {next:#}");
+        }
     }
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);
     env.check_sound();

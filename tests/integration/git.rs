@@ -684,6 +684,7 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
     env.once();
     let mut random = fastrand::Rng::with_seed(2);
     let start = reveille::clock::parse_time(NOW).unwrap();
+    let mut pushed = 0;
     for round in 0..20_i64 {
         let now = reveille::clock::rfc3339(start + chrono::TimeDelta::minutes(round));
         env.at(&now);
@@ -712,15 +713,15 @@ fn killed_at_any_moment_a_wake_is_made_good_by_the_next() {
         assert_eq!(env.git(&["status", "--short"]), "");
         let open = "SELECT count(*) FROM cycles WHERE state IN ('running', 'waiting', 'parked')";
         assert_eq!(env.query::<i64>(open), 0);
-        let is_pushed = || env.git_in(&remote, &["rev-parse", "main"]) == env.git(&["rev-parse", "HEAD"]);
-        if !is_pushed() {
-            // A push that had no time to tidy up leaves its lock, which is left alone for ten minutes: a living one may hold it.
-            fs::remove_file(remote.join("refs/heads/main.lock"))
-                .unwrap_or_else(|why| panic!("round {round}: {why}: {next:#}"));
-            env.once();
-            assert!(is_pushed(), "round {round}: {next:#}");
-        }
+        let is_pushed = env.git_in(&remote, &["rev-parse", "main"]) == env.git(&["rev-parse", "HEAD"]);
+        assert!(is_pushed || next["pushed"] == false, "round {round}: {next:#}");
+        pushed += i64::from(is_pushed);
     }
+    // Where the killed push was still letting go of the remote's branch, or had no time to take its lock away (which is left alone for
+    // ten minutes by the machine's clock), a later wake pushes. Nothing that is there is ever another's.
+    assert!(pushed > 0, "no wake has pushed");
+    let there = env.git_in(&remote, &["rev-parse", "main"]);
+    env.git(&["merge-base", "--is-ancestor", &there, "HEAD"]);
     assert_eq!(env.git(&["log", "--format=%s", "--author=Owner"]).lines().count(), 20);
     env.check_sound();
 }

@@ -33,7 +33,7 @@ pub(super) const DAMAGED_NOTE: &str = "move.damaged";
 const WRITE_ATTEMPTS: usize = 5;
 /// How often, and after what pause, a move is tried that someone else's git command got in the way of.
 const ATTEMPTS: usize = 10;
-const PAUSE: Duration = Duration::from_millis(150);
+pub(super) const PAUSE: Duration = Duration::from_millis(150);
 
 /// A move of our branch, as the note on the disk has it.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,13 +6,16 @@ use std::{
     time::Duration,
 };
 
-use super::{REMOTE, Repo, index_lock};
+use super::{REMOTE, Repo, advance::PAUSE, index_lock};
 use crate::process;
 
 /// A lock file younger than this may belong to someone whom we can't see.
 pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);
 /// The same in a remote on this machine, where others may push from elsewhere: a push holds it for moments.
 const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
+/// How often a remote on this machine is looked at while somebody holds it, [`PAUSE`] apart: longer than
+/// a push that is killed may take to [tidy up](process::TIDYING).
+const REMOTE_LOOKS: usize = 20;
 /// How many lock files are named at most.
 const MAX_LOCKS: usize = 100;
 
@@ -61,23 +64,42 @@ impl Repo {
         [Some(self.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::runs_in("git", dir))
     }
 
-    /// Removes what [`Repo::stale_remote_locks`] finds. `true` if there was any. The caller holds the wake lock.
-    pub(super) fn release_remote(&self) -> bool {
-        let stale = self.stale_remote_locks();
-        !stale.is_empty() && stale.iter().all(|lock| fs::remove_file(lock).is_ok())
+    /// Waits a little for whoever has our branch locked in a remote on this machine, such as a push of ours that was killed a moment ago
+    /// and is letting go, and removes what [`Repo::stale_remote_locks`] finds. `true` if nobody holds it any more. The caller
+    /// holds the wake lock.
+    pub(super) fn await_remote(&self) -> bool {
+        for _ in 0..REMOTE_LOOKS {
+            for lock in self.stale_remote_locks() {
+                fs::remove_file(lock).ok();
+            }
+            match self.remote_locks() {
+                Some((_, locks)) if locks.is_empty() => return true,
+                Some((remote, _)) if process::runs_in("git", &remote) => std::thread::sleep(PAUSE),
+                // Its holder is dead, but not for long enough, or on another machine.
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Locks that a killed push left on our branch in a remote on this machine, old enough and with no git at work there. Nobody
     /// else would clear them away, and nothing could be pushed any more.
     pub fn stale_remote_locks(&self) -> Vec<PathBuf> {
-        let Some(remote) = self.remote_dir() else { return Vec::new() };
-        let names = [self.branch_ref(), "HEAD".to_owned()];
-        let locks = names.map(|name| remote.join(format!("{name}.lock"))).into_iter().filter(|lock| lock.exists());
-        let locks: Vec<PathBuf> = locks.collect();
-        if locks.is_empty() || process::runs_in("git", &remote) {
-            return Vec::new();
+        match self.remote_locks() {
+            Some((remote, locks)) if !locks.is_empty() && !process::runs_in("git", &remote) => {
+                self.older_than(STALE_REMOTE_LOCK_AGE, locks)
+            }
+            _ => Vec::new(),
         }
-        self.older_than(STALE_REMOTE_LOCK_AGE, locks)
+    }
+
+    /// A remote on this machine, and the locks on our branch there, held or not.
+    fn remote_locks(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
+        let remote = self.remote_dir()?;
+        let names = [self.branch_ref(), "HEAD".to_owned()];
+        let locks =
+            names.map(|name| remote.join(format!("{name}.lock"))).into_iter().filter(|lock| lock.exists()).collect();
+        Some((remote, locks))
     }
 
     /// Those that haven't changed for so long, by the file system's own time, whatever clock this program was given.

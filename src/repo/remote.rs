@@ -179,7 +179,7 @@ impl Repo {
         let push = git(&self.root).args(push).args([lease.as_str(), REMOTE, &refspec]).timeout(timeout);
         let is_locked = |output: &Output| !output.status.success() && stderr(output).contains(LOCK_IN_THE_WAY);
         let mut output = process::run(&push)?;
-        if is_locked(&output) && self.release_remote() {
+        if is_locked(&output) && self.await_remote() {
             output = process::run(&push)?;
         }
         if is_locked(&output) {

@@ -18,6 +18,14 @@ fn hook(world: &World, name: &str, script: &str) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+fn eventually(is_so: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < 6 * TIMEOUT, "it never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn without_a_remote_there_is_nothing_to_do() {
     let world = World::new();
@@ -55,6 +63,25 @@ fn a_dead_lock_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
     File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(commit));
     assert!(!lock.exists());
+}
+
+/// Such as a push of ours that was killed a moment ago: it is waited for.
+#[test]
+fn a_lock_whose_holder_is_alive_in_a_remote_that_is_a_path_is_waited_for() {
+    let world = World::new();
+    let commit = publish_active(&world, &world.shared(), "ours\n");
+    hook(&world, "reference-transaction", "test -e held || { touch held; until test -e let-go; do sleep 0.01; done; }");
+    hook(&world, "pre-receive", "touch knocked");
+    let remote = world.path("remote.git");
+    let is_there = |name: &str| remote.join(name).exists();
+    std::thread::scope(|scope| {
+        scope.spawn(|| world.git_in("remote.git", &["update-ref", "refs/heads/main", "main"]));
+        eventually(|| is_there("held"));
+        let push = scope.spawn(|| Repo::open(&world.brain()).unwrap().push(TIMEOUT, &never_secret));
+        eventually(|| is_there("knocked") && !process::runs_in("git", &world.brain()));
+        fs::write(remote.join("let-go"), "").unwrap();
+        assert_eq!(push.join().unwrap().unwrap(), Pushed::To(commit));
+    });
 }
 
 /// It takes too long, and is ended while the remote holds its branch locked: asked first, it takes its lock away.

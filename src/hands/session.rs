@@ -27,16 +27,20 @@ eval "$__command" </dev/null 2>&1
 printf '\n%s end %s\n' "$__mark" "$?"
 done"#;
 
-/// Settings of programs that would else wait for a person, or run what a repository names.
-const VARIABLES: [(&str, &str); 11] = [
+/// Settings of programs that would else wait for a person, or run what a repository names. A bare repository is a folder that a clone
+/// can bring along (`.git` it can't), and with it a configuration that has `git diff` run a program: git takes none by
+/// itself (`safe.bareRepository`, since 2.38).
+const VARIABLES: [(&str, &str); 13] = [
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_0", "false"),
     ("GIT_CONFIG_KEY_1", "core.hooksPath"),
     ("GIT_CONFIG_VALUE_1", "/dev/null"),
+    ("GIT_CONFIG_KEY_2", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_2", "explicit"),
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("DEBIAN_FRONTEND", "noninteractive"),

@@ -75,6 +75,35 @@ fn what_writes_asks_and_then_writes_in_the_scratch_directory_alone() {
     env.check_sound();
 }
 
+/// A clone can't bring a `.git` along, but a folder that is a repository all the same.
+#[test]
+fn a_repository_within_a_clone_runs_nothing_when_it_is_looked_at() {
+    let (_telegram, claude, env) = asked();
+    let folder = env.workspace().join("scratch/clone/x");
+    std::fs::create_dir_all(&folder).unwrap();
+    let marker = folder.join("was-run");
+    let program = format!("touch {} #", marker.display());
+    env.git_in(&folder, &["init", "--quiet"]);
+    std::fs::write(folder.join("file"), "before\n").unwrap();
+    env.git_in(&folder, &["add", "file"]);
+    env.git_in(&folder, &["config", "diff.external", &program]);
+    env.git_in(&folder, &["config", "core.worktree", "."]);
+    std::fs::write(folder.join("file"), "after\n").unwrap();
+    for part in std::fs::read_dir(folder.join(".git")).unwrap().map(Result::unwrap) {
+        std::fs::rename(part.path(), folder.join(part.file_name())).unwrap();
+    }
+    std::fs::remove_dir(folder.join(".git")).unwrap();
+    env.git_in(&folder, &["diff"]);
+    assert!(marker.exists(), "outside it is run");
+    std::fs::remove_file(&marker).unwrap();
+    claude.expect(bash("t1", "git -C clone/x diff"));
+    claude.expect(Reply::text("That is no repository of yours."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let (said, _) = told(&claude);
+    assert!(!marker.exists() && said.contains("Not a git repository"), "{said}");
+    env.check_sound();
+}
+
 #[test]
 fn what_must_stay_out_of_reach_is_not_there() {
     let (_telegram, claude, mut env) = asked();

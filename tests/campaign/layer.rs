@@ -12,6 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Options;
+
 /// Failures that are printed in full; the others are counted.
 const MAX_SHOWN: usize = 5;
 /// No recovery may take longer: the bound of docs/RELIABILITY.md.
@@ -24,6 +26,30 @@ pub(crate) enum Share {
     Sample,
     /// All of it.
     Nightly,
+}
+
+/// Every nth trial and broken variant, from the kth on: what takes longer than a night is run in several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// From 0.
+    k: usize,
+    n: usize,
+}
+
+impl Part {
+    pub(crate) const ALL: Self = Self { k: 0, n: 1 };
+
+    /// `2/7`, the first being `1/7`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (k, n) = text.split_once('/')?;
+        let (k, n) = (k.parse::<usize>().ok()?.checked_sub(1)?, n.parse().ok()?);
+        (k < n).then_some(Self { k, n })
+    }
+
+    /// What of a list is in it.
+    pub(crate) fn of<T>(self, list: impl IntoIterator<Item = T>) -> Vec<T> {
+        list.into_iter().skip(self.k).step_by(self.n).collect()
+    }
 }
 
 /// One kind of harm.
@@ -117,10 +143,15 @@ pub(crate) fn todays_seed() -> u64 {
 }
 
 /// Runs a layer's share of trials.
-pub(crate) fn run(name: &'static str, layer: &dyn Layer, share: Share, seed: u64, trials: Option<u64>) -> Row {
+pub(crate) fn run(name: &'static str, layer: &dyn Layer, options: &Options) -> Row {
     let begun = Instant::now();
+    let Options { share, seed, trials, part, .. } = *options;
     let space = if share == Share::Sample { layer.sample_space() } else { layer.space() };
-    let ids = chosen(&layer.first(), space, seed, trials.unwrap_or_else(|| layer.trials(share)));
+    let mut ids = chosen(&layer.first(), space, seed, trials.unwrap_or_else(|| layer.trials(share)));
+    // A layer with fewer trials than there are parts is run whole in each, as none would show nothing.
+    if ids.len() >= part.n {
+        ids = part.of(ids);
+    }
     let results = Mutex::new((Vec::new(), Vec::new()));
     let progress = Progress::new(begun, ids.len());
     in_parallel(layer, &ids, |id, result| {

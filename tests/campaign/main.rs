@@ -46,7 +46,7 @@ mod world;
 
 use std::{io::Write as _, process::ExitCode};
 
-use layer::{Layer, Plain, Share};
+use layer::{Layer, Part, Plain, Share};
 use world::{Story, Word};
 
 /// A layer by its name, and how to open it: what it needs is only made when it runs.
@@ -72,7 +72,10 @@ const LAYERS: &[(&str, Opened)] = &[
     ("power", || Box::new(power::PowerLoss::new(STORIES.map(|story| story())))),
     ("chaos", || Box::new(chaos::Chaos::new())),
     ("hostile", || Box::new(hostile::Hostile::open())),
-    ("stories", || Box::new(Plain { space: stories::COUNT, cheap: stories::COUNT, sample: 1, trial: stories::trial })),
+    ("stories", || {
+        let space = stories::count();
+        Box::new(Plain { space, cheap: space, sample: 1, trial: stories::trial })
+    }),
     ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
@@ -82,13 +85,14 @@ const STORIES: [fn() -> Story; 7] =
     [Story::wake, Story::talk, Story::bot, Story::chat, Story::files, || Story::asks(Word::Yes), Story::allowed];
 
 const USAGE: &str = "\
-Usage: campaign [--sample|--nightly] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]
+Usage: campaign [--sample|--nightly] [--part K/N] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]
        campaign --replay LAYER TRIAL
 ";
 
 /// What was asked for on the command line.
 struct Options {
     share: Share,
+    part: Part,
     seed: u64,
     trials: Option<u64>,
     variants: variants::Choice,
@@ -124,13 +128,13 @@ fn run(options: &Options) -> ExitCode {
     for (name, open) in LAYERS {
         if options.layers.is_empty() || options.layers.iter().any(|chosen| chosen == name) {
             say(&format!("{name} …"));
-            let row = layer::run(name, open().as_ref(), options.share, options.seed, options.trials);
+            let row = layer::run(name, open().as_ref(), options);
             say(&table::line(&row));
             rows.push(row);
         }
     }
     let names: Vec<&str> = rows.iter().map(|row| row.layer).collect();
-    let tried = variants::run(&names, options.variants, options.seed);
+    let tried = variants::run(&names, options);
     print(&table::render(&rows, &tried));
     let is_good =
         !rows.is_empty() && rows.iter().all(layer::Row::is_good) && tried.iter().all(variants::Tried::is_good);
@@ -174,8 +178,14 @@ fn find(name: &str) -> Option<Opened> {
 /// The options; none when they make no sense.
 fn options(arguments: Vec<String>) -> Option<Options> {
     let seed = layer::todays_seed();
-    let mut options =
-        Options { share: Share::Sample, seed, trials: None, variants: variants::Choice::OneEach, layers: Vec::new() };
+    let mut options = Options {
+        share: Share::Sample,
+        part: Part::ALL,
+        seed,
+        trials: None,
+        variants: variants::Choice::OneEach,
+        layers: Vec::new(),
+    };
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -184,6 +194,7 @@ fn options(arguments: Vec<String>) -> Option<Options> {
                 options.share = Share::Nightly;
                 options.variants = variants::Choice::All;
             }
+            "--part" => options.part = Part::parse(&arguments.next()?)?,
             "--seed" => options.seed = arguments.next()?.parse().ok()?,
             "--trials" => options.trials = Some(arguments.next()?.parse().ok().filter(|n| *n > 0)?),
             "--variants" => options.variants = variants::Choice::parse(&arguments.next()?)?,

@@ -6,9 +6,15 @@ mod list;
 mod security;
 
 use std::{
+    collections::BTreeSet,
     fmt, fs, io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+};
+
+use super::{
+    Options,
+    stories::{self, Ran},
 };
 
 /// One broken line.
@@ -23,8 +29,17 @@ pub(crate) struct Variant {
     pub(crate) line: &'static str,
     /// What stands there instead.
     pub(crate) broken: &'static str,
-    /// Trials that it may take.
-    pub(crate) trials: u64,
+    /// What is tried in a build of it.
+    pub(crate) trials: Trials,
+}
+
+/// In which trials a variant has to be seen.
+#[derive(Clone, Copy)]
+pub(crate) enum Trials {
+    /// In one of so many of its layer's.
+    UpTo(u64),
+    /// In this test of the suite, which is its layer's only trial for it.
+    Story(&'static str),
 }
 
 impl Variant {
@@ -38,6 +53,15 @@ impl Variant {
 /// The whole list.
 fn all() -> impl Iterator<Item = &'static Variant> {
     list::VARIANTS.iter().chain(security::VARIANTS)
+}
+
+/// The tests of the suite that some variant has to fail, each once.
+pub(crate) fn stories() -> Vec<&'static str> {
+    let named = all().filter_map(|variant| match variant.trials {
+        Trials::Story(test) => Some(test),
+        Trials::UpTo(_) => None,
+    });
+    named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Stands before the number of trials that it took to catch a variant.
@@ -105,7 +129,8 @@ impl Tried {
 }
 
 /// Tries variants of these layers.
-pub(crate) fn run(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<Tried> {
+pub(crate) fn run(layers: &[&'static str], options: &Options) -> Vec<Tried> {
+    let Options { variants: choice, seed, part, .. } = *options;
     // A list that doesn't fit the sources is found at once, not on the day that the entry's turn comes.
     let mut tried = misfits(layers);
     if choice == Choice::None {
@@ -118,27 +143,32 @@ pub(crate) fn run(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<Tri
             return vec![Tried { name: "all", layer: "all", verdict }];
         }
     };
-    for (place, layer) in layers.iter().enumerate() {
-        if choice == Choice::OneEach && layers.len() > 1 && !(place as u64).wrapping_add(seed).is_multiple_of(DAYS) {
-            continue;
-        }
-        let of_layer: Vec<&Variant> = all().filter(|variant| variant.layer == *layer).collect();
-        let chosen: Vec<&Variant> = match choice {
-            Choice::OneEach => {
-                let day = if layers.len() > 1 { seed / DAYS } else { seed };
+    for variant in part.of(chosen(layers, choice, seed)) {
+        super::say(&format!("broken variant: {} …", variant.name));
+        let verdict = workshop.judge(variant, seed).unwrap_or_else(Verdict::NotTried);
+        super::say(&format!("  {verdict}"));
+        tried.push(Tried { name: variant.name, layer: variant.layer, verdict });
+    }
+    tried
+}
+
+/// The variants of these layers that this choice means.
+fn chosen(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<&'static Variant> {
+    let is_alone = layers.len() == 1;
+    let day = if is_alone { seed } else { seed / DAYS };
+    let of_layer = |(place, layer): (usize, &&str)| {
+        let of_layer: Vec<_> = all().filter(|variant| variant.layer == *layer).collect();
+        match choice {
+            Choice::None => Vec::new(),
+            Choice::All => of_layer,
+            Choice::OneEach if is_alone || (place as u64).wrapping_add(seed).is_multiple_of(DAYS) => {
                 let at = usize::try_from(day).unwrap_or_default().checked_rem(of_layer.len());
                 at.and_then(|at| of_layer.get(at).copied()).into_iter().collect()
             }
-            _ => of_layer,
-        };
-        for variant in chosen {
-            super::say(&format!("broken variant: {} …", variant.name));
-            let verdict = workshop.judge(variant, seed).unwrap_or_else(Verdict::NotTried);
-            super::say(&format!("  {verdict}"));
-            tried.push(Tried { name: variant.name, layer: variant.layer, verdict });
+            Choice::OneEach => Vec::new(),
         }
-    }
-    tried
+    };
+    layers.iter().enumerate().flat_map(of_layer).collect()
 }
 
 /// Entries whose line isn't there, and layers without any.
@@ -219,7 +249,13 @@ impl Workshop {
         }
         let write = |text: &str| fs::write(&path, text).map_err(|error| format!("{}: {error}", variant.file));
         write(&source.replacen(variant.line, variant.broken, 1))?;
-        let verdict = self.build().and_then(|program| judged(&program, variant, seed));
+        let verdict = match variant.trials {
+            Trials::UpTo(trials) => self.build().and_then(|program| judged(&program, variant.layer, seed, trials)),
+            Trials::Story(test) => stories::run(test, &self.sources, &self.target).map(|ran| match ran {
+                Ran::Passed => Verdict::Survived,
+                Ran::Failed => Verdict::Caught(test.to_owned()),
+            }),
+        };
         write(&source)?;
         verdict
     }
@@ -246,9 +282,9 @@ impl Workshop {
 }
 
 /// Runs the trials of a built variant.
-fn judged(program: &Path, variant: &Variant, seed: u64) -> Result<Verdict, String> {
+fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict, String> {
     let output = command(program)
-        .args(["--judge", variant.layer, &seed.to_string(), &variant.trials.to_string()])
+        .args(["--judge", layer, &seed.to_string(), &trials.to_string()])
         .stderr(Stdio::null())
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;

@@ -1,6 +1,6 @@
 //! The list. What each breaks is a promise of docs/RELIABILITY.md.
 
-use super::Variant;
+use super::{Trials::UpTo, Variant};
 
 /// All of them.
 pub(crate) const VARIANTS: &[Variant] = &[
@@ -10,7 +10,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/lease.rs",
         line: "if now == fence.0 { Ok(()) }",
         broken: "if now >= fence.0 { Ok(()) }",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "an update that comes again is another message",
@@ -18,7 +18,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/inbox.rs",
         line: "message.update_id.and(bot_id),",
         broken: "bot_id.filter(|_| false),",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a failed cycle doesn't count against its messages",
@@ -26,7 +26,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/inbox.rs",
         line: "SET attempts = attempts + 1, cycle_id = ?2",
         broken: "SET cycle_id = ?2",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a cycle doesn't mark the messages it takes up",
@@ -34,7 +34,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/journal.rs",
         line: "taken_up::note(tx, messages, cycle_id)?;",
         broken: "taken_up::note(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a message in a conversation can be edited",
@@ -42,7 +42,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/joined.rs",
         line: "AND c.state IN ('running', 'waiting', 'parked')))\";",
         broken: "AND c.state IN ('parked')))\";",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a part that comes late changes what a mind has seen",
@@ -50,7 +50,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/joined.rs",
         line: "Some(row) if row.is_open && has_room",
         broken: "Some(row) if has_room",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "an update that changed a message is taken in again",
@@ -58,7 +58,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/joined.rs",
         line: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = ?2)",
         broken: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = -?2)",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a part that is being sent can be taken again",
@@ -66,7 +66,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "SET state = 'attempting', attempts",
         broken: "SET state = 'planned', attempts",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "what is in doubt is repeated again and again",
@@ -74,7 +74,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "WHERE state = 'unknown' AND repeats = 0\",\n                [rfc3339(now)],",
         broken: "WHERE state = 'unknown'\",\n                [rfc3339(now)],",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "an attempt that nobody waits for any more is settled",
@@ -82,7 +82,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "AND attempts = ?8)\",",
         broken: "AND ?8 > 0)\",",
-        trials: 1_000,
+        trials: UpTo(1_000),
     },
     Variant {
         name: "a reply leaves before its cycle has committed",
@@ -90,7 +90,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "c.state = 'running' OR c.state IN",
         broken: "c.state IN",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a cycle is taken up again after its commit",
@@ -98,7 +98,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "if is_committed {",
         broken: "if is_committed && journal.is_empty() {",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a cycle is taken up once more than promised",
@@ -106,7 +106,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "} else if cuts >= MAX_TRIES {",
         broken: "} else if cuts > MAX_TRIES {",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a file's base is what was read last",
@@ -114,7 +114,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/journal.rs",
         line: "DO UPDATE SET content = excluded.content",
         broken: "DO UPDATE SET content = excluded.content, base = excluded.content",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "two wakes hold the lock at once",
@@ -122,7 +122,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/lock.rs",
         line: "Err(_) => return Err(LockError::Held(read(path).map(Box::new))),",
         broken: "Err(_) => break,",
-        trials: 100,
+        trials: UpTo(100),
     },
     Variant {
         name: "a wake that stood still past its lease isn't ended",
@@ -130,7 +130,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/takeover.rs",
         line: "process::end(&holder.identity(), END_BOUND)",
         broken: "Ok::<(), process::EndError>(())",
-        trials: 200,
+        trials: UpTo(200),
     },
     Variant {
         name: "a cycle is given up at its first crash",
@@ -138,7 +138,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "} else if cuts >= MAX_TRIES {",
         broken: "} else if has_crashed {",
-        trials: 100,
+        trials: UpTo(100),
     },
     Variant {
         name: "SQLite doesn't sync",
@@ -146,7 +146,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/mod.rs",
         line: r#""synchronous", "FULL""#,
         broken: r#""synchronous", "OFF""#,
-        trials: 400,
+        trials: UpTo(400),
     },
     Variant {
         name: "a batch is confirmed before it is synced",
@@ -154,7 +154,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/inbox.rs",
         line: "self.write(|tx| {\n            let mut accepted",
         broken: "self.write_relaxed(|tx| {\n            let mut accepted",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "a part is sent before its claim is synced",
@@ -162,7 +162,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/outbox.rs",
         line: "self.fenced(fence, |tx| claim(",
         broken: "self.fenced_relaxed(fence, |tx| claim(",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "an allowed call is begun before its yes is synced as used",
@@ -170,7 +170,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/approvals.rs",
         line: "self.fenced(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
         broken: "self.fenced_relaxed(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
-        trials: 1_200,
+        trials: UpTo(1_200),
     },
     Variant {
         name: "objects and references aren't synced",
@@ -178,7 +178,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/mod.rs",
         line: "fsyncObjectFiles = true",
         broken: "fsyncObjectFiles = false",
-        trials: 400,
+        trials: UpTo(400),
     },
     Variant {
         name: "the git command doesn't sync",
@@ -186,7 +186,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/remote.rs",
         line: "core.fsync=all",
         broken: "core.fsync=none",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "new directories of objects aren't synced",
@@ -194,7 +194,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "self.sync_objects()?;",
         broken: "",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "the note of a move is renamed before it is synced",
@@ -202,7 +202,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "fs::File::open(&temporary)?.sync_all()?;",
         broken: "",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "the index is renamed before it is synced",
@@ -210,7 +210,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/index_lock.rs",
         line: "lock.sync_all()?;",
         broken: "",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "a person's file is replaced before its bytes are synced",
@@ -218,7 +218,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/worktree.rs",
         line: "        file.sync_all()\n",
         broken: "        Ok(())\n",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "a fetched file is moved to its place before its bytes are synced",
@@ -226,7 +226,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/media/landing.rs",
         line: "        self.file.sync_all()?;\n",
         broken: "",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "the name of a fetched file isn't synced",
@@ -234,7 +234,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/media/landing.rs",
         line: "File::open(folder_of(&self.place)?)?.sync_all()",
         broken: "Ok(())",
-        trials: 700,
+        trials: UpTo(700),
     },
     Variant {
         name: "an answer that got lost is taken for a message not sent",
@@ -242,7 +242,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/channel/telegram/error.rs",
         line: "let surely_not_sent = error.is_connect() || error.is_builder();",
         broken: "let surely_not_sent = true;",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "Telegram's retry_after is not heard",
@@ -250,7 +250,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/channel/telegram/error.rs",
         line: "let asked = parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs);",
         broken: "let asked = parameters.retry_after.map_or(Duration::ZERO, |_| Duration::ZERO);",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a stream that was cut off is taken for a whole turn",
@@ -258,7 +258,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/model/anthropic/stream.rs",
         line: "if !self.complete {\n            return Err(",
         broken: "if self.blocks.is_empty() {\n            return Err(",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "Claude's retry-after is not heard",
@@ -266,7 +266,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/model/anthropic/error.rs",
         line: "self.retry_after.and_then(|value| retry_after(value, self.date))",
         broken: "self.retry_after.and_then(|value| retry_after(value, self.date)).map(|_| Duration::ZERO)",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a turn that broke off is booked as a whole one",
@@ -274,7 +274,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/drive.rs",
         line: "self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;",
         broken: "self.pay(live, (reservation, self.spent(*spent, None), false), &[discarded])?;",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a repeat bears no mark",
@@ -282,7 +282,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/channel/deliver.rs",
         line: "if claimed.is_repeat { render::with_repeat_mark(&part) } else { part }",
         broken: "part",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "Telegram's words are passed on with the token in them",
@@ -290,7 +290,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/channel/telegram/api.rs",
         line: "exchange.await.map_err(|error| error.map_text(|text| self.token.scrub(text)))",
         broken: "exchange.await",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "who waits for a mind out of reach isn't told",
@@ -298,7 +298,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "(format!(\"waits/{first}\"), interrupt.notice()),",
         broken: "(format!(\"waits/{first}\"), String::new()),",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a page in place of a file passes for it",
@@ -306,7 +306,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/channel/telegram/file.rs",
         line: "(_, Some(size)) if size != bytes",
         broken: "(_, Some(size)) if size == 0",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a file that doesn't come at once is given up",
@@ -314,7 +314,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/media/fetch.rs",
         line: "TelegramError::Ambiguous { .. } => few(MAX_TRIES)",
         broken: "TelegramError::Ambiguous { .. } => few(1)",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a rate limit holds for one file alone",
@@ -322,7 +322,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/media/fetch.rs",
         line: "unwrap_or(TimeDelta::MAX), all: true",
         broken: "unwrap_or(TimeDelta::MAX), all: false",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a line that can't be taken away now is forgotten",
@@ -330,7 +330,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/progress.rs",
         line: "SendError::NotSent { .. } | SendError::Ambiguous { .. } => continue,",
         broken: "SendError::NotSent { .. } | SendError::Ambiguous { .. } => {}",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "what became of a question is shown while Telegram wants to be left alone",
@@ -338,7 +338,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/questions.rs",
         line: "                    not_before = Instant::now() + time;\n                    again_at",
         broken: "                    again_at",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a line that may have been sent is sent again",
@@ -346,7 +346,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/progress.rs",
         line: "            Ok(false) | Err(_) => Ok(()),",
         broken: "            Ok(false) => send(channel, store, at_work, line).await,\n            Err(_) => Ok(()),",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "what a rule has done is given up with its cycle",
@@ -354,7 +354,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "} else if row.cycle.is_by_rule() {",
         broken: "} else if row.cycle.is_by_rule() && is_committed {",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a commit is made without a note of what follows it",
@@ -362,7 +362,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "        self.write_note(planned)?;\n",
         broken: "",
-        trials: 600,
+        trials: UpTo(600),
     },
     Variant {
         name: "a cycle that goes on doesn't look for its commit",
@@ -370,7 +370,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "repo.wake_commit(cycle_id)?;",
         broken: "repo.wake_commit(cycle_id)?.filter(|_| false);",
-        trials: 600,
+        trials: UpTo(600),
     },
     Variant {
         name: "a reply is sent again without a mark",
@@ -378,7 +378,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/channel/deliver.rs",
         line: "if claimed.is_repeat {",
         broken: "if claimed.is_repeat && claimed.part > 0 {",
-        trials: 1_200,
+        trials: UpTo(1_200),
     },
     Variant {
         name: "what a wake starts is on no leash",
@@ -386,7 +386,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/process/leash.rs",
         line: "const WATCH_TIDYING: &str = \"trap '' TERM; read -r _; kill -TERM 0; sleep 1; kill -KILL 0\";",
         broken: "const WATCH_TIDYING: &str = \"trap '' TERM; read -r _\";",
-        trials: 600,
+        trials: UpTo(600),
     },
     Variant {
         name: "going on takes longer than anybody waits",
@@ -394,7 +394,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "self.store.resume_cycle(self.fence, cycle_id)?;",
         broken: "self.store.resume_cycle(self.fence, cycle_id)?;\n        std::thread::sleep(std::time::Duration::from_secs(11));",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a cycle that was cut off is none to the health check",
@@ -402,7 +402,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/health/checks/cycles.rs",
         line: "_ if is_wake_running => Finding::ok(",
         broken: "_ => Finding::ok(",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a conversation goes on without its last entry",
@@ -410,7 +410,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "row.cycle.tools.clone(), &journal);",
         broken: "row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a conversation that goes on forgets to log what it had done",
@@ -418,7 +418,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/wake.rs",
         line: "account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));",
         broken: "if account.notes.is_empty() {\n            account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));\n        }",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a new repository is made in its place",
@@ -426,7 +426,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/create.rs",
         line: "let making = beside(dir)?;",
         broken: "beside(dir)?;\n        let making = dir.to_owned();",
-        trials: 300,
+        trials: UpTo(300),
     },
     Variant {
         name: "a cycle that is given up twice forgets whose messages it had",
@@ -434,7 +434,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "message.cycle_id.as_deref() == Some(cycle_id);",
         broken: "message.cycle_id.is_none() && !cycle_id.is_empty();",
-        trials: 900,
+        trials: UpTo(900),
     },
     Variant {
         name: "work that is given up and couldn't be kept is forgotten",
@@ -442,7 +442,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/resume.rs",
         line: "let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;",
         broken: "let branch = repo.park(&branch, &publish, Parking::ForAPerson).map_or(branch, |parked| parked.branch);",
-        trials: 900,
+        trials: UpTo(900),
     },
     Variant {
         name: "an undo that is begun again forgets what it had taken back",
@@ -450,7 +450,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/undo.rs",
         line: "serde_json::from_str(&kept).ok())",
         broken: "serde_json::from_str(&kept).ok()).filter(|_| false)",
-        trials: 200,
+        trials: UpTo(200),
     },
     Variant {
         name: "a wake that was killed in a move leaves it so",
@@ -458,7 +458,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "        self.write_note(planned)?;\n",
         broken: "",
-        trials: 600,
+        trials: UpTo(600),
     },
     Variant {
         name: "a bot that begins sweeps whole files away",
@@ -466,7 +466,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/media/landing.rs",
         line: "to_string_lossy().ends_with(PART)",
         broken: "to_string_lossy().ends_with(\"\")",
-        trials: 600,
+        trials: UpTo(600),
     },
     Variant {
         name: "a question that hadn't left when its wake was killed isn't sent",
@@ -474,7 +474,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/observe.rs",
         line: "if context.channel.is_some() && store.has_deliverable(now)? {",
         broken: "if context.channel.is_some() && store.has_deliverable(now)? && store.pending_approvals(now)?.is_empty() {",
-        trials: 900,
+        trials: UpTo(900),
     },
     Variant {
         name: "an allowed command that was cut off is run again",
@@ -482,7 +482,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/tool/bash.rs",
         line: "Effect::Once,",
         broken: "Effect::Idempotent,",
-        trials: 900,
+        trials: UpTo(900),
     },
     Variant {
         name: "an allowed call is begun without a line in the journal",
@@ -490,7 +490,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/approvals.rs",
         line: "entries.iter().try_for_each(",
         broken: "entries.iter().skip(1).try_for_each(",
-        trials: 900,
+        trials: UpTo(900),
     },
     Variant {
         name: "a yes that couldn't be marked as used counts",
@@ -498,7 +498,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/ask.rs",
         line: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {",
         broken: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now).unwrap_or(true) {",
-        trials: 900,
+        trials: UpTo(900),
     },
     Variant {
         name: "what couldn't be journalled is taken for done",
@@ -506,7 +506,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/cycle/drive.rs",
         line: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now)?;",
         broken: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now).ok();",
-        trials: 400,
+        trials: UpTo(400),
     },
     Variant {
         name: "an index that couldn't be written is forgotten",
@@ -514,7 +514,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/repo/advance.rs",
         line: "self.write_index(lock, planned)?;\n            if stop",
         broken: "self.write_index(lock, planned).ok();\n            if stop",
-        trials: 800,
+        trials: UpTo(800),
     },
     Variant {
         name: "a batch that couldn't be stored is confirmed",
@@ -522,7 +522,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/bot/run.rs",
         line: "self.store.accept(&reading.batch, now)?;",
         broken: "self.store.accept(&reading.batch, now).unwrap_or_default();",
-        trials: 400,
+        trials: UpTo(400),
     },
     Variant {
         name: "a slot that comes again happens again",
@@ -530,7 +530,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/schedule/due.rs",
         line: "if history.has_happened(due) || was_missed",
         broken: "if was_missed",
-        trials: 2_000,
+        trials: UpTo(2_000),
     },
     Variant {
         name: "the next slot is reckoned from now",
@@ -538,7 +538,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/schedule/due.rs",
         line: "turn.next = self.following(due);",
         broken: "turn.next = self.rule.and_then(|rule| rule.next_after(now, self.tz));",
-        trials: 2_000,
+        trials: UpTo(2_000),
     },
     Variant {
         name: "an hour that comes twice counts the second time",
@@ -546,7 +546,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/schedule/mod.rs",
         line: "Ambiguous(at, _)",
         broken: "Ambiguous(_, at)",
-        trials: 2_000,
+        trials: UpTo(2_000),
     },
     Variant {
         name: "a long log is left to grow",
@@ -554,6 +554,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
         file: "src/queue/mod.rs",
         line: "if bytes < self.restart_at_bytes {",
         broken: "if bytes < u64::MAX {",
-        trials: 1,
+        trials: UpTo(1),
     },
 ];

@@ -33,6 +33,8 @@ const ELSEWHERE: [&str; 3] = ["remote.git", "laptop", DONE_OUTSIDE];
 const DONE_OUTSIDE: &str = "workspace/scratch";
 /// Soon after something was sent, in entries.
 const SOON: usize = 4;
+/// The same for what is written down first.
+const LATER: usize = 16;
 /// The campaign's own files in the world.
 const OURS: [&str; 2] = ["faults", "faults.record"];
 
@@ -98,9 +100,10 @@ impl Recording {
     }
 
     /// After how many entries the power fails: anywhere; or right before a sync, when most is at stake; or soon after something was sent
-    /// or done outside, when what it promises has to be safe.
+    /// or done outside, when what it promises has to be safe; or after one of ours was given its name, when others rely on that.
     fn cut(&self, random: &mut fastrand::Rng) -> usize {
         let is_sync = |entry: &Entry| matches!(entry.kind, Kind::SyncFile | Kind::SyncDirectory | Kind::SyncAll);
+        let is_named = |entry: &Entry| entry.kind == Kind::Rename && self.product.contains(&entry.pid);
         let is_outside = |entry: &Entry| entry.kind == Kind::Send || entry.path.contains(DONE_OUTSIDE);
         let of_kind = |is_it: &dyn Fn(&Entry) -> bool| -> Vec<usize> {
             self.entries.iter().enumerate().filter(|(_, entry)| is_it(entry)).map(|(at, _)| at).collect()
@@ -108,6 +111,7 @@ impl Recording {
         let chosen = match random.u8(0..4) {
             0 => random.choice(of_kind(&is_sync)),
             1 => random.choice(of_kind(&is_outside)).map(|at| at + random.usize(1..=SOON)),
+            2 => random.choice(of_kind(&is_named)).map(|at| at + random.usize(1..=LATER)),
             _ => None,
         };
         chosen.unwrap_or_else(|| random.usize(0..=self.entries.len())).min(self.entries.len())

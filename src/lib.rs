@@ -11,11 +11,13 @@
 //!
 //! Files that come with messages: [`media`] says what they are; the bot fetches them and has speech written down.
 //!
-//! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
-//! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
-//! [`policy`] decides what may be done without asking, [`shown`] is how a person reads what is asked; [`hands`] are what acts outside our own stores.
-//! [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are public.
-//! [`web`] reads pages for the mind.
+//! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and
+//! `reveille-ear`, which only understands speech): arguments, wiring, exit codes. [`config`] alone reads the environment,
+//! [`clock`] alone asks the time, [`process`] alone starts children.
+//! [`policy`] decides what may be done without asking, [`shown`] is how a person reads what is asked; [`hands`] are what acts
+//! outside our own stores. [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are
+//! public. [`web`] reads pages for the mind. [`mcp`] is the Model Context Protocol, both ways: other programs' tools for us, ours
+//! for them. [`redact`] masks secrets in whatever is shown, sent or committed.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
 
 pub mod bot;
@@ -27,7 +29,6 @@ pub mod cycle;
 pub mod disk;
 pub mod hands;
 pub mod health;
-
 pub mod mcp;
 pub mod media;
 pub mod memory;

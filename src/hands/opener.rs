@@ -1,6 +1,8 @@
-//! Opening a page or a document on the person's desktop, with the program that they have for it, or starting an application of theirs.
+//! Opening a page or a document on the person's desktop, with the program that they have for it, or starting an application of
+//! theirs.
 //!
-//! Applications by their registered names alone, never by a path: what is started is what they have installed. Otherwise only web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
+//! Applications by their registered names alone, never by a path: what is started is what they have installed. Otherwise only
+//! web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
 //! some start as programs.
 
 use std::{io, path::Path, time::Duration};

@@ -61,7 +61,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
 
-/// How long a statement waits for another process's write, in milliseconds.
+/// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 /// The write-ahead log is cut back to this many bytes after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;

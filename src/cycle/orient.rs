@@ -256,8 +256,8 @@ fn tasks_of(observed: &Observed<'_>, chat_id: Option<i64>) -> Vec<Task> {
     observed.tasks.iter().filter(is_theirs).cloned().collect()
 }
 
-/// What there is to be done about each guest's tasks, as if there were no mind: what is said in another chat than the owner's is a rule's words, so that
-/// nothing of the owner's can be in it, and costs nobody anything.
+/// What there is to be done about each guest's tasks, as if there were no mind: what is said in another chat than the owner's is
+/// a rule's words, so that nothing of the owner's can be in it, and costs nobody anything.
 fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
     let by_rule = Mind { is_thinking: false, ..observed.mind.clone() };
     let mut reasons = Vec::new();

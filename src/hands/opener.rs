@@ -23,9 +23,6 @@ const SHOWN: [&str; 30] = [
     "m4a", "ogg", "opus", "flac", "wav", "mp4", "webm", "mov", "mkv", "docx", "xlsx", "pptx", "odt", "epub",
 ];
 
-/// Settings of ours, which are nobody else's business: variables whose names begin so.
-const OURS: [&str; 4] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "REVEILLE_"];
-
 /// Why nothing was opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -138,7 +135,7 @@ pub async fn open(target: &Target) -> Result<(), OpenError> {
         return Err(OpenError::NoDesktop);
     }
     let mut child =
-        process::start_detached(&Spec::new(program).args(args).without(&OURS)).map_err(|error| match error {
+        process::start_detached(&Spec::new(program).args(args).without(&process::OURS)).map_err(|error| match error {
             ProcessError::NotFound { .. } => OpenError::NoOpener(error),
             error => OpenError::Start(error),
         })?;

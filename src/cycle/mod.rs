@@ -50,6 +50,7 @@ use crate::{
     config::Config,
     model::{Model, Usage},
     queue::{Store, StoreError},
+    random::NoRandomness,
     redact::Redactor,
     repo::RepoError,
     tool::Documents,
@@ -102,8 +103,8 @@ pub enum WakeError {
     #[error(transparent)]
     Lock(LockError),
     /// A person had to be asked, and no button could be made for it.
-    #[error("the system gives no random numbers, so nobody can be asked; it is tried again")]
-    NoRandomness,
+    #[error("{0}, so nobody can be asked; it is tried again")]
+    NoRandomness(#[from] NoRandomness),
 }
 
 /// How a wake ended.

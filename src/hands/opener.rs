@@ -134,11 +134,12 @@ pub async fn open(target: &Target) -> Result<(), OpenError> {
     if !has_desktop {
         return Err(OpenError::NoDesktop);
     }
-    let mut child =
-        process::start_detached(&Spec::new(program).args(args).without(&process::OURS)).map_err(|error| match error {
+    let mut child = process::start_detached(&Spec::new(program).args(args).without(&process::OURS)).map_err(
+        |error| match error {
             ProcessError::NotFound { .. } => OpenError::NoOpener(error),
             error => OpenError::Start(error),
-        })?;
+        },
+    )?;
     let watched = async {
         loop {
             if let Some(status) = child.try_wait()? {

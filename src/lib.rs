@@ -19,6 +19,7 @@
 //! public. [`web`] reads pages for the mind. [`mcp`] is the Model Context Protocol, both ways: other programs' tools for us, ours
 //! for them. [`redact`] masks secrets in whatever is shown, sent or committed.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
+//! [`words`] are times, counts and lists as a person reads them.
 
 pub mod bot;
 pub mod channel;
@@ -47,3 +48,4 @@ pub mod shown;
 pub mod tool;
 pub mod voice;
 pub mod web;
+pub mod words;

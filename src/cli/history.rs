@@ -8,6 +8,7 @@ use super::{EXIT_FAILED, complain, failed, print, print_json};
 use crate::{
     config::Config,
     repo::{Commit, Repo, Shown},
+    words::local,
 };
 
 /// A commit as JSON. The names are relied on.
@@ -58,8 +59,7 @@ pub(super) fn log(config: &Config, lines: usize, as_json: bool) -> ExitCode {
         }
         let Line { commit, at, wake_id, author, subject } = line;
         let id: String = commit.chars().take(8).collect();
-        let at = at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M");
-        print(&format!("{id}  {at}  {}  {subject}\n", wake_id.unwrap_or(author)));
+        print(&format!("{id}  {}  {}  {subject}\n", local(at, config.timezone), wake_id.unwrap_or(author)));
     }
     ExitCode::SUCCESS
 }

@@ -9,6 +9,7 @@ use super::{EXIT_FAILED, complain, failed, print, print_json};
 use crate::{
     config::Config,
     queue::{Incoming, Store, StoreError},
+    words::local,
 };
 
 /// How much of a message is listed for people, in characters.
@@ -75,7 +76,7 @@ impl Line {
     }
 
     fn in_words(&self, config: &Config) -> String {
-        let at = self.received_at.map(|at| at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M").to_string());
+        let at = self.received_at.map(|at| local(at, config.timezone));
         let words = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text: String = words.chars().take(MAX_TEXT_CHARS).collect();
         let (at, state) = (at.unwrap_or_default(), self.state.in_words());

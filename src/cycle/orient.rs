@@ -16,6 +16,7 @@ use crate::{
     },
     queue::{Cap, CycleRow, CycleState, Incoming, NewCycle, Reminder, Undo},
     schedule::{self, Missed, Slot, due::was_missed},
+    words::{count, day_and_time},
 };
 
 /// How `at:` is written in a task.
@@ -192,22 +193,13 @@ impl Reason {
             Self::Reminder { id } => format!("reminder {id}"),
             Self::Task { title, missed_at: None, .. } => format!("task {title:?} has its next step now"),
             Self::Task { title, missed_at: Some(at), .. } => {
-                format!("task {title:?} has its next step now, late: it was due {}", at.format("%a %-d %b %H:%M"))
+                format!("task {title:?} has its next step now, late: it was due {}", day_and_time(*at))
             }
             Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
             Self::OfGuest { chat_id, what } => format!("{} (chat {chat_id})", what.describe()),
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
-    }
-}
-
-/// `1 message`, `2 messages`.
-pub fn count(n: usize, what: &str) -> String {
-    match (n, what.split_once(' ')) {
-        (1, _) => format!("1 {what}"),
-        (n, Some((noun, rest))) => format!("{n} {noun}s {rest}"),
-        (n, None) => format!("{n} {what}s"),
     }
 }
 

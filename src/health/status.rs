@@ -12,14 +12,11 @@ pub use questions::OpenQuestion;
 use super::{
     finding::Trouble,
     scene::{MODEL, Scene},
-    words::{ago, local, size},
+    words::{ago, count, local, size},
 };
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{
-        budget,
-        orient::{count, is_answerable},
-    },
+    cycle::{budget, orient::is_answerable},
     disk::{self, Reserve},
     queue::{Cap, CycleRow, Stopped, Store, Undelivered},
     redact::Redactor,

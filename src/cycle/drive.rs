@@ -334,7 +334,7 @@ impl Wake<'_> {
             Ok(outcome) => outcome,
             Err(interrupt) => return Ok(Err(interrupt)),
         };
-        super::readable(&live.world.documents)?;
+        super::check_readable(&live.world.documents)?;
         let outcome = outcome.and_then(|done| self.without_secrets(done));
         self.settle(live, request, outcome)?;
         Ok(Ok(()))

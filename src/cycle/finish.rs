@@ -169,7 +169,7 @@ impl Wake<'_> {
                 documents.apply(&file);
             }
         }
-        super::readable(&documents)?;
+        super::check_readable(&documents)?;
         Ok(documents.staged())
     }
 

@@ -244,7 +244,7 @@ pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
 
 /// An error when some of the memory couldn't be read for reasons that aren't its own, such as no descriptor left: what would be
 /// built on it would take a sound file for an empty one.
-fn readable(documents: &Documents) -> Result<(), WakeError> {
+fn check_readable(documents: &Documents) -> Result<(), WakeError> {
     match documents.take_trouble() {
         Some((path, source)) => Err(WakeError::Workspace { path, source }),
         None => Ok(()),

@@ -11,6 +11,7 @@ pub struct NoRandomness;
 ///
 /// # Errors
 /// When the system has none to give.
+#[expect(clippy::disallowed_methods, reason = "the one home of randomness")]
 pub fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;

@@ -1,4 +1,4 @@
-//! `wake`: one cycle, staying and waking by itself, or looking at what wakes did.
+//! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
 use std::process::ExitCode;
 

@@ -392,3 +392,25 @@ fn show_console(store: &mut Store, now: DateTime<Utc>, as_json: bool) -> Result<
     }
     Ok(shown)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_can_be_asked_for_before_the_command_and_after_it() {
+        for line in [
+            "wake --json log",
+            "wake log --json",
+            "wake show --json 20261121",
+            "wake queue list --json",
+            "wake approvals list --json",
+            "wake policy test --json ls",
+            "wake --once --json",
+            "wake say hello --json",
+        ] {
+            assert!(Arguments::try_parse_from(line.split(' ')).unwrap().json, "{line}");
+        }
+        assert!(!Arguments::try_parse_from(["wake", "log"]).unwrap().json);
+    }
+}

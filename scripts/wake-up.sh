@@ -1,5 +1,5 @@
 #!/bin/sh
-# For cron: one cycle if anything is due, otherwise nothing. Arguments go to `wake --once`.
+# For cron: does what is due, if anything is. Arguments go to `wake --once`.
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 wake=$(find_program wake)

@@ -124,7 +124,7 @@ impl Config {
     /// Reads the settings of this process.
     ///
     /// # Errors
-    /// Every setting that is wrong, by name. Binaries print it and exit with [`ConfigError::EXIT_CODE`].
+    /// Every setting that is wrong, by name. Binaries print it and exit with [`crate::cli::EXIT_CONFIG`].
     pub fn load() -> Result<Self, ConfigError> {
         let cwd = std::env::current_dir().ok();
         let zone = iana_time_zone::get_timezone().ok();

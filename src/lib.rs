@@ -11,12 +11,15 @@
 //!
 //! Files that come with messages: [`media`] says what they are; the bot fetches them and has speech written down.
 //!
-//! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the three binaries are: arguments, wiring,
-//! exit codes. [`config`] alone reads the environment, [`clock`] alone asks the time, [`process`] alone starts children.
-//! [`policy`] decides what may be done without asking, [`shown`] is how a person reads what is asked; [`hands`] are what acts outside our own stores.
-//! [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are public.
-//! [`web`] reads pages for the mind.
+//! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and
+//! `reveille-ear`, which only understands speech): arguments, wiring, exit codes. [`config`] alone reads the environment,
+//! [`clock`] alone asks the time, [`random`] alone for what nobody guesses, [`process`] alone starts children.
+//! [`policy`] decides what may be done without asking, [`shown`] is how a person reads what is asked; [`hands`] are what acts
+//! outside our own stores. [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are
+//! public. [`web`] reads pages for the mind. [`mcp`] is the Model Context Protocol, both ways: other programs' tools for us, ours
+//! for them. [`redact`] masks secrets in whatever is shown, sent or committed.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
+//! [`words`] are times, counts and lists as a person reads them.
 
 pub mod bot;
 pub mod channel;
@@ -27,7 +30,6 @@ pub mod cycle;
 pub mod disk;
 pub mod hands;
 pub mod health;
-
 pub mod mcp;
 pub mod media;
 pub mod memory;
@@ -37,6 +39,7 @@ pub mod people;
 pub mod policy;
 pub mod process;
 pub mod queue;
+pub mod random;
 pub mod redact;
 pub mod repo;
 pub mod sandbox;
@@ -45,3 +48,4 @@ pub mod shown;
 pub mod tool;
 pub mod voice;
 pub mod web;
+pub mod words;

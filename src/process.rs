@@ -35,6 +35,8 @@ pub use lines::{Fuse, Lines};
 pub use table::{holding_flock, runs_in};
 pub use within::{become_program, start_beside};
 
+/// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.
+pub const OURS: [&str; 6] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "BRAVE_", "REVEILLE_"];
 /// How long a child may run when its [`Spec`] says nothing else.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of each output stream is kept when the [`Spec`] says nothing else; the rest is read and dropped.
@@ -310,7 +312,6 @@ fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsStri
 
 /// Our own secrets. Others, such as a token that git's credential helper needs, belong to the person's set-up and stay.
 fn is_secret_name(name: &str) -> bool {
-    const OURS: [&str; 6] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "BRAVE_", "REVEILLE_"];
     (name.ends_with("_TOKEN") || name.ends_with("_API_KEY")) && OURS.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -3,6 +3,8 @@
 //! Values in, values out. A chat's message, the file that goes with a long one, and the terminal show the same text and the same hash, so
 //! that who agrees knows to which bytes.
 
+use crate::random::hex;
+
 /// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.
 pub fn action(tool: &str, action: &str) -> String {
     let mut text = format!("`{tool}`\n");
@@ -47,8 +49,7 @@ pub fn is_hidden(c: char) -> bool {
 
 /// The SHA-256 of an action: of exactly the bytes that a yes allows.
 pub fn sha256(action: &str) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, action.as_bytes());
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(ring::digest::digest(&ring::digest::SHA256, action.as_bytes()).as_ref())
 }
 
 /// The file that goes with question `id` when its action is too long for a message.

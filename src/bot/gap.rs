@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     config::Config,
     queue::{KEPT_BY_CHANNEL, NewOutgoing},
+    words::local_day_and_time,
 };
 
 /// The notices of such a stretch: one to the owner, and one to each private chat that may speak and of which something was `heard`
@@ -17,7 +18,7 @@ pub(super) fn notices(
     (from, to): (DateTime<Utc>, DateTime<Utc>),
     heard: &BTreeSet<i64>,
 ) -> Vec<NewOutgoing> {
-    let local = |at: DateTime<Utc>| at.with_timezone(&config.timezone).format("%a %-d %b %H:%M").to_string();
+    let local = |at: DateTime<Utc>| local_day_and_time(at, config.timezone);
     let text = format!(
         "I could not hear you from {} to {}. Telegram keeps messages for a day only: what was written to me before {} is \
          most likely lost. Please send it again if it still matters. What came later I have.",

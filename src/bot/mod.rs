@@ -81,7 +81,7 @@ pub enum BotError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// No pairing code can be made.
-    #[error("{0}")]
+    #[error("no pairing code can be made: {0}")]
     Code(String),
     /// The system doesn't tell of signals.
     #[error("signals can't be received: {0}")]

@@ -6,15 +6,13 @@
 use std::fmt;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use ring::{
-    digest,
-    rand::{SecureRandom as _, SystemRandom},
-};
+use ring::digest;
 
 use crate::{
     channel::telegram::{Access, RawUpdate, private_text},
     config::{CONSOLE_CHAT_ID, Config},
     queue::{NewOutgoing, NewPaired},
+    random::{self, NoRandomness, hex},
 };
 
 /// How long a code pairs.
@@ -30,19 +28,13 @@ const MAX_TYPED_BYTES: usize = 32;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code([u8; CODE_SIGNS]);
 
-/// The system has no randomness to give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random numbers, so no pairing code can be made; it is tried again")]
-pub struct NoRandomness;
-
 impl Code {
     /// A new one, from the system's own source of secrets.
     ///
     /// # Errors
     /// When the system has none to give.
     pub fn fresh() -> Result<Self, NoRandomness> {
-        let mut bytes = [0; CODE_SIGNS];
-        SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
+        let bytes = random::bytes::<CODE_SIGNS>()?;
         // 256 is a multiple of 32: each sign is as likely as any other.
         Ok(Self(bytes.map(|byte| SIGNS.get(usize::from(byte) % SIGNS.len()).copied().unwrap_or(b'0'))))
     }
@@ -67,8 +59,7 @@ impl Code {
     /// another bot.
     pub fn hash(&self, bot_id: i64) -> String {
         let text = format!("reveille pairing {bot_id} {self}");
-        let hash = digest::digest(&digest::SHA256, text.as_bytes());
-        hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
     }
 }
 

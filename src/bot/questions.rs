@@ -16,6 +16,7 @@ use crate::{
     clock::Clock,
     config::CONSOLE_CHAT_ID,
     queue::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
+    words::local_day_and_time,
 };
 
 /// Presses that may wait to be answered; Telegram stops waiting by itself.
@@ -148,8 +149,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
 }
 
 fn outcome(approval: &Approval, tz: Tz) -> String {
-    let at =
-        approval.decided_at.map(|at| at.with_timezone(&tz).format(", %a %-d %b %H:%M").to_string()).unwrap_or_default();
+    let at = approval.decided_at.map(|at| format!(", {}", local_day_and_time(at, tz))).unwrap_or_default();
     let by = if approval.decided_by.as_deref() == Some("console") { " at the console" } else { "" };
     match approval.state {
         ApprovalState::Approved => format!("✅ Allowed{by}, once{at}."),

@@ -10,6 +10,7 @@ use super::Outside;
 use crate::{
     disk::{self, Reserve, size},
     queue::{NewOutgoing, Store},
+    words::local_day_and_time,
 };
 
 /// How often it is looked whether there is room again.
@@ -108,7 +109,7 @@ fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateT
          say so.",
         size(free_bytes),
         size(reserve.bytes()),
-        local(now + TELEGRAM_KEEPS, tz),
+        local_day_and_time(now + TELEGRAM_KEEPS, tz),
         dir.display(),
         size(reserve.well_again_bytes()),
     )
@@ -118,10 +119,6 @@ fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateT
 fn plenty(free_bytes: u64) -> String {
     let free = size(free_bytes);
     format!("There is room on my disk again ({free}): I fetch messages again, those that Telegram kept first.")
-}
-
-fn local(at: DateTime<Utc>, tz: Tz) -> String {
-    at.with_timezone(&tz).format("%a %-d %b %H:%M").to_string()
 }
 
 #[cfg(test)]

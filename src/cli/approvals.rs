@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{complain, failed, print};
+use super::{complain, failed, print, print_json};
 use crate::{
     config::Config,
     cycle,
@@ -22,9 +22,6 @@ pub(super) enum Action {
         /// The last ones that were decided, too.
         #[arg(long)]
         all: bool,
-        /// Print one JSON document instead of text.
-        #[arg(long)]
-        json: bool,
     },
     /// Print exactly the bytes that a yes to a question allows, to be hashed or read by a program.
     Bytes {
@@ -44,13 +41,13 @@ pub(super) enum Action {
 }
 
 /// Carries it out. None: something was decided, and a wake is to go on.
-pub(super) fn run(config: &Config, action: &Action) -> Option<ExitCode> {
+pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> Option<ExitCode> {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
         Err(error) => return Some(failed(&error)),
     };
     let done = match action {
-        Action::List { all, json } => list(config, &store, *all, *json).map(|()| Some(ExitCode::SUCCESS)),
+        Action::List { all } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
         Action::Bytes { id } => bytes(&store, *id).map(Some),
         Action::Approve { id } => decide(config, &mut store, *id, true),
         Action::Deny { id } => decide(config, &mut store, *id, false),
@@ -91,7 +88,7 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
     let approvals =
         if all { store.last_approvals(SHOWN_MAX)? } else { store.pending_approvals(config.clock().now())? };
     if as_json {
-        print(&format!("{}\n", serde_json::to_string(&approvals).unwrap_or_default()));
+        print_json(&approvals);
         return Ok(());
     }
     if approvals.is_empty() {

@@ -4,7 +4,7 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use super::{EXIT_FAILED, config_failure, log, print, redactor};
+use super::{EXIT_FAILED, config_failure, log, print, print_json, redactor};
 use crate::{
     config::Config,
     health::{self, Report, Status},
@@ -96,8 +96,4 @@ fn status(config: &Config, json: bool) -> ExitCode {
         print(&overview.render(config.timezone));
     }
     ExitCode::SUCCESS
-}
-
-fn print_json(document: &impl serde::Serialize) {
-    print(&format!("{}\n", serde_json::to_string(document).unwrap_or_default()));
 }

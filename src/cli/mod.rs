@@ -1,17 +1,20 @@
 //! The binaries as functions: arguments in, wiring, an exit code out. What they do is elsewhere.
 //!
-//! stdout is data, stderr is for people and logs; with `--json` stdout is exactly one document.
+//! stdout is data, stderr is for people and logs; with `--json` stdout is one document, or one a line where things are listed.
 
 mod approvals;
 pub mod bot;
 pub mod ear;
 pub mod health;
+mod history;
 mod log;
 mod mcp;
 mod pair;
 mod policy;
+mod queue;
 mod transcribe;
 pub mod wake;
+mod within;
 
 use std::{io::Write as _, process::ExitCode, time::Duration};
 
@@ -149,6 +152,11 @@ fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+}
+
+/// Writes a value as one line of JSON to stdout.
+fn print_json(value: &impl serde::Serialize) {
+    print(&format!("{}\n", serde_json::to_string(value).unwrap_or_default()));
 }
 
 /// Writes a line for people to stderr.

@@ -6,9 +6,9 @@ use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print
 use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::orient::count,
     people,
     queue::{Paired, Store, StoreError},
+    words::{count, local},
 };
 
 /// Offers a code and waits until somebody has sent it to the bot.
@@ -168,6 +168,6 @@ fn open(config: &Config) -> Result<Option<Store>, StoreError> {
 }
 
 fn listed(config: &Config, person: &Paired) -> String {
-    let at = person.at.map(|at| at.with_timezone(&config.timezone).format("  since %a %Y-%m-%d %H:%M").to_string());
+    let at = person.at.map(|at| format!("  since {}", local(at, config.timezone)));
     format!("{}  {}{}", person.user_id, person.name, at.unwrap_or_default())
 }

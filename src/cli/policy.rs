@@ -28,9 +28,6 @@ pub(super) enum PolicyAction {
         /// The command, as one argument; `-` reads one a line from stdin, JSON strings too.
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
-        /// Print a JSON object for each command.
-        #[arg(long)]
-        json: bool,
         /// Judge as on a machine where no sandbox can be had.
         #[arg(long)]
         unsandboxed: bool,
@@ -45,10 +42,10 @@ pub(super) enum PolicyAction {
 pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool) -> ExitCode {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
-        Some(PolicyAction::Test { command, json, unsandboxed }) => {
+        Some(PolicyAction::Test { command, unsandboxed }) => {
             let no_sandbox = no_sandbox(config, &loaded.rules, *unsandboxed);
             let bench = Bench { loaded: &loaded, autonomy: config.autonomy, no_sandbox };
-            bench.run(command, as_json || *json)
+            bench.run(command, as_json)
         }
         Some(PolicyAction::Example) => {
             print(policy::EXAMPLE);

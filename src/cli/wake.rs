@@ -1,15 +1,15 @@
-//! `wake`: one cycle, staying and waking by itself, or looking at what wakes did.
+//! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
 use super::{
-    approvals, complain, failed,
+    approvals, complain, failed, history,
     mcp::{self, Asked},
-    policy::PolicyAction,
-    print,
+    policy::{self, PolicyAction},
+    print, print_json, queue, within,
 };
 use crate::{
     channel::Channel,
@@ -17,14 +17,11 @@ use crate::{
     cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
     people,
     queue::{Cap, Order, Store, StoreError, wait_after},
-    repo::{Repo, RepoError},
-    sandbox::confined,
+    repo::RepoError,
 };
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
-/// What a shell says of a program that it can't run.
-const CANNOT_RUN: u8 = 126;
 /// What starts the wake of `wake undo`.
 const UNDO: &str = "undo";
 
@@ -67,8 +64,9 @@ struct Arguments {
         requires = "once"
     )]
     reason: String,
-    /// Print one JSON document instead of text.
-    #[arg(long)]
+    /// Print JSON instead of text: a document of what each wake did, of `show`'s wake and of `approvals list`; an object a line from
+    /// `log`, `queue list` and `policy test`. The others have nothing to print so.
+    #[arg(long, global = true)]
     json: bool,
     /// Leave replies to the console for the next wake that somebody watches.
     #[arg(long, hide = true)]
@@ -91,6 +89,11 @@ enum Command {
         #[arg(short = 'n', long, default_value_t = LOG_LINES)]
         lines: usize,
     },
+    /// Show one wake in full: message, trailers, changes.
+    Show {
+        /// The wake's id or commit, or the beginning of either.
+        id: String,
+    },
     /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are put
     /// aside until they are retried; the log keeps that it happened.
     Undo {
@@ -104,7 +107,7 @@ enum Command {
     /// Look at the messages that wait, were given up or undone, and decide on one.
     Queue {
         #[command(subcommand)]
-        action: QueueAction,
+        action: queue::Action,
     },
     /// Decide on what the assistant may not do without asking.
     Approvals {
@@ -119,64 +122,12 @@ enum Command {
     /// Offer memory, tasks, reminders and the queue to other programs (Model Context Protocol), by standard input and output or by
     /// HTTP; or look at the servers whose tools the assistant may use.
     Mcp(mcp::Arguments),
-    /// Show one wake in full: message, trailers, changes.
-    Show {
-        /// The wake's id or commit, or the beginning of either.
-        id: String,
-    },
-}
-
-/// What runs inside a sandbox, where there are no settings.
-#[derive(Debug, Parser)]
-#[command(name = "wake")]
-struct Within {
-    #[command(subcommand)]
-    command: WithinCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum WithinCommand {
-    /// Sets the rules of the sandbox a second time and becomes the program.
-    Confined {
-        /// What the sandbox was built by.
-        #[arg(long)]
-        rules: String,
-        /// The program and its arguments.
-        #[arg(required = true, last = true)]
-        command: Vec<OsString>,
-    },
-    /// Forwards what comes to the socket on standard input.
-    Forward {
-        /// The proxy's socket.
-        #[arg(long)]
-        to: PathBuf,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-enum QueueAction {
-    /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
-    List {
-        /// Also what was taken out of the queue.
-        #[arg(long)]
-        all: bool,
-    },
-    /// Try a message afresh at the next wake.
-    Retry {
-        /// Its number, from the list.
-        id: i64,
-    },
-    /// Take a message out of the queue. Its text stays in the database.
-    Drop {
-        /// Its number, from the list.
-        id: i64,
-    },
 }
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|first| first == "confined" || first == "forward") {
-        return within(Within::parse().command);
+    if let Some(code) = within::main() {
+        return code;
     }
     let arguments = Arguments::parse();
     let config = match super::set_up() {
@@ -188,38 +139,22 @@ pub fn main() -> ExitCode {
         Some(Command::Undo { id }) => undo(&config, &arguments, id.as_deref()),
         Some(Command::Stop) => stop(&config),
         Some(Command::Resume) => resume(&config),
-        Some(Command::Queue { action }) => queue(&config, action),
-        Some(Command::Approvals { action }) => match approvals::run(&config, action) {
+        Some(Command::Queue { action }) => queue::run(&config, action, arguments.json),
+        Some(Command::Approvals { action }) => match approvals::run(&config, action, arguments.json) {
             Some(code) => code,
             None => once(&config, &arguments, "approval", None),
         },
-        Some(Command::Policy { action }) => super::policy::run(&config, action.as_ref(), arguments.json),
+        Some(Command::Policy { action }) => policy::run(&config, action.as_ref(), arguments.json),
         Some(Command::Mcp(mcp)) => match mcp::asked(&config, mcp) {
             Asked::Done(code) => code,
             Asked::Look(look) => with_context(&config, async |context| look.run(context).await),
             Asked::Serve(address) => with_context(&config, async |context| mcp::serve(context, address).await),
         },
-        Some(Command::Log { lines }) => log(&config, *lines),
-        Some(Command::Show { id }) => show(&config, id),
+        Some(Command::Log { lines }) => history::log(&config, *lines, arguments.json),
+        Some(Command::Show { id }) => history::show(&config, id, arguments.json),
         None if arguments.once => once(&config, &arguments, &arguments.reason, arguments.say.as_deref()),
         None => stay(&config, &arguments),
     }
-}
-
-/// Inside a sandbox. The exit code of what can't be confined is that of a program that can't be run.
-fn within(command: WithinCommand) -> ExitCode {
-    let why = match command {
-        WithinCommand::Confined { rules, command } => {
-            let ran = confined::Rules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
-            ran.map_or_else(|why| why, |never| match never {})
-        }
-        WithinCommand::Forward { to } => match confined::forward(&to) {
-            Ok(()) => return ExitCode::SUCCESS,
-            Err(error) => error.to_string(),
-        },
-    };
-    complain(&format!("sandbox: {why}\nThe program was not run."));
-    ExitCode::from(CANNOT_RUN)
 }
 
 fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>) -> ExitCode {
@@ -242,9 +177,9 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
             let why = context.redactor.redact(&error.to_string());
             if arguments.json {
                 let report = Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() };
-                print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
+                print_json(&report);
             }
-            complain(&format!("failed: {why}\nWhat was said stays queued; the next wake goes on from here."));
+            complain_of_failure(&why);
             exit_code(&error)
         }
     })
@@ -293,6 +228,10 @@ fn resume(config: &Config) -> ExitCode {
         }
         Err(error) => failed(&error),
     }
+}
+
+fn complain_of_failure(why: &str) {
+    complain(&format!("failed: {why}\nWhat was said stays queued; the next wake goes on from here."));
 }
 
 /// The exit code of a wake that failed.
@@ -426,14 +365,14 @@ fn show_report(context: Context<'_>, store: &mut Store, report: &Report, argumen
                 .collect();
             report.replies.extend(earlier);
         }
-        print(&format!("{}\n", serde_json::to_string(&report).unwrap_or_default()));
+        print_json(&report);
     }
     if let Err(error) = shown {
         return failed(&error);
     }
     match (&report.error, report.outcome) {
         (Some(error), _) => {
-            complain(&format!("failed: {error}\nWhat was said stays queued; the next wake goes on from here."));
+            complain_of_failure(error);
             ExitCode::from(super::EXIT_FAILED)
         }
         (None, WakeOutcome::Failed) => ExitCode::from(super::EXIT_FAILED),
@@ -454,102 +393,24 @@ fn show_console(store: &mut Store, now: DateTime<Utc>, as_json: bool) -> Result<
     Ok(shown)
 }
 
-fn log(config: &Config, lines: usize) -> ExitCode {
-    let commits = match open_repo(config).map(|repo| repo.log(lines)) {
-        Ok(Ok(commits)) => commits,
-        Ok(Err(error)) => return failed(&error),
-        Err(code) => return code,
-    };
-    for commit in commits {
-        let at = commit.at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M");
-        let who = commit.wake_id.unwrap_or(commit.author);
-        print(&format!(
-            "{}  {at}  {who}  {}\n",
-            commit.id.to_string().chars().take(8).collect::<String>(),
-            commit.subject
-        ));
-    }
-    ExitCode::SUCCESS
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn show(config: &Config, id: &str) -> ExitCode {
-    match open_repo(config).map(|repo| repo.show(id)) {
-        Ok(Ok(Some(shown))) => {
-            print(&format!(
-                "commit {}\n\n{}\n{}\n{}",
-                shown.commit.id,
-                shown.message.trim_end(),
-                shown.stat,
-                shown.diff
-            ));
-            ExitCode::SUCCESS
+    #[test]
+    fn json_can_be_asked_for_before_the_command_and_after_it() {
+        for line in [
+            "wake --json log",
+            "wake log --json",
+            "wake show --json 20261121",
+            "wake queue list --json",
+            "wake approvals list --json",
+            "wake policy test --json ls",
+            "wake --once --json",
+            "wake say hello --json",
+        ] {
+            assert!(Arguments::try_parse_from(line.split(' ')).unwrap().json, "{line}");
         }
-        Ok(Ok(None)) => {
-            complain(&format!("There is no wake or commit {id:?}. `wake log` lists them."));
-            ExitCode::from(super::EXIT_FAILED)
-        }
-        Ok(Err(error)) => failed(&error),
-        Err(code) => code,
+        assert!(!Arguments::try_parse_from(["wake", "log"]).unwrap().json);
     }
-}
-
-fn queue(config: &Config, action: &QueueAction) -> ExitCode {
-    let path = config.db_path();
-    if !path.exists() {
-        complain(&format!("There is no queue at {} yet. `wake --once` makes it.", path.display()));
-        return ExitCode::from(super::EXIT_FAILED);
-    }
-    let result = Store::open(&path).and_then(|mut store| match action {
-        QueueAction::List { all } => list_queue(config, &store, *all).map(|()| true),
-        QueueAction::Retry { id } => store.retry(*id),
-        QueueAction::Drop { id } => store.discard(*id, config.clock().now()),
-    });
-    match (result, action) {
-        (Ok(true), QueueAction::List { .. }) => ExitCode::SUCCESS,
-        (Ok(true), QueueAction::Retry { id }) => {
-            complain(&format!("Message {id} is tried afresh at the next wake."));
-            ExitCode::SUCCESS
-        }
-        (Ok(true), QueueAction::Drop { id }) => {
-            complain(&format!("Message {id} is out of the queue; `wake queue retry {id}` brings it back."));
-            ExitCode::SUCCESS
-        }
-        (Ok(false), _) => {
-            complain("There is no waiting, given-up or undone message of that number. `wake queue list` shows them.");
-            ExitCode::from(super::EXIT_FAILED)
-        }
-        (Err(error), _) => failed(&error),
-    }
-}
-
-fn list_queue(config: &Config, store: &Store, all: bool) -> Result<(), crate::queue::StoreError> {
-    let waiting = store.queued()?.into_iter().map(|message| {
-        let state = match &message.held_for {
-            Some(mind) => format!("kept: {mind} can't answer it"),
-            None => "waits".to_owned(),
-        };
-        (message, state)
-    });
-    let dead = store.dead_letters()?.into_iter().map(|message| {
-        let state = format!("given up after {} tries", message.attempts);
-        (message, state)
-    });
-    let undone = store.undone_letters()?.into_iter().map(|message| (message, "undone".to_owned()));
-    let dropped = if all { store.dropped_letters()? } else { Vec::new() };
-    let dropped = dropped.into_iter().map(|message| (message, "dropped".to_owned()));
-    for (message, state) in waiting.chain(dead).chain(undone).chain(dropped) {
-        let at =
-            message.received_at.map(|at| at.with_timezone(&config.timezone).format("%a %Y-%m-%d %H:%M").to_string());
-        let text: String = message.text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect();
-        print(&format!("{}  {}  {state}  chat {}  {text}\n", message.id, at.unwrap_or_default(), message.chat_id));
-    }
-    Ok(())
-}
-
-fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
-    if !config.repo_dir().join(".git").exists() {
-        complain(&format!("There is no memory at {} yet. `wake --once` makes it.", config.repo_dir().display()));
-        return Err(ExitCode::from(super::EXIT_FAILED));
-    }
-    Repo::open(&config.repo_dir()).map_err(|error| failed(&error))
 }

@@ -10,11 +10,6 @@ pub struct ConfigError {
     pub problems: Vec<Problem>,
 }
 
-impl ConfigError {
-    /// What a program exits with that can't run with its settings (`EX_CONFIG`).
-    pub const EXIT_CODE: u8 = 78;
-}
-
 /// One wrong setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

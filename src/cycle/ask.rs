@@ -6,7 +6,6 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
-use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{
     WakeError, brief,
@@ -20,6 +19,7 @@ use crate::{
     config::CONSOLE_CHAT_ID,
     policy::{Decision, Risk, Verdict},
     queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, is_long},
+    random,
     redact::Redactor,
     shown,
     tool::{Refusal, Registry},
@@ -269,9 +269,7 @@ fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
 
 /// 128 random bits as text. A guessable one would be worse than none.
 fn nonce() -> Result<String, WakeError> {
-    let mut bytes = [0_u8; 16];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| WakeError::NoRandomness)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(random::hex(&random::bytes::<16>()?))
 }
 
 /// The question as a person reads it: what would be done, in full, why it is asked, and until when. `asked_in` is the chat that its

@@ -15,6 +15,7 @@ use crate::{
     memory::{self, DocKind, episodic, others, skill::Skill},
     queue::{Exchange, Incoming},
     tool::Documents,
+    words::local,
 };
 
 /// Entries of the recent exchange that are shown.
@@ -230,8 +231,7 @@ pub fn shown_of(exchanges: &[Exchange]) -> &[Exchange] {
 fn recent(exchanges: &[Exchange], tz: Tz) -> String {
     let mut text = String::from("<recent_exchange>");
     for exchange in exchanges {
-        let at =
-            exchange.at.map_or_else(String::new, |at| at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string());
+        let at = exchange.at.map_or_else(String::new, |at| local(at, tz));
         let who = attribute(exchange.from.as_deref().unwrap_or("you"));
         if exchange.taint.is_some() {
             // Not even the origin is told: a page's address is its owner's words, too.

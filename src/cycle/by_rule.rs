@@ -17,6 +17,7 @@ use crate::{
     memory::decay,
     queue::{Change, Entry, NO_MIND, NewOutgoing},
     repo::Repo,
+    words::day_and_time,
 };
 
 /// What rules make of the reasons of a cycle.
@@ -75,7 +76,7 @@ impl Wake<'_> {
         Ok(match reason {
             Reason::Task { title, next, missed_at, key } => {
                 let next = next.as_deref().unwrap_or("no next step is written down");
-                let late = missed_at.map(|at| format!(" (It was due {}.)", at.format("%a %-d %b %H:%M")));
+                let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
                 let late = late.unwrap_or_default();
                 self.tell_by_rule(told, key, &format!("It is time for “{title}”: {next}.{late}"))
             }

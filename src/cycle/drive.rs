@@ -26,6 +26,7 @@ use crate::{
     model::{ModelError, Turn, Usage, anthropic::retry},
     queue::{Cap, Change, Entry, Incoming, NewOutgoing, NewReminder, Reservation, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
+    words,
 };
 
 /// Rounds after which a cycle leaves a line in its plan file on how far it is.
@@ -274,7 +275,7 @@ impl Wake<'_> {
         if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
             return;
         }
-        let done = orient::count(live.state.receipts.len(), "call");
+        let done = words::count(live.state.receipts.len(), "call");
         let line = format!("checkpoint: {}, {done} done", taken.describe());
         if let Err(error) = live.plan_file.progress(self.now(), &line) {
             tracing::warn!(%error, "the plan file could not be written");
@@ -333,7 +334,7 @@ impl Wake<'_> {
             Ok(outcome) => outcome,
             Err(interrupt) => return Ok(Err(interrupt)),
         };
-        super::readable(&live.world.documents)?;
+        super::check_readable(&live.world.documents)?;
         let outcome = outcome.and_then(|done| self.without_secrets(done));
         self.settle(live, request, outcome)?;
         Ok(Ok(()))
@@ -414,7 +415,7 @@ impl Wake<'_> {
         let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
         let receipt = match messages.len() {
             0 => "Told why the work ended".to_owned(),
-            n => format!("{verb} {}", orient::count(n, "message")),
+            n => format!("{verb} {}", words::count(n, "message")),
         };
         self.record(live, &Entry::Answered { messages, receipt }, &changes)
     }

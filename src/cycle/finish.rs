@@ -17,9 +17,6 @@ use crate::{
     tool::Documents,
 };
 
-/// From so many lines on, the oldest days of the episodic memory move to the archive.
-const EPISODIC_MAX_LINES: usize = 2_000;
-
 impl Wake<'_> {
     /// Writes the entry, commits, and concludes.
     pub(super) async fn finish(&mut self, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
@@ -161,7 +158,7 @@ impl Wake<'_> {
         let mark = others::mark(self.store.taints_of(&ending.cycle.id)?.is_some());
         let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
         let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
-        let (log, archived) = episodic::archive(&log, EPISODIC_MAX_LINES).unwrap_or((log, Vec::new()));
+        let (log, archived) = episodic::archive(&log, episodic::MAX_LOG_LINES).unwrap_or((log, Vec::new()));
         let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
         for (path, days) in archived {
             let text = episodic::join(&documents.text(&path), &days);
@@ -172,7 +169,7 @@ impl Wake<'_> {
                 documents.apply(&file);
             }
         }
-        super::readable(&documents)?;
+        super::check_readable(&documents)?;
         Ok(documents.staged())
     }
 

@@ -50,6 +50,7 @@ use crate::{
     config::Config,
     model::{Model, Usage},
     queue::{Store, StoreError},
+    random::NoRandomness,
     redact::Redactor,
     repo::RepoError,
     tool::Documents,
@@ -102,8 +103,8 @@ pub enum WakeError {
     #[error(transparent)]
     Lock(LockError),
     /// A person had to be asked, and no button could be made for it.
-    #[error("the system gives no random numbers, so nobody can be asked; it is tried again")]
-    NoRandomness,
+    #[error("{0}, so nobody can be asked; it is tried again")]
+    NoRandomness(#[from] NoRandomness),
 }
 
 /// How a wake ended.
@@ -243,7 +244,7 @@ pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
 
 /// An error when some of the memory couldn't be read for reasons that aren't its own, such as no descriptor left: what would be
 /// built on it would take a sound file for an empty one.
-fn readable(documents: &Documents) -> Result<(), WakeError> {
+fn check_readable(documents: &Documents) -> Result<(), WakeError> {
     match documents.take_trouble() {
         Some((path, source)) => Err(WakeError::Workspace { path, source }),
         None => Ok(()),

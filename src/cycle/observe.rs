@@ -46,12 +46,12 @@ pub(super) struct Observation {
     pub(super) tasks: Vec<Task>,
     pub(super) handled: BTreeSet<String>,
     pub(super) person_commits: Vec<(String, String)>,
+    /// The commit at which it was looked for them.
+    pub(super) head: Option<String>,
     /// How often the owner may still be spoken to unasked today.
     pub(super) tells_left: usize,
     /// The same for the chats whose tasks there are besides, of those that may be spoken to.
     pub(super) guests: BTreeMap<i64, usize>,
-    /// The commit at which it was looked for them.
-    pub(super) head: Option<String>,
     pub(super) undos: Vec<Undo>,
     pub(super) is_stopped: bool,
 }

@@ -141,7 +141,7 @@ pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &s
                 Some(why) => Told::failed(why),
                 None => Told::from(registry.call(name, input, &world)),
             };
-            super::readable(&world.documents)?;
+            super::check_readable(&world.documents)?;
             Ok(Told { text: context.redactor.redact(&told.text), ..told })
         }
         Some(_) => change(context, store, name, input).await,
@@ -321,7 +321,7 @@ impl Wake<'_> {
             return Ok(Told::failed(format!("The policy doesn't allow this: {why} Nothing was done.")));
         }
         let tried = registry.call(name, &input, &world);
-        super::readable(&world.documents)?;
+        super::check_readable(&world.documents)?;
         if let Err(Refusal(why)) = tried {
             return Ok(Told::failed(why));
         }

@@ -11,6 +11,7 @@ use crate::{
         Missed, Slot,
         due::{Passed, Turn},
     },
+    words::day_and_time,
 };
 
 /// From so many minutes on a reminder says for when it was.
@@ -160,8 +161,9 @@ impl Due<'_> {
     /// A slot on its own wall clock; the zone is said where it isn't the person's.
     fn time(&self, slot: Slot) -> String {
         let zone = self.reminder.zone(self.tz);
-        let wall = slot.wall_time(self.reminder.what.rule.as_ref(), zone).format("%a %-d %b %H:%M");
-        if zone == self.tz { wall.to_string() } else { format!("{wall} ({zone})") }
+        let wall = slot.wall_time(self.reminder.what.rule.as_ref(), zone);
+        let wall = day_and_time(wall);
+        if zone == self.tz { wall } else { format!("{wall} ({zone})") }
     }
 
     /// What the memory's log says of it.

@@ -167,8 +167,8 @@ impl Wake<'_> {
         self.report.reasons.push(format!("resume {cycle_id}"));
         let cuts = row.tries + u32::from(has_crashed);
         let journal = match self.store.journal(cycle_id) {
-            // It was to be given up, and that was cut off too: by what it holds, perhaps. Or what is done by rule, of which only the commit is
-            // left, has taken so many wakes along.
+            // It was to be given up, and that was cut off too: by what it holds, perhaps. Or what is done by rule, of which only
+            // the commit is left, has taken so many wakes along.
             _ if cuts > MAX_TRIES => {
                 let state = self.what_it_took_up(cycle_id)?;
                 return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts)).await;

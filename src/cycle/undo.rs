@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 
 use super::{
     Reply, WakeError,
-    orient::{Reason, count},
+    orient::Reason,
     verify::Account,
     wake::{Ending, Wake},
 };
@@ -18,6 +18,7 @@ use crate::{
     memory::{DocKind, undo::revert},
     queue::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
     repo::{self, Repo},
+    words::{count, day_and_time},
 };
 
 /// Names that are listed at most; the rest is counted.
@@ -122,7 +123,7 @@ fn described(repo: &Repo, row: Option<&CycleRow>, wake: &str, now: DateTime<Utc>
     let at = row.and_then(|row| row.started_at).map(|at| at.with_timezone(&tz));
     let at = at.map(|at| match at.date_naive() == now.with_timezone(&tz).date_naive() {
         true => at.format(" of today %H:%M").to_string(),
-        false => at.format(" of %a %-d %b %H:%M").to_string(),
+        false => format!(" of {}", day_and_time(at.naive_local())),
     });
     Ok(format!("the wake{}{did}", at.unwrap_or_default()))
 }

@@ -1,7 +1,7 @@
 //! Verify: the plan against the receipts, and what is written of the wake. Pure; nothing here takes the mind's word for it.
 
-use super::{machine::Receipt, orient::count};
-use crate::tool::Plan;
+use super::machine::Receipt;
+use crate::{tool::Plan, words::count};
 
 /// The longest subject of a commit, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;

@@ -341,7 +341,7 @@ impl<'a> Wake<'a> {
         };
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
-        super::readable(&world.documents)?;
+        super::check_readable(&world.documents)?;
         if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
             return self.leave_unbegun(&plan_file, reported);
         }

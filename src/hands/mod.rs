@@ -18,8 +18,6 @@ use std::{
     time::Duration,
 };
 
-use ring::rand::{SecureRandom as _, SystemRandom};
-
 use self::{
     edits::Edits,
     session::{End, Ran, Session},
@@ -29,12 +27,15 @@ use crate::{
     mcp::client::Servers,
     policy::{self, Rules},
     process::Spec,
+    random,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
     web::{Grants, Web, search::Engine},
 };
 
 /// How long a command may take when `policy.toml` says nothing else.
 pub const SHELL_TIMEOUT: Duration = Duration::from_secs(120);
+/// Random bytes of the mark that stands before and after what a command prints.
+const MARK_BYTES: usize = 12;
 
 /// The means by which one cycle acts.
 #[derive(Debug)]
@@ -152,12 +153,13 @@ impl Hands {
     /// It can't be started.
     pub async fn run_command(&mut self, command: &str) -> Result<Ran, HandsError> {
         let within = self.shell_timeout();
-        let mark = mark().ok_or_else(|| HandsError::NoShell("the system gives no random numbers".to_owned()))?;
+        // Random, so that no output can hold it by chance.
+        let mark = random::bytes::<MARK_BYTES>().map_err(|error| HandsError::NoShell(error.to_string()))?;
         let mut session = match self.session.take() {
             Some(session) => session,
             None => self.start_shell()?,
         };
-        let ran = session.run(&mark, command, within).await;
+        let ran = session.run(&random::hex(&mark), command, within).await;
         if matches!(ran.end, End::Code(_)) {
             self.session = Some(session);
         }
@@ -202,13 +204,6 @@ impl Hands {
         // A grant that only one of the two readers takes for one is none.
         self.rules.hosts().iter().filter_map(|host| format!("{}:{}", host.name, host.port).parse().ok()).collect()
     }
-}
-
-/// Random, so that no output can hold it by chance.
-fn mark() -> Option<String> {
-    let mut bytes = [0_u8; 12];
-    SystemRandom::new().fill(&mut bytes).ok()?;
-    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
-//! Opening a page or a document on the person's desktop, with the program that they have for it, or starting an application of theirs.
+//! Opening a page or a document on the person's desktop, with the program that they have for it, or starting an application of
+//! theirs.
 //!
-//! Applications by their registered names alone, never by a path: what is started is what they have installed. Otherwise only web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
+//! Applications by their registered names alone, never by a path: what is started is what they have installed. Otherwise only
+//! web addresses, and documents of kinds that are shown and not run: what a desktop makes of other files is anybody's guess,
 //! some start as programs.
 
 use std::{io, path::Path, time::Duration};
@@ -20,9 +22,6 @@ const SHOWN: [&str; 30] = [
     "pdf", "txt", "md", "csv", "log", "png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic", "avif", "mp3",
     "m4a", "ogg", "opus", "flac", "wav", "mp4", "webm", "mov", "mkv", "docx", "xlsx", "pptx", "odt", "epub",
 ];
-
-/// Settings of ours, which are nobody else's business: variables whose names begin so.
-const OURS: [&str; 4] = ["TELEGRAM_", "ANTHROPIC_", "OPENAI_", "REVEILLE_"];
 
 /// Why nothing was opened.
 #[derive(Debug, thiserror::Error)]
@@ -135,11 +134,12 @@ pub async fn open(target: &Target) -> Result<(), OpenError> {
     if !has_desktop {
         return Err(OpenError::NoDesktop);
     }
-    let mut child =
-        process::start_detached(&Spec::new(program).args(args).without(&OURS)).map_err(|error| match error {
+    let mut child = process::start_detached(&Spec::new(program).args(args).without(&process::OURS)).map_err(
+        |error| match error {
             ProcessError::NotFound { .. } => OpenError::NoOpener(error),
             error => OpenError::Start(error),
-        })?;
+        },
+    )?;
     let watched = async {
         loop {
             if let Some(status) = child.try_wait()? {

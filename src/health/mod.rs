@@ -10,14 +10,13 @@ mod render;
 mod repair;
 mod scene;
 pub mod status;
-mod words;
 
 use chrono::{DateTime, Utc};
 
 pub use checks::IDS;
 pub use finding::{Finding, Status};
 
-use crate::{config::Config, redact::Redactor};
+use crate::{config::Config, redact::Redactor, words};
 use checks::{CHECKS, Check};
 use scene::Scene;
 

@@ -3,8 +3,9 @@
 //! Nothing here does I/O. [`sections`] cuts a file into parts by the Markdown parser's own source offsets; [`tasks`],
 //! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together,
-//! [`view`] is what one chat may see of it, [`others`] what others may have had a hand in, [`search`] finds and quotes lines, [`decay`] tells which tasks have gone quiet, [`skill`] reads `SKILL.md` and
-//! [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a panic.
+//! [`view`] is what one chat may see of it, [`others`] what others may have had a hand in, [`search`] finds and quotes lines,
+//! [`decay`] tells which tasks have gone quiet, [`skill`] reads `SKILL.md` and [`templates`] holds what a new repository starts
+//! from. Damage becomes a [`Problem`], never a panic.
 
 pub mod decay;
 pub mod episodic;

@@ -48,8 +48,8 @@ pub(super) fn splice(text: &str, range: Range<usize>, with: &str) -> String {
     [slice(text, 0..range.start), with, slice(text, range.end..text.len())].concat()
 }
 
-/// Whether a text is empty (but for a byte order mark) or ends in a line ending, so that what is added begins a line. A lone `\r` at the very end
-/// doesn't count: the Markdown parser isn't sure of it either.
+/// Whether a text is empty (but for a byte order mark) or ends in a line ending, so that what is added begins a line. A lone
+/// `\r` at the very end doesn't count: the Markdown parser isn't sure of it either.
 pub(super) fn ends_line(text: &str) -> bool {
     matches!(text, "" | "\u{feff}") || text.ends_with('\n')
 }

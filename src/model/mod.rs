@@ -11,6 +11,8 @@ pub mod offline;
 
 use std::{future::Future, pin::Pin, time::Duration};
 
+use crate::redact::Redactor;
+
 /// A future that stays on its thread: the wake runs on one.
 pub type TurnFuture<'a> = Pin<Box<dyn Future<Output = Result<Turn, ModelError>> + 'a>>;
 
@@ -131,4 +133,14 @@ pub enum ModelError {
         /// What happened, without secrets.
         why: String,
     },
+}
+
+impl ModelError {
+    /// The same with the secrets masked in what it says: whoever answered may have quoted one.
+    #[must_use]
+    pub fn redacted(mut self, redactor: &Redactor) -> Self {
+        let (Self::Transient { why, .. } | Self::Account { why } | Self::Rejected { why, .. }) = &mut self;
+        *why = redactor.redact(why);
+        self
+    }
 }

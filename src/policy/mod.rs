@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use self::classify::places;
 pub use self::{
+    classify::places::is_private,
     judge::judge,
     load::{Loaded, load},
     rules::{Host, Problem, Rules, SHELL},
@@ -33,12 +34,6 @@ pub const FREE: [&str; 5] = ["plan", "reply", "note", "context_update", "keep"];
 
 /// Why a command asks where no sandbox can be had. Whoever was told this, and only they, has agreed to its running unconfined.
 pub const NO_SANDBOX: &str = "There is no sandbox here that could hold it, so every command asks.";
-
-/// Whether a path leads to keys or to our own state: no tool reads or writes those, whatever is granted. Neither case nor what
-/// some file systems make of it (`ſ` is an `s` there) tells names apart.
-pub fn is_private(path: &str) -> bool {
-    places::is_private(&path.to_uppercase())
-}
 
 /// Whether a path is one that a tool doesn't come upon by itself: private, or asked about when it is named.
 pub fn is_sensitive(path: &str) -> bool {

@@ -249,8 +249,9 @@ impl Store {
         })
     }
 
-    /// Ends a cycle: its state, its commit, what is a reason no more, the repairs it noted and what is said of it, in one transaction. A cycle that
-    /// didn't succeed gives its unanswered messages back with one more attempt against them; the third puts them aside as dead.
+    /// Ends a cycle: its state, its commit, what is a reason no more, the repairs it noted and what is said of it, in one
+    /// transaction. A cycle that didn't succeed gives its unanswered messages back with one more attempt against them; the third
+    /// puts them aside as dead.
     pub fn end_cycle(&mut self, fence: Fence, id: &str, end: &CycleEnd<'_>, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| {
             tx.execute(

@@ -1,7 +1,8 @@
 //! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. No SQL stands outside this module.
 //!
-//! The bot writes the inbox; everything that a wake writes carries the fence of its [`Fence`], so that a holder that was
-//! replaced while it slept can't write any more. No transaction stays open across a network call.
+//! The bot writes the inbox; what a wake writes under its lock carries its [`Fence`], so that a holder that was replaced while
+//! it slept can't write any more (but how a sending of its own ended: [`Store::settle_part`]). No transaction stays open across
+//! a network call.
 
 mod approvals;
 mod attachments;
@@ -60,7 +61,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
 
-/// How long a statement waits for another process's write, in milliseconds.
+/// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
 /// The write-ahead log is cut back to this many bytes after a checkpoint.
 const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;

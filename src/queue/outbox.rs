@@ -147,8 +147,8 @@ impl Undelivered {
 }
 
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
-/// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are answered; what was taken back never leaves, nor
-/// what is about to be.
+/// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are
+/// answered; what was taken back never leaves, nor what is about to be.
 const DELIVERABLE: &str = "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.done_at IS NULL)
     AND NOT EXISTS (
@@ -156,9 +156,9 @@ const DELIVERABLE: &str = "o.taken_back_at IS NULL AND (o.kind = 'command' OR NO
     AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind NOT IN ('notice', 'approval')))";
 
 /// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
-/// the next wake repeats. But for what a cycle that waits has said: it leaves after its commit, and the question or the notice that
-/// tells of the wait, and what others have to say meanwhile, would wait for that in turn. A bound `?2` (a choice of messages) lifts the order
-/// between messages, not that of their parts.
+/// the next wake repeats. But for what a cycle that waits has said: it leaves after its commit, and the question or the notice
+/// that tells of the wait, and what others have to say meanwhile, would wait for that in turn. A bound `?2` (a choice of
+/// messages) lifts the order between messages, not that of their parts.
 const HELD_BACK: &str = "EXISTS (
     SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
     WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND eo.taken_back_at IS NULL

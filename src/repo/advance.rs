@@ -113,7 +113,7 @@ impl Repo {
             return Ok(None);
         };
         self.remove_stale_locks();
-        let happened = match self.tip()? {
+        let happened = match self.head()? {
             Some(tip) => self.contains(tip, planned.to.0)?,
             None => false,
         };
@@ -149,7 +149,7 @@ impl Repo {
         if let Err(error) = self.require_branch().and_then(|()| self.move_branch(planned)) {
             // It may come after the move, when that couldn't be synced: without its note, files that lag behind the branch would
             // pass for a person's edit.
-            if self.tip()? == Some(planned.to.0) {
+            if self.head()? == Some(planned.to.0) {
                 return Err(RepoError::Unfinished { commit: planned.to.0, source: Box::new(error) });
             }
             self.remove_note()?;
@@ -215,7 +215,7 @@ impl Repo {
     }
 
     fn write_files(&self, planned: &Move) -> Result<(), RepoError> {
-        let tip = self.tip()?;
+        let tip = self.head()?;
         // Files go before others come: a file may become a directory.
         let (gone, written): (Vec<&FileMove>, Vec<_>) = planned.files.iter().partition(|file| file.after.is_none());
         for file in gone.into_iter().chain(written) {
@@ -272,7 +272,7 @@ impl Repo {
 
     fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
         let mut changed = false;
-        let tip = self.tip()?;
+        let tip = self.head()?;
         for file in &planned.files {
             let old = tree::item_at(&self.git, planned.from.map(|from| from.0), &file.path)?;
             let new = tree::item_at(&self.git, tip, &file.path)?;

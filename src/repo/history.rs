@@ -141,7 +141,7 @@ impl Repo {
     }
 
     fn walk(&self, hidden: Option<Oid>, limit: usize) -> Result<Vec<Commit>, RepoError> {
-        let Some(tip) = self.tip()? else { return Ok(Vec::new()) };
+        let Some(tip) = self.head()? else { return Ok(Vec::new()) };
         let mut walk = self.git.revwalk()?;
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
         walk.push(tip)?;

@@ -59,7 +59,7 @@ impl Repo {
         if !self.is_index_readable() {
             return Ok(Vec::new());
         }
-        let head = self.tip()?;
+        let head = self.head()?;
         let mut left = Vec::new();
         for (path, status) in self.changed_paths()? {
             let why = match self.tree.read(&path) {

@@ -72,7 +72,7 @@ impl Repo {
         let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
             return Ok(Integrated::NoRemote);
         };
-        let integrated = match self.tip()? {
+        let integrated = match self.head()? {
             Some(ours) if ours == theirs => Integrated::UpToDate,
             Some(ours) if self.contains(ours, theirs)? => {
                 Integrated::Ahead { commits: self.git.graph_ahead_behind(ours, theirs)?.0 }

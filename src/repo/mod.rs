@@ -273,7 +273,7 @@ impl Repo {
         let name = target.strip_prefix("refs/heads/").unwrap_or(target);
         Ok(if name != self.branch {
             Condition::OtherBranch(name.to_owned())
-        } else if self.tip()?.is_none() {
+        } else if self.head()?.is_none() {
             Condition::Unborn
         } else {
             Condition::Normal
@@ -282,13 +282,13 @@ impl Repo {
 
     /// The commit that our branch is at; none before the first.
     pub fn head(&self) -> Result<Option<Oid>, RepoError> {
-        self.tip()
+        self.id_of(&self.branch_ref())
     }
 
     /// How many commits our branch has that the remote's lacks, and the other way round, as far as the last fetch saw. None
     /// without a remote branch.
     pub fn ahead_behind(&self) -> Result<Option<(usize, usize)>, RepoError> {
-        let (Some(ours), Some(theirs)) = (self.tip()?, self.id_of(&self.tracking_ref())?) else {
+        let (Some(ours), Some(theirs)) = (self.head()?, self.id_of(&self.tracking_ref())?) else {
             return Ok(None);
         };
         Ok(Some(self.git.graph_ahead_behind(ours, theirs)?))
@@ -312,7 +312,7 @@ impl Repo {
 
     /// A text file as our branch's last commit has it.
     pub fn read_head(&self, path: &str) -> Result<Option<String>, RepoError> {
-        let item = tree::item_at(&self.git, self.tip()?, path)?;
+        let item = tree::item_at(&self.git, self.head()?, path)?;
         let bytes = tree::bytes_of(&self.git, item)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
@@ -330,10 +330,6 @@ impl Repo {
 
     fn tracking_ref(&self) -> String {
         format!("refs/remotes/{REMOTE}/{}", self.branch)
-    }
-
-    fn tip(&self) -> Result<Option<Oid>, RepoError> {
-        self.id_of(&self.branch_ref())
     }
 
     fn id_of(&self, reference: &str) -> Result<Option<Oid>, RepoError> {

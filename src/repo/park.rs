@@ -56,7 +56,7 @@ impl Repo {
     }
 
     fn try_park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
-        let parent = self.tip()?;
+        let parent = self.head()?;
         let (tree, left_out) = self.tree_to_park(parent, publish)?;
         for count in 1..=MAX_PARKED {
             let branch = if count == 1 { name.to_owned() } else { format!("{name}-{count}") };
@@ -148,7 +148,7 @@ impl Repo {
         merge: &Merge<'_>,
         stop: Stop,
     ) -> Result<Vec<String>, RepoError> {
-        match self.tip()? {
+        match self.head()? {
             Some(tip) if self.contains(tip, commit)? => Ok(Vec::new()),
             Some(tip) => {
                 let message = format!("Bring in {branch}\n");

@@ -15,6 +15,8 @@ pub const MAX_PERSON_FILE_BYTES: usize = 1_000_000;
 
 /// Why a file isn't committed that [`IsSecret`] finds something in.
 pub const HOLDS_SECRET: &str = "seems to hold a secret";
+/// Why a file isn't committed that git would have another program change on the way.
+pub(super) const FILTERED: &str = "goes through a git filter, which isn't run for you";
 
 /// How many files a commit's message names.
 const MAX_LISTED: usize = 50;
@@ -53,7 +55,7 @@ impl Repo {
         is_secret: &IsSecret<'_>,
         stop: Stop,
     ) -> Result<PersonEdits, RepoError> {
-        let from = self.tip()?;
+        let from = self.head()?;
         let mut edits = PersonEdits::default();
         let mut files = Vec::new();
         for (path, status) in self.changed_paths()? {
@@ -127,7 +129,7 @@ impl Repo {
             return Some("isn't Markdown");
         }
         if self.has_filter(path) {
-            return Some("goes through a git filter, which isn't run for you");
+            return Some(FILTERED);
         }
         // A name is written into the commit's message, and into its tree.
         if is_secret(path) {

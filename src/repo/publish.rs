@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::{
     IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
-    person::{HOLDS_SECRET, Judged},
+    person::{FILTERED, HOLDS_SECRET, Judged},
     tree::{self, FILE, Item, LINK},
     wake_signature,
     worktree::OnDisk,
@@ -62,7 +62,7 @@ impl Repo {
     }
 
     pub(super) fn try_publish(&self, publish: &Publish<'_>, stop: Stop) -> Result<Published, RepoError> {
-        let from = self.tip()?;
+        let from = self.head()?;
         let mut plans = Vec::new();
         for change in publish.changes {
             plans.push(self.plan(from, change, publish)?);
@@ -110,7 +110,7 @@ impl Repo {
         let left_alone = if committed.as_deref().is_some_and(holds_secret) {
             Some(HOLDS_SECRET)
         } else if self.has_filter(path) {
-            Some("goes through a git filter, which isn't run for you")
+            Some(FILTERED)
         } else {
             None
         };

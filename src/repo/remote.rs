@@ -157,7 +157,7 @@ impl Repo {
         if let Some(rescue_ref) = self.retrying(|| self.rewound())? {
             return Err(RemoteError::Rewound { rescue_ref });
         }
-        let Some(tip) = self.tip()? else {
+        let Some(tip) = self.head()? else {
             return Ok(Pushed::UpToDate);
         };
         let seen = self.id_of(&self.tracking_ref())?;
@@ -238,7 +238,7 @@ impl Repo {
         if has(theirs, seen)? {
             return Ok(None);
         }
-        let ours = self.tip()?;
+        let ours = self.head()?;
         let has_merged = match theirs {
             Some(theirs) => has(ours, theirs)? && !self.contains(seen, theirs)?,
             None => false,

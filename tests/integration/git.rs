@@ -641,12 +641,20 @@ fn log_and_show_tell_what_wakes_did() {
     );
     assert_eq!(lines[2], format!("{}  {at}  Reveille  A fresh memory, from the templates", commits[2]));
     assert_eq!(env.wake(&["log", "-n", "1"]).ok().stdout.lines().count(), 1);
+    let log = env.wake(&["log", "--json"]).ok().stdout;
+    let log: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((log.len(), &log[0]["author"], &log[0]["wake_id"]), (3, &"Ann".into(), &serde_json::Value::Null));
+    assert_eq!((&log[1]["wake_id"], &log[1]["at"]), (&id.as_str().into(), &"2026-11-21T14:00:00Z".into()));
+    assert!(log[1]["commit"].as_str().unwrap().starts_with(commits[1]));
 
     let whole = env.wake(&["show", &id]).ok().stdout;
     assert!(whole.contains(&format!("Wake-Id: {id}")), "{whole}");
     assert!(whole.contains("+- the wifi code is 1234 <!-- wake "), "{whole}");
     assert_eq!(env.wake(&["show", id.get(..13).unwrap()]).ok().stdout, whole);
     assert_eq!(env.wake(&["show", commits[1]]).ok().stdout, whole);
+    let shown = env.wake(&["show", &id, "--json"]).ok().json();
+    assert_eq!((&shown["commit"], &shown["subject"]), (&log[1]["commit"], &log[1]["subject"]));
+    assert!(shown["diff"].as_str().unwrap().contains("+- the wifi code is 1234 <!-- wake "), "{shown}");
     for unknown in ["zzzz", "20991231", "a", ""] {
         let ran = env.wake(&["show", unknown]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
@@ -795,6 +803,8 @@ fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
     assert!(told[0].contains("I was cut off before I could begin") && told[0].contains("box 1 is blue"), "{told:#?}");
     assert!(told[1].contains("box 2 is red"), "{told:#?}");
     assert!(env.wake(&["queue", "list"]).ok().stdout.contains("box 1 is blue"));
+    let listed = env.wake(&["queue", "list", "--json"]).ok().json();
+    assert_eq!((&listed["state"], &listed["text"]), (&"given_up".into(), &"remember that box 1 is blue".into()));
     env.check_sound();
 }
 

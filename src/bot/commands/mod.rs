@@ -26,6 +26,7 @@ use crate::{
     config::Config,
     queue::{Order, Result, Stopped, Store},
     repo::{Committed, RepoError},
+    words,
 };
 use seen::Seen;
 
@@ -130,7 +131,7 @@ fn local(at: DateTime<Utc>, now: DateTime<Utc>, tz: chrono_tz::Tz) -> String {
     if at.date_naive() == now.date_naive() {
         at.format("today %H:%M").to_string()
     } else {
-        at.format("%a %Y-%m-%d %H:%M").to_string()
+        words::local(at.to_utc(), tz)
     }
 }
 

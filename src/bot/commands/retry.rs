@@ -2,8 +2,8 @@
 
 use super::{super::batch::Asked, Desk, Reply};
 use crate::{
-    cycle::orient::count,
     queue::{Order, Result},
+    words::count,
 };
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {

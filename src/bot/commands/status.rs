@@ -6,8 +6,9 @@ use chrono_tz::Tz;
 use super::{super::batch::Asked, Desk};
 use crate::{
     config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
-    cycle::{self, budget::Budget, lock, orient::count},
+    cycle::{self, budget::Budget, lock},
     queue::{Approval, Cap, CycleRow, CycleState, Result},
+    words::count,
 };
 
 /// How it stands with the assistant.

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Desk, Reply, bounded};
 use crate::{
-    cycle::{
-        self, lock,
-        orient::{Standing, count},
-    },
+    cycle::{self, lock, orient::Standing},
     queue::{Order, Result},
+    words::count,
 };
 
 /// Reasons that are named at most.

@@ -3,6 +3,7 @@ use chrono::{NaiveTime, TimeDelta};
 use super::*;
 use crate::{
     clock::parse_time,
+    cycle::brief::MAX_MESSAGES,
     memory::tasks::TaskList,
     queue::{NewCycle, NewReminder},
 };

@@ -4,11 +4,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    cycle::orient::{Mind, count, is_answerable},
+    cycle::orient::{Mind, is_answerable},
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
-        words::ago,
+        words::{ago, count},
     },
     queue::{Incoming, MAX_ATTEMPTS},
 };

@@ -2,8 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{ago, short};
-use crate::queue::{Attachment, FileState};
+use super::screen::short;
+use crate::{
+    queue::{Attachment, FileState},
+    words::ago,
+};
 
 /// A file that waits or was given up.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::ago;
-use crate::queue::Approval;
+use crate::{queue::Approval, words::ago};
 
 /// A question that can still be decided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -7,9 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ring::rand::{SecureRandom as _, SystemRandom};
-
-use crate::{config::read_private, redact::Secret};
+use crate::{
+    config::read_private,
+    random::{self, NoRandomness},
+    redact::Secret,
+};
 
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
@@ -34,8 +36,8 @@ pub enum TokenError {
         source: io::Error,
     },
     /// There is no randomness to make one of.
-    #[error("the system gives no random numbers, so that no token can be made")]
-    NoRandomness,
+    #[error("{0}, so that no token can be made")]
+    NoRandomness(#[from] NoRandomness),
 }
 
 /// Random text that nobody guesses, of letters and digits.
@@ -43,9 +45,7 @@ pub enum TokenError {
 /// # Errors
 /// The system has no randomness to give.
 pub fn random() -> Result<Secret, TokenError> {
-    let mut bytes = [0_u8; TOKEN_BYTES];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
-    Ok(Secret::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+    Ok(Secret::new(random::hex(&random::bytes::<TOKEN_BYTES>()?)))
 }
 
 /// The token in a file, if there is one that can be believed.

@@ -245,11 +245,8 @@ impl Anthropic {
     }
 
     /// The last gate: a server or a proxy may have quoted the key.
-    fn redacted(&self, mut error: ModelError) -> ModelError {
-        let (ModelError::Transient { why, .. } | ModelError::Account { why } | ModelError::Rejected { why, .. }) =
-            &mut error;
-        *why = self.redactor.redact(why);
-        error
+    fn redacted(&self, error: ModelError) -> ModelError {
+        error.redacted(&self.redactor)
     }
 }
 

@@ -103,14 +103,6 @@ impl ClaudeCode {
         self.waiting.replace(waits);
         Ok(turn)
     }
-
-    /// The last gate: the command may have quoted its key.
-    fn redacted(&self, mut error: ModelError) -> ModelError {
-        let (ModelError::Transient { why, .. } | ModelError::Account { why } | ModelError::Rejected { why, .. }) =
-            &mut error;
-        *why = self.redactor.redact(why);
-        error
-    }
 }
 
 impl Model for ClaudeCode {
@@ -128,7 +120,8 @@ impl Model for ClaudeCode {
     }
 
     fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {
-        Box::pin(async { self.ask(conversation).await.map_err(|error| self.redacted(error)) })
+        // The last gate: the command may have quoted its key.
+        Box::pin(async { self.ask(conversation).await.map_err(|error| error.redacted(&self.redactor)) })
     }
 
     fn rest(&self) {

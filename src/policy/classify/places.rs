@@ -119,7 +119,25 @@ const PRIVATE: [&str; 23] = [
     ".wake-lock",
 ];
 
-/// Whether a path is one that no tool may read or write. Not minding the case: neither do some file systems.
-pub(in crate::policy) fn is_private(path: &str) -> bool {
-    path.to_lowercase().split('/').any(|part| PRIVATE.contains(&part))
+/// Whether a path leads to keys or to our own state: no tool reads or writes those, whatever is granted. Neither case nor what
+/// some file systems make of it (`ſ` is an `s` there) tells names apart.
+pub fn is_private(path: &str) -> bool {
+    path.to_uppercase().to_lowercase().split('/').any(|part| PRIVATE.contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_a_private_name_is_another_name() {
+        for path in
+            [".ssh/config", "a/.SSH", "/home/me/.ſsh/id", ".SſH/x", "brain/.Git/hooks", "mesſages.db", "x/POLICY.toml"]
+        {
+            assert!(is_private(path), "{path}");
+        }
+        for path in ["ssh", ".sshd/x", "notes/messages.db.md", "straße/.gitignore"] {
+            assert!(!is_private(path), "{path}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Programs that only read, and a few that make something new and harmless, with the options that keep them so.
 //!
 //! From the manuals of GNU coreutils, findutils, grep, procps and util-linux, held against the BSD ones for letters that mean something
-//! else there. Left out on purpose: whatever names an output file, runs a program, sets something, or reads the list of its files from a file.
+//! else there. Left out on purpose: whatever names an output file, runs a program, sets something, or reads the list of its files
+//! from a file.
 
 use super::{
     Rated, Risk,

@@ -1,8 +1,9 @@
 //! System calls by seccomp: two filters, of which the kernel obeys the stricter.
 //!
-//! The first refuses, with EPERM so that programs can tell, what no tool needs and what namespaces alone have let through before: tracing, mounting,
-//! namespaces, keys, kernel modules, sockets of kinds that aren't confined by a network namespace. The second knows the calls
-//! that existed when this was written and answers ENOSYS to all others, x86's second numbering (x32) among them.
+//! The first refuses, with EPERM so that programs can tell, what no tool needs and what namespaces alone have let through
+//! before: tracing, mounting, namespaces, keys, kernel modules, sockets of kinds that aren't confined by a network namespace.
+//! The second knows the calls that existed when this was written and answers ENOSYS to all others, x86's second numbering (x32)
+//! among them.
 
 use std::collections::BTreeMap;
 

@@ -1,21 +1,21 @@
-//! Times, sizes and lists as a person reads them.
+//! Times, counts, sizes and lists as a person reads them.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
-pub(super) use crate::disk::size;
+pub use crate::disk::size;
 
 /// Items of a list that are named; the rest is counted.
 const MAX_NAMED: usize = 5;
 
 /// `3 min ago`, `in 2 h`.
-pub(super) fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let past = now.signed_duration_since(at);
     if past >= TimeDelta::zero() { format!("{} ago", span(past)) } else { format!("in {}", span(-past)) }
 }
 
 /// `40 s`, `3 min`, `2 h`, `5 days`.
-pub(super) fn span(span: TimeDelta) -> String {
+pub fn span(span: TimeDelta) -> String {
     match span.num_seconds() {
         s @ ..60 => format!("{s} s"),
         s @ 60..3_600 => format!("{} min", s / 60),
@@ -25,12 +25,31 @@ pub(super) fn span(span: TimeDelta) -> String {
 }
 
 /// `Sat 2026-11-21 14:03`, on the person's wall.
-pub(super) fn local(at: DateTime<Utc>, tz: Tz) -> String {
+pub fn local(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
 }
 
+/// `Sat 21 Nov 14:03`, of a wall clock: where the year goes without saying.
+pub fn day_and_time(wall: NaiveDateTime) -> String {
+    wall.format("%a %-d %b %H:%M").to_string()
+}
+
+/// [`day_and_time`] on the person's wall.
+pub fn local_day_and_time(at: DateTime<Utc>, tz: Tz) -> String {
+    day_and_time(at.with_timezone(&tz).naive_local())
+}
+
+/// `1 message`, `2 messages`, `3 commits by a person`.
+pub fn count(n: usize, what: &str) -> String {
+    match (n, what.split_once(' ')) {
+        (1, _) => format!("1 {what}"),
+        (n, Some((noun, rest))) => format!("{n} {noun}s {rest}"),
+        (n, None) => format!("{n} {what}s"),
+    }
+}
+
 /// Names some of the items and counts the others.
-pub(super) fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut items = items.into_iter();
     let named: Vec<String> = items.by_ref().take(MAX_NAMED).map(|item| item.as_ref().to_owned()).collect();
     match items.count() {
@@ -50,6 +69,21 @@ mod tests {
         let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
         assert_eq!(ago(now - TimeDelta::minutes(3), now), "3 min ago");
         assert_eq!(ago(now + TimeDelta::hours(2), now), "in 2 h");
+    }
+
+    #[test]
+    fn times_are_told_on_the_persons_wall() {
+        let at = DateTime::from_timestamp(1_795_266_180, 0).unwrap();
+        let berlin = Tz::Europe__Berlin;
+        assert_eq!(local(at, berlin), "Sat 2026-11-21 14:03");
+        assert_eq!(local_day_and_time(at, berlin), "Sat 21 Nov 14:03");
+    }
+
+    #[test]
+    fn the_noun_is_made_plural_and_not_what_follows_it() {
+        let of = |n| count(n, "commit by a person");
+        assert_eq!([of(0), of(1), of(2)], ["0 commits by a person", "1 commit by a person", "2 commits by a person"]);
+        assert_eq!([count(1, "message"), count(2, "message")], ["1 message", "2 messages"]);
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! `wake queue`: messages that wait, were given up or undone, and what a person decides on them.
+
+use std::process::ExitCode;
+
+use chrono::{DateTime, Utc};
+use clap::Subcommand;
+
+use super::{EXIT_FAILED, complain, failed, print, print_json};
+use crate::{
+    config::Config,
+    queue::{Incoming, Store, StoreError},
+    words::local,
+};
+
+/// How much of a message is listed for people, in characters.
+const MAX_TEXT_CHARS: usize = 80;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Action {
+    /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
+    List {
+        /// Also what was taken out of the queue.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Try a message afresh at the next wake.
+    Retry {
+        /// Its number, from the list.
+        id: i64,
+    },
+    /// Take a message out of the queue. Its text stays in the database.
+    Drop {
+        /// Its number, from the list.
+        id: i64,
+    },
+}
+
+/// What became of a message, as JSON and for people.
+#[derive(serde::Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+enum State {
+    Waits,
+    Kept { by: String },
+    GivenUp { attempts: i64 },
+    Undone,
+    Dropped,
+}
+
+impl State {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Waits => "waits".to_owned(),
+            Self::Kept { by } => format!("kept: {by} can't answer it"),
+            Self::GivenUp { attempts } => format!("given up after {attempts} tries"),
+            Self::Undone => "undone".to_owned(),
+            Self::Dropped => "dropped".to_owned(),
+        }
+    }
+}
+
+/// A message as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct Line {
+    id: i64,
+    received_at: Option<DateTime<Utc>>,
+    #[serde(flatten)]
+    state: State,
+    chat_id: i64,
+    text: String,
+}
+
+impl Line {
+    fn of(message: Incoming, state: State) -> Self {
+        let Incoming { id, received_at, chat_id, text, .. } = message;
+        Self { id, received_at, state, chat_id, text }
+    }
+
+    fn in_words(&self, config: &Config) -> String {
+        let at = self.received_at.map(|at| local(at, config.timezone));
+        let words = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text: String = words.chars().take(MAX_TEXT_CHARS).collect();
+        let (at, state) = (at.unwrap_or_default(), self.state.in_words());
+        format!("{}  {at}  {state}  chat {}  {text}\n", self.id, self.chat_id)
+    }
+}
+
+/// Carries out `wake queue`.
+pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
+    let path = config.db_path();
+    if !path.exists() {
+        complain(&format!("There is no queue at {} yet. `wake --once` makes it.", path.display()));
+        return ExitCode::from(EXIT_FAILED);
+    }
+    let result = Store::open(&path).and_then(|mut store| match action {
+        Action::List { all } => {
+            for line in listed(&store, *all)? {
+                if as_json { print_json(&line) } else { print(&line.in_words(config)) }
+            }
+            Ok(true)
+        }
+        Action::Retry { id } => store.retry(*id),
+        Action::Drop { id } => store.discard(*id, config.clock().now()),
+    });
+    match (result, action) {
+        (Ok(true), Action::List { .. }) => ExitCode::SUCCESS,
+        (Ok(true), Action::Retry { id }) => {
+            complain(&format!("Message {id} is tried afresh at the next wake."));
+            ExitCode::SUCCESS
+        }
+        (Ok(true), Action::Drop { id }) => {
+            complain(&format!("Message {id} is out of the queue; `wake queue retry {id}` brings it back."));
+            ExitCode::SUCCESS
+        }
+        (Ok(false), _) => {
+            complain("There is no waiting, given-up or undone message of that number. `wake queue list` shows them.");
+            ExitCode::from(EXIT_FAILED)
+        }
+        (Err(error), _) => failed(&error),
+    }
+}
+
+/// What waits first, then what a person decides on.
+fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
+    let waiting = store.queued()?.into_iter().map(|message| {
+        let state = message.held_for.clone().map_or(State::Waits, |by| State::Kept { by });
+        Line::of(message, state)
+    });
+    let given_up = store.dead_letters()?.into_iter().map(|message| {
+        let attempts = message.attempts;
+        Line::of(message, State::GivenUp { attempts })
+    });
+    let undone = store.undone_letters()?.into_iter().map(|message| Line::of(message, State::Undone));
+    let dropped = if with_dropped { store.dropped_letters()? } else { Vec::new() };
+    let dropped = dropped.into_iter().map(|message| Line::of(message, State::Dropped));
+    Ok(waiting.chain(given_up).chain(undone).chain(dropped).collect())
+}

@@ -1,0 +1,59 @@
+//! What `wake` is inside of a sandbox, where there are no settings: the launcher that sets its rules a second time, and the
+//! forwarder to its proxy.
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use super::complain;
+use crate::sandbox::confined;
+
+/// What a shell says of a program that it can't run.
+const CANNOT_RUN: u8 = 126;
+
+#[derive(Debug, Parser)]
+#[command(name = "wake")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Sets the rules of the sandbox a second time and becomes the program.
+    Confined {
+        /// What the sandbox was built by.
+        #[arg(long)]
+        rules: String,
+        /// The program and its arguments.
+        #[arg(required = true, last = true)]
+        command: Vec<OsString>,
+    },
+    /// Forwards what comes to the socket on standard input.
+    Forward {
+        /// The proxy's socket.
+        #[arg(long)]
+        to: PathBuf,
+    },
+}
+
+/// Does what is asked inside a sandbox; none if something else is. What can't be confined exits as a program that can't be run.
+pub(super) fn main() -> Option<ExitCode> {
+    let first = std::env::args_os().nth(1)?;
+    (first == "confined" || first == "forward").then(|| run(Arguments::parse().command))
+}
+
+fn run(command: Command) -> ExitCode {
+    let why = match command {
+        Command::Confined { rules, command } => {
+            let ran = confined::Rules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
+            ran.map_or_else(|why| why, |never| match never {})
+        }
+        Command::Forward { to } => match confined::forward(&to) {
+            Ok(()) => return ExitCode::SUCCESS,
+            Err(error) => error.to_string(),
+        },
+    };
+    complain(&format!("sandbox: {why}\nThe program was not run."));
+    ExitCode::from(CANNOT_RUN)
+}

@@ -1,0 +1,140 @@
+//! The queue's messages: which are to be answered now, which join a cycle that runs, and what the others wait for.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+
+use super::{Mind, Observed, Reason};
+use crate::{
+    clock::is_over,
+    cycle::{brief::MAX_MESSAGES, gate::waiting_for_files},
+    queue::{Cap, CycleRow, Incoming, NewCycle},
+};
+
+/// Whether the configured mind can be given this message now, as far as the message itself tells.
+pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
+    !message.awaits_files
+        && message.held_for.as_deref() != Some(&mind.name)
+        && message.not_before.is_none_or(|at| is_over(at, now))
+}
+
+/// The messages with these `ids`, if each of them may still be given to the mind: an edit or a further part of an album may have
+/// brought files that are on their way, a person may have taken one out of the queue.
+pub fn still_due<'a>(
+    queued: &'a [Incoming],
+    ids: &[i64],
+    mind: &Mind,
+    now: DateTime<Utc>,
+) -> Option<Vec<&'a Incoming>> {
+    let waiting = waiting_for_files(queued, now);
+    let is_due = |message: &&Incoming| !waiting.contains(&message.id) && is_answerable(message, mind, now);
+    ids.iter().map(|id| queued.iter().find(|message| message.id == *id).filter(is_due)).collect()
+}
+
+/// Messages that have come for the chat of `cycle` while it runs, oldest first: not those it `knows`, nor those that stand in
+/// the conversation of another one that will go on. A cycle that has had its share of messages ends when another chat waits.
+pub fn joining<'a>(
+    queued: &'a [Incoming],
+    cycle: &NewCycle,
+    knows: &[i64],
+    open_cycles: &[CycleRow],
+    mind: &Mind,
+    now: DateTime<Utc>,
+) -> Vec<&'a Incoming> {
+    let is_another_chats = |message: &Incoming| {
+        Some(message.chat_id) != cycle.chat_id && !is_taken(message, open_cycles) && is_answerable(message, mind, now)
+    };
+    if knows.len() >= MAX_MESSAGES && queued.iter().any(is_another_chats) {
+        return Vec::new();
+    }
+    let waiting = waiting_for_files(queued, now);
+    let is_new = |message: &&Incoming| {
+        (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
+            && !knows.contains(&message.id)
+            && !is_taken(message, open_cycles)
+            && !waiting.contains(&message.id)
+            && is_answerable(message, mind, now)
+    };
+    queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
+}
+
+/// The key under which a chat was told that its messages, from the oldest on, wait for a budget.
+pub fn budget_key(chat_id: i64, oldest: i64, cap: Cap) -> String {
+    match cap {
+        Cap::Day => format!("budget/{chat_id}/{oldest}"),
+        Cap::Month => format!("budget/{chat_id}/{oldest}/month"),
+    }
+}
+
+/// How it stands with a message of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is to be answered now.
+    Due,
+    /// A cycle has it.
+    InHand,
+    /// Files are waited for, its own or those of one before it.
+    Files,
+    /// The mind is known not to answer it: another one may.
+    Mind,
+    /// A budget is spent.
+    Budget,
+    /// It, or the mind, is tried again later.
+    BackOff,
+}
+
+/// How it stands with each message of the queue.
+pub fn standings<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Incoming, Standing)> {
+    let waiting = waiting_for_files(observed.messages, observed.now);
+    observed.messages.iter().map(move |message| {
+        let standing = if is_taken(message, observed.open_cycles) {
+            Standing::InHand
+        } else if waiting.contains(&message.id) {
+            Standing::Files
+        } else if message.held_for.as_deref() == Some(&observed.mind.name) {
+            Standing::Mind
+        } else if observed.mind.out_of_budget(Some(message.chat_id)).is_some() {
+            Standing::Budget
+        } else if !observed.mind.is_available || !is_answerable(message, observed.mind, observed.now) {
+            Standing::BackOff
+        } else {
+            Standing::Due
+        };
+        (message, standing)
+    })
+}
+
+/// What an interrupted cycle has in its conversation is answered by that cycle.
+fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
+    message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
+}
+
+/// What is to be answered now, chat by chat.
+pub(super) fn due(observed: &Observed<'_>) -> Vec<Reason> {
+    let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
+    for (message, _) in standings(observed).filter(|(_, standing)| *standing == Standing::Due) {
+        match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {
+            Some((_, _, ids)) if ids.len() >= MAX_MESSAGES => {}
+            Some((_, _, ids)) => ids.push(message.id),
+            None => chats.push((message.chat_id, message.thread_id, vec![message.id])),
+        }
+    }
+    chats.into_iter().map(|(chat_id, thread_id, ids)| Reason::Messages { chat_id, thread_id, ids }).collect()
+}
+
+/// A chat is told once for as long as its oldest message waits, however many follow.
+pub(super) fn over_budget(observed: &Observed<'_>) -> Vec<Reason> {
+    let mut chats = BTreeSet::new();
+    let waiting = observed
+        .messages
+        .iter()
+        .filter(|message| message.held_for.as_deref() != Some(&observed.mind.name) && chats.insert(message.chat_id));
+    waiting
+        .filter_map(|oldest| {
+            let cap = observed.mind.out_of_budget(Some(oldest.chat_id))?;
+            let key = budget_key(oldest.chat_id, oldest.id, cap);
+            let (chat_id, thread_id) = (oldest.chat_id, oldest.thread_id);
+            (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat_id, thread_id, key })
+        })
+        .collect()
+}

@@ -1,0 +1,202 @@
+//! The screen of `health status`, made of what was gathered.
+
+use chrono_tz::Tz;
+
+use super::{Overview, files, questions};
+use crate::{
+    config::CONSOLE_CHAT_ID,
+    cycle::budget,
+    queue::{Cap, Undelivered},
+    words::{ago, count, local, size},
+};
+
+/// Files that are late and are shown; the rest is counted.
+const MAX_SHOWN: usize = 5;
+/// Undelivered messages that are shown, each with its reason; the rest is counted.
+const MAX_UNDELIVERED: usize = 100;
+/// How much of a text is shown, in characters.
+const MAX_TEXT_CHARS: usize = 80;
+
+impl Overview {
+    /// The screen.
+    pub fn render(&self, tz: Tz) -> String {
+        let lines = [
+            ("workspace", self.workspace.clone()),
+            ("last wake", self.last_wake_line()),
+            ("now", self.lock_line()),
+            ("queue", self.queue_line()),
+            ("reminder", self.reminder_line(tz)),
+            ("outbox", self.outbox_line()),
+            ("telegram", self.heard_line()),
+            ("memory", self.git_line()),
+            ("disk", self.disk_line()),
+            ("mind", self.mind_line()),
+            ("cost", self.cost_line()),
+        ];
+        let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
+        for question in &self.questions {
+            text.push_str(&format!("{:<10} {}\n", "question", questions::line(question, self.at)));
+        }
+        for file in self.files.iter().take(MAX_SHOWN) {
+            text.push_str(&format!("{:<10} {}\n", "file", files::line(file, self.at)));
+        }
+        if let Some(more @ 1..) = self.files.len().checked_sub(MAX_SHOWN) {
+            text.push_str(&format!("{:<10} and {more} more\n", "file"));
+        }
+        for problem in &self.problems {
+            text.push_str(&format!("{:<10} {problem}\n", "problem"));
+        }
+        text
+    }
+
+    fn last_wake_line(&self) -> String {
+        let Some(wake) = &self.last_wake else {
+            return "none yet: wake --once".to_owned();
+        };
+        let when = wake.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| ago(at, self.at));
+        let why = short(&wake.reasons.join("; "));
+        let error = wake.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
+        // Only what was committed can be shown.
+        let show = wake.commit.as_ref().map(|_| format!("; wake show {}", wake.cycle_id)).unwrap_or_default();
+        format!("{when}, {}{error} ({why}){show}", wake.state)
+    }
+
+    fn lock_line(&self) -> String {
+        let line = self.holder_line();
+        let Some(stopped) = &self.stopped else { return line };
+        let since = stopped.at.map(|at| format!(" {}", ago(at, self.at))).unwrap_or_default();
+        format!("stopped{since} (wake resume goes on); {line}")
+    }
+
+    fn holder_line(&self) -> String {
+        match (self.lock.is_held, self.lock.pid) {
+            (false, _) => "asleep".to_owned(),
+            (true, None) => "a wake is at work".to_owned(),
+            (true, Some(pid)) => {
+                let cycle = self.lock.cycle_id.as_deref().map(|id| format!(", {id}")).unwrap_or_default();
+                format!("a wake is at work (pid {pid}{cycle})")
+            }
+        }
+    }
+
+    fn queue_line(&self) -> String {
+        let Some(queue) = &self.queue else {
+            return "nothing yet".to_owned();
+        };
+        let mut line = match queue.waiting {
+            0 => "empty".to_owned(),
+            n => format!("{n} waiting"),
+        };
+        if queue.held > 0 {
+            line.push_str(&format!(", {} kept until a mind can answer", queue.held));
+        }
+        if queue.awaiting_files > 0 {
+            line.push_str(&format!(", {} waiting for files", queue.awaiting_files));
+        }
+        if queue.given_up > 0 {
+            line.push_str(&format!(", {} given up (wake queue list)", queue.given_up));
+        }
+        if let Some(at) = queue.oldest_at {
+            line.push_str(&format!(", the oldest came {}", ago(at, self.at)));
+        }
+        line
+    }
+
+    fn reminder_line(&self, tz: Tz) -> String {
+        match &self.next_reminder {
+            None => "none".to_owned(),
+            Some(next) => format!("{} ({}): {}", local(next.at, tz), ago(next.at, self.at), short(&next.text)),
+        }
+    }
+
+    fn outbox_line(&self) -> String {
+        let mut lines: Vec<String> = self.undelivered.iter().take(MAX_UNDELIVERED).map(undelivered_line).collect();
+        match self.undelivered.len().saturating_sub(MAX_UNDELIVERED) {
+            0 if lines.is_empty() => lines.push("everything is delivered".to_owned()),
+            0 => {}
+            more => lines.push(format!("and {more} more")),
+        }
+        lines.join(&format!("\n{:<10} ", ""))
+    }
+
+    fn heard_line(&self) -> String {
+        self.heard_at.map_or_else(|| "never heard".to_owned(), |at| format!("last heard {}", ago(at, self.at)))
+    }
+
+    fn git_line(&self) -> String {
+        let Some(git) = &self.git else {
+            return "none yet".to_owned();
+        };
+        let remote = match (git.has_remote, git.ahead, git.behind) {
+            (false, ..) => "no remote".to_owned(),
+            (true, Some(0), Some(0)) => "the remote has everything".to_owned(),
+            (true, Some(ahead), Some(behind)) => format!("{ahead} ahead, {behind} behind the remote"),
+            (true, ..) => "the remote wasn't seen yet".to_owned(),
+        };
+        let commit = match (&git.commit, git.committed_at) {
+            (Some(id), Some(at)) => {
+                let id: String = id.chars().take(8).collect();
+                let subject = short(git.subject.as_deref().unwrap_or_default());
+                format!("{id} {} {subject}", ago(at, self.at))
+            }
+            _ => "no commit yet".to_owned(),
+        };
+        format!("{}, {}; {remote}; {commit}", git.branch, git.condition)
+    }
+
+    fn cost_line(&self) -> String {
+        let today = (self.spent_today_usd, self.daily_budget_usd);
+        budget::describe(today, (self.spent_month_usd, self.monthly_budget_usd), self.reserved_usd)
+    }
+
+    fn disk_line(&self) -> String {
+        match self.disk {
+            None => "not known".to_owned(),
+            Some(disk) if disk.is_short => format!(
+                "{} free, less than the reserve of {}: the bot fetches no messages, Telegram keeps them for a day",
+                size(disk.free_bytes),
+                size(disk.reserve_bytes)
+            ),
+            Some(disk) => format!("{} free", size(disk.free_bytes)),
+        }
+    }
+
+    fn mind_line(&self) -> String {
+        let name = &self.mind.name;
+        match (self.mind.is_available, self.mind.not_before, &self.mind.error) {
+            (true, _, None) if self.mind.chats_without_room > 0 => format!(
+                "{name}; what is left of a budget has no room for the next request of {}",
+                count(self.mind.chats_without_room, "chat")
+            ),
+            (true, _, None) => name.clone(),
+            (_, not_before, Some(error)) => {
+                let next = not_before.map(|at| format!("; asked again {}", ago(at, self.at))).unwrap_or_default();
+                format!("{name}, which couldn't be reached: {}{next}", short(error))
+            }
+            (false, _, None) if self.mind.over_budget == Some(Cap::Month.name()) => {
+                format!("{name}, not asked before the month is over: its budget is spent")
+            }
+            (false, _, None) => format!("{name}, not asked before midnight: the budget is spent"),
+        }
+    }
+}
+
+fn undelivered_line(message: &Undelivered) -> String {
+    let to = match message.chat_id {
+        CONSOLE_CHAT_ID => "the console".to_owned(),
+        chat => format!("chat {chat}"),
+    };
+    let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
+    let next = message.not_before.as_deref().map(|at| format!(", not before {at}")).unwrap_or_default();
+    format!("{} to {to}: {}{why}{next}", message.id, message.state)
+}
+
+/// One line of a text, cut off.
+pub(super) fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= MAX_TEXT_CHARS {
+        return line;
+    }
+    let cut: String = line.chars().take(MAX_TEXT_CHARS - 1).collect();
+    format!("{cut}…")
+}

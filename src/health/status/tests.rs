@@ -1,0 +1,151 @@
+//! The screen, before anything has happened and on a busy day.
+
+use super::*;
+use crate::clock::parse_time;
+
+fn at(text: &str) -> Option<DateTime<Utc>> {
+    parse_time(text)
+}
+
+fn nothing_yet() -> Overview {
+    Overview {
+        at: at("2026-11-21T12:00:00Z").unwrap(),
+        workspace: "/home/me/.local/share/reveille".to_owned(),
+        last_wake: None,
+        queue: None,
+        files: Vec::new(),
+        questions: Vec::new(),
+        lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
+        stopped: None,
+        next_reminder: None,
+        undelivered: Vec::new(),
+        heard_at: None,
+        git: None,
+        disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
+        mind: MindState {
+            name: "offline".to_owned(),
+            is_available: true,
+            not_before: None,
+            error: None,
+            over_budget: None,
+            chats_without_room: 0,
+        },
+        spent_today_usd: 0.0,
+        daily_budget_usd: 5.0,
+        spent_month_usd: 0.0,
+        monthly_budget_usd: None,
+        reserved_usd: 0.0,
+        problems: Vec::new(),
+    }
+}
+
+#[test]
+fn before_the_first_wake() {
+    insta::assert_snapshot!(nothing_yet().render(chrono_tz::UTC), @"
+    workspace  /home/me/.local/share/reveille
+    last wake  none yet: wake --once
+    now        asleep
+    queue      nothing yet
+    reminder   none
+    outbox     everything is delivered
+    telegram   never heard
+    memory     none yet
+    disk       3.0 GiB free
+    mind       offline
+    cost       0.00 of 5.00 USD today, 0.00 this month
+    ");
+}
+
+#[test]
+fn in_the_middle_of_a_busy_day() {
+    let busy = Overview {
+        last_wake: Some(LastWake {
+            cycle_id: "20261121T115500Z-812".to_owned(),
+            started_at: at("2026-11-21T11:55:00Z"),
+            ended_at: None,
+            state: "running",
+            reasons: vec!["2 messages in chat 7".to_owned()],
+            commit: None,
+            error: None,
+        }),
+        queue: Some(Queue {
+            waiting: 2,
+            held: 1,
+            awaiting_files: 1,
+            given_up: 0,
+            oldest_at: at("2026-11-21T11:54:00Z"),
+        }),
+        lock: Lock {
+            is_held: true,
+            pid: Some(812),
+            since: Some("2026-11-21T11:55:00.000Z".to_owned()),
+            cycle_id: Some("20261121T115500Z-812".to_owned()),
+        },
+        next_reminder: Some(NextReminder { at: at("2026-11-21T14:00:00Z").unwrap(), text: "call   mum".to_owned() }),
+        files: vec![OpenFile {
+            id: 5,
+            message_id: 9,
+            kind: "video_note".to_owned(),
+            state: crate::queue::FileState::Wanted,
+            attempts: 2,
+            not_before: at("2026-11-21T12:01:00Z"),
+            error: Some("Telegram can't be reached".to_owned()),
+            path: None,
+        }],
+        questions: vec![OpenQuestion {
+            id: 2,
+            tool: "bash".to_owned(),
+            risk: "dangerous".to_owned(),
+            chat_id: 7,
+            cycle_id: "20261121T110000Z-811".to_owned(),
+            asked_at: at("2026-11-21T11:00:00Z"),
+            expires_at: at("2026-11-22T11:00:00Z"),
+        }],
+        undelivered: vec![Undelivered {
+            id: 3,
+            chat_id: 7,
+            state: "planned".to_owned(),
+            created_at: "2026-11-21T11:00:00.000Z".to_owned(),
+            not_before: Some("2026-11-21T12:10:00.000Z".to_owned()),
+            error: Some("Too Many Requests".to_owned()),
+            attempts: 1,
+        }],
+        heard_at: at("2026-11-21T11:57:00Z"),
+        git: Some(Git {
+            branch: "main".to_owned(),
+            condition: "as it should be".to_owned(),
+            has_remote: true,
+            ahead: Some(1),
+            behind: Some(0),
+            commit: Some("0123456789abcdef".to_owned()),
+            subject: Some("Answered".to_owned()),
+            committed_at: at("2026-11-21T10:00:00Z"),
+        }),
+        disk: Some(Disk::of(90 << 20, Reserve::of_mib(100))),
+        mind: MindState {
+            name: "claude".to_owned(),
+            is_available: false,
+            not_before: at("2026-11-21T12:01:00Z"),
+            error: Some("overloaded".to_owned()),
+            over_budget: None,
+            chats_without_room: 0,
+        },
+        spent_today_usd: 1.5,
+        ..nothing_yet()
+    };
+    insta::assert_snapshot!(busy.render(chrono_tz::Europe::Berlin), @"
+    workspace  /home/me/.local/share/reveille
+    last wake  5 min ago, running (2 messages in chat 7)
+    now        a wake is at work (pid 812, 20261121T115500Z-812)
+    queue      2 waiting, 1 kept until a mind can answer, 1 waiting for files, the oldest came 6 min ago
+    reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
+    outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
+    telegram   last heard 3 min ago
+    memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
+    disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
+    mind       claude, which couldn't be reached: overloaded; asked again in 1 min
+    cost       1.50 of 5.00 USD today, 0.00 this month
+    question   2: may I use bash (dangerous)?, asked 1 h ago, no answer is a no in 23 h; wake approvals list shows it, approve 2 or deny 2 decides
+    file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
+    ");
+}

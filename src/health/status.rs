@@ -489,7 +489,7 @@ fn undelivered_line(message: &Undelivered) -> String {
     };
     let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
     let next = message.not_before.as_deref().map(|at| format!(", not before {at}")).unwrap_or_default();
-    format!("{} to {to}: {}{why}{next}", message.id, message.state)
+    format!("{} to {to}: {}{why}{next}", message.id, message.state.as_str())
 }
 
 /// One line of a text, cut off.
@@ -505,7 +505,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::parse_time;
+    use crate::{clock::parse_time, queue::PartState};
 
     fn at(text: &str) -> Option<DateTime<Utc>> {
         parse_time(text)
@@ -611,7 +611,7 @@ mod tests {
             undelivered: vec![Undelivered {
                 id: 3,
                 chat_id: 7,
-                state: "planned".to_owned(),
+                state: PartState::Planned,
                 created_at: "2026-11-21T11:00:00.000Z".to_owned(),
                 not_before: Some("2026-11-21T12:10:00.000Z".to_owned()),
                 error: Some("Too Many Requests".to_owned()),

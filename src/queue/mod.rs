@@ -42,7 +42,7 @@ pub use lease::{Fence, Holder};
 pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use moved::Moved;
 pub use orders::{Order, Ordered};
-pub use outbox::{Claimed, NewOutgoing, PartOutcome, Pick, Undelivered};
+pub use outbox::{Claimed, NewOutgoing, PartOutcome, PartState, Pick, Undelivered};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use parked::{Parked, ToldOf};
 pub use poll::KEPT_BY_CHANNEL;

@@ -95,6 +95,46 @@ impl Pick<'_> {
     pub const ANY: Self = Self { only: None, served: &[], alone: &[] };
 }
 
+/// How far a part is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartState {
+    /// It is to be sent.
+    Planned,
+    /// Somebody has taken it to send it.
+    Attempting,
+    /// The channel confirmed it, or its person has shown that it came.
+    Sent,
+    /// An attempt ended without an answer: it may have arrived.
+    Unknown,
+    /// The channel will never take it.
+    Failed,
+}
+
+impl PartState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Attempting => "attempting",
+            Self::Sent => "sent",
+            Self::Unknown => "unknown",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// What can't be read may have arrived.
+    pub(super) fn parse(text: &str) -> Self {
+        match text {
+            "planned" => Self::Planned,
+            "attempting" => Self::Attempting,
+            "sent" => Self::Sent,
+            "failed" => Self::Failed,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartOutcome {
@@ -128,7 +168,7 @@ pub struct Undelivered {
     /// Where to.
     pub chat_id: i64,
     /// The worst state among its open parts.
-    pub state: String,
+    pub state: PartState,
     /// When it was written.
     pub created_at: String,
     /// Not tried again before.
@@ -142,7 +182,7 @@ pub struct Undelivered {
 impl Undelivered {
     /// Whether the channel will never take what is left of it.
     pub fn is_refused(&self) -> bool {
-        self.state == "failed"
+        self.state == PartState::Failed
     }
 }
 
@@ -204,11 +244,11 @@ impl Store {
     /// any more.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
         let (state, not_before, id, error) = match outcome {
-            PartOutcome::Sent(id) => ("sent", None, Some(*id), None),
-            PartOutcome::Later { not_before, why } => ("planned", Some(rfc3339(*not_before)), None, Some(why)),
-            PartOutcome::Moved { why, .. } => ("planned", None, None, Some(why)),
-            PartOutcome::Unknown(why) => ("unknown", None, None, Some(why)),
-            PartOutcome::Failed(why) => ("failed", None, None, Some(why)),
+            PartOutcome::Sent(id) => (PartState::Sent, None, Some(*id), None),
+            PartOutcome::Later { not_before, why } => (PartState::Planned, Some(rfc3339(*not_before)), None, Some(why)),
+            PartOutcome::Moved { why, .. } => (PartState::Planned, None, None, Some(why)),
+            PartOutcome::Unknown(why) => (PartState::Unknown, None, None, Some(why)),
+            PartOutcome::Failed(why) => (PartState::Failed, None, None, Some(why)),
         };
         self.write(|tx| {
             let n = tx.execute(
@@ -219,7 +259,7 @@ impl Store {
                 rusqlite::params![
                     claimed.outgoing_id,
                     claimed.part,
-                    state,
+                    state.as_str(),
                     not_before,
                     id,
                     error,
@@ -336,7 +376,7 @@ impl Store {
             Ok(Undelivered {
                 id: row.get(0)?,
                 chat_id: row.get(1)?,
-                state: row.get(2)?,
+                state: PartState::parse(&row.get::<_, String>(2)?),
                 created_at: row.get(3)?,
                 not_before: row.get(4)?,
                 error: row.get(5)?,

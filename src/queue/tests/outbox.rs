@@ -89,7 +89,7 @@ fn an_attempt_of_a_dead_sender_is_repeated_once_and_marked() {
     assert_eq!(claim(&mut world, 4), None);
     assert!(!world.store.has_deliverable(at(4)).unwrap());
     let left = world.store.undelivered().unwrap();
-    assert_eq!((left[0].state.as_str(), left[0].attempts), ("unknown", 2));
+    assert_eq!((left[0].state, left[0].attempts), (PartState::Unknown, 2));
     assert_eq!(left[0].error.as_deref(), Some("the sender died while sending"));
     world.plan(7, "life goes on");
     assert_eq!(world.deliver_all(5), ["life goes on"]);
@@ -224,7 +224,7 @@ fn a_row_written_by_hand_gets_its_parts() {
     let mut world = World::new();
     world.by_hand("INSERT INTO outgoing_messages (chat_id, message_text) VALUES (7, '*by hand*')");
     assert!(world.store.has_deliverable(at(0)).unwrap());
-    assert_eq!(world.store.undelivered().unwrap()[0].state, "planned");
+    assert_eq!(world.store.undelivered().unwrap()[0].state, PartState::Planned);
     assert_eq!(world.deliver_all(0), ["by hand"]);
 }
 
@@ -234,7 +234,7 @@ fn a_message_without_visible_text_fails_instead_of_waiting_for_ever() {
     world.plan(7, "  \n ");
     assert_eq!(world.deliver_all(0), [""; 0]);
     assert!(!world.store.has_deliverable(at(0)).unwrap());
-    assert_eq!(world.store.undelivered().unwrap()[0].state, "failed");
+    assert_eq!(world.store.undelivered().unwrap()[0].state, PartState::Failed);
 }
 
 #[test]

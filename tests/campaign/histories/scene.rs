@@ -9,7 +9,7 @@ use reveille::{
     process::Identity,
     queue::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, Ordered, PartOf,
-        PartOutcome, Pick, Store, StoreError,
+        PartOutcome, PartState, Pick, Store, StoreError,
     },
 };
 use rusqlite::Connection;
@@ -431,9 +431,9 @@ impl Scene {
     pub(super) fn silence_bot(&mut self, random: &mut Rng) -> Result<(), String> {
         let parts = self.store.unsent_parts(self.now).map_err(text)?;
         let is_late = |claimed: &mut Claimed| {
-            parts
-                .iter()
-                .any(|part| part.outgoing_id == claimed.outgoing_id && part.state == "attempting" && !part.is_under_way)
+            parts.iter().any(|part| {
+                part.outgoing_id == claimed.outgoing_id && part.state == PartState::Attempting && !part.is_under_way
+            })
         };
         let Some(claimed) = self.bots.take_if(is_late) else { return Ok(()) };
         self.outside.doubt(&claimed);

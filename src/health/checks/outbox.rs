@@ -46,7 +46,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     });
     let parts = judge(&parts.collect::<Vec<_>>(), scene.now);
     let lines = judge_lines(left_lines(store, late, scene.now)?);
-    Ok(Finding::all([Some(parts.clone()), lines].into_iter().flatten().collect(), parts))
+    Ok(lines.into_iter().fold(parts, Finding::and))
 }
 
 /// How many lines that told how far a cycle is stand in chats `late` after its end: a bot takes each away with the answer, or

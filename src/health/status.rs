@@ -21,7 +21,7 @@ use crate::{
         orient::{count, is_answerable},
     },
     disk::{self, Reserve},
-    queue::{Cap, CycleRow, Stopped, Store, Undelivered},
+    queue::{Cap, CycleRow, Prospect, Stopped, Store, Undelivered},
     redact::Redactor,
     repo::Repo,
 };
@@ -56,6 +56,9 @@ pub struct Overview {
     pub next_reminder: Option<NextReminder>,
     /// Messages out that weren't confirmed, each with its state and reason.
     pub undelivered: Vec<Undelivered>,
+    /// How many there are of them, beyond those that are listed too.
+    #[serde(skip)]
+    pub undelivered_count: usize,
     /// When a poll of Telegram was last completed.
     pub heard_at: Option<DateTime<Utc>>,
     /// The memory's repository.
@@ -203,6 +206,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         stopped: None,
         next_reminder: None,
         undelivered: Vec::new(),
+        undelivered_count: 0,
         heard_at: None,
         git: None,
         disk: None,
@@ -252,6 +256,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
     overview.undelivered = store.undelivered()?;
+    overview.undelivered_count = store.outstanding()?.total();
     overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
     let upkeep = store.upkeep(MODEL)?;
     let mind = scene.mind(store)?;
@@ -412,7 +417,7 @@ impl Overview {
 
     fn outbox_line(&self) -> String {
         let mut lines: Vec<String> = self.undelivered.iter().take(MAX_UNDELIVERED).map(undelivered_line).collect();
-        match self.undelivered.len().saturating_sub(MAX_UNDELIVERED) {
+        match self.undelivered_count.saturating_sub(lines.len()) {
             0 if lines.is_empty() => lines.push("everything is delivered".to_owned()),
             0 => {}
             more => lines.push(format!("and {more} more")),
@@ -489,7 +494,11 @@ fn undelivered_line(message: &Undelivered) -> String {
     };
     let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
     let next = message.not_before.as_deref().map(|at| format!(", not before {at}")).unwrap_or_default();
-    format!("{} to {to}: {}{why}{next}", message.id, message.state.as_str())
+    let state = match message.prospect() {
+        Prospect::InDoubt => "sent twice without Telegram's word, may have come",
+        Prospect::Tried | Prospect::Refused => message.state.as_str(),
+    };
+    format!("{} to {to}: {state}{why}{next}", message.id)
 }
 
 /// One line of a text, cut off.
@@ -523,6 +532,7 @@ mod tests {
             stopped: None,
             next_reminder: None,
             undelivered: Vec::new(),
+            undelivered_count: 0,
             heard_at: None,
             git: None,
             disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
@@ -558,6 +568,31 @@ mod tests {
         mind       offline
         cost       0.00 of 5.00 USD today, 0.00 this month
         ");
+    }
+
+    #[test]
+    fn what_is_not_delivered_is_listed_and_the_rest_counted() {
+        let message = |id: i64, state, is_repeat| Undelivered {
+            id,
+            chat_id: 7,
+            state,
+            is_repeat,
+            created_at: "2026-11-21T11:00:00.000Z".to_owned(),
+            not_before: None,
+            error: Some("no answer".to_owned()),
+            attempts: 2,
+        };
+        let undelivered = vec![message(1, PartState::Unknown, true), message(2, PartState::Unknown, false)];
+        let few = Overview { undelivered_count: 2, undelivered, ..nothing_yet() };
+        insta::assert_snapshot!(few.outbox_line(), @"
+        1 to chat 7: sent twice without Telegram's word, may have come: no answer
+                   2 to chat 7: unknown: no answer
+        ");
+        let undelivered = (1..=200).map(|id| message(id, PartState::Planned, false)).collect();
+        let many = Overview { undelivered_count: 204, undelivered, ..nothing_yet() };
+        let line = many.outbox_line();
+        assert!(line.contains("\n           100 to chat 7") && line.ends_with("\n           and 104 more"), "{line}");
+        assert_eq!(line.lines().count(), 101);
     }
 
     #[test]
@@ -612,11 +647,13 @@ mod tests {
                 id: 3,
                 chat_id: 7,
                 state: PartState::Planned,
+                is_repeat: false,
                 created_at: "2026-11-21T11:00:00.000Z".to_owned(),
                 not_before: Some("2026-11-21T12:10:00.000Z".to_owned()),
                 error: Some("Too Many Requests".to_owned()),
                 attempts: 1,
             }],
+            undelivered_count: 1,
             heard_at: at("2026-11-21T11:57:00Z"),
             git: Some(Git {
                 branch: "main".to_owned(),

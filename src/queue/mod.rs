@@ -27,6 +27,7 @@ mod shortage;
 mod status_lines;
 mod stop;
 mod taken_up;
+mod undelivered;
 mod undo;
 mod upkeep;
 
@@ -42,7 +43,7 @@ pub use lease::{Fence, Holder};
 pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use moved::Moved;
 pub use orders::{Order, Ordered};
-pub use outbox::{Claimed, NewOutgoing, PartOutcome, PartState, Pick, Undelivered};
+pub use outbox::{Claimed, NewOutgoing, PartOutcome, PartState, Pick};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use parked::{Parked, ToldOf};
 pub use poll::KEPT_BY_CHANNEL;
@@ -50,6 +51,7 @@ pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use status_lines::StatusLine;
 pub use stop::Stopped;
+pub use undelivered::{Outstanding, Prospect, Undelivered};
 pub use undo::{TakenBack, Undo};
 pub use upkeep::{HEAD_SEEN, Upkeep, wait_after};
 

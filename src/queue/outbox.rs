@@ -160,32 +160,6 @@ pub enum PartOutcome {
     Failed(String),
 }
 
-/// A message that isn't fully delivered, and why.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Undelivered {
-    /// Its row.
-    pub id: i64,
-    /// Where to.
-    pub chat_id: i64,
-    /// The worst state among its open parts.
-    pub state: PartState,
-    /// When it was written.
-    pub created_at: String,
-    /// Not tried again before.
-    pub not_before: Option<String>,
-    /// The last error.
-    pub error: Option<String>,
-    /// Attempts of its open parts.
-    pub attempts: i64,
-}
-
-impl Undelivered {
-    /// Whether the channel will never take what is left of it.
-    pub fn is_refused(&self) -> bool {
-        self.state == PartState::Failed
-    }
-}
-
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
 /// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are answered; what was taken back never leaves, nor
 /// what is about to be.
@@ -353,37 +327,6 @@ impl Store {
                 row.get(0)
             })?;
         Ok(text.as_deref().and_then(parse_time))
-    }
-
-    /// Messages not fully delivered, oldest first.
-    pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
-        self.undelivered_where("TRUE", [])
-    }
-
-    /// Where the delivery of one message stands; `None` once every part was confirmed.
-    pub fn undelivered_message(&self, id: i64) -> Result<Option<Undelivered>> {
-        Ok(self.undelivered_where("o.id = ?1", [id])?.pop())
-    }
-
-    fn undelivered_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Undelivered>> {
-        let mut statement = self.conn.prepare(&format!(
-            "SELECT o.id, o.chat_id, COALESCE(max(p.state), 'planned'), o.created_at, max(p.not_before), max(p.error),
-                    COALESCE(max(p.attempts), 0)
-             FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.state != 'sent'
-             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND {condition} GROUP BY o.id ORDER BY o.id LIMIT 200",
-        ))?;
-        let rows = statement.query_map(values, |row| {
-            Ok(Undelivered {
-                id: row.get(0)?,
-                chat_id: row.get(1)?,
-                state: PartState::parse(&row.get::<_, String>(2)?),
-                created_at: row.get(3)?,
-                not_before: row.get(4)?,
-                error: row.get(5)?,
-                attempts: row.get(6)?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Replies to the console that weren't shown yet, oldest first, as (row, text).

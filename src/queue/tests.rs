@@ -13,6 +13,7 @@ mod provenance;
 mod reminders;
 mod retention;
 mod schema;
+mod undelivered;
 
 use chrono::{DateTime, TimeDelta, Utc};
 

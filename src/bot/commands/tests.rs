@@ -9,7 +9,10 @@ use crate::{
     cycle::lock::{WakeLock, Work},
     memory::{self, templates::templates},
     process::Identity,
-    queue::{Batch, Change, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, NewOutgoing, Ordered},
+    queue::{
+        Batch, Change, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, NewOutgoing, Ordered, PartOutcome,
+        Pick,
+    },
     redact::Redactor,
     repo::{self, Publish, Repo},
 };
@@ -226,6 +229,22 @@ fn a_reminder_is_set_once_by_its_update() {
         let Reply { text, order } = scene.reply(ANA, unclear);
         assert!(order.is_none() && text.contains("set"), "{unclear}: {text}");
     }
+}
+
+#[test]
+fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
+    let mut scene = Scene::new();
+    let notice =
+        NewOutgoing { chat_id: ANA, text: "Done.".to_owned(), kind: "notice".to_owned(), ..NewOutgoing::default() };
+    scene.store.plan_message(&notice, now()).unwrap();
+    let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
+    for _ in 0..2 {
+        scene.store.recover_outbox(fence, now()).unwrap();
+        let claimed = scene.store.claim_part(Pick::default(), &Identity::current(), now()).unwrap().unwrap();
+        scene.store.settle_part(&claimed, &PartOutcome::Unknown("reset".to_owned()), now()).unwrap();
+    }
+    let status = scene.says("/status");
+    assert!(status.contains("\n- 1 reply sent twice without Telegram's word; it may have come.\n"), "{status}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp,
     model::{ModelError, Turn, Usage, anthropic::retry},
-    queue::{Cap, Change, Entry, Incoming, NewOutgoing, NewReminder, Reservation, Spent, StagedFile},
+    queue::{Cap, Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, Reservation, Spent, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
@@ -396,7 +396,7 @@ impl Wake<'_> {
     }
 
     /// Takes a text as the answer to the open messages.
-    fn answer(&mut self, live: &mut Live, text: String, outcome: &'static str) -> Result<(), WakeError> {
+    fn answer(&mut self, live: &mut Live, text: String, outcome: MessageOutcome) -> Result<(), WakeError> {
         live.world.open_messages.clone_from(&live.state.open);
         let changes = match live.world.chat {
             Some(_) => answer(&live.world, text, outcome),
@@ -411,7 +411,7 @@ impl Wake<'_> {
         };
         let changes = self.fit_to_leave(changes);
         let messages = closed(&changes);
-        let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
+        let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
         let receipt = match messages.len() {
             0 => "Told why the work ended".to_owned(),
             n => format!("{verb} {}", orient::count(n, "message")),

@@ -10,8 +10,8 @@ use crate::{
     memory::{self, templates::templates},
     process::Identity,
     queue::{
-        Batch, Change, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, NewOutgoing, Ordered, PartOutcome,
-        Pick,
+        Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
+        PartOutcome, Pick,
     },
     redact::Redactor,
     repo::{self, Publish, Repo},
@@ -73,7 +73,7 @@ impl Scene {
         let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
         self.store.begin_cycle(fence, &cycle(id, chat_id), &[], &[], now()).unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
-        let done = Change::Done { messages: vec![message], outcome: "answered" };
+        let done = Change::Done { messages: vec![message], outcome: MessageOutcome::Answered };
         let reply =
             NewOutgoing { chat_id, text: "Done.".to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() };
         self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();

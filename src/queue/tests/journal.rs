@@ -119,8 +119,8 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
     world.store.record(world.fence, "c1", &said, &[], at(1)).unwrap();
     assert_eq!(world.store.queued().unwrap()[1].cycle_id.as_deref(), Some("c1"));
     let done = |ids: &[i64], outcome| Change::Done { messages: ids.to_vec(), outcome };
-    world.store.change(world.fence, "c1", &[done(&[one], "answered")], at(2)).unwrap();
-    world.store.change(world.fence, "c1", &[done(&[one], "refused")], at(3)).unwrap();
+    world.store.change(world.fence, "c1", &[done(&[one], MessageOutcome::Answered)], at(2)).unwrap();
+    world.store.change(world.fence, "c1", &[done(&[one], MessageOutcome::Refused)], at(3)).unwrap();
     assert_eq!(world.value::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "answered");
     let hold = Change::Hold { messages: vec![one, two], mind: "offline".to_owned() };
     world.store.change(world.fence, "c1", &[hold], at(4)).unwrap();
@@ -152,7 +152,7 @@ fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
     world.begin("c4");
     world
         .store
-        .change(world.fence, "c4", &[Change::Done { messages: vec![good], outcome: "answered" }], at(1))
+        .change(world.fence, "c4", &[Change::Done { messages: vec![good], outcome: MessageOutcome::Answered }], at(1))
         .unwrap();
     world.end("c4", CycleState::Failed, &[good]);
     assert_eq!(world.value::<i64>("SELECT attempts FROM incoming_messages WHERE id = 2"), 0);

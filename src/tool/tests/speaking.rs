@@ -28,7 +28,7 @@ fn a_reply_answers_every_open_message_of_its_chat() {
     let message = sent(&done);
     assert_eq!((message.chat_id, message.thread_id, message.reply_to), (7, Some(3), Some(100)));
     assert_eq!((message.text.as_str(), message.kind.as_str(), &message.key), ("Four.", "reply", &None));
-    let closed = Change::Done { messages: vec![41, 42], outcome: "answered" };
+    let closed = Change::Done { messages: vec![41, 42], outcome: MessageOutcome::Answered };
     assert_eq!(done.changes[1..], [closed]);
     assert_eq!(done.receipt.as_deref(), Some("Answered 2 messages: Four."));
 }
@@ -46,7 +46,7 @@ fn a_reply_needs_words_a_chat_and_room() {
     assert!(scene.refused("reply", &json!({"text": "x"})).starts_with("6 texts were already sent"));
     scene.world.chat = None;
     assert!(scene.refused("reply", &json!({"text": "x"})).contains("`tell` speaks unasked"));
-    assert_eq!(answer(&scene.world, "x".to_owned(), "answered"), []);
+    assert_eq!(answer(&scene.world, "x".to_owned(), MessageOutcome::Answered), []);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use reveille::{
     cycle::machine::{Cycle, Request},
     model::Stop,
-    queue::{Change, Entry, NewCycle, NewOutgoing, NewReminder, StagedFile},
+    queue::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, StagedFile},
     schedule::Rule,
 };
 
@@ -72,7 +72,7 @@ pub(super) fn outcome(
     random: &mut Rng,
 ) -> (Entry, Vec<Change>) {
     let changes = match call.name.as_str() {
-        "reply" => answer(cycle.chat_id, &long_or_short(random, &call.id), &state.open, "answered"),
+        "reply" => answer(cycle.chat_id, &long_or_short(random, &call.id), &state.open, MessageOutcome::Answered),
         "tell" => {
             let key = Some(format!("tell/{}", random.u32(0..6)));
             vec![Change::Send(NewOutgoing { key, ..outgoing(OWNER, &call.id, "tell") })]
@@ -96,7 +96,7 @@ pub(super) fn outcome(
         }
         "reminder_done" => {
             let id = random.i64(1..6);
-            vec![Change::EndReminder { id, state: "cancelled" }]
+            vec![Change::EndReminder { id }]
         }
         "keep" => keep(scene, cycle, state, random),
         _ => Vec::new(),
@@ -122,7 +122,7 @@ pub(super) fn outcome(
 }
 
 /// A text as the answer to messages.
-pub(super) fn answer(chat: Option<i64>, text: &str, open: &[i64], outcome: &'static str) -> Vec<Change> {
+pub(super) fn answer(chat: Option<i64>, text: &str, open: &[i64], outcome: MessageOutcome) -> Vec<Change> {
     let Some(chat) = chat else { return Vec::new() };
     let done = (!open.is_empty()).then(|| Change::Done { messages: open.to_vec(), outcome });
     [Change::Send(outgoing(chat, text, "reply"))].into_iter().chain(done).collect()

@@ -8,8 +8,8 @@ use reveille::{
     cycle::orient::Reason,
     process::Identity,
     queue::{
-        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, Ordered, PartOf,
-        PartOutcome, PartState, Pick, Store, StoreError,
+        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
+        PartOf, PartOutcome, PartState, Pick, Store, StoreError,
     },
 };
 use rusqlite::Connection;
@@ -369,7 +369,7 @@ impl Scene {
         let everything: Vec<i64> = self.model.messages.keys().copied().collect();
         let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
-        let done = Change::Done { messages: everything.clone(), outcome: "answered" };
+        let done = Change::Done { messages: everything.clone(), outcome: MessageOutcome::Answered };
         let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", "reply"));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {

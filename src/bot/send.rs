@@ -54,8 +54,7 @@ pub async fn send(
 ) -> Result<Sending, BotError> {
     crate::cycle::prepare_workspace(config)?;
     let mut store = Store::open(&config.db_path())?;
-    let message =
-        NewOutgoing { chat_id, text: redactor.redact(text), kind: "notice".to_owned(), ..NewOutgoing::default() };
+    let message = NewOutgoing::notice(chat_id, redactor.redact(text));
     let id = store.plan_message(&message, clock.now())?;
     if chat_id == CONSOLE_CHAT_ID {
         return Ok(Sending::Shown);

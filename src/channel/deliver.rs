@@ -202,7 +202,7 @@ mod tests {
     use crate::{
         channel::{Form, SendFuture, Sent},
         clock::parse_time,
-        queue::{NewOutgoing, PartState},
+        queue::{NewOutgoing, OutgoingKind, PartState},
         redact::Secret,
     };
 
@@ -257,7 +257,7 @@ mod tests {
             let message = NewOutgoing {
                 chat_id,
                 text: text.to_owned(),
-                kind: "reply".to_owned(),
+                kind: OutgoingKind::Reply,
                 reply_to: Some(100),
                 ..NewOutgoing::default()
             };

@@ -24,7 +24,10 @@ use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp,
     model::{ModelError, Turn, Usage, anthropic::retry},
-    queue::{Cap, Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, Reservation, Spent, StagedFile},
+    queue::{
+        Cap, Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, Reservation, Spent,
+        StagedFile,
+    },
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
 
@@ -402,11 +405,8 @@ impl Wake<'_> {
             Some(_) => answer(&live.world, text, outcome),
             // Nobody has asked for this work: its owner is told why it ended.
             None => vec![Change::Send(NewOutgoing {
-                chat_id: live.world.owner_chat_id,
-                text,
-                kind: "notice".to_owned(),
                 key: Some(format!("ended/{}", live.cycle.id)),
-                ..NewOutgoing::default()
+                ..NewOutgoing::notice(live.world.owner_chat_id, text)
             })],
         };
         let changes = self.fit_to_leave(changes);
@@ -484,12 +484,9 @@ impl Wake<'_> {
         let (chat_id, thread_id) = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
         let notice = verify::notice(&not_done).map(|text| {
             Change::Send(NewOutgoing {
-                chat_id,
-                text,
-                kind: "notice".to_owned(),
                 key: Some(format!("not-done/{}", live.cycle.id)),
                 thread_id,
-                ..NewOutgoing::default()
+                ..NewOutgoing::notice(chat_id, text)
             })
         });
         let changes = self.fit_to_leave(notice.into_iter().collect());
@@ -512,7 +509,7 @@ impl Wake<'_> {
                 Change::File(file) => live.world.documents.apply(file),
                 Change::Send(message) => {
                     live.world.told_keys.extend(message.key.clone());
-                    live.world.told_today += u32::from(message.kind == "tell");
+                    live.world.told_today += u32::from(message.kind == OutgoingKind::Tell);
                     self.report.replies.push(Reply { chat_id: message.chat_id, text: message.text.clone() });
                 }
                 Change::AddReminder(_) | Change::EndReminder { .. } => {

@@ -230,7 +230,7 @@ fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMa
 }
 
 fn tells_left(store: &Store, context: Context<'_>, chat_id: i64) -> Result<usize, StoreError> {
-    let told = store.told_since("tell", chat_id, day_begin(context.clock.now(), context.config.timezone))?;
+    let told = store.tells_since(chat_id, day_begin(context.clock.now(), context.config.timezone))?;
     let left = i64::from(context.config.tell_per_day) - told;
     Ok(usize::try_from(left).unwrap_or(0))
 }

@@ -279,11 +279,8 @@ impl Wake<'_> {
     /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
     pub(super) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
-            chat_id: self.context.config.owner_chat_id,
-            text,
-            kind: "notice".to_owned(),
             key: Some(format!("alarm/{key}")),
-            ..NewOutgoing::default()
+            ..NewOutgoing::notice(self.context.config.owner_chat_id, text)
         };
         Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
     }

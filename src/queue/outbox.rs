@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{
-    Fence, Result, Store, approvals, json,
+    Fence, NewOutgoing, OutgoingKind, Result, Store, approvals, json,
     moved::{self, MAY_BE_SPOKEN_TO, Moved},
     paired, provenance,
 };
@@ -23,36 +23,6 @@ use crate::{
 /// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
 /// that lives on and has not said by then what became of it could not write that down, and never will.
 pub(super) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
-
-/// A message to be delivered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct NewOutgoing {
-    /// Where to; 0 is the console.
-    pub chat_id: i64,
-    /// Markdown.
-    pub text: String,
-    /// `reply`, `tell`, `reminder`, `notice`, `approval` or `command`.
-    pub kind: String,
-    /// The same key is never told twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Forum topic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<i64>,
-    /// The channel's id of the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply_to: Option<i64>,
-    /// Not delivered before this cycle has committed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cycle_id: Option<String>,
-    /// Its links are shown as text: what others wrote may have had a hand in it, and a link that is opened, or fetched for a preview,
-    /// carries its address out.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub links_as_text: bool,
-    /// Whose bytes it may hold, besides those that the journal of its cycle tells of: what isn't written by a cycle says so itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taint: Option<String>,
-}
 
 /// A part that this process has taken to send, and nobody else will.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -351,11 +321,11 @@ impl Store {
         })
     }
 
-    /// How many messages of this kind were written to a chat since `since`.
-    pub fn told_since(&self, kind: &str, chat_id: i64, since: DateTime<Utc>) -> Result<i64> {
+    /// How often a chat was spoken to unasked since `since`.
+    pub fn tells_since(&self, chat_id: i64, since: DateTime<Utc>) -> Result<i64> {
         let n = self.conn.query_row(
             "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
-            (kind, rfc3339(since), chat_id),
+            (OutgoingKind::Tell.as_str(), rfc3339(since), chat_id),
             |row| row.get(0),
         )?;
         Ok(n)
@@ -421,9 +391,10 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
                 plain: row.get(6)?,
                 is_repeat: row.get::<_, i64>(7)? > 0,
                 attempts: row.get::<_, u32>(8)? + 1,
-                question: match row.get::<_, String>(9)?.as_str() {
-                    "approval" => approvals::question(tx, row.get(0)?, part)?,
-                    _ => None,
+                question: if row.get::<_, String>(9)? == OutgoingKind::Approval.as_str() {
+                    approvals::question(tx, row.get(0)?, part)?
+                } else {
+                    None
                 },
             })
         })
@@ -485,7 +456,7 @@ pub(super) fn leave_out(
     let kept = tx.execute(
         "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
          VALUES (?1, ?2, ?3, ?3, ?3, ?4, ?5) ON CONFLICT (key) DO NOTHING",
-        (chat_id, text, rfc3339(now), kind, key),
+        (chat_id, text, rfc3339(now), kind.as_str(), key),
     )?;
     Ok((kept > 0).then_some(()))
 }
@@ -504,7 +475,7 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
                 message.chat_id,
                 message.text,
                 rfc3339(now),
-                message.kind,
+                message.kind.as_str(),
                 message.key,
                 message.thread_id,
                 message.reply_to,

@@ -21,7 +21,7 @@ use super::*;
 use crate::{
     clock::parse_time,
     process::Identity,
-    queue::{CycleEnd, CycleState, NewCycle, NewOutgoing},
+    queue::{CycleEnd, CycleState, NewCycle, NewOutgoing, OutgoingKind},
 };
 
 /// A store in a directory of its own.
@@ -107,5 +107,5 @@ pub(super) fn cycle(id: &str) -> NewCycle {
 }
 
 pub(super) fn outgoing(chat_id: i64, text: &str) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() }
+    NewOutgoing { chat_id, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
 }

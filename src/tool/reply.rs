@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
-use crate::queue::{Change, MessageOutcome, NewOutgoing};
+use crate::queue::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
 
 /// The longest text of one reply, in characters; it is split for the channel.
 const MAX_CHARS: usize = 30_000;
@@ -56,7 +56,7 @@ pub(crate) fn answer(world: &World, text: String, outcome: MessageOutcome) -> Ve
     let mut changes = vec![Change::Send(NewOutgoing {
         chat_id: chat.id,
         text,
-        kind: "reply".to_owned(),
+        kind: OutgoingKind::Reply,
         thread_id: chat.thread_id,
         reply_to: chat.reply_to,
         ..NewOutgoing::default()

@@ -11,7 +11,7 @@ use crate::{
     process::Identity,
     queue::{
         Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
-        PartOutcome, Pick,
+        OutgoingKind, PartOutcome, Pick,
     },
     redact::Redactor,
     repo::{self, Publish, Repo},
@@ -75,7 +75,7 @@ impl Scene {
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
         let done = Change::Done { messages: vec![message], outcome: MessageOutcome::Answered };
         let reply =
-            NewOutgoing { chat_id, text: "Done.".to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() };
+            NewOutgoing { chat_id, text: "Done.".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
         self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();
         let commit = commits.then(|| self.commit(id));
         self.end(fence, id, commit.as_deref());
@@ -234,8 +234,7 @@ fn a_reminder_is_set_once_by_its_update() {
 #[test]
 fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
     let mut scene = Scene::new();
-    let notice =
-        NewOutgoing { chat_id: ANA, text: "Done.".to_owned(), kind: "notice".to_owned(), ..NewOutgoing::default() };
+    let notice = NewOutgoing::notice(ANA, "Done.".to_owned());
     scene.store.plan_message(&notice, now()).unwrap();
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     for _ in 0..2 {

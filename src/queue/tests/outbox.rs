@@ -174,7 +174,7 @@ fn a_sender_that_reports_late_is_heard_only_if_the_part_arrived() {
 fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
     let mut world = World::new();
     world.begin("c1");
-    let notice = NewOutgoing { kind: "notice".to_owned(), ..outgoing(7, "I wait") };
+    let notice = NewOutgoing { kind: OutgoingKind::Notice, ..outgoing(7, "I wait") };
     let sends = [Change::Send(outgoing(7, "reply")), Change::Send(outgoing(0, "on the console"))];
     world.store.change(world.fence, "c1", &sends, at(0)).unwrap();
     assert!(!world.store.has_deliverable(at(1)).unwrap());
@@ -196,15 +196,15 @@ fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
 fn a_key_is_told_once() {
     let mut world = World::new();
     let told =
-        NewOutgoing { key: Some("tell/decay/7".to_owned()), kind: "tell".to_owned(), ..outgoing(7, "still on it?") };
+        NewOutgoing { key: Some("tell/decay/7".to_owned()), kind: OutgoingKind::Tell, ..outgoing(7, "still on it?") };
     assert!(world.store.plan_message(&told, at(0)).unwrap().is_some());
     assert_eq!(world.store.plan_message(&told, at(1)).unwrap(), None);
     world.plan(7, "no key");
     world.plan(7, "no key");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 3);
     assert_eq!(world.store.told_keys().unwrap().into_iter().collect::<Vec<_>>(), ["tell/decay/7"]);
-    assert_eq!(world.store.told_since("tell", 7, at(0)).unwrap(), 1);
-    assert_eq!(world.store.told_since("tell", 7, at(1)).unwrap(), 0);
+    assert_eq!(world.store.tells_since(7, at(0)).unwrap(), 1);
+    assert_eq!(world.store.tells_since(7, at(1)).unwrap(), 0);
 }
 
 #[test]
@@ -257,4 +257,19 @@ fn a_refused_part_fails_for_good_and_the_next_message_leaves() {
     assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 0);
     assert_eq!(world.deliver_all(1), ["next"]);
     assert_eq!(world.store.undelivered().unwrap()[0].error.as_deref(), Some("bot was blocked"));
+}
+
+/// `--json` shows what the database holds.
+#[test]
+fn states_and_kinds_are_written_alike_everywhere() {
+    use OutgoingKind::{Approval, Command, Notice, Reminder, Reply, Tell};
+    use PartState::{Attempting, Failed, Planned, Sent, Unknown};
+    for state in [Planned, Attempting, Sent, Unknown, Failed] {
+        assert_eq!(json(&state), format!("\"{}\"", state.as_str()));
+        assert_eq!(PartState::parse(state.as_str()), state);
+    }
+    for kind in [Reply, Tell, Reminder, Notice, Approval, Command] {
+        assert_eq!(json(&kind), format!("\"{}\"", kind.as_str()));
+    }
+    assert_eq!(NewOutgoing::default().kind, Notice);
 }

@@ -90,7 +90,7 @@ fn what_nobody_can_tell_of_counts_as_others() {
     world.send(&outcome(None), "fine");
     world.by_hand("UPDATE cycle_journal SET body = '{' WHERE cycle_id = 'c1'");
     world.send(&Entry::Asked, "who knows");
-    let command = NewOutgoing { kind: "command".to_owned(), ..outgoing(7, "log") };
+    let command = NewOutgoing { kind: OutgoingKind::Command, ..outgoing(7, "log") };
     world.store.plan_message(&command, at(2)).unwrap();
     world.plan(7, "by hand");
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();

@@ -378,7 +378,7 @@ impl Model {
         let is_told = message.key.is_some() && self.outgoing.iter().any(|(.., key, _)| *key == message.key);
         if !is_told {
             let NewOutgoing { chat_id, text, kind, key, .. } = message.clone();
-            self.outgoing.push((chat_id, text, kind, key, cycle));
+            self.outgoing.push((chat_id, text, kind.as_str().to_owned(), key, cycle));
         }
     }
 }

@@ -9,7 +9,7 @@ use reveille::{
     process::Identity,
     queue::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
-        PartOf, PartOutcome, PartState, Pick, Store, StoreError,
+        OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store, StoreError,
     },
 };
 use rusqlite::Connection;
@@ -252,7 +252,7 @@ impl Scene {
         }
         if random.u32(0..3) == 0 {
             let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
-            let answer = mind::outgoing(OWNER, &text, "command");
+            let answer = mind::outgoing(OWNER, &text, OutgoingKind::Command);
             batch.commands.push(Ordered { answer, order: None, update_id: None });
         }
         self.store_batch(&batch)?;
@@ -370,7 +370,7 @@ impl Scene {
         let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
         let done = Change::Done { messages: everything.clone(), outcome: MessageOutcome::Answered };
-        let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", "reply"));
+        let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
             0 => store.record(fence, &cycle, &Entry::Asked, &[send, done], now),

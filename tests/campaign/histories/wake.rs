@@ -17,8 +17,8 @@ use reveille::{
     model::Usage,
     process::Identity,
     queue::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, PartOutcome,
-        Reminder, Round,
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
+        PartOutcome, Reminder, Round,
     },
 };
 
@@ -393,7 +393,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     let message = turn.happens.map(|slot| NewOutgoing {
         chat_id: reminder.what.chat_id,
         text: format!("{} at {}", reminder.what.text, slot.civil),
-        kind: "reminder".to_owned(),
+        kind: OutgoingKind::Reminder,
         ..NewOutgoing::default()
     });
     Ok(Round { firings: vec![Firing { id: reminder.id, turn, missed: reminder.what.missed }], message })

@@ -10,7 +10,9 @@ use super::{
     joined::{self, HOLD, Taken},
     moved,
     orders::{self, Answer},
-    outbox, overheard, paired, provenance, upkeep,
+    outbox,
+    outcome::PUT_ASIDE,
+    overheard, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -375,9 +377,11 @@ impl Store {
 
     /// The chat of a message that [`Store::retry`] would put back.
     pub fn retryable(&self, id: i64) -> Result<Option<i64>> {
-        let sql = "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
-                   WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))";
-        Ok(self.conn.query_row(sql, [id], |row| row.get(0)).optional()?)
+        let sql = format!(
+            "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+             WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+        );
+        Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
     }
 
     /// Takes a queued, given-up or undone message out of the queue; its row stays. Says whether there is such a one.
@@ -495,9 +499,11 @@ pub(super) fn insert(
 /// Puts a message back into the queue, as new.
 pub(super) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     let n = tx.execute(
-        "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
-             not_before = NULL
-         WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))",
+        &format!(
+            "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
+                 not_before = NULL
+             WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+        ),
         [id],
     )?;
     Ok(n == 1)

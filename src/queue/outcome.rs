@@ -27,3 +27,6 @@ impl MessageOutcome {
         }
     }
 }
+
+/// The outcomes of what is put aside until somebody wants it tried again.
+pub(super) const PUT_ASIDE: &str = "('undone', 'dead', 'dropped')";

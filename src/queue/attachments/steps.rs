@@ -5,7 +5,10 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{super::NewOutgoing, Attachment, SOUND, retell};
+use super::{
+    super::{NewOutgoing, joined::may_change},
+    Attachment, SOUND, retell,
+};
 use crate::{
     clock::{LONGEST_WAIT, rfc3339},
     media::Transcript,
@@ -225,14 +228,13 @@ impl Store {
         }
         self.write(|tx| {
             tx.execute("DELETE FROM handled WHERE substr(key, 1, length(?1)) = ?1", [TOLD])?;
-            Ok(tx.execute(
+            let sql = format!(
                 "UPDATE attachments SET state = 'kept', attempts = 0, not_before = NULL, error = NULL, changed_at = ?2
                  WHERE state = 'failed' AND path IS NOT NULL AND substr(error, 1, length(?1)) = ?1 AND EXISTS (
-                     SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND m.processed = 0
-                     AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id
-                                     AND c.state IN ('running', 'waiting', 'parked')))",
-                (NO_MODEL, rfc3339(now)),
-            )?)
+                     SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND {})",
+                may_change()
+            );
+            Ok(tx.execute(&sql, (NO_MODEL, rfc3339(now)))?)
         })
     }
 }

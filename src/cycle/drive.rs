@@ -26,7 +26,7 @@ use crate::{
     model::{ModelError, Turn, Usage, anthropic::retry},
     queue::{
         Cap, Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, Reservation, Spent,
-        StagedFile,
+        StagedFile, UpkeepKind,
     },
     tool::{Done, Outcome, Refusal, Registry, answer},
 };
@@ -199,7 +199,7 @@ impl Wake<'_> {
                     if attempt > 1 {
                         tracing::info!(attempt, "the mind answered after a retry");
                     }
-                    self.store.upkeep_recovered(self.fence, observe::MODEL, self.now())?;
+                    self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
                     let Turn { content, stop, usage, cost_usd, .. } = turn;
                     let mut entries = vec![Entry::Turn { content, stop, usage }];
                     entries.extend(live.work.stop());

@@ -9,7 +9,7 @@ use super::{
     finish,
     lock::{self, Holder},
     machine::Cycle,
-    observe, orient,
+    orient,
     outside::OUTSIDE,
     plan_file::PlanFile,
     upkeep::merge_texts,
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     queue::{
         Change, CycleEnd, CycleRow, CycleState, Entry, Fence, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, Store,
-        StoreError,
+        StoreError, UpkeepKind,
     },
     redact::Redactor,
     repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
@@ -252,7 +252,7 @@ impl Wake<'_> {
             }
             Interrupt::Unavailable { retry_after, is_model_gone, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-                self.store.upkeep_failed(self.fence, observe::MODEL, &why, at_least, now)?;
+                self.store.upkeep_failed(self.fence, UpkeepKind::Model, &why, at_least, now)?;
                 if *is_model_gone && state.turns > 0 {
                     let when = "as soon as MODEL names one that is there";
                     return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;

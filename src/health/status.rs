@@ -11,7 +11,7 @@ pub use questions::OpenQuestion;
 
 use super::{
     finding::Trouble,
-    scene::{MODEL, Scene},
+    scene::Scene,
     words::{ago, local, size},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
         orient::{count, is_answerable},
     },
     disk::{self, Reserve},
-    queue::{Cap, CycleRow, Prospect, Stopped, Store, Undelivered},
+    queue::{Cap, CycleRow, Prospect, Stopped, Store, Undelivered, UpkeepKind},
     redact::Redactor,
     repo::Repo,
 };
@@ -258,7 +258,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.undelivered = store.undelivered()?;
     overview.undelivered_count = store.outstanding()?.total();
     overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
-    let upkeep = store.upkeep(MODEL)?;
+    let upkeep = store.upkeep(UpkeepKind::Model)?;
     let mind = scene.mind(store)?;
     overview.mind = MindState {
         is_available: mind.is_available,

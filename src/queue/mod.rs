@@ -57,7 +57,7 @@ pub use status_lines::StatusLine;
 pub use stop::Stopped;
 pub use undelivered::{Outstanding, Prospect, Undelivered};
 pub use undo::{TakenBack, Undo};
-pub use upkeep::{HEAD_SEEN, Upkeep, wait_after};
+pub use upkeep::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after};
 
 use std::{
     path::{Path, PathBuf},

@@ -250,17 +250,18 @@ fn a_cut_before_the_beginning_counts_against_the_messages_and_the_third_is_told(
 #[test]
 fn upkeep_waits_longer_with_each_failure_and_forgets_when_it_works() {
     let mut world = World::new();
-    assert!(world.store.upkeep("push").unwrap().may_try(at(0)));
+    assert!(world.store.upkeep(UpkeepKind::Push).unwrap().may_try(at(0)));
     let waits: Vec<i64> = (0..9)
         .map(|_| {
-            let upkeep = world.store.upkeep_failed(world.fence, "push", "no route", None, at(0)).unwrap();
+            let upkeep = world.store.upkeep_failed(world.fence, UpkeepKind::Push, "no route", None, at(0)).unwrap();
             (upkeep.not_before.unwrap() - at(0)).num_seconds()
         })
         .collect();
     assert_eq!(waits, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
-    let asked = world.store.upkeep_failed(world.fence, "push", "x", Some(TimeDelta::hours(5)), at(0)).unwrap();
+    let asked =
+        world.store.upkeep_failed(world.fence, UpkeepKind::Push, "x", Some(TimeDelta::hours(5)), at(0)).unwrap();
     assert!(!asked.may_try(at(5 * 3600 - 1)) && asked.may_try(at(5 * 3600)));
-    world.store.upkeep_recovered(world.fence, "push", at(1)).unwrap();
-    let upkeep = world.store.upkeep("push").unwrap();
+    world.store.upkeep_recovered(world.fence, UpkeepKind::Push, at(1)).unwrap();
+    let upkeep = world.store.upkeep(UpkeepKind::Push).unwrap();
     assert_eq!((upkeep.failures, upkeep.last_ok_at, upkeep.error), (0, Some(at(1)), None));
 }

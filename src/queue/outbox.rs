@@ -49,7 +49,7 @@ pub struct Claimed {
     pub question: Option<Question>,
 }
 
-/// What may be taken to be sent, and whose turn it is.
+/// What may be taken to be sent, and whose turn it is: by default whatever may be sent, the oldest first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pick<'a> {
     /// Only parts of these messages.
@@ -58,11 +58,6 @@ pub struct Pick<'a> {
     pub served: &'a [i64],
     /// Chats that are left alone now.
     pub alone: &'a [i64],
-}
-
-impl Pick<'_> {
-    /// Whatever may be sent, the oldest first.
-    pub const ANY: Self = Self { only: None, served: &[], alone: &[] };
 }
 
 /// How far a part is on its way.
@@ -336,13 +331,6 @@ impl Store {
         let mut statement =
             self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// The texts a cycle has written for a chat, in order.
-    pub fn written_by(&self, cycle_id: &str) -> Result<Vec<(i64, String)>> {
-        let mut statement =
-            self.conn.prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
-        Ok(statement.query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
 }
 

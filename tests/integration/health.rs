@@ -389,7 +389,7 @@ fn a_message_whose_sender_died_is_planned_once_more() {
     let id = send(&mut store);
     // A living sender is left alone.
     let now = parse_time(NOW).unwrap();
-    store.claim_part(Pick::ANY, &Identity::current(), now).unwrap().unwrap();
+    store.claim_part(Pick::default(), &Identity::current(), now).unwrap().unwrap();
     assert_found(&env, "outbox", "ok");
     let sender = serde_json::to_string(&dead()).unwrap();
     env.execute(&format!("UPDATE outgoing_parts SET sender = '{sender}' WHERE outgoing_id = {id}"));

@@ -68,7 +68,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("note_trouble", |s, f| s.note_trouble(f, "c1", "why")),
         ("note_repair", |s, f| s.note_repair(f, "lock", "freed it", at(9))),
         ("tell", |s, f| s.tell(f, &outgoing(7, "x"), at(9)).map(drop)),
-        ("claim_part_of_wake", |s, f| s.claim_part_of_wake(f, Pick::ANY, &me(), at(9)).map(drop)),
+        ("claim_part_of_wake", |s, f| s.claim_part_of_wake(f, Pick::default(), &me(), at(9)).map(drop)),
     ]
 }
 
@@ -146,7 +146,7 @@ fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     world.store.say(7, "hello", at(0)).unwrap();
     world.begin("c1");
     world.plan(7, "in doubt");
-    world.store.claim_part(Pick::ANY, &dead(), at(0)).unwrap();
+    world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap();
     world.by_hand(
         "INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 7);
          INSERT INTO upkeep (name, failures, error) VALUES ('parked', 1, 'why')",

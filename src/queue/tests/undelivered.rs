@@ -2,7 +2,7 @@ use super::*;
 
 /// Sends the next part, with this end.
 fn send(world: &mut World, outcome: &PartOutcome) -> Claimed {
-    let claimed = world.store.claim_part(Pick::ANY, &me(), at(0)).unwrap().unwrap();
+    let claimed = world.store.claim_part(Pick::default(), &me(), at(0)).unwrap().unwrap();
     world.store.settle_part(&claimed, outcome, at(0)).unwrap();
     claimed
 }

@@ -198,7 +198,7 @@ impl Scene {
 
     /// The next part that a wake may send.
     pub(super) fn claim(&mut self) -> Result<Option<Claimed>, String> {
-        self.store.claim_part(Pick::ANY, &Identity::current(), self.now).map_err(text)
+        self.store.claim_part(Pick::default(), &Identity::current(), self.now).map_err(text)
     }
 
     /// An attempt ends.
@@ -400,7 +400,7 @@ impl Scene {
         if self.bots.is_none() {
             let claimed = self
                 .bot
-                .claim_part(Pick { only: Some(only), ..Pick::ANY }, &Identity::current(), self.now)
+                .claim_part(Pick { only: Some(only), ..Pick::default() }, &Identity::current(), self.now)
                 .map_err(text)?;
             claimed.as_ref().map_or(Ok(()), |claimed| self.leaves(claimed, true))?;
             self.bots = claimed;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     channel::telegram::{Access, Command, Incoming, Migration, NewMessage, Quoted, RawUpdate, read_update},
-    queue::{Batch, Moved, NewIncoming, NewOutgoing, PartOf},
+    queue::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf},
     redact::Redactor,
 };
 
@@ -39,7 +39,7 @@ impl Asked {
         NewOutgoing {
             chat_id: self.message.chat_id,
             text,
-            kind: "command".to_owned(),
+            kind: OutgoingKind::Command,
             key: Some(format!("command/{bot_id}/{}", self.update_id)),
             thread_id: self.message.thread_id,
             reply_to: self.message.telegram_message_id,
@@ -86,13 +86,10 @@ impl Reading {
     /// What the owner is to be told, once each.
     pub(super) fn notices(&self, owner_chat_id: i64) -> Vec<NewOutgoing> {
         let notice = |(it, title): &(Moved, String)| NewOutgoing {
-            chat_id: owner_chat_id,
-            text: moved(*it, title),
-            kind: "notice".to_owned(),
             // Whoever runs the group has named it.
             taint: Some("the title of a group".to_owned()),
             key: Some(format!("migrated/{}/{}", it.from, it.to)),
-            ..NewOutgoing::default()
+            ..NewOutgoing::notice(owner_chat_id, moved(*it, title))
         };
         self.migrations.iter().map(notice).collect()
     }
@@ -106,7 +103,7 @@ impl Reading {
             self.batch.notices.push(NewOutgoing {
                 chat_id: message.chat_id,
                 text: EDITED_COMMAND.to_owned(),
-                kind: "command".to_owned(),
+                kind: OutgoingKind::Command,
                 // Once a message: Telegram also says "edited" of changes that nobody sees.
                 key: Some(format!("command-edit/{}/{}/{about}", self.batch.bot_id, message.chat_id)),
                 thread_id: message.thread_id,

@@ -29,11 +29,8 @@ pub(super) fn notices(
     let guests = config.allowed_chat_ids.iter().copied().filter(|chat_id| *chat_id > 0 && heard.contains(chat_id));
     let chats: BTreeSet<i64> = guests.chain([config.owner_chat_id]).collect();
     let notice = |chat_id| NewOutgoing {
-        chat_id,
-        text: text.clone(),
-        kind: "notice".to_owned(),
         key: Some(format!("gap/{bot_id}/{}/{chat_id}", crate::clock::rfc3339(from))),
-        ..NewOutgoing::default()
+        ..NewOutgoing::notice(chat_id, text.clone())
     };
     chats.into_iter().map(notice).collect()
 }

@@ -117,9 +117,7 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
     let is_owner = owner == CONSOLE_CHAT_ID || owner == user_id;
     let kept =
         if is_owner { "" } else { " What you tell me is kept in my owner's memory, and they can be told of it." };
-    let notice =
-        |chat_id: i64, text: String| NewOutgoing { chat_id, text, kind: "notice".to_owned(), ..NewOutgoing::default() };
-    let mut words = vec![notice(
+    let mut words = vec![NewOutgoing::notice(
         user_id,
         format!(
             "We are paired: from now on I listen to you. Write to me as to a person, or send /help.{kept} If this wasn't \
@@ -134,7 +132,7 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
              `bot unpair {user_id}` ends it."
         );
         let taint = Some("the name of who paired".to_owned());
-        words.push(NewOutgoing { taint, ..notice(owner, text) });
+        words.push(NewOutgoing { taint, ..NewOutgoing::notice(owner, text) });
     }
     words
 }

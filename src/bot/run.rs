@@ -466,7 +466,7 @@ fn flood(chat_id: i64, waiting: i64) -> NewOutgoing {
          with everybody else's.",
         cycle::brief::MAX_MESSAGES
     );
-    NewOutgoing { chat_id, text, kind: "notice".to_owned(), ..NewOutgoing::default() }
+    NewOutgoing::notice(chat_id, text)
 }
 
 /// Who else fetches the messages, as far as Telegram tells: a webhook is named by its host, never by its whole address.

@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{CONSOLE_CHAT_ID, Config},
     process::Identity,
-    queue::{NewOutgoing, Stopped, Store, Undelivered},
+    queue::{NewOutgoing, PartState, Stopped, Store, Undelivered},
     redact::Redactor,
 };
 
@@ -54,8 +54,7 @@ pub async fn send(
 ) -> Result<Sending, BotError> {
     crate::cycle::prepare_workspace(config)?;
     let mut store = Store::open(&config.db_path())?;
-    let message =
-        NewOutgoing { chat_id, text: redactor.redact(text), kind: "notice".to_owned(), ..NewOutgoing::default() };
+    let message = NewOutgoing::notice(chat_id, redactor.redact(text));
     let id = store.plan_message(&message, clock.now())?;
     if chat_id == CONSOLE_CHAT_ID {
         return Ok(Sending::Shown);
@@ -74,9 +73,11 @@ pub async fn send(
 
 fn read(left: Undelivered) -> Sending {
     let why = left.error;
-    match left.state.as_str() {
-        "failed" => Sending::Failed { why: why.unwrap_or_else(|| "for an unknown reason".to_owned()) },
-        "unknown" => Sending::InDoubt { why: why.unwrap_or_else(|| "the connection was lost".to_owned()) },
-        _ => Sending::Waits { until: left.not_before.as_deref().and_then(crate::clock::parse_time), why },
+    match left.state {
+        PartState::Failed => Sending::Failed { why: why.unwrap_or_else(|| "for an unknown reason".to_owned()) },
+        PartState::Unknown => Sending::InDoubt { why: why.unwrap_or_else(|| "the connection was lost".to_owned()) },
+        PartState::Planned | PartState::Attempting | PartState::Sent => {
+            Sending::Waits { until: left.not_before.as_deref().and_then(crate::clock::parse_time), why }
+        }
     }
 }

@@ -202,7 +202,7 @@ mod tests {
     use crate::{
         channel::{Form, SendFuture, Sent},
         clock::parse_time,
-        queue::NewOutgoing,
+        queue::{NewOutgoing, OutgoingKind, PartState},
         redact::Secret,
     };
 
@@ -257,7 +257,7 @@ mod tests {
             let message = NewOutgoing {
                 chat_id,
                 text: text.to_owned(),
-                kind: "reply".to_owned(),
+                kind: OutgoingKind::Reply,
                 reply_to: Some(100),
                 ..NewOutgoing::default()
             };
@@ -281,11 +281,11 @@ mod tests {
             self.clock.0 += TimeDelta::seconds(seconds);
         }
 
-        fn state(&self) -> (String, u64) {
+        fn state(&self) -> (PartState, u64) {
             let left = self.store.undelivered().unwrap();
             let wait = left[0].not_before.as_deref().and_then(parse_time);
             let seconds = wait.map_or(0, |at| (at - self.clock.now()).num_seconds().unsigned_abs());
-            (left[0].state.clone(), seconds)
+            (left[0].state, seconds)
         }
     }
 
@@ -321,7 +321,7 @@ mod tests {
         scene.plan(7, "two");
         scene.plan(8, "elsewhere");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
-        assert_eq!(scene.state(), ("planned".to_owned(), 37));
+        assert_eq!(scene.state(), (PartState::Planned, 37));
         scene.pass(36);
         assert_eq!(scene.deliver(None), Delivered::default());
         scene.pass(1);
@@ -354,11 +354,11 @@ mod tests {
         let mut scene = Scene::new([dead()]);
         scene.plan(7, "one");
         scene.deliver(None);
-        assert_eq!(scene.state(), ("planned".to_owned(), 30));
+        assert_eq!(scene.state(), (PartState::Planned, 30));
         scene.pass(30);
         scene.door.answers.borrow_mut().push_back(dead());
         scene.deliver(None);
-        assert_eq!(scene.state(), ("planned".to_owned(), 60));
+        assert_eq!(scene.state(), (PartState::Planned, 60));
         assert_eq!(scene.store.undelivered().unwrap()[0].error.as_deref(), Some("no route"));
     }
 
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(got[0], "one");
         assert!(got[1].starts_with("one\n\n↻ This may be a repeat"), "{}", got[1]);
         assert_eq!(got.len(), 2);
-        assert_eq!(scene.state().0, "unknown");
+        assert_eq!(scene.state().0, PartState::Unknown);
     }
 
     #[test]
@@ -417,7 +417,7 @@ mod tests {
         scene.plan(7, "two");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
         let left = scene.store.undelivered().unwrap();
-        assert_eq!(left[0].state, "failed");
+        assert_eq!(left[0].state, PartState::Failed);
         assert_eq!(left[0].error.as_deref(), Some("Forbidden: bot was blocked by the user"));
     }
 

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::CONSOLE_CHAT_ID,
     policy::{Decision, Risk, Verdict},
-    queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, is_long},
+    queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     random,
     redact::Redactor,
     shown,
@@ -178,7 +178,7 @@ impl Wake<'_> {
         let message = NewOutgoing {
             chat_id,
             text: self.context.redactor.redact(&text),
-            kind: "approval".to_owned(),
+            kind: OutgoingKind::Approval,
             key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
             thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
             reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     memory::decay,
-    queue::{Change, Entry, NO_MIND, NewOutgoing},
+    queue::{Change, Entry, NO_MIND, NewOutgoing, OutgoingKind},
     repo::Repo,
     words::day_and_time,
 };
@@ -99,12 +99,9 @@ impl Wake<'_> {
             Reason::OverBudget { cap, chat_id, thread_id, key } => {
                 let budget = Budget::look(self.store, self.context.config, self.now())?;
                 let notice = NewOutgoing {
-                    chat_id: *chat_id,
-                    text: budget.notice(*cap, 0.0, Waits::Message),
-                    kind: "notice".to_owned(),
                     key: Some(key.clone()),
                     thread_id: *thread_id,
-                    ..NewOutgoing::default()
+                    ..NewOutgoing::notice(*chat_id, budget.notice(*cap, 0.0, Waits::Message))
                 };
                 let told = format!("Told chat {chat_id} that the {}'s budget is spent", cap.name());
                 Deeds { changes: vec![Change::Send(notice)], receipts: vec![told] }
@@ -123,7 +120,7 @@ impl Wake<'_> {
         let message = NewOutgoing {
             chat_id,
             text: self.context.redactor.redact(text),
-            kind: "tell".to_owned(),
+            kind: OutgoingKind::Tell,
             key: Some(format!("tell/{key}")),
             ..NewOutgoing::default()
         };

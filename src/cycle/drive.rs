@@ -24,7 +24,10 @@ use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp,
     model::{ModelError, Turn, Usage, anthropic::retry},
-    queue::{Cap, Change, Entry, Incoming, NewOutgoing, NewReminder, Reservation, Spent, StagedFile},
+    queue::{
+        Cap, Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, Reservation, Spent,
+        StagedFile, UpkeepKind,
+    },
     tool::{Done, Outcome, Refusal, Registry, answer},
     words,
 };
@@ -197,7 +200,7 @@ impl Wake<'_> {
                     if attempt > 1 {
                         tracing::info!(attempt, "the mind answered after a retry");
                     }
-                    self.store.upkeep_recovered(self.fence, observe::MODEL, self.now())?;
+                    self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
                     let Turn { content, stop, usage, cost_usd, .. } = turn;
                     let mut entries = vec![Entry::Turn { content, stop, usage }];
                     entries.extend(live.work.stop());
@@ -397,22 +400,19 @@ impl Wake<'_> {
     }
 
     /// Takes a text as the answer to the open messages.
-    fn answer(&mut self, live: &mut Live, text: String, outcome: &'static str) -> Result<(), WakeError> {
+    fn answer(&mut self, live: &mut Live, text: String, outcome: MessageOutcome) -> Result<(), WakeError> {
         live.world.open_messages.clone_from(&live.state.open);
         let changes = match live.world.chat {
             Some(_) => answer(&live.world, text, outcome),
             // Nobody has asked for this work: its owner is told why it ended.
             None => vec![Change::Send(NewOutgoing {
-                chat_id: live.world.owner_chat_id,
-                text,
-                kind: "notice".to_owned(),
                 key: Some(format!("ended/{}", live.cycle.id)),
-                ..NewOutgoing::default()
+                ..NewOutgoing::notice(live.world.owner_chat_id, text)
             })],
         };
         let changes = self.fit_to_leave(changes);
         let messages = closed(&changes);
-        let verb = if outcome == "refused" { "Declined to answer" } else { "Answered" };
+        let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
         let receipt = match messages.len() {
             0 => "Told why the work ended".to_owned(),
             n => format!("{verb} {}", words::count(n, "message")),
@@ -485,12 +485,9 @@ impl Wake<'_> {
         let (chat_id, thread_id) = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
         let notice = verify::notice(&not_done).map(|text| {
             Change::Send(NewOutgoing {
-                chat_id,
-                text,
-                kind: "notice".to_owned(),
                 key: Some(format!("not-done/{}", live.cycle.id)),
                 thread_id,
-                ..NewOutgoing::default()
+                ..NewOutgoing::notice(chat_id, text)
             })
         });
         let changes = self.fit_to_leave(notice.into_iter().collect());
@@ -513,7 +510,7 @@ impl Wake<'_> {
                 Change::File(file) => live.world.documents.apply(file),
                 Change::Send(message) => {
                     live.world.told_keys.extend(message.key.clone());
-                    live.world.told_today += u32::from(message.kind == "tell");
+                    live.world.told_today += u32::from(message.kind == OutgoingKind::Tell);
                     self.report.replies.push(Reply { chat_id: message.chat_id, text: message.text.clone() });
                 }
                 Change::AddReminder(_) | Change::EndReminder { .. } => {

@@ -12,7 +12,7 @@ use crate::{
         content::{ToolCall, assistant_message, text_of, tool_calls},
     },
     policy::Decision,
-    queue::Entry,
+    queue::{Entry, MessageOutcome},
     tool::{Effect, Plan, unwrapped},
 };
 
@@ -64,8 +64,8 @@ pub enum Step {
     Answer {
         /// Markdown.
         text: String,
-        /// `answered`, or `refused` when the mind declined.
-        outcome: &'static str,
+        /// [`MessageOutcome::Answered`], or [`MessageOutcome::Refused`] when the mind declined.
+        outcome: MessageOutcome,
     },
     /// See whether more messages have come for this chat: journal them, or end.
     Join,
@@ -359,7 +359,7 @@ impl Cycle {
             "I stopped because I was going round in circles: I made the same call {times} times and it came to the same each time \
              (`{name} {input}`)."
         );
-        Step::Answer { text: self.closing(&why), outcome: "answered" }
+        Step::Answer { text: self.closing(&why), outcome: MessageOutcome::Answered }
     }
 
     /// Ends a cycle that can't go on: open messages get a reason as their answer.
@@ -367,7 +367,7 @@ impl Cycle {
         if self.open.is_empty() {
             return Step::Finish;
         }
-        Step::Answer { text: self.closing(why), outcome: "answered" }
+        Step::Answer { text: self.closing(why), outcome: MessageOutcome::Answered }
     }
 
     /// The last words of a cycle that can't go on: what the mind has said last, why it ends, and what was done.
@@ -449,7 +449,7 @@ impl Cycle {
                     text: format!(
                         "The model declined to work on this, so it is left as it is.{why} You can put it differently and send it again."
                     ),
-                    outcome: "refused",
+                    outcome: MessageOutcome::Refused,
                 }
             }
             Stop::MaxTokens if self.continuations < MAX_CONTINUATIONS => Step::Say(user_text(
@@ -458,7 +458,7 @@ impl Cycle {
             Stop::MaxTokens => self.end_with("(My answer was cut off here: it was too long.)"),
             Stop::ContextExceeded => self.end_with(FULL),
             _ if self.open.is_empty() => Step::Join,
-            _ if !text.is_empty() => Step::Answer { text: text.to_owned(), outcome: "answered" },
+            _ if !text.is_empty() => Step::Answer { text: text.to_owned(), outcome: MessageOutcome::Answered },
             _ if !self.was_asked_for_answer => Step::Say(user_text(
                 "(Your person has had no answer yet. Answer with `reply`, or with plain text; if you can't, say why.)",
             )),

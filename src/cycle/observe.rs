@@ -17,24 +17,13 @@ use super::{
 use crate::{
     config::{Config, OFFLINE_MODEL},
     memory::{self, tasks::Task, tasks::TaskList, view},
-    queue::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, Undo},
+    queue::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, Undo, UpkeepKind},
     repo::{Condition, Oid, Repo},
     schedule::due::is_set_back,
 };
 
 /// A person's commits that are looked at.
 const MAX_PERSON_COMMITS: usize = 20;
-
-/// Keeps when a fetch last ran: it is an occasional thing.
-pub(super) const FETCH: &str = "fetch";
-/// Keeps how pushing has been going.
-pub(super) const PUSH: &str = "push";
-/// Keeps how housekeeping in the repository has been going.
-pub(super) const MAINTAIN: &str = "maintain";
-/// Keeps how bringing in parked work has been going.
-pub(super) const PARKED: &str = "parked";
-/// Keeps how asking the mind has been going.
-pub(super) const MODEL: &str = "model";
 
 /// All that was observed.
 pub(super) struct Observation {
@@ -158,7 +147,7 @@ pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> 
 
 /// When the mind's back-off ends, if it is in one.
 pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
-    Ok(store.upkeep(MODEL)?.not_before)
+    Ok(store.upkeep(UpkeepKind::Model)?.not_before)
 }
 
 /// The mind of this name as the gate knows it, for those who only look.
@@ -167,17 +156,17 @@ pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc
     let budget = if is_thinking { Some(Budget::look(store, config, now)?) } else { None };
     let over_budget = budget.as_ref().and_then(Budget::reached);
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
-    let is_available = !is_thinking || over_budget.is_none() && store.upkeep(MODEL)?.may_try(now);
+    let is_available = !is_thinking || over_budget.is_none() && store.upkeep(UpkeepKind::Model)?.may_try(now);
     Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
 }
 
 pub(super) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
-    Ok(repo.has_remote() && is_ahead(repo)? && store.upkeep(PUSH)?.may_try(now))
+    Ok(repo.has_remote() && is_ahead(repo)? && store.upkeep(UpkeepKind::Push)?.may_try(now))
 }
 
 pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
-    let upkeep = store.upkeep(FETCH)?;
+    let upkeep = store.upkeep(UpkeepKind::Fetch)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
     let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
@@ -186,7 +175,7 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
 /// Whether work was parked until HEAD is back, and it is.
 pub(super) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
-    Ok(!repo.parked()?.is_empty() && is_back()? && store.upkeep(PARKED)?.may_try(now))
+    Ok(!repo.parked()?.is_empty() && is_back()? && store.upkeep(UpkeepKind::Parked)?.may_try(now))
 }
 
 /// Whether we have commits that the remote lacks, as far as the last fetch saw.
@@ -230,7 +219,7 @@ fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMa
 }
 
 fn tells_left(store: &Store, context: Context<'_>, chat_id: i64) -> Result<usize, StoreError> {
-    let told = store.told_since("tell", chat_id, day_begin(context.clock.now(), context.config.timezone))?;
+    let told = store.tells_since(chat_id, day_begin(context.clock.now(), context.config.timezone))?;
     let left = i64::from(context.config.tell_per_day) - told;
     Ok(usize::try_from(left).unwrap_or(0))
 }

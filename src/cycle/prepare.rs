@@ -73,7 +73,7 @@ impl Wake<'_> {
             replies: 0,
             owner_chat_id: config.owner_chat_id,
             told_keys: self.store.told_keys()?,
-            told_today: u32::try_from(self.store.told_since("tell", config.owner_chat_id, since)?).unwrap_or(u32::MAX),
+            told_today: u32::try_from(self.store.tells_since(config.owner_chat_id, since)?).unwrap_or(u32::MAX),
             tell_per_day: config.tell_per_day,
             quiet_hours: config.quiet_hours,
             reminders: self.store.reminders()?,

@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 
 use super::{WakeError, by_rule::Deeds, observe::Observation, orient::Reason, wake::Wake};
 use crate::{
-    queue::{Change, Firing, NewOutgoing, Reminder, Round},
+    queue::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
     schedule::{
         Missed, Slot,
         due::{Passed, Turn},
@@ -115,7 +115,7 @@ impl Due<'_> {
 
     fn message(&self, text: String) -> NewOutgoing {
         let (chat_id, thread_id) = self.chat();
-        NewOutgoing { chat_id, thread_id, text, kind: "reminder".to_owned(), ..NewOutgoing::default() }
+        NewOutgoing { chat_id, thread_id, text, kind: OutgoingKind::Reminder, ..NewOutgoing::default() }
     }
 
     /// It was missed, and a message says so.

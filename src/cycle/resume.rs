@@ -9,7 +9,7 @@ use super::{
     finish,
     lock::{self, Holder},
     machine::Cycle,
-    observe, orient,
+    orient,
     outside::OUTSIDE,
     plan_file::PlanFile,
     upkeep::merge_texts,
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     queue::{
         Change, CycleEnd, CycleRow, CycleState, Entry, Fence, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, Store,
-        StoreError,
+        StoreError, UpkeepKind,
     },
     redact::Redactor,
     repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
@@ -106,14 +106,14 @@ pub(crate) fn note_cut_off(
     let about = queued.iter().filter(|message| left.messages.contains(&message.id));
     let dead: Vec<&str> = about.filter(|message| is_last(message)).map(|message| message.text.as_str()).collect();
     let notice = NewOutgoing {
-        chat_id: left.chat_id.unwrap_or(teller.owner_chat_id),
-        text: teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead)),
-        kind: "notice".to_owned(),
         key: Some(format!("gave-up/{cycle_id}")),
         thread_id: left.thread_id,
         // It quotes them, and no journal tells whose words they are.
         taint: Some("messages that were put aside".to_owned()),
-        ..NewOutgoing::default()
+        ..NewOutgoing::notice(
+            left.chat_id.unwrap_or(teller.owner_chat_id),
+            teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead)),
+        )
     };
     store.note_cut_off(fence, cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice), now)
 }
@@ -252,7 +252,7 @@ impl Wake<'_> {
             }
             Interrupt::Unavailable { retry_after, is_model_gone, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-                self.store.upkeep_failed(self.fence, observe::MODEL, &why, at_least, now)?;
+                self.store.upkeep_failed(self.fence, UpkeepKind::Model, &why, at_least, now)?;
                 if *is_model_gone && state.turns > 0 {
                     let when = "as soon as MODEL names one that is there";
                     return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;
@@ -301,12 +301,9 @@ impl Wake<'_> {
             (_, None) => return Ok(()),
         };
         changes.push(Change::Send(NewOutgoing {
-            chat_id,
-            text,
-            kind: "notice".to_owned(),
             key: Some(key),
             thread_id: cycle.thread_id,
-            ..NewOutgoing::default()
+            ..NewOutgoing::notice(chat_id, text)
         }));
         Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
     }
@@ -397,13 +394,13 @@ impl Wake<'_> {
             (GivingUp::Unheard | GivingUp::Dropped, _) => (cycle.id.clone(), String::new()),
         };
         Ok(NewOutgoing {
-            chat_id: cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
-            text: self.context.redactor.redact(&text),
-            kind: "notice".to_owned(),
             key: Some(format!("gave-up/{key}")),
             thread_id: cycle.thread_id,
             cycle_id: Some(cycle.id.clone()),
-            ..NewOutgoing::default()
+            ..NewOutgoing::notice(
+                cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
+                self.context.redactor.redact(&text),
+            )
         })
     }
 }

@@ -11,10 +11,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{Context, WakeError, wake::Wake};
-use crate::queue::{Store, StoreError, Upkeep};
+use crate::queue::{Store, StoreError, Upkeep, UpkeepKind};
 
-/// Keeps when old things were forgotten last.
-const RETENTION: &str = "retention";
 /// The shortest time between two rounds.
 const EVERY: TimeDelta = TimeDelta::days(1);
 /// A clock that is so much further than at the last round is watched first.
@@ -56,7 +54,7 @@ pub(super) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreE
     let Some(before) = oldest_kept(context) else {
         return Ok(false);
     };
-    if turn(&store.upkeep(RETENTION)?, now) == Turn::NotYet {
+    if turn(&store.upkeep(UpkeepKind::Retention)?, now) == Turn::NotYet {
         return Ok(false);
     }
     Ok(store.has_forgettable(before)? || !files::chores(context.config, store, before, now)?.is_empty())
@@ -79,10 +77,10 @@ impl Wake<'_> {
             return Ok(false);
         }
         let now = self.now();
-        if turn(&self.store.upkeep(RETENTION)?, now) == Turn::Watch {
+        if turn(&self.store.upkeep(UpkeepKind::Retention)?, now) == Turn::Watch {
             let why =
                 "the clock is further than it was: nothing is forgotten before it has gone on like that for a while";
-            self.store.upkeep_failed(self.fence, RETENTION, why, Some(WATCHED), now)?;
+            self.store.upkeep_failed(self.fence, UpkeepKind::Retention, why, Some(WATCHED), now)?;
             return Ok(false);
         }
         let (begun, last_message) = (tokio::time::Instant::now(), self.store.last_message()?);
@@ -113,7 +111,7 @@ impl Wake<'_> {
                 tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
             }
         }
-        self.store.upkeep_ok(self.fence, RETENTION, now)?;
+        self.store.upkeep_ok(self.fence, UpkeepKind::Retention, now)?;
         tracing::info!(rows, files = n_files, "forgot what is old");
         Ok(rows > 0 || n_files > 0)
     }

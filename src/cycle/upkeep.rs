@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 
 use super::{
     WakeError,
-    observe::{self, FETCH, MAINTAIN, Observation, PARKED, PUSH},
+    observe::{self, Observation},
     orient::Reason,
     verify::Account,
     wake::Wake,
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     channel::deliver,
     memory::{DocKind, merge},
-    queue::NewOutgoing,
+    queue::{NewOutgoing, UpkeepKind},
     repo::{
         BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError,
     },
@@ -71,17 +71,17 @@ impl Wake<'_> {
     /// wake does none, so that it writes nothing.
     pub(super) fn maintain(&mut self, repo: &Repo) -> Result<(), WakeError> {
         let now = self.now();
-        let upkeep = self.store.upkeep(MAINTAIN)?;
+        let upkeep = self.store.upkeep(UpkeepKind::Maintain)?;
         let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= MAINTAIN_EVERY);
         if !is_time || !upkeep.may_try(now) || !repo.stock().is_large() || self.is_waited_for(repo)? {
             return Ok(());
         }
         match repo.maintain(MAINTAIN_TIMEOUT) {
-            Ok(()) => Ok(self.store.upkeep_ok(self.fence, MAINTAIN, now)?),
+            Ok(()) => Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Maintain, now)?),
             Err(error) => {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(%why, "housekeeping did not work");
-                self.store.upkeep_failed(self.fence, MAINTAIN, &why, Some(MAINTAIN_EVERY), now)?;
+                self.store.upkeep_failed(self.fence, UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY), now)?;
                 Ok(())
             }
         }
@@ -102,12 +102,12 @@ impl Wake<'_> {
                     self.report.notes.push(format!("Brought in {branch}."));
                     self.report.notes.extend(conflicts.iter().map(both_changed));
                 }
-                self.store.upkeep_recovered(self.fence, PARKED, now)?;
+                self.store.upkeep_recovered(self.fence, UpkeepKind::Parked, now)?;
             }
             Err(error) => {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(%why, "parked work could not be brought in");
-                let failed = self.store.upkeep_failed(self.fence, PARKED, &why, None, now)?;
+                let failed = self.store.upkeep_failed(self.fence, UpkeepKind::Parked, &why, None, now)?;
                 let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_PARKED_AFTER);
                 if let Some((branch, _)) = first {
                     let text = format!(
@@ -123,7 +123,7 @@ impl Wake<'_> {
 
     /// Takes in what the remote has, once a wake, before the memory is read.
     pub(super) fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-        let may_try = self.store.upkeep(FETCH)?.may_try(self.now());
+        let may_try = self.store.upkeep(UpkeepKind::Fetch)?.may_try(self.now());
         if repo.has_remote() && !self.has_fetched && may_try { self.fetch(repo, account, PULL_BOUND) } else { Ok(()) }
     }
 
@@ -142,9 +142,9 @@ impl Wake<'_> {
         self.has_fetched = true;
         let now = self.now();
         if let Err(error) = repo.fetch(bound) {
-            return self.remote_trouble(repo, FETCH, &error);
+            return self.remote_trouble(repo, UpkeepKind::Fetch, &error);
         }
-        self.store.upkeep_ok(self.fence, FETCH, now)?;
+        self.store.upkeep_ok(self.fence, UpkeepKind::Fetch, now)?;
         self.integrate(repo, account)
     }
 
@@ -190,20 +190,21 @@ impl Wake<'_> {
         match pushed {
             Ok(_) => {
                 self.report.pushed = true;
-                Ok(self.store.upkeep_ok(self.fence, PUSH, self.now())?)
+                Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Push, self.now())?)
             }
-            Err(error) => self.remote_trouble(repo, PUSH, &error),
+            Err(error) => self.remote_trouble(repo, UpkeepKind::Push, &error),
         }
     }
 
     /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
     /// is told once.
-    fn remote_trouble(&mut self, repo: &Repo, name: &str, error: &RemoteError) -> Result<(), WakeError> {
+    fn remote_trouble(&mut self, repo: &Repo, kind: UpkeepKind, error: &RemoteError) -> Result<(), WakeError> {
+        let name = kind.as_str();
         let why = self.context.redactor.redact(&error.to_string());
         tracing::warn!(%why, "{name} did not work");
         self.report.notes.push(format!("{name}: {why}"));
         let now = self.now();
-        let upkeep = self.store.upkeep_failed(self.fence, name, &why, None, now)?;
+        let upkeep = self.store.upkeep_failed(self.fence, kind, &why, None, now)?;
         if let RemoteError::Rewound { rescue_ref } = error {
             return self.alarm_of_rewound(repo, rescue_ref);
         }
@@ -279,11 +280,8 @@ impl Wake<'_> {
     /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
     pub(super) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
-            chat_id: self.context.config.owner_chat_id,
-            text,
-            kind: "notice".to_owned(),
             key: Some(format!("alarm/{key}")),
-            ..NewOutgoing::default()
+            ..NewOutgoing::notice(self.context.config.owner_chat_id, text)
         };
         Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
     }

@@ -58,7 +58,8 @@ impl Finding {
         findings.into_iter().reduce(Self::and).unwrap_or(otherwise)
     }
 
-    fn and(self, other: Self) -> Self {
+    /// Two findings of one check as one: the worse status, both sentences.
+    pub(super) fn and(self, other: Self) -> Self {
         let join = |a: Option<String>, b: Option<String>| match (a, b) {
             (Some(a), Some(b)) if a != b => Some(format!("{a}; {b}")),
             (a, b) => a.or(b),

@@ -11,9 +11,6 @@ use crate::{
     repo::{Repo, RepoError},
 };
 
-/// Keeps how asking the mind has been going.
-pub(super) const MODEL: &str = "model";
-
 /// One look at everything.
 pub(super) struct Scene<'a> {
     pub(super) config: &'a Config,

@@ -9,15 +9,12 @@ use chrono::{DateTime, Utc};
 pub use files::OpenFile;
 pub use questions::OpenQuestion;
 
-use super::{
-    finding::Trouble,
-    scene::{MODEL, Scene},
-};
+use super::{finding::Trouble, scene::Scene};
 use crate::{
     config::Config,
     cycle::orient::is_answerable,
     disk::{self, Reserve},
-    queue::{Cap, CycleRow, Stopped, Store, Undelivered},
+    queue::{Cap, CycleRow, Stopped, Store, Undelivered, UpkeepKind},
     redact::Redactor,
     repo::Repo,
 };
@@ -45,6 +42,9 @@ pub struct Overview {
     pub next_reminder: Option<NextReminder>,
     /// Messages out that weren't confirmed, each with its state and reason.
     pub undelivered: Vec<Undelivered>,
+    /// How many there are of them, beyond those that are listed too.
+    #[serde(skip)]
+    pub undelivered_count: usize,
     /// When a poll of Telegram was last completed.
     pub heard_at: Option<DateTime<Utc>>,
     /// The memory's repository.
@@ -192,6 +192,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         stopped: None,
         next_reminder: None,
         undelivered: Vec::new(),
+        undelivered_count: 0,
         heard_at: None,
         git: None,
         disk: None,
@@ -241,8 +242,9 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
     overview.undelivered = store.undelivered()?;
+    overview.undelivered_count = store.outstanding()?.total();
     overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
-    let upkeep = store.upkeep(MODEL)?;
+    let upkeep = store.upkeep(UpkeepKind::Model)?;
     let mind = scene.mind(store)?;
     overview.mind = MindState {
         is_available: mind.is_available,

@@ -13,7 +13,7 @@ use rusqlite::{Row, Transaction};
 pub use care::FileOnDisk;
 pub use steps::NO_MODEL;
 
-use super::{Result, Store};
+use super::{Result, Store, outcome::PUT_ASIDE};
 use crate::{
     clock::{parse_time, rfc3339},
     media::{
@@ -259,8 +259,10 @@ pub(super) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let retold = words::retold(&text, &told);
     if retold != text {
         tx.execute(
-            "UPDATE incoming_messages SET message_text = ?2, held_for = NULL
-             WHERE id = ?1 AND (processed = 0 OR outcome IN ('undone', 'dead', 'dropped'))",
+            &format!(
+                "UPDATE incoming_messages SET message_text = ?2, held_for = NULL
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+            ),
             (message_id, retold),
         )?;
     }

@@ -9,6 +9,9 @@ use crate::clock::{parse_time, rfc3339};
 /// The name that stands for a mind where there is none: a rule does all of the cycle.
 pub const NO_MIND: &str = "none";
 
+/// The states of a cycle that goes on.
+pub(super) const OPEN: &str = "('running', 'waiting', 'parked')";
+
 /// The states of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CycleState {
@@ -142,10 +145,7 @@ impl Store {
     /// Cycles to be resumed, oldest first: running ones belong to a holder that is gone, waiting ones wait for the mind, parked
     /// ones for a person.
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
-        let sql = format!(
-            "SELECT {} FROM cycles WHERE state IN ('running', 'waiting', 'parked') ORDER BY started_at, id",
-            CycleRow::COLUMNS
-        );
+        let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map([], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
     }

@@ -4,12 +4,15 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
 
 use super::{
-    Moved, NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap, approvals,
+    MessageOutcome, Moved, NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap,
+    approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
     joined::{self, HOLD, Taken},
     moved,
     orders::{self, Answer},
-    outbox, overheard, paired, provenance, upkeep,
+    outbox,
+    outcome::PUT_ASIDE,
+    overheard, paired, provenance, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -337,17 +340,17 @@ impl Store {
 
     /// Messages that were given up after too many failed cycles, oldest first.
     pub fn dead_letters(&self) -> Result<Vec<Incoming>> {
-        self.put_aside("dead")
+        self.put_aside(MessageOutcome::Dead)
     }
 
     /// Messages whose answer was undone, oldest first.
     pub fn undone_letters(&self) -> Result<Vec<Incoming>> {
-        self.put_aside("undone")
+        self.put_aside(MessageOutcome::Undone)
     }
 
     /// Messages that were taken out of the queue, oldest first.
     pub fn dropped_letters(&self) -> Result<Vec<Incoming>> {
-        self.put_aside("dropped")
+        self.put_aside(MessageOutcome::Dropped)
     }
 
     /// Whether each of these messages was taken out of the queue: nobody waits for an answer to any of them.
@@ -358,13 +361,13 @@ impl Store {
         Ok(usize::try_from(n) == Ok(ids.len()))
     }
 
-    fn put_aside(&self, outcome: &str) -> Result<Vec<Incoming>> {
+    fn put_aside(&self, outcome: MessageOutcome) -> Result<Vec<Incoming>> {
         let sql = format!(
             "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = ?1 ORDER BY id LIMIT {MAX_QUEUED_READ}",
             Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([outcome], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
@@ -374,9 +377,11 @@ impl Store {
 
     /// The chat of a message that [`Store::retry`] would put back.
     pub fn retryable(&self, id: i64) -> Result<Option<i64>> {
-        let sql = "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
-                   WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))";
-        Ok(self.conn.query_row(sql, [id], |row| row.get(0)).optional()?)
+        let sql = format!(
+            "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
+             WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+        );
+        Ok(self.conn.query_row(&sql, [id], |row| row.get(0)).optional()?)
     }
 
     /// Takes a queued, given-up or undone message out of the queue; its row stays. Says whether there is such a one.
@@ -494,9 +499,11 @@ pub(super) fn insert(
 /// Puts a message back into the queue, as new.
 pub(super) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     let n = tx.execute(
-        "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
-             not_before = NULL
-         WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))",
+        &format!(
+            "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
+                 not_before = NULL
+             WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+        ),
         [id],
     )?;
     Ok(n == 1)
@@ -523,13 +530,19 @@ fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat_id: i64, channel_id:
 }
 
 /// Marks messages as done within a cycle's transaction; those already done keep their first outcome.
-pub(super) fn mark(tx: &Transaction<'_>, ids: &[i64], outcome: &str, cycle: &str, now: DateTime<Utc>) -> Result<()> {
+pub(super) fn mark(
+    tx: &Transaction<'_>,
+    ids: &[i64],
+    outcome: MessageOutcome,
+    cycle: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
     let mut statement = tx.prepare_cached(
         "UPDATE incoming_messages SET processed = 1, outcome = ?2, cycle_id = ?3, processed_at = ?4
          WHERE id = ?1 AND processed = 0",
     )?;
     for id in ids {
-        statement.execute((id, outcome, cycle, rfc3339(now)))?;
+        statement.execute((id, outcome.as_str(), cycle, rfc3339(now)))?;
     }
     Ok(())
 }
@@ -557,7 +570,7 @@ pub(super) fn count_failure(tx: &Transaction<'_>, id: i64, cycle: &str, now: Dat
         .query_row((id, cycle), |row| row.get(0))
         .optional()?;
     if attempts.is_some_and(|attempts| i64::from(attempts) >= MAX_ATTEMPTS) {
-        mark(tx, &[id], "dead", cycle, now)?;
+        mark(tx, &[id], MessageOutcome::Dead, cycle, now)?;
         return Ok(None);
     }
     Ok(attempts)

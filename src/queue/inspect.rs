@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
-use super::{MIGRATIONS, Result, Store, outbox::is_overdue};
+use super::{MIGRATIONS, PartState, Result, Store, outbox::is_overdue};
 use crate::{clock::parse_time, process::Identity};
 
 /// Parts that are listed at most.
@@ -26,8 +26,8 @@ pub struct UnsentPart {
     pub outgoing_id: i64,
     /// Where to; 0 is the console.
     pub chat_id: i64,
-    /// `planned`, `attempting`, `unknown` or `failed`.
-    pub state: String,
+    /// How far it is; never [`PartState::Sent`].
+    pub state: PartState,
     /// Whether it is or was sent once more after a doubt: no further one is risked.
     pub is_repeat: bool,
     /// Attempts so far.
@@ -82,7 +82,7 @@ impl Store {
             Ok(UnsentPart {
                 outgoing_id: row.get(0)?,
                 chat_id: row.get(1)?,
-                state: row.get(2)?,
+                state: PartState::parse(&row.get::<_, String>(2)?),
                 is_repeat: row.get::<_, i64>(3)? > 0,
                 attempts: row.get(4)?,
                 created_at: time(5)?,

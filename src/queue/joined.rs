@@ -7,7 +7,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{NewAttachment, NewIncoming, Ordered, Result, attachments, inbox, overheard};
+use super::{
+    NewAttachment, NewIncoming, Ordered, Result, attachments, cycles::OPEN, inbox, outcome::PUT_ASIDE, overheard,
+};
 use crate::clock::{parse_time, rfc3339};
 
 /// How long a row waits for its next part.
@@ -221,8 +223,9 @@ fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> R
 /// The row of the album that a message is of: the newest, if it has several.
 fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &str) -> Result<Option<Holder>> {
     let sql = format!(
-        "SELECT id, {OPEN}, '' FROM incoming_messages m WHERE chat_id = ?1 AND album = ?2 AND bot_id = ?3
-         ORDER BY id DESC LIMIT 1"
+        "SELECT id, {}, '' FROM incoming_messages m WHERE chat_id = ?1 AND album = ?2 AND bot_id = ?3
+         ORDER BY id DESC LIMIT 1",
+        may_change()
     );
     Ok(tx.prepare_cached(&sql)?.query_row((message.chat_id, album, bot_id), holder).optional()?)
 }
@@ -231,12 +234,13 @@ fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &st
 /// fit into one message.
 fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<Option<Holder>> {
     let sql = format!(
-        "SELECT id, {OPEN},
+        "SELECT id, {},
              COALESCE((SELECT words FROM message_updates WHERE message_id = m.id
                        ORDER BY channel_message_id DESC, id DESC LIMIT 1), message_text),
              sent_at, quoted, kind IN ('text', '{CONTINUATION}') AND album IS NULL AND forwarded_from IS ?4
          FROM incoming_messages m WHERE chat_id = ?1 AND sender_id IS ?2 AND thread_id IS ?5 AND bot_id = ?3
-         ORDER BY id DESC LIMIT 1"
+         ORDER BY id DESC LIMIT 1",
+        may_change()
     );
     let last = tx
         .prepare_cached(&sql)?
@@ -281,8 +285,9 @@ fn units(text: &str) -> usize {
 /// The row that has a message now, and what the message says: the newest of its own row and its corrections, though what was given
 /// back to the queue may have been joined by a further part since.
 fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
+    let may_be_told = format!("{} OR {}", may_change(), is_put_aside());
     let sql = format!(
-        "SELECT m.id, {OPEN} OR {PUT_ASIDE}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
+        "SELECT m.id, {may_be_told}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
          WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
     );
     let key = (edit.chat_id, edit.channel_message_id, bot_id);
@@ -291,19 +296,22 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
         return Ok(noted);
     }
     let sql = format!(
-        "SELECT id, {OPEN} OR {PUT_ASIDE}, message_text FROM incoming_messages m
+        "SELECT id, {may_be_told}, message_text FROM incoming_messages m
          WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id = ?3 ORDER BY id DESC LIMIT 1"
     );
     Ok(tx.prepare_cached(&sql)?.query_row(key, holder).optional()?)
 }
 
 /// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a mind has seen stays.
-const OPEN: &str = "(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id
-                         AND c.state IN ('running', 'waiting', 'parked')))";
+pub(super) fn may_change() -> String {
+    format!("(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state IN {OPEN}))")
+}
 
 /// Whether a row `m` is put aside until somebody wants it tried again: then it is to say what its message says by that time. It
 /// stays aside, and no further part is hidden in it.
-const PUT_ASIDE: &str = "m.processed = 1 AND COALESCE(m.outcome, '') IN ('undone', 'dead', 'dropped')";
+fn is_put_aside() -> String {
+    format!("m.processed = 1 AND COALESCE(m.outcome, '') IN {PUT_ASIDE}")
+}
 
 fn holder(row: &rusqlite::Row<'_>) -> rusqlite::Result<Holder> {
     Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: inbox::text_of(row, 2)? })

@@ -8,7 +8,10 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use super::{Fence, NewOutgoing, NewReminder, Result, Round, Store, inbox, outbox, reminders, taken_up, undo, upkeep};
+use super::{
+    Fence, MessageOutcome, NewOutgoing, NewReminder, Result, Round, Store, inbox, outbox, reminders, taken_up, undo,
+    upkeep,
+};
 use crate::{
     clock::rfc3339,
     model::{Stop, Usage},
@@ -153,12 +156,12 @@ pub enum Change {
     File(StagedFile),
     /// A message to be delivered after the commit.
     Send(NewOutgoing),
-    /// These messages are done, with this outcome (`answered`, `refused`).
+    /// These messages are done.
     Done {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
         /// Why.
-        outcome: &'static str,
+        outcome: MessageOutcome,
     },
     /// These messages wait for another mind than this one.
     Hold {
@@ -169,12 +172,10 @@ pub enum Change {
     },
     /// A new reminder.
     AddReminder(NewReminder),
-    /// A reminder ends as `done` or `cancelled`.
+    /// A reminder is cancelled.
     EndReminder {
         /// Its number.
         id: i64,
-        /// The state it ends in.
-        state: &'static str,
     },
     /// Slots of reminders are due: each fires once, and its message with it.
     Fire(Round),
@@ -293,10 +294,10 @@ pub(super) fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, n
             let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message.clone() };
             outbox::insert(tx, &message, now)?;
         }
-        Change::Done { messages, outcome } => inbox::mark(tx, messages, outcome, cycle_id, now)?,
+        Change::Done { messages, outcome } => inbox::mark(tx, messages, *outcome, cycle_id, now)?,
         Change::Hold { messages, mind } => inbox::hold(tx, messages, mind, cycle_id)?,
         Change::AddReminder(reminder) => reminders::add(tx, reminder, Some(cycle_id), now)?,
-        Change::EndReminder { id, state } => reminders::end(tx, *id, state, cycle_id)?,
+        Change::EndReminder { id } => reminders::cancel(tx, *id, cycle_id)?,
         Change::Fire(round) => reminders::fire(tx, round, cycle_id, now)?,
         Change::Undo { wake, chat_id, thread_id, reply_to } => {
             let answer =

@@ -17,6 +17,8 @@ mod ledger;
 mod moved;
 mod orders;
 mod outbox;
+mod outcome;
+mod outgoing;
 mod overheard;
 mod paired;
 mod parked;
@@ -28,6 +30,7 @@ mod shortage;
 mod status_lines;
 mod stop;
 mod taken_up;
+mod undelivered;
 mod undo;
 mod upkeep;
 
@@ -43,7 +46,9 @@ pub use lease::{Fence, Holder};
 pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use moved::Moved;
 pub use orders::{Order, Ordered};
-pub use outbox::{Claimed, NewOutgoing, PartOutcome, Pick, Undelivered};
+pub use outbox::{Claimed, PartOutcome, PartState, Pick};
+pub use outcome::MessageOutcome;
+pub use outgoing::{NewOutgoing, OutgoingKind};
 pub use paired::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use parked::{Parked, ToldOf};
 pub use poll::KEPT_BY_CHANNEL;
@@ -51,8 +56,9 @@ pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use status_lines::StatusLine;
 pub use stop::Stopped;
+pub use undelivered::{Outstanding, Prospect, Undelivered};
 pub use undo::{TakenBack, Undo};
-pub use upkeep::{HEAD_SEEN, Upkeep, wait_after};
+pub use upkeep::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after};
 
 use std::{
     path::{Path, PathBuf},

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use super::{Result, Store};
+use super::{Result, Store, cycles::OPEN, outcome::PUT_ASIDE};
 use crate::clock::rfc3339;
 
 /// A group's new id.
@@ -45,12 +45,16 @@ pub(super) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime<Utc>) -> 
          ON CONFLICT (from_id) DO UPDATE SET to_id = excluded.to_id, is_listed = max(is_listed, excluded.is_listed)",
         (from, to, rfc3339(now), is_listed),
     )?;
+    let messages = format!(
+        "UPDATE incoming_messages SET chat_id = ?2, thread_id = NULL, channel_message_id = NULL
+         WHERE chat_id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
+    );
+    let cycles = format!("UPDATE cycles SET chat_id = ?2, thread_id = NULL WHERE chat_id = ?1 AND state IN {OPEN}");
     for sql in [
         // Those that are over, too: an undo may bring one back.
         "UPDATE reminders SET chat_id = ?2, thread_id = NULL WHERE chat_id = ?1",
-        "UPDATE incoming_messages SET chat_id = ?2, thread_id = NULL, channel_message_id = NULL
-         WHERE chat_id = ?1 AND (processed = 0 OR outcome IN ('undone', 'dead', 'dropped'))",
-        "UPDATE cycles SET chat_id = ?2, thread_id = NULL WHERE chat_id = ?1 AND state IN ('running', 'waiting', 'parked')",
+        &messages,
+        &cycles,
         "UPDATE undos SET chat_id = ?2, thread_id = NULL, reply_to = NULL WHERE chat_id = ?1 AND done_at IS NULL",
     ] {
         tx.execute(sql, [from, to])?;

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use super::{NewOutgoing, NewReminder, Result, Store, inbox, outbox, reminders, stop, undo};
+use super::{NewOutgoing, NewReminder, Result, Store, UpkeepKind, inbox, outbox, reminders, stop, undo};
 
 /// While so many answers wait to be sent to a chat it gets no more of them: a flood of commands would keep it busy for long after
 /// its end. What they order is carried out.
@@ -106,7 +106,9 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
 
 /// A rate limit of the channel isn't ours to shorten: deliveries keep theirs.
 fn end_back_offs(tx: &Transaction<'_>) -> Result<()> {
-    tx.execute("UPDATE upkeep SET not_before = NULL WHERE name IN ('model', 'fetch', 'push')", [])?;
+    for kind in [UpkeepKind::Model, UpkeepKind::Fetch, UpkeepKind::Push] {
+        tx.execute("UPDATE upkeep SET not_before = NULL WHERE name = ?1", [kind.as_str()])?;
+    }
     tx.execute("UPDATE cycles SET not_before = NULL WHERE state = 'waiting'", [])?;
     tx.execute("UPDATE incoming_messages SET not_before = NULL WHERE processed = 0", [])?;
     Ok(())

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{
-    Fence, Result, Store, approvals, json,
+    Fence, NewOutgoing, OutgoingKind, Result, Store, approvals, json,
     moved::{self, MAY_BE_SPOKEN_TO, Moved},
     paired, provenance,
 };
@@ -23,36 +23,6 @@ use crate::{
 /// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
 /// that lives on and has not said by then what became of it could not write that down, and never will.
 pub(super) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
-
-/// A message to be delivered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct NewOutgoing {
-    /// Where to; 0 is the console.
-    pub chat_id: i64,
-    /// Markdown.
-    pub text: String,
-    /// `reply`, `tell`, `reminder`, `notice`, `approval` or `command`.
-    pub kind: String,
-    /// The same key is never told twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Forum topic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<i64>,
-    /// The channel's id of the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply_to: Option<i64>,
-    /// Not delivered before this cycle has committed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cycle_id: Option<String>,
-    /// Its links are shown as text: what others wrote may have had a hand in it, and a link that is opened, or fetched for a preview,
-    /// carries its address out.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub links_as_text: bool,
-    /// Whose bytes it may hold, besides those that the journal of its cycle tells of: what isn't written by a cycle says so itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taint: Option<String>,
-}
 
 /// A part that this process has taken to send, and nobody else will.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +49,7 @@ pub struct Claimed {
     pub question: Option<Question>,
 }
 
-/// What may be taken to be sent, and whose turn it is.
+/// What may be taken to be sent, and whose turn it is: by default whatever may be sent, the oldest first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pick<'a> {
     /// Only parts of these messages.
@@ -90,9 +60,44 @@ pub struct Pick<'a> {
     pub alone: &'a [i64],
 }
 
-impl Pick<'_> {
-    /// Whatever may be sent, the oldest first.
-    pub const ANY: Self = Self { only: None, served: &[], alone: &[] };
+/// How far a part is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartState {
+    /// It is to be sent.
+    Planned,
+    /// Somebody has taken it to send it.
+    Attempting,
+    /// The channel confirmed it, or its person has shown that it came.
+    Sent,
+    /// An attempt ended without an answer: it may have arrived.
+    Unknown,
+    /// The channel will never take it.
+    Failed,
+}
+
+impl PartState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Attempting => "attempting",
+            Self::Sent => "sent",
+            Self::Unknown => "unknown",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// What can't be read may have arrived.
+    pub(super) fn parse(text: &str) -> Self {
+        match text {
+            "planned" => Self::Planned,
+            "attempting" => Self::Attempting,
+            "sent" => Self::Sent,
+            "failed" => Self::Failed,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// How an attempt ended.
@@ -118,32 +123,6 @@ pub enum PartOutcome {
     Unknown(String),
     /// The channel will never take it.
     Failed(String),
-}
-
-/// A message that isn't fully delivered, and why.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Undelivered {
-    /// Its row.
-    pub id: i64,
-    /// Where to.
-    pub chat_id: i64,
-    /// The worst state among its open parts.
-    pub state: String,
-    /// When it was written.
-    pub created_at: String,
-    /// Not tried again before.
-    pub not_before: Option<String>,
-    /// The last error.
-    pub error: Option<String>,
-    /// Attempts of its open parts.
-    pub attempts: i64,
-}
-
-impl Undelivered {
-    /// Whether the channel will never take what is left of it.
-    pub fn is_refused(&self) -> bool {
-        self.state == "failed"
-    }
 }
 
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
@@ -204,11 +183,11 @@ impl Store {
     /// any more.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
         let (state, not_before, id, error) = match outcome {
-            PartOutcome::Sent(id) => ("sent", None, Some(*id), None),
-            PartOutcome::Later { not_before, why } => ("planned", Some(rfc3339(*not_before)), None, Some(why)),
-            PartOutcome::Moved { why, .. } => ("planned", None, None, Some(why)),
-            PartOutcome::Unknown(why) => ("unknown", None, None, Some(why)),
-            PartOutcome::Failed(why) => ("failed", None, None, Some(why)),
+            PartOutcome::Sent(id) => (PartState::Sent, None, Some(*id), None),
+            PartOutcome::Later { not_before, why } => (PartState::Planned, Some(rfc3339(*not_before)), None, Some(why)),
+            PartOutcome::Moved { why, .. } => (PartState::Planned, None, None, Some(why)),
+            PartOutcome::Unknown(why) => (PartState::Unknown, None, None, Some(why)),
+            PartOutcome::Failed(why) => (PartState::Failed, None, None, Some(why)),
         };
         self.write(|tx| {
             let n = tx.execute(
@@ -219,7 +198,7 @@ impl Store {
                 rusqlite::params![
                     claimed.outgoing_id,
                     claimed.part,
-                    state,
+                    state.as_str(),
                     not_before,
                     id,
                     error,
@@ -315,37 +294,6 @@ impl Store {
         Ok(text.as_deref().and_then(parse_time))
     }
 
-    /// Messages not fully delivered, oldest first.
-    pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
-        self.undelivered_where("TRUE", [])
-    }
-
-    /// Where the delivery of one message stands; `None` once every part was confirmed.
-    pub fn undelivered_message(&self, id: i64) -> Result<Option<Undelivered>> {
-        Ok(self.undelivered_where("o.id = ?1", [id])?.pop())
-    }
-
-    fn undelivered_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Undelivered>> {
-        let mut statement = self.conn.prepare(&format!(
-            "SELECT o.id, o.chat_id, COALESCE(max(p.state), 'planned'), o.created_at, max(p.not_before), max(p.error),
-                    COALESCE(max(p.attempts), 0)
-             FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id AND p.state != 'sent'
-             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND {condition} GROUP BY o.id ORDER BY o.id LIMIT 200",
-        ))?;
-        let rows = statement.query_map(values, |row| {
-            Ok(Undelivered {
-                id: row.get(0)?,
-                chat_id: row.get(1)?,
-                state: row.get(2)?,
-                created_at: row.get(3)?,
-                not_before: row.get(4)?,
-                error: row.get(5)?,
-                attempts: row.get(6)?,
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
     /// Replies to the console that weren't shown yet, oldest first, as (row, text).
     pub fn console_unshown(&self) -> Result<Vec<(i64, String)>> {
         let sql = format!(
@@ -368,11 +316,11 @@ impl Store {
         })
     }
 
-    /// How many messages of this kind were written to a chat since `since`.
-    pub fn told_since(&self, kind: &str, chat_id: i64, since: DateTime<Utc>) -> Result<i64> {
+    /// How often a chat was spoken to unasked since `since`.
+    pub fn tells_since(&self, chat_id: i64, since: DateTime<Utc>) -> Result<i64> {
         let n = self.conn.query_row(
             "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
-            (kind, rfc3339(since), chat_id),
+            (OutgoingKind::Tell.as_str(), rfc3339(since), chat_id),
             |row| row.get(0),
         )?;
         Ok(n)
@@ -383,13 +331,6 @@ impl Store {
         let mut statement =
             self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// The texts a cycle has written for a chat, in order.
-    pub fn written_by(&self, cycle_id: &str) -> Result<Vec<(i64, String)>> {
-        let mut statement =
-            self.conn.prepare("SELECT chat_id, message_text FROM outgoing_messages WHERE cycle_id = ?1 ORDER BY id")?;
-        Ok(statement.query_map([cycle_id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
 }
 
@@ -438,9 +379,10 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
                 plain: row.get(6)?,
                 is_repeat: row.get::<_, i64>(7)? > 0,
                 attempts: row.get::<_, u32>(8)? + 1,
-                question: match row.get::<_, String>(9)?.as_str() {
-                    "approval" => approvals::question(tx, row.get(0)?, part)?,
-                    _ => None,
+                question: if row.get::<_, String>(9)? == OutgoingKind::Approval.as_str() {
+                    approvals::question(tx, row.get(0)?, part)?
+                } else {
+                    None
                 },
             })
         })
@@ -502,7 +444,7 @@ pub(super) fn leave_out(
     let kept = tx.execute(
         "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
          VALUES (?1, ?2, ?3, ?3, ?3, ?4, ?5) ON CONFLICT (key) DO NOTHING",
-        (chat_id, text, rfc3339(now), kind, key),
+        (chat_id, text, rfc3339(now), kind.as_str(), key),
     )?;
     Ok((kept > 0).then_some(()))
 }
@@ -521,7 +463,7 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
                 message.chat_id,
                 message.text,
                 rfc3339(now),
-                message.kind,
+                message.kind.as_str(),
                 message.key,
                 message.thread_id,
                 message.reply_to,

@@ -6,7 +6,7 @@
 
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Incoming, NewIncoming, NewOutgoing, Result, Store};
+use super::{Incoming, NewIncoming, NewOutgoing, OutgoingKind, Result, Store};
 
 /// Kinds of messages whose text is its sender's own words, or a description in which nobody else has a word: times, numbers, places.
 const OWN_KINDS: [&str; 9] =
@@ -60,7 +60,7 @@ pub(super) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result
     if let Some(taint) = &message.taint {
         return Ok(Some(taint.clone()));
     }
-    if message.kind == "command" {
+    if message.kind == OutgoingKind::Command {
         return Ok(Some(COMMANDS.to_owned()));
     }
     message.cycle_id.as_deref().map_or(Ok(None), |cycle| of_cycle(tx, cycle))

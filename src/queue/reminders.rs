@@ -271,10 +271,10 @@ pub(super) fn add(tx: &Transaction<'_>, reminder: &NewReminder, cycle: Option<&s
 }
 
 /// Ends a reminder within a cycle's transaction.
-pub(super) fn end(tx: &Transaction<'_>, id: i64, state: &str, cycle: &str) -> Result<()> {
+pub(super) fn cancel(tx: &Transaction<'_>, id: i64, cycle: &str) -> Result<()> {
     tx.execute(
-        "UPDATE reminders SET state = ?2, ended_by = ?3 WHERE id = ?1 AND state = 'active'",
-        (id, state, cycle),
+        "UPDATE reminders SET state = 'cancelled', ended_by = ?2 WHERE id = ?1 AND state = 'active'",
+        (id, cycle),
     )?;
     Ok(())
 }

@@ -14,7 +14,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Fence, Result, Store};
+use super::{Fence, Result, Store, outcome::PUT_ASIDE};
 use crate::clock::rfc3339;
 
 /// Slots of an active reminder that stay however old: a clock that was wrong for a while must not fire them again.
@@ -22,9 +22,13 @@ pub const FIRINGS_KEPT: u32 = 1_000;
 
 /// A cycle that has ended before `?1` and that nothing comes back to: a given-up one is asked what it had done when its
 /// message is tried again.
-const OLD_CYCLE: &str = "c.has_journal = 1 AND c.ended_at < ?1 AND c.state IN ('done', 'failed', 'abandoned')
-    AND NOT EXISTS (SELECT 1 FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id WHERE t.cycle_id = c.id
-                    AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone')))";
+fn old_cycle() -> String {
+    format!(
+        "c.has_journal = 1 AND c.ended_at < ?1 AND c.state IN ('done', 'failed', 'abandoned')
+         AND NOT EXISTS (SELECT 1 FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id WHERE t.cycle_id = c.id
+                         AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"
+    )
+}
 
 /// A message that was done with before `?1` for good.
 const OLD_RAW: &str = "processed = 1 AND raw IS NOT NULL AND processed_at < ?1 AND outcome IN ('answered', 'refused')";
@@ -80,14 +84,14 @@ impl Store {
 
     /// Whether a message that is queued, or that a person may put back into the queue, names this file.
     pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN ('dead', 'dropped', 'undone'))
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN {PUT_ASIDE})
                  AND (instr(message_text, ?1) OR instr(COALESCE(raw, ''), ?1)))
              OR EXISTS (SELECT 1 FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
                  WHERE a.path IN ('voice/' || ?1, 'files/' || ?1) AND a.replaced_at IS NULL
-                 AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone')))",
-        )?;
-        Ok(statement.query_row([name], |row| row.get(0))?)
+                 AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"
+        );
+        Ok(self.conn.prepare_cached(&sql)?.query_row([name], |row| row.get(0))?)
     }
 
     /// Fired slots that guard nothing any more. Asked outside the transaction: it looks at all of them.
@@ -107,15 +111,16 @@ impl Store {
 
 pub(super) fn look() -> String {
     format!(
-        "SELECT EXISTS (SELECT 1 FROM cycles c WHERE {OLD_CYCLE})
+        "SELECT EXISTS (SELECT 1 FROM cycles c WHERE {})
              OR EXISTS (SELECT 1 FROM incoming_messages WHERE {OLD_RAW})
-             OR EXISTS (SELECT 1 FROM outgoing_parts p WHERE {OLD_PART})"
+             OR EXISTS (SELECT 1 FROM outgoing_parts p WHERE {OLD_PART})",
+        old_cycle()
     )
 }
 
 /// A journal goes entry by entry, so that a long one doesn't make a long transaction; its cycle is marked with the last.
 fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32> {
-    let next = format!("SELECT c.id FROM cycles c WHERE {OLD_CYCLE} ORDER BY c.ended_at LIMIT 1");
+    let next = format!("SELECT c.id FROM cycles c WHERE {} ORDER BY c.ended_at LIMIT 1", old_cycle());
     let mut n = 0;
     while n < rows {
         let Some(id) = tx.prepare_cached(&next)?.query_row([before], |row| row.get::<_, String>(0)).optional()? else {

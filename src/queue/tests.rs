@@ -13,6 +13,7 @@ mod provenance;
 mod reminders;
 mod retention;
 mod schema;
+mod undelivered;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -20,7 +21,7 @@ use super::*;
 use crate::{
     clock::parse_time,
     process::Identity,
-    queue::{CycleEnd, CycleState, NewCycle, NewOutgoing},
+    queue::{CycleEnd, CycleState, NewCycle, NewOutgoing, OutgoingKind},
 };
 
 /// A store in a directory of its own.
@@ -70,7 +71,7 @@ impl World {
     /// Claims whatever may be sent and confirms it; the texts in the order in which they left.
     pub(super) fn deliver_all(&mut self, seconds: i64) -> Vec<String> {
         let mut sent = Vec::new();
-        while let Some(claimed) = self.store.claim_part(Pick::ANY, &me(), at(seconds)).unwrap() {
+        while let Some(claimed) = self.store.claim_part(Pick::default(), &me(), at(seconds)).unwrap() {
             self.store.settle_part(&claimed, &PartOutcome::Sent(1), at(seconds)).unwrap();
             sent.push(claimed.plain);
         }
@@ -106,5 +107,5 @@ pub(super) fn cycle(id: &str) -> NewCycle {
 }
 
 pub(super) fn outgoing(chat_id: i64, text: &str) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() }
+    NewOutgoing { chat_id, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
 }

@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{CycleRow, Fence, NewOutgoing, Result, Store, json, outbox};
+use super::{CycleRow, Fence, NewOutgoing, OutgoingKind, Result, Store, json, outbox};
 use crate::clock::{parse_time, rfc3339};
 
 /// The shortest beginning of a wake's or a commit's id that is looked up.
@@ -173,7 +173,7 @@ pub(super) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>)
                 thread_id: row.get(2)?,
                 reply_to: row.get(3)?,
                 text: row.get::<_, Option<String>>(4)?.unwrap_or_default(),
-                kind: "command".to_owned(),
+                kind: OutgoingKind::Command,
                 cycle_id: Some(cycle_id.to_owned()),
                 // It quotes what is taken back, whoever's words that holds.
                 links_as_text: true,

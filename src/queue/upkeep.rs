@@ -13,6 +13,40 @@ const LONGEST_WAIT_S: i64 = 3_600;
 /// Under this key stands the commit that was seen last: what people committed up to it is a reason no more.
 pub const HEAD_SEEN: &str = "head";
 
+/// What is looked after, each with a back-off of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpkeepKind {
+    /// Looking at the remote; it is an occasional thing.
+    Fetch,
+    /// Pushing.
+    Push,
+    /// Housekeeping in the repository.
+    Maintain,
+    /// Bringing in parked work.
+    Parked,
+    /// Asking the mind.
+    Model,
+    /// Fetching the files of messages; no others are tried while the channel wants none to be.
+    Files,
+    /// Forgetting what is old.
+    Retention,
+}
+
+impl UpkeepKind {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fetch => "fetch",
+            Self::Push => "push",
+            Self::Maintain => "maintain",
+            Self::Parked => "parked",
+            Self::Model => "model",
+            Self::Files => "files",
+            Self::Retention => "retention",
+        }
+    }
+}
+
 /// How a kind of upkeep has been going.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Upkeep {
@@ -40,11 +74,12 @@ pub fn wait_after(failures: u32) -> TimeDelta {
 }
 
 impl Store {
-    /// How upkeep `name` (`push`, `fetch`, `model`, `maintain`) has been going.
-    pub fn upkeep(&self, name: &str) -> Result<Upkeep> {
+    /// How it has been going.
+    pub fn upkeep(&self, kind: UpkeepKind) -> Result<Upkeep> {
+        let sql = "SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1";
         let row = self
             .conn
-            .query_row("SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1", [name], |row| {
+            .query_row(sql, [kind.as_str()], |row| {
                 Ok(Upkeep {
                     failures: row.get(0)?,
                     last_ok_at: row.get::<_, Option<String>>(1)?.as_deref().and_then(parse_time),
@@ -57,32 +92,32 @@ impl Store {
     }
 
     /// It worked: no back-off any more.
-    pub fn upkeep_ok(&mut self, fence: Fence, name: &str, now: DateTime<Utc>) -> Result<()> {
+    pub fn upkeep_ok(&mut self, fence: Fence, kind: UpkeepKind, now: DateTime<Utc>) -> Result<()> {
         self.fenced_relaxed(fence, |tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, last_ok_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
                  SET failures = 0, last_ok_at = excluded.last_ok_at, not_before = NULL, error = NULL",
-                (name, rfc3339(now)),
+                (kind.as_str(), rfc3339(now)),
             )?;
             Ok(())
         })
     }
 
     /// As [`Store::upkeep_ok`], but writes only when there was a failure to be forgotten.
-    pub fn upkeep_recovered(&mut self, fence: Fence, name: &str, now: DateTime<Utc>) -> Result<()> {
-        if self.upkeep(name)?.failures == 0 { Ok(()) } else { self.upkeep_ok(fence, name, now) }
+    pub fn upkeep_recovered(&mut self, fence: Fence, kind: UpkeepKind, now: DateTime<Utc>) -> Result<()> {
+        if self.upkeep(kind)?.failures == 0 { Ok(()) } else { self.upkeep_ok(fence, kind, now) }
     }
 
     /// It failed: wait longer each time. `at_least` is what the other side asked for.
     pub fn upkeep_failed(
         &mut self,
         fence: Fence,
-        name: &str,
+        kind: UpkeepKind,
         error: &str,
         at_least: Option<TimeDelta>,
         now: DateTime<Utc>,
     ) -> Result<Upkeep> {
-        let mut upkeep = self.upkeep(name)?;
+        let mut upkeep = self.upkeep(kind)?;
         upkeep.failures += 1;
         let wait = wait_after(upkeep.failures).max(at_least.unwrap_or_default());
         upkeep.not_before = Some(now + wait);
@@ -91,7 +126,7 @@ impl Store {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, not_before, error) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE
                  SET failures = excluded.failures, not_before = excluded.not_before, error = excluded.error",
-                (name, upkeep.failures, rfc3339(now + wait), error),
+                (kind.as_str(), upkeep.failures, rfc3339(now + wait), error),
             )?;
             Ok(())
         })?;

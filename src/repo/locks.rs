@@ -15,7 +15,7 @@ pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);
 const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
 /// How often a remote on this machine is looked at while somebody holds it, [`PAUSE`] apart: longer than
 /// a push that is killed may take to [tidy up](process::TIDYING).
-const REMOTE_LOOKS: usize = 20;
+const REMOTE_LOOKS: usize = 40;
 /// How many lock files are named at most.
 const MAX_LOCKS: usize = 100;
 

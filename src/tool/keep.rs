@@ -40,13 +40,10 @@ fn run(args: &Args, world: &World) -> Outcome {
         )),
         changes: vec![
             Change::Send(NewOutgoing {
-                chat_id: chat.id,
-                text: notice,
-                kind: "notice".to_owned(),
                 key: Some(format!("kept/{first}")),
                 thread_id: chat.thread_id,
                 reply_to: chat.reply_to,
-                ..NewOutgoing::default()
+                ..NewOutgoing::notice(chat.id, notice)
             }),
             Change::Hold { messages: args.messages.clone(), mind: world.mind.clone() },
         ],

@@ -158,7 +158,7 @@ fn done(args: &Which, world: &World) -> Outcome {
         [reminder] => Ok(Done {
             content: format!("Ended: {}", reminder.what.text),
             receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
-            changes: vec![Change::EndReminder { id: reminder.id, state: "cancelled" }],
+            changes: vec![Change::EndReminder { id: reminder.id }],
             taint: taint_of([*reminder], world),
             ..Done::default()
         }),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
-use crate::queue::{Change, NewOutgoing};
+use crate::queue::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
 
 /// The longest text of one reply, in characters; it is split for the channel.
 const MAX_CHARS: usize = 30_000;
@@ -45,18 +45,18 @@ fn run(args: &Args, world: &World) -> Outcome {
     Ok(Done {
         content: "The reply is written down and will be delivered.".to_owned(),
         receipt: Some(receipt),
-        changes: answer(world, text, "answered"),
+        changes: answer(world, text, MessageOutcome::Answered),
         ..Done::default()
     })
 }
 
 /// The changes that answer all open messages of the cycle's chat with a text.
-pub(crate) fn answer(world: &World, text: String, outcome: &'static str) -> Vec<Change> {
+pub(crate) fn answer(world: &World, text: String, outcome: MessageOutcome) -> Vec<Change> {
     let Some(chat) = world.chat else { return Vec::new() };
     let mut changes = vec![Change::Send(NewOutgoing {
         chat_id: chat.id,
         text,
-        kind: "reply".to_owned(),
+        kind: OutgoingKind::Reply,
         thread_id: chat.thread_id,
         reply_to: chat.reply_to,
         ..NewOutgoing::default()

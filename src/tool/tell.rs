@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Done, Effect, Outcome, Refusal, Risk, Tool, World, brief, words};
 use crate::policy::Reach;
-use crate::queue::{Change, NewOutgoing};
+use crate::queue::{Change, NewOutgoing, OutgoingKind};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +51,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         changes: vec![Change::Send(NewOutgoing {
             chat_id: world.owner_chat_id,
             text,
-            kind: "tell".to_owned(),
+            kind: OutgoingKind::Tell,
             key: Some(key),
             ..NewOutgoing::default()
         })],

@@ -83,8 +83,7 @@ impl Layer for Kills {
     fn trial(&self, id: u64) -> Result<Recovery, String> {
         let (story, calls, id) = self.find(id).ok_or("there is no such trial")?;
         let (call, how) = (id % (calls + 1) + 1, id / (calls + 1));
-        let way =
-            self.ways.iter().cycle().nth(usize::try_from(how).unwrap_or_default()).ok_or("there is no such way")?;
+        let way = self.ways.get((how % self.ways.len() as u64) as usize).ok_or("there is no such way")?;
         let mut world = story.open();
         run_to_its_end(&world, way(call))?;
         let mut random = fastrand::Rng::with_seed(id);

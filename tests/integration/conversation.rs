@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use reveille::{clock::parse_time, queue::NewOutgoing};
+use reveille::{
+    clock::parse_time,
+    queue::{NewOutgoing, OutgoingKind},
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -62,7 +65,7 @@ fn keep_pictures(stage: &Stage, update_ids: std::ops::Range<i64>) {
 }
 
 fn reply(chat_id: i64, text: &str) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() }
+    NewOutgoing { chat_id, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
 }
 
 fn texts(stage: &Stage) -> Vec<String> {

@@ -11,7 +11,7 @@ use reveille::{
     clock::parse_time,
     cycle::lock::{self, Holder},
     process::Identity,
-    queue::{NewOutgoing, Pick, Store},
+    queue::{NewOutgoing, OutgoingKind, Pick, Store},
 };
 use serde_json::Value;
 
@@ -378,7 +378,7 @@ fn messages_that_wait_too_long_or_are_too_many_are_told() {
 
 fn send(store: &mut Store) -> i64 {
     let message =
-        NewOutgoing { chat_id: 4242, text: "Hello".to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() };
+        NewOutgoing { chat_id: 4242, text: "Hello".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
     store.plan_message(&message, parse_time(NOW).unwrap()).unwrap().unwrap()
 }
 
@@ -389,7 +389,7 @@ fn a_message_whose_sender_died_is_planned_once_more() {
     let id = send(&mut store);
     // A living sender is left alone.
     let now = parse_time(NOW).unwrap();
-    store.claim_part(Pick::ANY, &Identity::current(), now).unwrap().unwrap();
+    store.claim_part(Pick::default(), &Identity::current(), now).unwrap().unwrap();
     assert_found(&env, "outbox", "ok");
     let sender = serde_json::to_string(&dead()).unwrap();
     env.execute(&format!("UPDATE outgoing_parts SET sender = '{sender}' WHERE outgoing_id = {id}"));

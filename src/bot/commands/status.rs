@@ -5,9 +5,9 @@ use chrono_tz::Tz;
 
 use super::{super::batch::Asked, Desk};
 use crate::{
-    config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
+    config::OFFLINE_MODEL,
     cycle::{self, budget::Budget, lock},
-    queue::{Approval, Cap, CycleRow, CycleState, Result},
+    queue::{Approval, Cap, CycleRow, CycleState, Outstanding, Result},
     words::count,
 };
 
@@ -23,10 +23,8 @@ pub(super) struct Status {
     last: Option<LastWake>,
     /// Messages that wait, and since when the oldest does.
     queue: (i64, Option<DateTime<Utc>>),
-    /// Replies that are still to be delivered.
-    undelivered: usize,
-    /// Replies that the channel will never take.
-    refused: usize,
+    /// Replies that aren't delivered.
+    outstanding: Outstanding,
     /// What waits for a word in the asking chat; the owner is told of all.
     questions: Vec<Question>,
     mind: String,
@@ -59,9 +57,6 @@ impl Status {
     pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
         let mind = cycle::mind_called(config.effective_model(), store, config, now)?;
-        let mut undelivered = store.undelivered()?;
-        undelivered.retain(|message| message.chat_id != CONSOLE_CHAT_ID);
-        let refused = undelivered.iter().filter(|message| message.is_refused()).count();
         // Why it woke names tasks and chats: another chat is told of its own wakes.
         let chat_id = asked.message.chat_id;
         let last = store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), 1)?.pop();
@@ -76,8 +71,7 @@ impl Status {
                 .map(|holder| crate::clock::parse_time(&holder.started_at)),
             last: last.map(LastWake::from),
             queue: store.queue_depth()?,
-            undelivered: undelivered.len().saturating_sub(refused),
-            refused,
+            outstanding: store.outstanding()?,
             questions: questions.map(|asked| Question::of(asked, chat_id)).collect(),
             mind: mind.name.clone(),
             is_mind_available: mind.is_available && mind.out_of_budget(Some(chat_id)).is_none(),
@@ -158,15 +152,18 @@ impl Status {
 
     fn deliveries(&self) -> String {
         let replies = |n| count(n, "reply").replace("replys", "replies");
-        match (self.undelivered, self.refused) {
-            (0, 0) => "Every reply was delivered.".to_owned(),
-            (n, 0) => format!("{} not delivered yet.", replies(n)),
-            (0, refused) => format!("{} refused by Telegram for good; `health status` says why.", replies(refused)),
-            (n, refused) => format!(
-                "{} not delivered yet; {} refused by Telegram for good; `health status` says why.",
-                replies(n),
-                replies(refused)
-            ),
+        // The console's are shown by the next wake, whatever becomes of the channel.
+        let Outstanding { tried, in_doubt, refused, console: _ } = self.outstanding;
+        let they = if in_doubt == 1 { "it" } else { "they" };
+        let outstanding = [
+            (tried, "not delivered yet".to_owned()),
+            (refused, "refused by Telegram for good; `health status` says why".to_owned()),
+            (in_doubt, format!("sent twice without Telegram's word; {they} may have come")),
+        ];
+        let told = outstanding.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", replies(n)));
+        match told.collect::<Vec<_>>().join("; ") {
+            nothing if nothing.is_empty() => "Every reply was delivered.".to_owned(),
+            told => format!("{told}."),
         }
     }
 
@@ -233,8 +230,7 @@ mod tests {
             running_since: None,
             last: None,
             queue: (0, None),
-            undelivered: 0,
-            refused: 0,
+            outstanding: Outstanding::default(),
             questions: Vec::new(),
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
@@ -266,8 +262,7 @@ mod tests {
                 commit: Some("0123456789abcdef".to_owned()),
             }),
             queue: (3, at("2026-11-21T08:15:00Z")),
-            undelivered: 2,
-            refused: 1,
+            outstanding: Outstanding { tried: 2, in_doubt: 0, refused: 1, console: 1 },
             questions: [true, false]
                 .map(|is_asked_here| Question {
                     id: if is_asked_here { 4 } else { 5 },
@@ -292,6 +287,19 @@ mod tests {
         - 2 replies not delivered yet; 1 reply refused by Telegram for good; `health status` says why.
         - Mind: claude-sonnet-5-5, couldn't be reached and is tried again soon, $1.23 of $5.00 used today.
         ");
+    }
+
+    #[test]
+    fn what_becomes_of_the_replies() {
+        let told = |tried, in_doubt, refused| {
+            Status { outstanding: Outstanding { tried, in_doubt, refused, console: 0 }, ..quiet() }.deliveries()
+        };
+        assert_eq!(told(0, 0, 1), "1 reply refused by Telegram for good; `health status` says why.");
+        assert_eq!(told(0, 1, 0), "1 reply sent twice without Telegram's word; it may have come.");
+        assert_eq!(
+            told(1, 2, 0),
+            "1 reply not delivered yet; 2 replies sent twice without Telegram's word; they may have come."
+        );
     }
 
     #[test]

@@ -9,7 +9,10 @@ use crate::{
     cycle::lock::{WakeLock, Work},
     memory::{self, templates::templates},
     process::Identity,
-    queue::{Batch, Change, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, NewOutgoing, Ordered},
+    queue::{
+        Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
+        OutgoingKind, PartOutcome, Pick,
+    },
     redact::Redactor,
     repo::{self, Publish, Repo},
 };
@@ -70,9 +73,9 @@ impl Scene {
         let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
         self.store.begin_cycle(fence, &cycle(id, chat_id), &[], &[], now()).unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
-        let done = Change::Done { messages: vec![message], outcome: "answered" };
+        let done = Change::Done { messages: vec![message], outcome: MessageOutcome::Answered };
         let reply =
-            NewOutgoing { chat_id, text: "Done.".to_owned(), kind: "reply".to_owned(), ..NewOutgoing::default() };
+            NewOutgoing { chat_id, text: "Done.".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
         self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();
         let commit = commits.then(|| self.commit(id));
         self.end(fence, id, commit.as_deref());
@@ -226,6 +229,21 @@ fn a_reminder_is_set_once_by_its_update() {
         let Reply { text, order } = scene.reply(ANA, unclear);
         assert!(order.is_none() && text.contains("set"), "{unclear}: {text}");
     }
+}
+
+#[test]
+fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
+    let mut scene = Scene::new();
+    let notice = NewOutgoing::notice(ANA, "Done.".to_owned());
+    scene.store.plan_message(&notice, now()).unwrap();
+    let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
+    for _ in 0..2 {
+        scene.store.recover_outbox(fence, now()).unwrap();
+        let claimed = scene.store.claim_part(Pick::default(), &Identity::current(), now()).unwrap().unwrap();
+        scene.store.settle_part(&claimed, &PartOutcome::Unknown("reset".to_owned()), now()).unwrap();
+    }
+    let status = scene.says("/status");
+    assert!(status.contains("\n- 1 reply sent twice without Telegram's word; it may have come.\n"), "{status}");
 }
 
 #[test]

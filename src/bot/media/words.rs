@@ -53,11 +53,8 @@ fn called(file: &Attachment, tz: Tz) -> String {
 
 fn notice(file: &Attachment, text: String) -> NewOutgoing {
     NewOutgoing {
-        chat_id: file.chat_id,
-        text,
-        kind: "notice".to_owned(),
         thread_id: file.thread_id,
         reply_to: file.channel_message_id,
-        ..NewOutgoing::default()
+        ..NewOutgoing::notice(file.chat_id, text)
     }
 }

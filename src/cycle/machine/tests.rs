@@ -62,7 +62,7 @@ fn next(entries: &[Entry]) -> Step {
 }
 
 #[track_caller]
-fn answer(step: Step) -> (String, &'static str) {
+fn answer(step: Step) -> (String, MessageOutcome) {
     match step {
         Step::Answer { text, outcome } => (text, outcome),
         other => panic!("{other:?}"),
@@ -116,7 +116,7 @@ fn what_may_have_happened_and_would_happen_twice_is_uncertain_and_all_else_is_ru
 #[test]
 fn each_stop_reason_has_its_step() {
     let spoke = |stop| next(&[turn(&json!([text("It is 7.")]), stop)]);
-    let plain = ("It is 7.".to_owned(), "answered");
+    let plain = ("It is 7.".to_owned(), MessageOutcome::Answered);
     assert_eq!(answer(spoke(Stop::EndTurn)), plain);
     assert_eq!(answer(spoke(Stop::StopSequence)), plain);
     assert_eq!(answer(spoke(Stop::Unknown("new".into()))), plain);
@@ -124,10 +124,10 @@ fn each_stop_reason_has_its_step() {
     assert_eq!(spoke(Stop::PauseTurn), Step::Ask);
     assert!(matches!(spoke(Stop::MaxTokens), Step::Say(raw) if raw.contains("cut off")));
     let (said, outcome) = answer(spoke(Stop::ContextExceeded));
-    assert_eq!(outcome, "answered");
+    assert_eq!(outcome, MessageOutcome::Answered);
     assert_eq!(said, "It is 7.\n\nThis conversation became too long for me to go on. Nothing was changed.");
     let (said, outcome) = answer(spoke(Stop::Refusal("cyber".into())));
-    assert_eq!(outcome, "refused");
+    assert_eq!(outcome, MessageOutcome::Refused);
     assert!(said.contains("declined") && said.contains("It said: cyber") && !said.contains("It is 7"), "{said}");
 }
 
@@ -185,7 +185,7 @@ fn a_refused_turn_with_a_call_ends_the_cycle_instead_of_asking_again() {
     let refused = turn(&json!([call("a", "note")]), Stop::Refusal(String::new()));
     let mut cycle = after(&[refused]);
     let (said, outcome) = answer(cycle.next(&LIMITS));
-    assert_eq!(outcome, "refused");
+    assert_eq!(outcome, MessageOutcome::Refused);
     assert!(!said.contains("It said"), "{said}");
     cycle.apply(&answered(&[1]));
     assert_eq!(cycle.next(&LIMITS), Step::Finish);

@@ -10,7 +10,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::{Store, UnsentPart},
+    queue::{PartState, Store, UnsentPart},
 };
 
 /// A message that failed for good is told of for so long.
@@ -46,7 +46,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     });
     let parts = judge(&parts.collect::<Vec<_>>(), scene.now);
     let lines = judge_lines(left_lines(store, late, scene.now)?);
-    Ok(Finding::all([Some(parts.clone()), lines].into_iter().flatten().collect(), parts))
+    Ok(lines.into_iter().fold(parts, Finding::and))
 }
 
 /// How many lines that told how far a cycle is stand in chats `late` after its end: a bot takes each away with the answer, or
@@ -72,15 +72,15 @@ fn judge_lines(left: usize) -> Option<Finding> {
 
 fn fate(part: &UnsentPart, late: TimeDelta, now: DateTime<Utc>) -> Fate {
     let age = part.created_at.map_or(TimeDelta::zero(), |at| now.signed_duration_since(at));
-    match part.state.as_str() {
+    match part.state {
         _ if part.chat_id == crate::config::CONSOLE_CHAT_ID => Fate::Waits,
-        "attempting" if part.is_under_way => Fate::UnderWay,
-        "attempting" => Fate::InDoubt,
-        "unknown" if !part.is_repeat => Fate::InDoubt,
-        "failed" | "unknown" if age > TELL_FAILED_FOR => Fate::Waits,
-        "failed" | "unknown" => Fate::Lost,
-        _ if age > late => Fate::Late,
-        _ => Fate::Waits,
+        PartState::Attempting if part.is_under_way => Fate::UnderWay,
+        PartState::Attempting => Fate::InDoubt,
+        PartState::Unknown if !part.is_repeat => Fate::InDoubt,
+        PartState::Failed | PartState::Unknown if age > TELL_FAILED_FOR => Fate::Waits,
+        PartState::Failed | PartState::Unknown => Fate::Lost,
+        PartState::Planned | PartState::Sent if age > late => Fate::Late,
+        PartState::Planned | PartState::Sent => Fate::Waits,
     }
 }
 
@@ -104,7 +104,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
                     "wake --once delivers what can be; see that there is a token and a network",
                 ))
             }
-            Fate::Lost if part.state == "unknown" => Some(Finding::warn(
+            Fate::Lost if part.state == PartState::Unknown => Some(Finding::warn(
                 format!("{to}{age} was sent twice without an answer, and isn't sent again{why}"),
                 "look into the chat; if it isn't there, ask again",
             )),
@@ -143,11 +143,11 @@ mod tests {
         parse_time("2026-11-21T12:00:00Z").unwrap()
     }
 
-    fn part(state: &str, is_repeat: bool, created_at: &str) -> UnsentPart {
+    fn part(state: PartState, is_repeat: bool, created_at: &str) -> UnsentPart {
         UnsentPart {
             outgoing_id: 1,
             chat_id: 7,
-            state: state.to_owned(),
+            state,
             is_repeat,
             attempts: 1,
             created_at: parse_time(created_at),
@@ -166,22 +166,22 @@ mod tests {
         const FRESH: &str = "2026-11-21T11:59:00Z";
         const OLD: &str = "2026-11-21T11:00:00Z";
         const ANCIENT: &str = "2026-11-01T11:00:00Z";
-        assert_eq!(fate_of(&part("planned", false, FRESH)), Fate::Waits);
-        assert_eq!(fate_of(&part("planned", false, OLD)), Fate::Late);
-        let under_way = UnsentPart { is_under_way: true, ..part("attempting", false, OLD) };
+        assert_eq!(fate_of(&part(PartState::Planned, false, FRESH)), Fate::Waits);
+        assert_eq!(fate_of(&part(PartState::Planned, false, OLD)), Fate::Late);
+        let under_way = UnsentPart { is_under_way: true, ..part(PartState::Attempting, false, OLD) };
         assert_eq!(fate_of(&under_way), Fate::UnderWay);
-        assert_eq!(fate_of(&part("attempting", false, FRESH)), Fate::InDoubt);
-        assert_eq!(fate_of(&part("unknown", false, FRESH)), Fate::InDoubt);
-        assert_eq!(fate_of(&part("unknown", true, FRESH)), Fate::Lost);
-        assert_eq!(fate_of(&part("failed", false, OLD)), Fate::Lost);
-        assert_eq!(fate_of(&part("failed", false, ANCIENT)), Fate::Waits);
-        let console = UnsentPart { chat_id: 0, ..part("planned", false, ANCIENT) };
+        assert_eq!(fate_of(&part(PartState::Attempting, false, FRESH)), Fate::InDoubt);
+        assert_eq!(fate_of(&part(PartState::Unknown, false, FRESH)), Fate::InDoubt);
+        assert_eq!(fate_of(&part(PartState::Unknown, true, FRESH)), Fate::Lost);
+        assert_eq!(fate_of(&part(PartState::Failed, false, OLD)), Fate::Lost);
+        assert_eq!(fate_of(&part(PartState::Failed, false, ANCIENT)), Fate::Waits);
+        let console = UnsentPart { chat_id: 0, ..part(PartState::Planned, false, ANCIENT) };
         assert_eq!(fate_of(&console), Fate::Waits);
     }
 
     #[test]
     fn each_undelivered_message_is_told_with_its_reason() {
-        let failed = part("failed", false, "2026-11-21T11:00:00Z");
+        let failed = part(PartState::Failed, false, "2026-11-21T11:00:00Z");
         let finding = judge(&[(failed.clone(), Fate::Lost), (failed, Fate::InDoubt)], now());
         assert_eq!(finding.status, Status::Warn);
         assert!(finding.repair.is_some() && finding.detail.matches("no network").count() == 2);

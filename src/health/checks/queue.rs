@@ -37,7 +37,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         None => judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now),
     };
     let given_up = judge_given_up(&store.dead_letters()?);
-    Ok(Finding::all([Some(found.clone()), given_up].into_iter().flatten().collect(), found))
+    Ok(given_up.into_iter().fold(found, Finding::and))
 }
 
 /// Messages that too many wakes failed on: nothing takes them up by itself, so they are told of until a person decides.

@@ -9,7 +9,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::Upkeep,
+    queue::{Upkeep, UpkeepKind},
 };
 
 struct Facts {
@@ -26,7 +26,11 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     if !repo.has_remote() {
         return Ok(Finding::ok("none: the memory is on this machine only"));
     }
-    let facts = Facts { apart: repo.ahead_behind()?, push: store.upkeep("push")?, fetch: store.upkeep("fetch")? };
+    let facts = Facts {
+        apart: repo.ahead_behind()?,
+        push: store.upkeep(UpkeepKind::Push)?,
+        fetch: store.upkeep(UpkeepKind::Fetch)?,
+    };
     Ok(judge(&facts, scene.now))
 }
 
@@ -38,10 +42,10 @@ fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
         Some((ahead, behind)) => format!("lacks {ahead} of our commits and has {behind} more"),
         None => "not seen yet".to_owned(),
     };
-    let failed = [("push", &facts.push), ("fetch", &facts.fetch)]
+    let failed = [(UpkeepKind::Push, &facts.push), (UpkeepKind::Fetch, &facts.fetch)]
         .into_iter()
         .filter(|(_, upkeep)| upkeep.failures > 0)
-        .map(|(name, upkeep)| failure(name, upkeep, now));
+        .map(|(kind, upkeep)| failure(kind.as_str(), upkeep, now));
     let failed: Vec<String> = failed.collect();
     if failed.is_empty() {
         return Finding::ok(sum);

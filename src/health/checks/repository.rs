@@ -9,6 +9,7 @@ use crate::{
         scene::Scene,
         words::list,
     },
+    queue::UpkeepKind,
     repo::{Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
 };
 
@@ -60,7 +61,7 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         kept: repo.kept_beside().iter().map(name).collect(),
         stock: repo.stock(),
         // Not worth more than a word: a database that can't be used has a check of its own.
-        untidy: scene.store().ok().flatten().and_then(|store| store.upkeep("maintain").ok()?.error),
+        untidy: scene.store().ok().flatten().and_then(|store| store.upkeep(UpkeepKind::Maintain).ok()?.error),
         left_alone: left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect(),
     })
 }

@@ -9,10 +9,10 @@ use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     health::{
         finding::{Finding, Trouble},
-        scene::{MODEL, Scene},
+        scene::Scene,
     },
     people, process,
-    queue::{Cap, Upkeep},
+    queue::{Cap, Upkeep, UpkeepKind},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -40,7 +40,7 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
 
 pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let upkeep = match scene.store()? {
-        Some(store) => store.upkeep(MODEL)?,
+        Some(store) => store.upkeep(UpkeepKind::Model)?,
         None => Upkeep::default(),
     };
     let config = scene.config;

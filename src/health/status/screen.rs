@@ -6,7 +6,7 @@ use super::{Overview, files, questions};
 use crate::{
     config::CONSOLE_CHAT_ID,
     cycle::budget,
-    queue::{Cap, Undelivered},
+    queue::{Cap, Prospect, Undelivered},
     words::{ago, count, local, size},
 };
 
@@ -109,9 +109,9 @@ impl Overview {
         }
     }
 
-    fn outbox_line(&self) -> String {
+    pub(super) fn outbox_line(&self) -> String {
         let mut lines: Vec<String> = self.undelivered.iter().take(MAX_UNDELIVERED).map(undelivered_line).collect();
-        match self.undelivered.len().saturating_sub(MAX_UNDELIVERED) {
+        match self.undelivered_count.saturating_sub(lines.len()) {
             0 if lines.is_empty() => lines.push("everything is delivered".to_owned()),
             0 => {}
             more => lines.push(format!("and {more} more")),
@@ -188,7 +188,11 @@ fn undelivered_line(message: &Undelivered) -> String {
     };
     let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
     let next = message.not_before.as_deref().map(|at| format!(", not before {at}")).unwrap_or_default();
-    format!("{} to {to}: {}{why}{next}", message.id, message.state)
+    let state = match message.prospect() {
+        Prospect::InDoubt => "sent twice without Telegram's word, may have come",
+        Prospect::Tried | Prospect::Refused => message.state.as_str(),
+    };
+    format!("{} to {to}: {state}{why}{next}", message.id)
 }
 
 /// One line of a text, cut off.

@@ -1,7 +1,7 @@
 //! The screen, before anything has happened and on a busy day.
 
 use super::*;
-use crate::clock::parse_time;
+use crate::{clock::parse_time, queue::PartState};
 
 fn at(text: &str) -> Option<DateTime<Utc>> {
     parse_time(text)
@@ -19,6 +19,7 @@ fn nothing_yet() -> Overview {
         stopped: None,
         next_reminder: None,
         undelivered: Vec::new(),
+        undelivered_count: 0,
         heard_at: None,
         git: None,
         disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
@@ -54,6 +55,31 @@ fn before_the_first_wake() {
     mind       offline
     cost       0.00 of 5.00 USD today, 0.00 this month
     ");
+}
+
+#[test]
+fn what_is_not_delivered_is_listed_and_the_rest_counted() {
+    let message = |id: i64, state, is_repeat| Undelivered {
+        id,
+        chat_id: 7,
+        state,
+        is_repeat,
+        created_at: "2026-11-21T11:00:00.000Z".to_owned(),
+        not_before: None,
+        error: Some("no answer".to_owned()),
+        attempts: 2,
+    };
+    let undelivered = vec![message(1, PartState::Unknown, true), message(2, PartState::Unknown, false)];
+    let few = Overview { undelivered_count: 2, undelivered, ..nothing_yet() };
+    insta::assert_snapshot!(few.outbox_line(), @"
+    1 to chat 7: sent twice without Telegram's word, may have come: no answer
+               2 to chat 7: unknown: no answer
+    ");
+    let undelivered = (1..=200).map(|id| message(id, PartState::Planned, false)).collect();
+    let many = Overview { undelivered_count: 204, undelivered, ..nothing_yet() };
+    let line = many.outbox_line();
+    assert!(line.contains("\n           100 to chat 7") && line.ends_with("\n           and 104 more"), "{line}");
+    assert_eq!(line.lines().count(), 101);
 }
 
 #[test]
@@ -104,12 +130,14 @@ fn in_the_middle_of_a_busy_day() {
         undelivered: vec![Undelivered {
             id: 3,
             chat_id: 7,
-            state: "planned".to_owned(),
+            state: PartState::Planned,
+            is_repeat: false,
             created_at: "2026-11-21T11:00:00.000Z".to_owned(),
             not_before: Some("2026-11-21T12:10:00.000Z".to_owned()),
             error: Some("Too Many Requests".to_owned()),
             attempts: 1,
         }],
+        undelivered_count: 1,
         heard_at: at("2026-11-21T11:57:00Z"),
         git: Some(Git {
             branch: "main".to_owned(),

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Attachment, SOUND};
+use super::{super::outcome::PUT_ASIDE, Attachment, SOUND};
 use crate::{
     clock::rfc3339,
     queue::{Fence, Result, Store},
@@ -37,7 +37,7 @@ impl Store {
     /// The files that should be on the disk, the newest first.
     pub fn files_on_disk(&self) -> Result<Vec<FileOnDisk>> {
         let sql = format!(
-            "SELECT a.id, a.path, a.replaced_at IS NULL AND (m.processed = 0 OR m.outcome IN ('dead', 'dropped', 'undone'))
+            "SELECT a.id, a.path, a.replaced_at IS NULL AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
              FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE a.path IS NOT NULL ORDER BY a.id DESC LIMIT {MAX_NAMED}"
         );

@@ -5,7 +5,10 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{super::NewOutgoing, Attachment, SOUND, retell};
+use super::{
+    super::{NewOutgoing, UpkeepKind, joined::may_change},
+    Attachment, SOUND, retell,
+};
 use crate::{
     clock::{LONGEST_WAIT, rfc3339},
     media::Transcript,
@@ -17,9 +20,6 @@ pub const NO_MODEL: &str = "there is no speech model to listen with";
 /// The chats that were told so begin with this in `handled`.
 const TOLD: &str = "files/no-model/";
 
-/// Keeps until when the channel wants no file to be fetched.
-const FETCHING: &str = "files";
-
 /// Steps that needn't wait at ?1. What lies beyond ?2, the longest wait there is, was written while the clock was wrong.
 const IS_TIME: &str = "(a.not_before IS NULL OR a.not_before <= ?1 OR a.not_before > ?2)";
 
@@ -28,7 +28,7 @@ impl Store {
     /// turn was longest ago: however many one of them sends, the others' aren't behind them all.
     pub fn next_wanted(&self, now: DateTime<Utc>) -> Result<Option<Attachment>> {
         // A file that came while a rate limit lasts knows nothing of it.
-        if self.upkeep(FETCHING)?.may_try(now) {
+        if self.upkeep(UpkeepKind::Files)?.may_try(now) {
             self.next_step("a.state = 'wanted'", "o.state <> 'wanted'", now)
         } else {
             Ok(None)
@@ -107,7 +107,7 @@ impl Store {
                 tx.execute(
                     "INSERT INTO upkeep (name, not_before, error) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE
                      SET not_before = excluded.not_before, error = excluded.error",
-                    (FETCHING, rfc3339(not_before), why),
+                    (UpkeepKind::Files.as_str(), rfc3339(not_before), why),
                 )?;
             }
             Ok(())
@@ -225,14 +225,13 @@ impl Store {
         }
         self.write(|tx| {
             tx.execute("DELETE FROM handled WHERE substr(key, 1, length(?1)) = ?1", [TOLD])?;
-            Ok(tx.execute(
+            let sql = format!(
                 "UPDATE attachments SET state = 'kept', attempts = 0, not_before = NULL, error = NULL, changed_at = ?2
                  WHERE state = 'failed' AND path IS NOT NULL AND substr(error, 1, length(?1)) = ?1 AND EXISTS (
-                     SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND m.processed = 0
-                     AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id
-                                     AND c.state IN ('running', 'waiting', 'parked')))",
-                (NO_MODEL, rfc3339(now)),
-            )?)
+                     SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND {})",
+                may_change()
+            );
+            Ok(tx.execute(&sql, (NO_MODEL, rfc3339(now)))?)
         })
     }
 }

@@ -89,7 +89,8 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
 fn of_a_flood_of_commands_some_are_answered_and_all_are_carried_out_once() {
     let mut world = World::new();
     let command = |n: usize| {
-        let answer = NewOutgoing { kind: "command".to_owned(), key: Some(format!("c{n}")), ..outgoing(7, "an answer") };
+        let answer =
+            NewOutgoing { kind: OutgoingKind::Command, key: Some(format!("c{n}")), ..outgoing(7, "an answer") };
         Ordered { answer, order: (n == 30).then_some(Order::Stop { is_owners: true }), update_id: None }
     };
     let commands = Batch { commands: (1..=30).map(command).collect(), ..batch(1, 20, &[]) };

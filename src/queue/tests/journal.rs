@@ -105,7 +105,7 @@ fn a_change_that_fails_takes_its_entry_and_the_other_changes_with_it() {
     let changes = [Change::Send(outgoing(7, "never")), Change::Handled { key: "k".to_owned(), value: String::new() }];
     assert!(world.store.record(world.fence, "c1", &Entry::Asked, &changes, at(1)).is_err());
     assert_eq!(world.store.journal("c1").unwrap(), []);
-    assert_eq!(world.store.written_by("c1").unwrap(), []);
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 0);
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
     world.store.record(world.fence, "c1", &said, &[], at(1)).unwrap();
     assert_eq!(world.store.queued().unwrap()[1].cycle_id.as_deref(), Some("c1"));
     let done = |ids: &[i64], outcome| Change::Done { messages: ids.to_vec(), outcome };
-    world.store.change(world.fence, "c1", &[done(&[one], "answered")], at(2)).unwrap();
-    world.store.change(world.fence, "c1", &[done(&[one], "refused")], at(3)).unwrap();
+    world.store.change(world.fence, "c1", &[done(&[one], MessageOutcome::Answered)], at(2)).unwrap();
+    world.store.change(world.fence, "c1", &[done(&[one], MessageOutcome::Refused)], at(3)).unwrap();
     assert_eq!(world.value::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "answered");
     let hold = Change::Hold { messages: vec![one, two], mind: "offline".to_owned() };
     world.store.change(world.fence, "c1", &[hold], at(4)).unwrap();
@@ -152,7 +152,7 @@ fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
     world.begin("c4");
     world
         .store
-        .change(world.fence, "c4", &[Change::Done { messages: vec![good], outcome: "answered" }], at(1))
+        .change(world.fence, "c4", &[Change::Done { messages: vec![good], outcome: MessageOutcome::Answered }], at(1))
         .unwrap();
     world.end("c4", CycleState::Failed, &[good]);
     assert_eq!(world.value::<i64>("SELECT attempts FROM incoming_messages WHERE id = 2"), 0);
@@ -250,17 +250,18 @@ fn a_cut_before_the_beginning_counts_against_the_messages_and_the_third_is_told(
 #[test]
 fn upkeep_waits_longer_with_each_failure_and_forgets_when_it_works() {
     let mut world = World::new();
-    assert!(world.store.upkeep("push").unwrap().may_try(at(0)));
+    assert!(world.store.upkeep(UpkeepKind::Push).unwrap().may_try(at(0)));
     let waits: Vec<i64> = (0..9)
         .map(|_| {
-            let upkeep = world.store.upkeep_failed(world.fence, "push", "no route", None, at(0)).unwrap();
+            let upkeep = world.store.upkeep_failed(world.fence, UpkeepKind::Push, "no route", None, at(0)).unwrap();
             (upkeep.not_before.unwrap() - at(0)).num_seconds()
         })
         .collect();
     assert_eq!(waits, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
-    let asked = world.store.upkeep_failed(world.fence, "push", "x", Some(TimeDelta::hours(5)), at(0)).unwrap();
+    let asked =
+        world.store.upkeep_failed(world.fence, UpkeepKind::Push, "x", Some(TimeDelta::hours(5)), at(0)).unwrap();
     assert!(!asked.may_try(at(5 * 3600 - 1)) && asked.may_try(at(5 * 3600)));
-    world.store.upkeep_recovered(world.fence, "push", at(1)).unwrap();
-    let upkeep = world.store.upkeep("push").unwrap();
+    world.store.upkeep_recovered(world.fence, UpkeepKind::Push, at(1)).unwrap();
+    let upkeep = world.store.upkeep(UpkeepKind::Push).unwrap();
     assert_eq!((upkeep.failures, upkeep.last_ok_at, upkeep.error), (0, Some(at(1)), None));
 }

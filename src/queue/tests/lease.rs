@@ -58,9 +58,9 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("forget", |s, f| s.forget(f, at(9), 10).map(drop)),
         ("reserve", |s, f| s.reserve(f, ("c1", "m"), 0.0, &[], at(9)).map(drop)),
         ("settle", |s, f| s.settle(f, "c1", (Reservation(1), &Spent::default(), false), &[], at(9))),
-        ("upkeep_recovered", |s, f| s.upkeep_recovered(f, "parked", at(9))),
-        ("upkeep_ok", |s, f| s.upkeep_ok(f, "push", at(9))),
-        ("upkeep_failed", |s, f| s.upkeep_failed(f, "push", "why", None, at(9)).map(drop)),
+        ("upkeep_recovered", |s, f| s.upkeep_recovered(f, UpkeepKind::Parked, at(9))),
+        ("upkeep_ok", |s, f| s.upkeep_ok(f, UpkeepKind::Push, at(9))),
+        ("upkeep_failed", |s, f| s.upkeep_failed(f, UpkeepKind::Push, "why", None, at(9)).map(drop)),
         ("set_handled", |s, f| s.set_handled(f, "k", "v", at(9))),
         ("recover_outbox", |s, f| s.recover_outbox(f, at(9)).map(drop)),
         ("note_cut_off", |s, f| s.note_cut_off(f, "c1", &[], None, at(9))),
@@ -68,7 +68,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("note_trouble", |s, f| s.note_trouble(f, "c1", "why")),
         ("note_repair", |s, f| s.note_repair(f, "lock", "freed it", at(9))),
         ("tell", |s, f| s.tell(f, &outgoing(7, "x"), at(9)).map(drop)),
-        ("claim_part_of_wake", |s, f| s.claim_part_of_wake(f, Pick::ANY, &me(), at(9)).map(drop)),
+        ("claim_part_of_wake", |s, f| s.claim_part_of_wake(f, Pick::default(), &me(), at(9)).map(drop)),
     ]
 }
 
@@ -146,7 +146,7 @@ fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     world.store.say(7, "hello", at(0)).unwrap();
     world.begin("c1");
     world.plan(7, "in doubt");
-    world.store.claim_part(Pick::ANY, &dead(), at(0)).unwrap();
+    world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap();
     world.by_hand(
         "INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 7);
          INSERT INTO upkeep (name, failures, error) VALUES ('parked', 1, 'why')",

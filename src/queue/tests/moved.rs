@@ -45,7 +45,7 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
     let mut world = World::new();
     world.plan(OLD, "before");
     // Telegram's refusal tells the new id, whether or not its own message about that is ever read.
-    let claimed = world.store.claim_part(Pick::ANY, &me(), at(0)).unwrap().unwrap();
+    let claimed = world.store.claim_part(Pick::default(), &me(), at(0)).unwrap().unwrap();
     let moved = PartOutcome::Moved { to: NEW, why: "the group has another id".to_owned() };
     world.store.settle_part(&claimed, &moved, at(0)).unwrap();
     assert_eq!(world.value::<i64>("SELECT chat_id FROM outgoing_messages"), NEW);

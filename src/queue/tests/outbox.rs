@@ -7,11 +7,11 @@ fn long() -> String {
 }
 
 fn claim(world: &mut World, seconds: i64) -> Option<Claimed> {
-    world.store.claim_part(Pick::ANY, &me(), at(seconds)).unwrap()
+    world.store.claim_part(Pick::default(), &me(), at(seconds)).unwrap()
 }
 
 fn only(messages: &[i64]) -> Pick<'_> {
-    Pick { only: Some(messages), ..Pick::ANY }
+    Pick { only: Some(messages), ..Pick::default() }
 }
 
 fn later(seconds: i64) -> PartOutcome {
@@ -78,18 +78,18 @@ fn a_wait_that_was_asked_for_holds_the_chat_back_and_no_other() {
 fn an_attempt_of_a_dead_sender_is_repeated_once_and_marked() {
     let mut world = World::new();
     let id = world.plan(7, "did it arrive?");
-    let claimed = world.store.claim_part(Pick::ANY, &dead(), at(0)).unwrap().unwrap();
+    let claimed = world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap().unwrap();
     assert!(!claimed.is_repeat);
     assert_eq!(claim(&mut world, 1), None, "nobody else may send it meanwhile");
     assert!(world.store.has_doubtful(at(1)).unwrap(), "there is something to settle");
     assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 1);
-    let repeat = world.store.claim_part(Pick::ANY, &dead(), at(2)).unwrap().unwrap();
+    let repeat = world.store.claim_part(Pick::default(), &dead(), at(2)).unwrap().unwrap();
     assert_eq!((repeat.outgoing_id, repeat.is_repeat, repeat.attempts), (id, true, 2));
     assert_eq!(world.store.recover_outbox(world.fence, at(3)).unwrap(), 0);
     assert_eq!(claim(&mut world, 4), None);
     assert!(!world.store.has_deliverable(at(4)).unwrap());
     let left = world.store.undelivered().unwrap();
-    assert_eq!((left[0].state.as_str(), left[0].attempts), ("unknown", 2));
+    assert_eq!((left[0].state, left[0].attempts), (PartState::Unknown, 2));
     assert_eq!(left[0].error.as_deref(), Some("the sender died while sending"));
     world.plan(7, "life goes on");
     assert_eq!(world.deliver_all(5), ["life goes on"]);
@@ -157,7 +157,7 @@ fn what_is_in_doubt_holds_its_chat_until_it_is_settled() {
 fn a_sender_that_reports_late_is_heard_only_if_the_part_arrived() {
     let mut world = World::new();
     world.plan(7, "slow");
-    let slow = world.store.claim_part(Pick::ANY, &dead(), at(0)).unwrap().unwrap();
+    let slow = world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap().unwrap();
     world.store.recover_outbox(world.fence, at(1)).unwrap();
     let repeat = claim(&mut world, 2).unwrap();
     for outcome in [later(0), PartOutcome::Failed("no".into()), PartOutcome::Unknown("?".into())] {
@@ -174,7 +174,7 @@ fn a_sender_that_reports_late_is_heard_only_if_the_part_arrived() {
 fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
     let mut world = World::new();
     world.begin("c1");
-    let notice = NewOutgoing { kind: "notice".to_owned(), ..outgoing(7, "I wait") };
+    let notice = NewOutgoing { kind: OutgoingKind::Notice, ..outgoing(7, "I wait") };
     let sends = [Change::Send(outgoing(7, "reply")), Change::Send(outgoing(0, "on the console"))];
     world.store.change(world.fence, "c1", &sends, at(0)).unwrap();
     assert!(!world.store.has_deliverable(at(1)).unwrap());
@@ -189,22 +189,22 @@ fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
     world.end("c1", CycleState::Done, &[]);
     assert_eq!(world.deliver_all(4), ["reply"]);
     assert_eq!(world.store.console_unshown().unwrap().len(), 1);
-    assert_eq!(world.store.written_by("c1").unwrap().len(), 3);
+    assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE cycle_id = 'c1'"), 3);
 }
 
 #[test]
 fn a_key_is_told_once() {
     let mut world = World::new();
     let told =
-        NewOutgoing { key: Some("tell/decay/7".to_owned()), kind: "tell".to_owned(), ..outgoing(7, "still on it?") };
+        NewOutgoing { key: Some("tell/decay/7".to_owned()), kind: OutgoingKind::Tell, ..outgoing(7, "still on it?") };
     assert!(world.store.plan_message(&told, at(0)).unwrap().is_some());
     assert_eq!(world.store.plan_message(&told, at(1)).unwrap(), None);
     world.plan(7, "no key");
     world.plan(7, "no key");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 3);
     assert_eq!(world.store.told_keys().unwrap().into_iter().collect::<Vec<_>>(), ["tell/decay/7"]);
-    assert_eq!(world.store.told_since("tell", 7, at(0)).unwrap(), 1);
-    assert_eq!(world.store.told_since("tell", 7, at(1)).unwrap(), 0);
+    assert_eq!(world.store.tells_since(7, at(0)).unwrap(), 1);
+    assert_eq!(world.store.tells_since(7, at(1)).unwrap(), 0);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_row_written_by_hand_gets_its_parts() {
     let mut world = World::new();
     world.by_hand("INSERT INTO outgoing_messages (chat_id, message_text) VALUES (7, '*by hand*')");
     assert!(world.store.has_deliverable(at(0)).unwrap());
-    assert_eq!(world.store.undelivered().unwrap()[0].state, "planned");
+    assert_eq!(world.store.undelivered().unwrap()[0].state, PartState::Planned);
     assert_eq!(world.deliver_all(0), ["by hand"]);
 }
 
@@ -234,7 +234,7 @@ fn a_message_without_visible_text_fails_instead_of_waiting_for_ever() {
     world.plan(7, "  \n ");
     assert_eq!(world.deliver_all(0), [""; 0]);
     assert!(!world.store.has_deliverable(at(0)).unwrap());
-    assert_eq!(world.store.undelivered().unwrap()[0].state, "failed");
+    assert_eq!(world.store.undelivered().unwrap()[0].state, PartState::Failed);
 }
 
 #[test]
@@ -257,4 +257,19 @@ fn a_refused_part_fails_for_good_and_the_next_message_leaves() {
     assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 0);
     assert_eq!(world.deliver_all(1), ["next"]);
     assert_eq!(world.store.undelivered().unwrap()[0].error.as_deref(), Some("bot was blocked"));
+}
+
+/// `--json` shows what the database holds.
+#[test]
+fn states_and_kinds_are_written_alike_everywhere() {
+    use OutgoingKind::{Approval, Command, Notice, Reminder, Reply, Tell};
+    use PartState::{Attempting, Failed, Planned, Sent, Unknown};
+    for state in [Planned, Attempting, Sent, Unknown, Failed] {
+        assert_eq!(json(&state), format!("\"{}\"", state.as_str()));
+        assert_eq!(PartState::parse(state.as_str()), state);
+    }
+    for kind in [Reply, Tell, Reminder, Notice, Approval, Command] {
+        assert_eq!(json(&kind), format!("\"{}\"", kind.as_str()));
+    }
+    assert_eq!(NewOutgoing::default().kind, Notice);
 }

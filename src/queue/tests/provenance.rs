@@ -28,7 +28,7 @@ impl World {
 
     /// The chat's id of a message that was just delivered.
     fn deliver(&mut self, text: &str, channel_message_id: i64) {
-        while let Some(claimed) = self.store.claim_part(Pick::ANY, &me(), at(20)).unwrap() {
+        while let Some(claimed) = self.store.claim_part(Pick::default(), &me(), at(20)).unwrap() {
             let id = if claimed.plain == text { channel_message_id } else { 1 };
             self.store.settle_part(&claimed, &PartOutcome::Sent(id), at(20)).unwrap();
         }
@@ -90,7 +90,7 @@ fn what_nobody_can_tell_of_counts_as_others() {
     world.send(&outcome(None), "fine");
     world.by_hand("UPDATE cycle_journal SET body = '{' WHERE cycle_id = 'c1'");
     world.send(&Entry::Asked, "who knows");
-    let command = NewOutgoing { kind: "command".to_owned(), ..outgoing(7, "log") };
+    let command = NewOutgoing { kind: OutgoingKind::Command, ..outgoing(7, "log") };
     world.store.plan_message(&command, at(2)).unwrap();
     world.plan(7, "by hand");
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();

@@ -1,5 +1,7 @@
 //! What is old goes, what isn't finished stays however old. Everything here is from before [`old`].
 
+use MessageOutcome::{Answered, Dead, Dropped, Refused};
+
 use super::*;
 use crate::queue::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming};
 
@@ -89,7 +91,7 @@ fn what_is_not_old_stays() {
     let mut world = World::new();
     world.cycle_in("c", CycleState::Done);
     let message = world.receive(1);
-    let change = Change::Done { messages: vec![message], outcome: "answered" };
+    let change = Change::Done { messages: vec![message], outcome: Answered };
     world.store.change(world.fence, "c", &[change], at(9)).unwrap();
     world.plan(7, "an answer");
     world.deliver_all(9);
@@ -103,7 +105,7 @@ fn what_is_not_old_stays() {
 #[test]
 fn a_given_up_cycle_is_remembered_for_as_long_as_its_message_can_be_tried_again() {
     let mut world = World::new();
-    for (n, outcome) in [(1, None), (2, Some("dead")), (3, Some("dropped")), (4, Some("answered"))] {
+    for (n, outcome) in [(1, None), (2, Some(Dead)), (3, Some(Dropped)), (4, Some(Answered))] {
         let (id, message) = (format!("c{n}"), world.receive(n));
         world.cycle_in(&id, CycleState::Running);
         // Another one took it up after it, and came to nothing: the message's row names only that.
@@ -137,9 +139,9 @@ fn a_given_up_cycle_is_remembered_for_as_long_as_its_message_can_be_tried_again(
 fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
     let mut world = World::new();
     world.begin("c");
-    for (n, outcome) in ["answered", "refused", "dead", "dropped", ""].into_iter().enumerate() {
+    for (n, outcome) in [Some(Answered), Some(Refused), Some(Dead), Some(Dropped), None].into_iter().enumerate() {
         let message = world.receive(n as i64);
-        if !outcome.is_empty() {
+        if let Some(outcome) = outcome {
             let change = Change::Done { messages: vec![message], outcome };
             world.store.change(world.fence, "c", &[change], at(9)).unwrap();
         }
@@ -170,7 +172,7 @@ fn parts_go_when_their_message_is_delivered_in_full() {
     world.store.plan_message(&told, at(0)).unwrap();
     world.deliver_all(1);
     let half = world.plan(8, &"a long line\n".repeat(600));
-    let first = world.store.claim_part(Pick::ANY, &me(), at(2)).unwrap().unwrap();
+    let first = world.store.claim_part(Pick::default(), &me(), at(2)).unwrap().unwrap();
     world.store.settle_part(&first, &PartOutcome::Sent(1), at(2)).unwrap();
     assert!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE state = 'planned'") > 0);
     world.forget_all(ROWS);
@@ -221,7 +223,7 @@ fn small_batches_come_to_the_same_end() {
         for n in 0..5 {
             world.cycle_in(&format!("c{n}"), CycleState::Done);
             let message = world.receive(n);
-            let change = Change::Done { messages: vec![message], outcome: "answered" };
+            let change = Change::Done { messages: vec![message], outcome: Answered };
             world.store.change(world.fence, &format!("c{n}"), &[change], at(9)).unwrap();
             world.plan(7, "an answer");
         }

@@ -27,8 +27,8 @@ fn a_reply_answers_every_open_message_of_its_chat() {
     let done = scene.done("reply", &json!({"text": " Four. \n"}));
     let message = sent(&done);
     assert_eq!((message.chat_id, message.thread_id, message.reply_to), (7, Some(3), Some(100)));
-    assert_eq!((message.text.as_str(), message.kind.as_str(), &message.key), ("Four.", "reply", &None));
-    let closed = Change::Done { messages: vec![41, 42], outcome: "answered" };
+    assert_eq!((message.text.as_str(), message.kind, &message.key), ("Four.", OutgoingKind::Reply, &None));
+    let closed = Change::Done { messages: vec![41, 42], outcome: MessageOutcome::Answered };
     assert_eq!(done.changes[1..], [closed]);
     assert_eq!(done.receipt.as_deref(), Some("Answered 2 messages: Four."));
 }
@@ -46,7 +46,7 @@ fn a_reply_needs_words_a_chat_and_room() {
     assert!(scene.refused("reply", &json!({"text": "x"})).starts_with("6 texts were already sent"));
     scene.world.chat = None;
     assert!(scene.refused("reply", &json!({"text": "x"})).contains("`tell` speaks unasked"));
-    assert_eq!(answer(&scene.world, "x".to_owned(), "answered"), []);
+    assert_eq!(answer(&scene.world, "x".to_owned(), MessageOutcome::Answered), []);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn telling_goes_to_the_owner_under_a_key() {
     scene.world.owner_chat_id = 9;
     let done = scene.done("tell", &json!({"key": " Decay/Tax ", "text": "Still on it?"}));
     let message = sent(&done);
-    assert_eq!((message.chat_id, message.thread_id, message.kind.as_str()), (9, None, "tell"));
+    assert_eq!((message.chat_id, message.thread_id, message.kind), (9, None, OutgoingKind::Tell));
     assert_eq!(message.key.as_deref(), Some("tell/decay/tax"));
     assert_eq!(done.changes.len(), 1, "nobody's question is answered by it");
 }
@@ -105,7 +105,7 @@ fn what_cannot_be_answered_is_kept_for_another_mind_and_said_once() {
     scene.world.open_messages = vec![41, 42];
     let done = scene.done("keep", &json!({"messages": [42], "notice": "Kept."}));
     assert_eq!(sent(&done).key.as_deref(), Some("kept/42"));
-    assert_eq!((sent(&done).chat_id, sent(&done).kind.as_str()), (7, "notice"));
+    assert_eq!((sent(&done).chat_id, sent(&done).kind), (7, OutgoingKind::Notice));
     let hold = Change::Hold { messages: vec![42], mind: "offline".to_owned() };
     assert_eq!(done.changes[1..], [hold]);
     assert!(

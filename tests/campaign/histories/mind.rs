@@ -5,7 +5,7 @@ use fastrand::Rng;
 use reveille::{
     cycle::machine::{Cycle, Request},
     model::Stop,
-    queue::{Change, Entry, NewCycle, NewOutgoing, NewReminder, StagedFile},
+    queue::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     schedule::Rule,
 };
 
@@ -72,10 +72,10 @@ pub(super) fn outcome(
     random: &mut Rng,
 ) -> (Entry, Vec<Change>) {
     let changes = match call.name.as_str() {
-        "reply" => answer(cycle.chat_id, &long_or_short(random, &call.id), &state.open, "answered"),
+        "reply" => answer(cycle.chat_id, &long_or_short(random, &call.id), &state.open, MessageOutcome::Answered),
         "tell" => {
             let key = Some(format!("tell/{}", random.u32(0..6)));
-            vec![Change::Send(NewOutgoing { key, ..outgoing(OWNER, &call.id, "tell") })]
+            vec![Change::Send(NewOutgoing { key, ..outgoing(OWNER, &call.id, OutgoingKind::Tell) })]
         }
         "note" => vec![note(scene, &cycle.id, call, random)],
         "reminder_set" => {
@@ -96,7 +96,7 @@ pub(super) fn outcome(
         }
         "reminder_done" => {
             let id = random.i64(1..6);
-            vec![Change::EndReminder { id, state: "cancelled" }]
+            vec![Change::EndReminder { id }]
         }
         "keep" => keep(scene, cycle, state, random),
         _ => Vec::new(),
@@ -122,15 +122,15 @@ pub(super) fn outcome(
 }
 
 /// A text as the answer to messages.
-pub(super) fn answer(chat: Option<i64>, text: &str, open: &[i64], outcome: &'static str) -> Vec<Change> {
+pub(super) fn answer(chat: Option<i64>, text: &str, open: &[i64], outcome: MessageOutcome) -> Vec<Change> {
     let Some(chat) = chat else { return Vec::new() };
     let done = (!open.is_empty()).then(|| Change::Done { messages: open.to_vec(), outcome });
-    [Change::Send(outgoing(chat, text, "reply"))].into_iter().chain(done).collect()
+    [Change::Send(outgoing(chat, text, OutgoingKind::Reply))].into_iter().chain(done).collect()
 }
 
 /// Something that a chat is told once.
 pub(super) fn notice(chat: i64, text: &str, key: String) -> Change {
-    Change::Send(NewOutgoing { key: Some(key), ..outgoing(chat, text, "notice") })
+    Change::Send(NewOutgoing { key: Some(key), ..NewOutgoing::notice(chat, text.to_owned()) })
 }
 
 /// The outcome of a call that did nothing.
@@ -171,6 +171,6 @@ pub(super) fn long_or_short(random: &mut Rng, text: &str) -> String {
 }
 
 /// A message to be sent.
-pub(super) fn outgoing(chat_id: i64, text: &str, kind: &str) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind: kind.to_owned(), ..NewOutgoing::default() }
+pub(super) fn outgoing(chat_id: i64, text: &str, kind: OutgoingKind) -> NewOutgoing {
+    NewOutgoing { chat_id, text: text.to_owned(), kind, ..NewOutgoing::default() }
 }

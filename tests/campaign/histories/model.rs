@@ -260,7 +260,7 @@ impl Model {
                 }
                 Change::Send(message) => self.write(message, Some(cycle.to_owned())),
                 Change::Done { messages, outcome } => {
-                    messages.iter().try_for_each(|row| self.answer(*row, outcome, cycle))?;
+                    messages.iter().try_for_each(|row| self.answer(*row, outcome.as_str(), cycle))?;
                 }
                 Change::Hold { messages, mind } => {
                     self.each_queued(messages, |message| {
@@ -272,9 +272,9 @@ impl Model {
                     let id = self.reminders.len() as i64 + 1;
                     self.reminders.insert(id, (reminder.text.clone(), "active"));
                 }
-                Change::EndReminder { id, state } => {
+                Change::EndReminder { id } => {
                     if let Some(known) = self.reminders.get_mut(id).filter(|(_, known)| *known == "active") {
-                        known.1 = state;
+                        known.1 = "cancelled";
                     }
                 }
                 Change::Fire(round) => self.fire(round, cycle),
@@ -378,7 +378,7 @@ impl Model {
         let is_told = message.key.is_some() && self.outgoing.iter().any(|(.., key, _)| *key == message.key);
         if !is_told {
             let NewOutgoing { chat_id, text, kind, key, .. } = message.clone();
-            self.outgoing.push((chat_id, text, kind, key, cycle));
+            self.outgoing.push((chat_id, text, kind.as_str().to_owned(), key, cycle));
         }
     }
 }

@@ -8,8 +8,8 @@ use reveille::{
     cycle::orient::Reason,
     process::Identity,
     queue::{
-        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, NewCycle, NewIncoming, Ordered, PartOf,
-        PartOutcome, Pick, Store, StoreError,
+        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
+        OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store, StoreError,
     },
 };
 use rusqlite::Connection;
@@ -198,7 +198,7 @@ impl Scene {
 
     /// The next part that a wake may send.
     pub(super) fn claim(&mut self) -> Result<Option<Claimed>, String> {
-        self.store.claim_part(Pick::ANY, &Identity::current(), self.now).map_err(text)
+        self.store.claim_part(Pick::default(), &Identity::current(), self.now).map_err(text)
     }
 
     /// An attempt ends.
@@ -252,7 +252,7 @@ impl Scene {
         }
         if random.u32(0..3) == 0 {
             let text = mind::long_or_short(random, &format!("status {}", batch.next_offset));
-            let answer = mind::outgoing(OWNER, &text, "command");
+            let answer = mind::outgoing(OWNER, &text, OutgoingKind::Command);
             batch.commands.push(Ordered { answer, order: None, update_id: None });
         }
         self.store_batch(&batch)?;
@@ -369,8 +369,8 @@ impl Scene {
         let everything: Vec<i64> = self.model.messages.keys().copied().collect();
         let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
-        let done = Change::Done { messages: everything.clone(), outcome: "answered" };
-        let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", "reply"));
+        let done = Change::Done { messages: everything.clone(), outcome: MessageOutcome::Answered };
+        let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
             0 => store.record(fence, &cycle, &Entry::Asked, &[send, done], now),
@@ -400,7 +400,7 @@ impl Scene {
         if self.bots.is_none() {
             let claimed = self
                 .bot
-                .claim_part(Pick { only: Some(only), ..Pick::ANY }, &Identity::current(), self.now)
+                .claim_part(Pick { only: Some(only), ..Pick::default() }, &Identity::current(), self.now)
                 .map_err(text)?;
             claimed.as_ref().map_or(Ok(()), |claimed| self.leaves(claimed, true))?;
             self.bots = claimed;
@@ -431,9 +431,9 @@ impl Scene {
     pub(super) fn silence_bot(&mut self, random: &mut Rng) -> Result<(), String> {
         let parts = self.store.unsent_parts(self.now).map_err(text)?;
         let is_late = |claimed: &mut Claimed| {
-            parts
-                .iter()
-                .any(|part| part.outgoing_id == claimed.outgoing_id && part.state == "attempting" && !part.is_under_way)
+            parts.iter().any(|part| {
+                part.outgoing_id == claimed.outgoing_id && part.state == PartState::Attempting && !part.is_under_way
+            })
         };
         let Some(claimed) = self.bots.take_if(is_late) else { return Ok(()) };
         self.outside.doubt(&claimed);

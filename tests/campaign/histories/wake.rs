@@ -17,8 +17,8 @@ use reveille::{
     model::Usage,
     process::Identity,
     queue::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, PartOutcome,
-        Reminder, Round,
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
+        PartOutcome, Reminder, Round, UpkeepKind,
     },
 };
 
@@ -29,8 +29,6 @@ use super::{
 
 /// Turns of a cycle: few, so that the limit is met.
 const LIMITS: Limits = Limits::alike(Stretch::of(5, None), 3);
-/// The name under which the mind's back-off is kept.
-const MODEL: &str = "model";
 
 /// A wake that holds the lease.
 pub(super) struct Wake {
@@ -139,7 +137,7 @@ impl Wake {
         let mind = Mind {
             name: scene.mind.to_owned(),
             is_thinking: true,
-            is_available: store.upkeep(MODEL).map_err(text)?.may_try(scene.now),
+            is_available: store.upkeep(UpkeepKind::Model).map_err(text)?.may_try(scene.now),
             over_budget: None,
             no_room: std::collections::BTreeMap::new(),
         };
@@ -278,8 +276,8 @@ impl Wake {
     fn hear(&mut self, scene: &mut Scene, mut live: Box<Live>, random: &mut Rng) -> Result<At, String> {
         match mind::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
-                if scene.store.upkeep(MODEL).map_err(text)?.failures > 0 {
-                    scene.store.upkeep_ok(self.fence, MODEL, scene.now).map_err(text)?;
+                if scene.store.upkeep(UpkeepKind::Model).map_err(text)?.failures > 0 {
+                    scene.store.upkeep_ok(self.fence, UpkeepKind::Model, scene.now).map_err(text)?;
                 }
                 let usage = Usage { output: 1, ..Usage::default() };
                 self.record(scene, &mut live, &Entry::Turn { content, stop, usage }, &[])?;
@@ -291,7 +289,10 @@ impl Wake {
                 Ok(At::Driving(live))
             }
             Answer::Unavailable => {
-                scene.store.upkeep_failed(self.fence, MODEL, "overloaded", None, scene.now).map_err(text)?;
+                scene
+                    .store
+                    .upkeep_failed(self.fence, UpkeepKind::Model, "overloaded", None, scene.now)
+                    .map_err(text)?;
                 if let (Some(chat), Some(first)) = (live.cycle.chat_id, live.state.open.first()) {
                     let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
                     self.change(scene, &live.cycle.id, &[notice])?;
@@ -393,7 +394,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     let message = turn.happens.map(|slot| NewOutgoing {
         chat_id: reminder.what.chat_id,
         text: format!("{} at {}", reminder.what.text, slot.civil),
-        kind: "reminder".to_owned(),
+        kind: OutgoingKind::Reminder,
         ..NewOutgoing::default()
     });
     Ok(Round { firings: vec![Firing { id: reminder.id, turn, missed: reminder.what.missed }], message })

@@ -40,8 +40,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a message in a conversation can be edited",
         layer: "histories",
         file: "src/queue/joined.rs",
-        line: "AND c.state IN ('running', 'waiting', 'parked')))\";",
-        broken: "AND c.state IN ('parked')))\";",
+        line: "AND c.state IN {OPEN}))\")",
+        broken: "AND c.state IN {OPEN} AND c.state = 'parked'))\")",
         trials: UpTo(300),
     },
     Variant {

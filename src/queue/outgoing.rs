@@ -1,0 +1,71 @@
+//! What a message out is before it is planned: its words, where they go, and on what occasion they are said.
+
+/// On what occasion a message is sent. What leaves when, and what is counted, depends on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutgoingKind {
+    /// It answers messages.
+    Reply,
+    /// The mind speaks unasked, so often a day at most.
+    Tell,
+    /// A reminder is due.
+    Reminder,
+    /// How it goes: what waits, what failed, what was put aside.
+    #[default]
+    Notice,
+    /// A question that a person decides.
+    Approval,
+    /// It answers a command.
+    Command,
+}
+
+impl OutgoingKind {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Tell => "tell",
+            Self::Reminder => "reminder",
+            Self::Notice => "notice",
+            Self::Approval => "approval",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// A message to be delivered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NewOutgoing {
+    /// Where to; 0 is the console.
+    pub chat_id: i64,
+    /// Markdown.
+    pub text: String,
+    /// On what occasion.
+    pub kind: OutgoingKind,
+    /// The same key is never told twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Forum topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    /// The channel's id of the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<i64>,
+    /// Not delivered before this cycle has committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle_id: Option<String>,
+    /// Its links are shown as text: what others wrote may have had a hand in it, and a link that is opened, or fetched for a preview,
+    /// carries its address out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub links_as_text: bool,
+    /// Whose bytes it may hold, besides those that the journal of its cycle tells of: what isn't written by a cycle says so itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taint: Option<String>,
+}
+
+impl NewOutgoing {
+    /// A notice, of which nothing else is known.
+    pub fn notice(chat_id: i64, text: String) -> Self {
+        Self { chat_id, text, kind: OutgoingKind::Notice, ..Self::default() }
+    }
+}

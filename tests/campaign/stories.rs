@@ -14,6 +14,8 @@ const STORIES: &[(&str, &str)] = &[
     ("integration", "stop::programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_out"),
     ("integration", "mind_safety::links_are_text_in_an_answer_that_a_forwarded_message_had_a_hand_in"),
     ("integration", "web::a_redirect_that_leads_inside_is_not_followed"),
+    ("integration", "web::a_redirect_to_where_a_rule_speaks_against_it_is_told_and_not_followed"),
+    ("integration", "chats::a_guest_reads_the_public_web_alone_whatever_is_granted"),
     ("lib", "sandbox::proxy::tests::what_isnt_granted_is_neither_resolved_nor_dialled"),
     ("lib", "sandbox::proxy::tests::a_name_that_leads_inside_is_refused_and_never_dialled"),
     ("integration", "hands_shell::without_a_sandbox_each_command_asks_and_runs_unconfined_after_a_yes_to_just_that"),

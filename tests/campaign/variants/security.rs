@@ -324,6 +324,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         ".redirect(Policy::limited(5))",
     ),
     story(
+        "a redirect passes a person's rules",
+        "src/web/fetch.rs",
+        "if let Some(why) = (ask.gate)(&next.url) {",
+        "if let Some(why) = (ask.gate)(&next.url).filter(|_| false) {",
+    ),
+    story(
+        "guests reach the hosts that are granted to the owner",
+        "src/cycle/prepare.rs",
+        "None => rules.without_hosts(),",
+        "None => rules,",
+    ),
+    story(
         "in a listed group anybody is heard",
         "src/channel/telegram/incoming.rs",
         "ChatType::Group => listed(chat_id) && listed(sender_id),",

@@ -187,6 +187,26 @@ fn a_byte_that_changed_after_the_question_runs_nothing() {
 }
 
 #[test]
+fn a_rule_that_was_made_after_a_yes_counts_before_it() {
+    let (_telegram, claude, env) = asked();
+    let now = env.store().approval(1).unwrap().unwrap().asked_at.unwrap();
+    assert!(env.store().decide(1, true, now).unwrap());
+    let policy = env.workspace().join("policy.toml");
+    std::fs::write(&policy, "[[rule]]\ntool = \"remember\"\ndecision = \"deny\"\nmatch = [\"remember\"]\n").unwrap();
+    std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    claude.expect(Reply::text("So be it."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let told = results(&last(&claude));
+    assert!(
+        told[0].1 && told[0].0.contains("said yes, and by now") && told[0].0.contains("Your rule at line 1"),
+        "{told:?}"
+    );
+    assert_eq!((facts(&env), env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'")), (0, 0));
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
 fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     let long = format!("{FACT}{}", " and the next one is 5678".repeat(150));
     let fact = format!("{long} tea\u{202e}pot");

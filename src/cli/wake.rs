@@ -473,7 +473,7 @@ fn log(config: &Config, lines: usize) -> ExitCode {
 }
 
 fn show(config: &Config, id: &str) -> ExitCode {
-    match open_repo(config).map(|repo| repo.show(id)) {
+    match open_repo(config).map(|repo| repo.show(id, |_| false)) {
         Ok(Ok(Some(shown))) => {
             print(&format!(
                 "commit {}\n\n{}\n{}\n{}",

@@ -53,6 +53,8 @@ pub struct Rules {
     hosts: Vec<Host>,
     shell_timeout: Option<Duration>,
     home: Option<PathBuf>,
+    /// Where relative paths begin.
+    scratch: Option<PathBuf>,
     /// The memory's work tree, which the tools for files may read.
     brain: Option<PathBuf>,
     refusal: Option<String>,
@@ -115,11 +117,11 @@ impl Rules {
         Self { home: home.map(Path::to_owned), ..self }
     }
 
-    /// The same, with folders of our own that files may be read and written in: the scratch folder.
+    /// The same, with folders of our own that files may be read and written in: the scratch folder, in which relative paths begin.
     #[must_use]
     pub fn with_scratch(mut self, folder: &Path) -> Self {
         self.writable.push(folder.to_string_lossy().into_owned());
-        self
+        Self { scratch: Some(folder.to_owned()), ..self }
     }
 
     /// The same, with the memory's work tree, which the tools for files may read; programs are granted it elsewhere.
@@ -273,6 +275,7 @@ impl Rules {
             }
             (Target::Path(pattern), Asked::Path(path)) => {
                 let pattern = self.absolute(pattern).map(|pattern| pattern.to_string_lossy().into_owned());
+                let path = self.scratch.as_deref().map_or_else(|| path.to_path_buf(), |scratch| scratch.join(path));
                 pattern.is_some_and(|pattern| pattern::path(&pattern, &path.to_string_lossy()))
             }
             (Target::Host(pattern), Asked::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),

@@ -81,6 +81,17 @@ impl Wake<'_> {
         Some(unless_it_gives_away(verdict, request, sends, self.context.redactor))
     }
 
+    /// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the mind is told.
+    pub(super) fn forbidden(&self, live: &Live, registry: &Registry, request: &Request) -> Option<(Entry, String)> {
+        let verdict = self.verdict(live, registry, request)?;
+        if verdict.decision != Decision::Deny {
+            return None;
+        }
+        let why = verdict.reasons.join(" ");
+        let why = format!("It was allowed before, and by now the policy doesn't allow it: {why} Nothing was done now.");
+        Some((Entry::Judged { call: request.id.clone(), verdict }, why))
+    }
+
     /// Refuses a call on the policy's word.
     pub(super) fn refuse(
         &mut self,
@@ -216,13 +227,8 @@ impl Wake<'_> {
         registry: &Registry,
         request: &Request,
     ) -> Result<Result<(), Interrupt>, WakeError> {
-        let forbidden = self.verdict(live, registry, request).filter(|verdict| verdict.decision == Decision::Deny);
-        if let Some(verdict) = forbidden {
-            let why = format!(
-                "Your person said yes, and by now the policy doesn't allow it: {} Nothing was done.",
-                verdict.reasons.join(" ")
-            );
-            self.refuse(live, request, vec![Entry::Judged { call: request.id.clone(), verdict }], why)?;
+        if let Some((judged, why)) = self.forbidden(live, registry, request) {
+            self.refuse(live, request, vec![judged], why)?;
             return Ok(Ok(()));
         }
         let entry = called(request);

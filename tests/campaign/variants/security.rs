@@ -630,6 +630,24 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let paths = in_memory(world);",
     ),
     story(
+        "the memory's history tells what a rule keeps back",
+        "src/tool/brain.rs",
+        "[tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place))",
+        "[tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place) && false)",
+    ),
+    story(
+        "a skill's files are read whatever the rules say",
+        "src/tool/read.rs",
+        "Ok(args) => Touched::Documents(args.document(world).into_iter().collect()),",
+        "Ok(args) => Touched::Documents(args.document(world).into_iter().take(0).collect()),",
+    ),
+    story(
+        "a yes counts before a rule that was made since",
+        "src/cycle/ask.rs",
+        "if verdict.decision != Decision::Deny {",
+        "if verdict.decision != Decision::Deny || true {",
+    ),
+    story(
         "the hash is of how an action is shown",
         "src/cycle/ask.rs",
         "            shown::sha256(action)\n",

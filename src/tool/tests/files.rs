@@ -344,7 +344,7 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
         assert!(told.contains("+milk") && told.contains("left out here: 1.)"), "{told}");
         assert!(!told.contains("diary") && !told.contains(&commit.subject), "{told}");
         let log = at.done("brain_log", &json!({})).content;
-        assert!(log.starts_with(&id[..10]) && log.ends_with("so its words aren't told)"), "{log}");
+        assert!(log.starts_with(id.get(..10).unwrap()) && log.ends_with("so its words aren't told)"), "{log}");
         assert_eq!(at.done("brain_log", &words).content, "No such commit was found.");
         assert!(at.refused("brain_revert", &json!({"wake": id})).contains("with /undo"));
     }

@@ -66,7 +66,7 @@ pub(super) fn log(config: &Config, lines: usize, as_json: bool) -> ExitCode {
 
 /// Shows one commit in full.
 pub(super) fn show(config: &Config, id: &str, as_json: bool) -> ExitCode {
-    match open_repo(config).map(|repo| repo.show(id)) {
+    match open_repo(config).map(|repo| repo.show(id, |_| false)) {
         Ok(Ok(Some(shown))) if as_json => print_json(&Whole::from(shown)),
         Ok(Ok(Some(Shown { commit, message, stat, diff }))) => {
             print(&format!("commit {}\n\n{}\n{stat}\n{diff}", commit.id, message.trim_end()));

@@ -55,14 +55,10 @@ impl Wake<'_> {
         registry: &Registry,
         request: &Request,
     ) -> Result<Judged, WakeError> {
-        let Some(verdict) =
-            registry.judge(&request.name, &request.input, &live.world, taint::origin(&live.state.taints).as_deref())
-        else {
+        let Some(verdict) = self.verdict(live, registry, request) else {
             // Running it says that there is no such tool.
             return Ok(Judged::Allowed(Vec::new()));
         };
-        let sends = registry.get(&request.name).is_none_or(|tool| tool.sends(&request.input, &live.world));
-        let verdict = unless_it_gives_away(verdict, request, sends, self.context.redactor);
         let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
         match verdict.decision {
             Decision::Allow => Ok(Judged::Allowed(vec![judged])),
@@ -75,6 +71,25 @@ impl Wake<'_> {
                 Ok(Judged::Asked)
             }
         }
+    }
+
+    /// What the policy says of a call as things are now; none: there is no such tool.
+    fn verdict(&self, live: &Live, registry: &Registry, request: &Request) -> Option<Verdict> {
+        let Request { name, input, .. } = request;
+        let verdict = registry.judge(name, input, &live.world, taint::origin(&live.state.taints).as_deref())?;
+        let sends = registry.get(name).is_none_or(|tool| tool.sends(input, &live.world));
+        Some(unless_it_gives_away(verdict, request, sends, self.context.redactor))
+    }
+
+    /// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the mind is told.
+    pub(super) fn forbidden(&self, live: &Live, registry: &Registry, request: &Request) -> Option<(Entry, String)> {
+        let verdict = self.verdict(live, registry, request)?;
+        if verdict.decision != Decision::Deny {
+            return None;
+        }
+        let why = verdict.reasons.join(" ");
+        let why = format!("It was allowed before, and by now the policy doesn't allow it: {why} Nothing was done now.");
+        Some((Entry::Judged { call: request.id.clone(), verdict }, why))
     }
 
     /// Refuses a call on the policy's word.
@@ -204,13 +219,18 @@ impl Wake<'_> {
         }))
     }
 
-    /// Runs a call that a person has allowed: the very bytes that they were shown, once.
+    /// Runs a call that a person has allowed: the very bytes that they were shown, once. What is forbidden by now isn't run: of their rule
+    /// and their yes the no counts.
     pub(super) async fn call_approved(
         &mut self,
         live: &mut Live,
         registry: &Registry,
         request: &Request,
     ) -> Result<Result<(), Interrupt>, WakeError> {
+        if let Some((judged, why)) = self.forbidden(live, registry, request) {
+            self.refuse(live, request, vec![judged], why)?;
+            return Ok(Ok(()));
+        }
         let entry = called(request);
         let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
         let entries = std::slice::from_ref(&entry);

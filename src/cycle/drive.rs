@@ -157,13 +157,15 @@ impl Wake<'_> {
                 }
                 Step::Again { call, was_allowed } => {
                     let effect = registry.get(&call.name).map(|tool| tool.effect);
-                    match machine::doubt(effect, was_allowed && registry.acts(&call.name)) {
-                        None => {
+                    let doubt = machine::doubt(effect, was_allowed && registry.acts(&call.name));
+                    match (doubt, self.forbidden(live, &registry, &call)) {
+                        (None, Some((judged, why))) => self.refuse(live, &call, vec![judged], why)?,
+                        (None, None) => {
                             if let Err(interrupt) = self.call(live, &registry, &call, Vec::new()).await? {
                                 return Ok(Driven::Interrupted(interrupt));
                             }
                         }
-                        Some(why) => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
+                        (Some(why), _) => self.settle(live, &call, Err(Refusal(why.to_owned())))?,
                     }
                 }
                 Step::Reject { call, why } => self.settle(live, &call, Err(Refusal(why)))?,

@@ -60,7 +60,7 @@ impl Wake<'_> {
             autonomy: config.autonomy,
             taint: None,
             shelter: self.shelter(&loaded.rules),
-            rules: self.with_own_folders(loaded.rules, &documents),
+            rules: self.rules_of_chat(loaded.rules, &documents),
             catalogue: Rc::new(registry(self.context).seen_by(documents.root().is_some()).catalogue()),
             now,
             tz: config.timezone,
@@ -88,12 +88,13 @@ impl Wake<'_> {
         })
     }
 
-    /// The rules, and the folders of ours that the tools for files may use.
-    fn with_own_folders(&self, rules: policy::Rules, documents: &Documents) -> policy::Rules {
+    /// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one
+    /// that may not use all that is the owner's.
+    fn rules_of_chat(&self, rules: policy::Rules, documents: &Documents) -> policy::Rules {
         let rules = rules.with_scratch(&self.context.config.scratch_dir());
         match documents.root() {
             Some(brain) => rules.with_brain(brain),
-            None => rules,
+            None => rules.without_hosts(),
         }
     }
 

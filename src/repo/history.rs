@@ -1,8 +1,13 @@
 //! What the branch tells: who committed what, and which wake it was. For `wake log`, `wake show`, and for finding what a
 //! person committed since.
 
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
 use chrono::{DateTime, Utc};
-use git2::{DiffFormat, DiffStatsFormat, Sort};
+use git2::{DiffDelta, DiffFormat, DiffStatsFormat, Sort};
 
 use super::{Change, Oid, Repo, RepoError, WAKE_EMAIL};
 
@@ -49,10 +54,12 @@ pub struct Shown {
     pub commit: Commit,
     /// Its whole message, trailers included.
     pub message: String,
-    /// Files and counts of lines.
+    /// Files and counts of lines; empty when a file was left out.
     pub stat: String,
     /// The changes against its first parent, cut off at 256 KiB.
     pub diff: String,
+    /// How many files were left out.
+    pub left_out: usize,
 }
 
 impl Repo {
@@ -77,12 +84,17 @@ impl Repo {
         Ok(String::from_utf8_lossy(self.git.find_commit(commit)?.message_bytes()).into_owned())
     }
 
+    /// The paths of all files that a commit changed against its first parent.
+    pub fn changed_by(&self, commit: Oid) -> Result<BTreeSet<PathBuf>, RepoError> {
+        let diff = self.changes_of(&self.git.find_commit(commit)?)?;
+        Ok(diff.deltas().flat_map(|delta| paths(&delta)).collect())
+    }
+
     /// What would take back a commit's changes against its first parent: of each file what it left, and what was there before.
     pub fn reversal(&self, commit: Oid) -> Result<Vec<Change>, RepoError> {
         let found = self.git.find_commit(commit)?;
         let parent = found.parent_ids().next();
-        let before = found.parents().next().map(|parent| parent.tree()).transpose()?;
-        let diff = self.git.diff_tree_to_tree(before.as_ref(), Some(&found.tree()?), None)?;
+        let diff = self.changes_of(&found)?;
         let mut changes = Vec::new();
         for delta in diff.deltas() {
             let Some(path) = delta.new_file().path().or(delta.old_file().path()).and_then(|path| path.to_str()) else {
@@ -95,8 +107,9 @@ impl Repo {
         Ok(changes)
     }
 
-    /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least).
-    pub fn show(&self, id: &str) -> Result<Option<Shown>, RepoError> {
+    /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least), without the files that are
+    /// to be left out.
+    pub fn show(&self, id: &str, is_left_out: impl Fn(&Path) -> bool) -> Result<Option<Shown>, RepoError> {
         if id.len() < MIN_PREFIX {
             return Ok(None);
         }
@@ -107,16 +120,28 @@ impl Repo {
                 Err(_) => return Ok(None),
             },
         };
-        self.shown(id).map(Some)
+        self.shown(id, is_left_out).map(Some)
     }
 
-    fn shown(&self, id: Oid) -> Result<Shown, RepoError> {
-        let commit = self.git.find_commit(id)?;
+    fn changes_of(&self, commit: &git2::Commit<'_>) -> Result<git2::Diff<'_>, RepoError> {
         let parent = commit.parents().next().map(|parent| parent.tree()).transpose()?;
-        let diff = self.git.diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?;
-        let stat = diff.stats()?.to_buf(DiffStatsFormat::FULL, 80)?;
+        Ok(self.git.diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?)
+    }
+
+    fn shown(&self, id: Oid, is_left_out: impl Fn(&Path) -> bool) -> Result<Shown, RepoError> {
+        let commit = self.git.find_commit(id)?;
+        let diff = self.changes_of(&commit)?;
+        let all: BTreeSet<PathBuf> = diff.deltas().flat_map(|delta| paths(&delta)).collect();
+        let left_out: BTreeSet<PathBuf> = all.into_iter().filter(|path| is_left_out(path)).collect();
+        let stat = match left_out.is_empty() {
+            true => diff.stats()?.to_buf(DiffStatsFormat::FULL, 80)?.to_vec(),
+            false => Vec::new(),
+        };
         let mut text = Vec::new();
-        let printed = diff.print(DiffFormat::Patch, |_, _, line| {
+        let printed = diff.print(DiffFormat::Patch, |delta, _, line| {
+            if paths(&delta).any(|path| left_out.contains(&path)) {
+                return true;
+            }
             if matches!(line.origin(), '+' | '-' | ' ') {
                 text.extend(line.origin().to_string().bytes());
             }
@@ -132,6 +157,7 @@ impl Repo {
             message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
             stat: String::from_utf8_lossy(&stat).into_owned(),
             diff: String::from_utf8_lossy(&text).into_owned(),
+            left_out: left_out.len(),
         })
     }
 
@@ -150,6 +176,12 @@ impl Repo {
         }
         walk.take(limit).map(|id| Ok(described(&self.git.find_commit(id?)?))).collect()
     }
+}
+
+/// Where a changed file was, and where it is.
+fn paths(delta: &DiffDelta<'_>) -> impl Iterator<Item = PathBuf> + use<> {
+    let both = [delta.old_file().path(), delta.new_file().path()];
+    both.map(|path| path.map(Path::to_owned)).into_iter().flatten()
 }
 
 fn described(commit: &git2::Commit<'_>) -> Commit {

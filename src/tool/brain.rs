@@ -1,20 +1,26 @@
 //! `brain_log`, `brain_diff`, `brain_revert`: what became of the memory, wake by wake, and taking a wake back. The undo itself is
-//! the one that `/undo` asks for: the next wake does it.
+//! the one that `/undo` asks for: the next wake does it. What a person's rules keep back of the memory, its history keeps back, too.
 
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, read::READ, words};
 use crate::{
     policy::{Reach, Risk},
     queue::Change,
     repo::{Commit, Repo, RepoError},
 };
 
+/// The tools' names.
+const LOG: &str = "brain_log";
+const DIFF: &str = "brain_diff";
+const REVERT: &str = "brain_revert";
 /// Commits that are listed when no number is given.
 const DEFAULT_LISTED: usize = 10;
+/// What stands for the words of a commit that changed what is kept back.
+const KEPT_BACK: &str = "(it changed what your person's rules keep back, so its words aren't told)";
 /// Commits that are listed at most.
 const MAX_LISTED: usize = 50;
 /// How many commits back words are looked for.
@@ -67,10 +73,10 @@ struct Revert {
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("brain_log", "List what was committed to the memory, the newest first: by which wake or person, and when.", Effect::Read, log),
-        Tool::new("brain_diff", "Show what one wake or commit changed in the memory, line by line.", Effect::Read, diff),
+        Tool::new(LOG, "List what was committed to the memory, the newest first: by which wake or person, and when.", Effect::Read, log),
+        Tool::new(DIFF, "Show what one wake or commit changed in the memory, line by line.", Effect::Read, diff),
         Tool::new(
-            "brain_revert",
+            REVERT,
             "Take a whole wake back: what it wrote into the memory, its reminders, what it hasn't sent yet. Later edits stay. The next \
              wake does it and says what became of it.",
             Effect::Staged,
@@ -81,16 +87,21 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// The whole memory's history is its person's: another chat would see in it what others said.
-fn repo(world: &World) -> Result<Repo, Refusal> {
+/// The history, and where its work tree is. The whole memory's history is its person's: another chat would see in it what others said.
+fn repo(world: &World) -> Result<(Repo, &Path), Refusal> {
     let root: &Path = world.documents.root().ok_or_else(|| {
         Refusal::because("The memory's history is told in the chat of the one whose memory it is. Nothing was done.")
     })?;
-    Repo::open(root).map_err(|error| unreadable(&error))
+    Ok((Repo::open(root).map_err(|error| unreadable(&error))?, root))
 }
 
 fn unreadable(error: &RepoError) -> Refusal {
     Refusal(format!("The memory's history can't be read: {error}."))
+}
+
+/// Whether a rule of the person's speaks against reading this file of the memory, or against this tool's telling of it.
+fn is_kept_back(world: &World, tool: &str, place: &Path) -> bool {
+    [tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place))
 }
 
 fn log(args: &Log, world: &World) -> Outcome {
@@ -101,38 +112,67 @@ fn log(args: &Log, world: &World) -> Outcome {
     let wanted: Vec<String> =
         args.words.as_deref().unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
     let searched = if wanted.is_empty() { n } else { MAX_SEARCHED };
-    let commits = repo(world)?.log(searched).map_err(|error| unreadable(&error))?;
+    let (repo, root) = repo(world)?;
+    let commits = repo.log(searched).map_err(|error| unreadable(&error))?;
     let fits = |commit: &&Commit| {
         let text = format!("{} {} {}", commit.subject, commit.author, commit.wake_id.as_deref().unwrap_or_default())
             .to_lowercase();
         wanted.iter().all(|word| text.contains(word))
     };
-    let commits: Vec<&Commit> = commits.iter().filter(fits).take(n).collect();
-    let lines: Vec<String> = commits.iter().map(|commit| line(commit, world)).collect();
+    let (mut lines, mut taint) = (Vec::new(), None);
+    for commit in commits.iter().filter(fits) {
+        let is_quiet = holds_back((&repo, root), commit, world).map_err(|error| unreadable(&error))?;
+        // That it has the words would tell of them.
+        if is_quiet && !wanted.is_empty() {
+            continue;
+        }
+        lines.push(line(commit, is_quiet, world));
+        // A wake's commit says what the wake did, and what it had read by then isn't known.
+        taint = taint.or_else(|| commit.wake_id.is_some().then(|| HISTORY.to_owned()));
+        if lines.len() == n {
+            break;
+        }
+    }
     let content = if lines.is_empty() { "No such commit was found.".to_owned() } else { lines.join("\n") };
-    // A wake's commit says what the wake did, and what it had read by then isn't known.
-    let taint = commits.iter().any(|commit| commit.wake_id.is_some()).then(|| HISTORY.to_owned());
     Ok(Done { taint, ..Done::told(content) })
 }
 
-fn line(commit: &Commit, world: &World) -> String {
+/// Whether a commit changed what is kept back: its own words may tell of that.
+fn holds_back((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> Result<bool, RepoError> {
+    if world.rules.is_empty() {
+        return Ok(false);
+    }
+    Ok(repo.changed_by(commit.id)?.iter().any(|path| is_kept_back(world, LOG, &root.join(path))))
+}
+
+/// A commit in a line; without its own words where it is quiet.
+fn line(commit: &Commit, is_quiet: bool, world: &World) -> String {
     let id: String = commit.id.to_string().chars().take(10).collect();
     let at = commit.at.with_timezone(&world.tz).format("%a %-d %b %Y, %H:%M");
     let who = match &commit.wake_id {
         Some(wake) => format!("wake {wake}"),
         None => brief(&commit.author),
     };
-    format!("{id} {at}, {who}: {}", brief(&commit.subject))
+    let said = if is_quiet { KEPT_BACK.to_owned() } else { brief(&commit.subject) };
+    format!("{id} {at}, {who}: {said}")
 }
 
 fn diff(args: &Diff, world: &World) -> Outcome {
     let id = prefix(&args.id, "id")?;
-    let shown = repo(world)?.show(&id).map_err(|error| unreadable(&error))?;
+    let (repo, root) = repo(world)?;
+    let is_left_out = |path: &Path| is_kept_back(world, DIFF, &root.join(path));
+    let shown = repo.show(&id, is_left_out).map_err(|error| unreadable(&error))?;
     let Some(shown) = shown else {
         return Err(Refusal(format!("There is no wake or commit whose id begins with {id:?}. brain_log lists them.")));
     };
-    let text =
-        format!("{}\n{}\n{}\n{}", line(&shown.commit, world), shown.message.trim(), shown.stat.trim_end(), shown.diff);
+    let head = line(&shown.commit, shown.left_out > 0, world);
+    let text = match shown.left_out {
+        0 => format!("{head}\n{}\n{}\n{}", shown.message.trim(), shown.stat.trim_end(), shown.diff),
+        n => format!(
+            "{head}\n(Files that your person's rules keep back, and that are left out here: {n}.)\n{}",
+            shown.diff
+        ),
+    };
     let total = text.lines().count();
     let from = args.from_line.unwrap_or(1).max(1);
     if from > total {
@@ -152,8 +192,8 @@ fn diff(args: &Diff, world: &World) -> Outcome {
 fn revert(args: &Revert, world: &World) -> Outcome {
     let id = prefix(&args.wake, "wake")?;
     let mut called = world.undoable.iter().filter(|known| known.wake.starts_with(&id) || known.commit.starts_with(&id));
-    let wake = match (called.next(), called.next()) {
-        (Some(known), None) => known.wake.clone(),
+    let known = match (called.next(), called.next()) {
+        (Some(known), None) => known,
         (None, _) => {
             return Err(Refusal(format!(
                 "There is no wake that begins with {id:?} and can be taken back: it has to be over, to have committed something, and not \
@@ -166,6 +206,15 @@ fn revert(args: &Revert, world: &World) -> Outcome {
             ));
         }
     };
+    let wake = known.wake.clone();
+    if !world.rules.is_empty() {
+        let changed = world.documents.changed_by(&known.commit).map_err(|error| unreadable(&error))?;
+        if changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
+            return Err(Refusal(format!(
+                "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."
+            )));
+        }
+    }
     let (chat_id, thread_id, reply_to) =
         world.chat.map_or((world.owner_chat_id, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
     Ok(Done {

@@ -1,6 +1,8 @@
 //! `str_replace_based_edit_tool`: looks at text files and edits them. Models are trained on its name and arguments, so these are
 //! theirs; what it may touch is ours.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -119,13 +121,11 @@ fn view(args: &Edit, place: &Place, world: &World) -> Outcome {
             return Err(Refusal::because("view_range is for files, and this is a folder. Nothing was done."));
         }
         Some(Kind::Folder) => {
-            let mut lines = vec![format!("{}/", place.path().display())];
-            list(place, 1, &mut lines)?;
-            if lines.len() > MAX_LISTED {
-                lines.truncate(MAX_LISTED);
-                lines.push("(There is more; look into one of the folders, or use find_files.)".to_owned());
-            }
-            lines.join("\n")
+            let is_kept_back = files::kept_back(world.rules.clone(), &[EDITOR], Some(&args.path));
+            let lines = vec![format!("{}/", place.path().display())];
+            let mut listing = Listing { is_kept_back: &is_kept_back, lines, kept_back: 0 };
+            listing.add(place, 1)?;
+            listing.told()
         }
         _ => {
             whole = text_of(place)?.0;
@@ -136,31 +136,57 @@ fn view(args: &Edit, place: &Place, world: &World) -> Outcome {
     Ok(Done { content, taint: files::origin(place, &whole, world), ..Done::default() })
 }
 
-/// A folder's entries, without what is hidden or nobody's business; one more than is shown is enough.
-fn list(place: &Place, depth: usize, lines: &mut Vec<String>) -> Result<(), Refusal> {
-    let indent = "  ".repeat(depth);
-    for entry in place.list()? {
-        if lines.len() > MAX_LISTED {
-            return Ok(());
-        }
-        if entry.name.starts_with('.') || policy::is_private(&entry.name) {
-            continue;
-        }
-        let name = entry.name.escape_debug();
-        lines.push(match entry.kind {
-            Kind::Folder => format!("{indent}{name}/"),
-            Kind::File => format!("{indent}{name}"),
-            Kind::Other => format!("{indent}{name} (a link or a device, not followed)"),
-        });
-        if entry.kind == Kind::Folder && depth < LISTED_DEPTH {
-            let inner = place.inner(&entry.name)?;
-            // One that can't be looked into is named all the same.
-            if list(&inner, depth + 1, lines).is_err() {
-                lines.push(format!("{indent}  (can't be looked into)"));
+/// A folder's entries, a line each.
+struct Listing<'a> {
+    /// Whether the person's rules keep a path from being come upon.
+    is_kept_back: &'a dyn Fn(&Path) -> bool,
+    lines: Vec<String>,
+    kept_back: usize,
+}
+
+impl Listing<'_> {
+    /// Adds what is in a folder, without what is hidden or nobody's business; one more than is shown is enough.
+    fn add(&mut self, place: &Place, depth: usize) -> Result<(), Refusal> {
+        let indent = "  ".repeat(depth);
+        for entry in place.list()? {
+            if self.lines.len() > MAX_LISTED {
+                return Ok(());
+            }
+            if entry.name.starts_with('.') || policy::is_private(&entry.name) {
+                continue;
+            }
+            if (self.is_kept_back)(&place.path().join(&entry.name)) {
+                self.kept_back += 1;
+                continue;
+            }
+            let name = entry.name.escape_debug();
+            self.lines.push(match entry.kind {
+                Kind::Folder => format!("{indent}{name}/"),
+                Kind::File => format!("{indent}{name}"),
+                Kind::Other => format!("{indent}{name} (a link or a device, not followed)"),
+            });
+            if entry.kind == Kind::Folder && depth < LISTED_DEPTH {
+                let inner = place.inner(&entry.name)?;
+                // One that can't be looked into is named all the same.
+                if self.add(&inner, depth + 1).is_err() {
+                    self.lines.push(format!("{indent}  (can't be looked into)"));
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn told(mut self) -> String {
+        if self.lines.len() > MAX_LISTED {
+            self.lines.truncate(MAX_LISTED);
+            self.lines.push("(There is more; look into one of the folders, or use find_files.)".to_owned());
+        }
+        if self.kept_back > 0 {
+            let note = format!("(Files and folders that your person's rules keep back: {}.)", self.kept_back);
+            self.lines.push(note);
+        }
+        self.lines.join("\n")
+    }
 }
 
 /// A file's text, and what tells whether it was changed since.

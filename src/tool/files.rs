@@ -9,6 +9,7 @@ use crate::{
         beneath::{PathError, Place, Roots, Whose},
     },
     memory::others,
+    policy::Rules,
 };
 
 /// The folders of this cycle. Another chat than the owner's has none (its calls are denied before): what lies in the scratch folder is
@@ -18,6 +19,19 @@ pub(super) fn roots(world: &World, hands: &Hands) -> Result<Roots, Refusal> {
     let roots = Roots::new(hands.scratch().map_err(Refusal::because)?, &world.attachments.dir);
     let roots = roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable());
     Ok(roots.without(hands.key_files()))
+}
+
+/// What the person's rules keep from whoever looks around by itself: from the first of these tools, or from another whose look it is,
+/// too. The call was judged by where it begins: who said yes to a place that a rule asks about is given what is in it, but for what is
+/// denied.
+pub(super) fn kept_back(
+    rules: Rules,
+    looks: &'static [&'static str],
+    begins: Option<&str>,
+) -> impl Fn(&Path) -> bool + use<> {
+    let asked = looks.first().zip(begins);
+    let is_agreed = asked.is_some_and(|(tool, begins)| rules.keeps_back(tool, Path::new(begins)));
+    move |path| looks.iter().any(|tool| if is_agreed { rules.denies(tool, path) } else { rules.keeps_back(tool, path) })
 }
 
 /// Whose bytes a file holds. The memory's are our own, but for the parts of `text` that others may have had a hand in.

@@ -16,12 +16,11 @@ use crate::{
         search::{self, Found, Hit, Query, Wanted},
     },
     memory::others,
-    policy::Rules,
 };
 
 /// The tool's name.
 const NAME: &str = "find_files";
-/// What rules may keep a file from, so that this search leaves it out; the last two are for the memory's.
+/// What rules may keep a file from, so that this search leaves it out: itself, and for the memory's the other two.
 const LOOKS: [&str; 3] = [NAME, READ, SEARCH];
 
 /// The longest pattern, in characters.
@@ -66,7 +65,7 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
     let is_others = starts.iter().any(|start| start.whose() != Whose::Brain);
     let wanted = Wanted::default();
     let flag = wanted.flag();
-    let is_kept_back = kept_back(world.rules.clone(), path.as_deref());
+    let is_kept_back = files::kept_back(world.rules.clone(), &LOOKS, path.as_deref());
     let found = tokio::task::spawn_blocking(move || search::search(starts, &query, &is_kept_back, &flag))
         .await
         .map_err(|error| Refusal(format!("The search broke off ({error}). Nothing was found out.")))?;
@@ -77,20 +76,6 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
         false => None,
     };
     Ok(Done { content: told(&found), taint, ..Done::default() })
-}
-
-/// What the person's rules keep from a search. The call was judged by where it begins: who said yes to a place that a rule asks about
-/// is given what is in it, but for what is denied.
-fn kept_back(rules: Rules, begins: Option<&str>) -> impl Fn(&Path) -> bool + use<> {
-    let is_agreed = begins.is_some_and(|begins| rules.keeps_back(NAME, Path::new(begins)));
-    move |path| {
-        let mut looks = LOOKS.iter();
-        if is_agreed {
-            looks.any(|tool| rules.denies(tool, path))
-        } else {
-            looks.any(|tool| rules.keeps_back(tool, path))
-        }
-    }
 }
 
 /// Whether it is a line of a document of the memory in which others may have had a hand; memory_search tells its lines apart.

@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, words};
+use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, read::READ, words};
 use crate::{
     hands::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much},
@@ -89,6 +89,7 @@ pub(super) fn tool() -> Tool {
             }
         }
     })
+    .reading_as(READ)
     // It needs no beta header: Anthropic's SDK takes this type in its general Messages API (2.12.0).
     .trained("memory_20250818")
 }
@@ -487,6 +488,22 @@ mod tests {
         }
         let rename = json!({"command": "rename", "old_path": own, "new_path": "/memories/skills/x/SKILL.md"});
         assert!(judged(&scene, &rename, None).reasons.join(" ").contains("steer"));
+    }
+
+    #[test]
+    fn what_a_rule_says_of_reading_the_memory_holds_for_its_view() {
+        let mut scene = scene();
+        let view = json!({"command": "view", "path": "/memories/project-memory/recipes.md"});
+        let edit = json!({"command": "insert", "path": "/memories/project-memory/recipes.md"});
+        for decision in [Decision::Deny, Decision::Ask] {
+            let rule = format!(
+                "[[rule]]\ntool = \"memory_read\"\ndecision = {:?}\nmatch = [\"memory_read\"]",
+                decision.name()
+            );
+            scene.world.rules = crate::policy::Rules::parse(&rule).unwrap();
+            assert_eq!(judged(&scene, &view, None).decision, decision);
+            assert_eq!(judged(&scene, &edit, None).decision, Decision::Allow);
+        }
     }
 
     #[test]

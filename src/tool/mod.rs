@@ -131,7 +131,7 @@ enum Run {
 type Pure = Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>;
 
 /// What raw arguments name; none: they don't fit.
-type Touches = Box<dyn Fn(&str) -> Option<Touched> + Send + Sync>;
+type Touches = Box<dyn Fn(&str, &World) -> Option<Touched> + Send + Sync>;
 
 /// A call by hands: raw arguments in.
 pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Hands) -> Acting<'a> + Send + Sync>;
@@ -156,6 +156,8 @@ pub struct Tool {
     pub is_owners: bool,
     /// The type under which Claude's models were trained on it: then it is declared by that and its name alone.
     pub trained: Option<&'static str>,
+    /// The tool that reads documents as this one does: rules about it hold for that, too.
+    reads_as: Option<&'static str>,
     touches: Option<Touches>,
     asks: Option<Asks>,
     run: Run,
@@ -231,6 +233,7 @@ impl Tool {
             reach,
             is_owners: false,
             trained: None,
+            reads_as: None,
             touches: None,
             asks: None,
             run,
@@ -269,9 +272,24 @@ impl Tool {
         Self { trained: Some(kind), ..self }
     }
 
+    /// The same, which reads documents as that tool does.
+    fn reading_as(self, tool: &'static str) -> Self {
+        Self { reads_as: Some(tool), ..self }
+    }
+
     /// The same, which acts on what its arguments name.
     fn touching<A: DeserializeOwned + 'static>(self, touches: fn(&A) -> Touched) -> Self {
-        let touches = move |input: &str| serde_json::from_str::<A>(input).ok().map(|arguments| touches(&arguments));
+        self.touching_in(move |arguments, _| touches(arguments))
+    }
+
+    /// The same where it takes the world to know what they name.
+    fn touching_in<A: DeserializeOwned + 'static>(
+        self,
+        touches: impl Fn(&A, &World) -> Touched + Send + Sync + 'static,
+    ) -> Self {
+        let touches = move |input: &str, world: &World| {
+            serde_json::from_str::<A>(input).ok().map(|arguments| touches(&arguments, world))
+        };
         Self { touches: Some(Box::new(touches)), ..self }
     }
 
@@ -282,7 +300,7 @@ impl Tool {
     /// Whether a call may carry its arguments off this machine. What doesn't fit is taken to.
     pub fn sends(&self, input: &str, world: &World) -> bool {
         let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
-        match touches(or_empty(input)) {
+        match touches(or_empty(input), world) {
             Some(Touched::Shell(_)) => world.rules.shell_reach() == Reach::Leaves,
             Some(Touched::Url(_) | Touched::App) | None => true,
             Some(_) => self.reach == Reach::Leaves,
@@ -295,7 +313,7 @@ impl Tool {
             return Verdict::denied(OWNERS_ALONE);
         }
         let touched = match &self.touches {
-            Some(touches) => touches(or_empty(input)),
+            Some(touches) => touches(or_empty(input), world),
             None => Some(Touched::Nothing),
         };
         let Some(touched) = touched else {
@@ -313,7 +331,12 @@ impl Tool {
         // Looking for a sandbox runs a program: only where it matters.
         let is_sandboxed = !matches!(touched, Touched::Shell(_)) || world.shelter.is_there();
         let circumstances = Circumstances { autonomy: world.autonomy, taint, is_sandboxed };
-        let verdict = policy::judge(&subject, &world.rules, &circumstances);
+        let mut verdict = policy::judge(&subject, &world.rules, &circumstances);
+        // The same act under another name.
+        if let (Some(tool), Touched::Documents(_)) = (self.reads_as, &touched) {
+            let other = policy::judge(&Subject { tool, ..subject }, &world.rules, &circumstances);
+            verdict = if other.decision > verdict.decision { other } else { verdict };
+        }
         self.asks.iter().flat_map(|asks| asks(world)).fold(verdict, Verdict::asking)
     }
 }

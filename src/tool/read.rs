@@ -1,9 +1,13 @@
 //! `memory_read`, `memory_search`, `read_skill`, and the offline mind's `quote`: reading changes nothing.
 
-use std::ops::RangeInclusive;
+use std::{
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, words};
 use crate::memory::{
@@ -67,7 +71,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Read a skill's instructions before doing what it describes, and the further files that they name.",
             Effect::Read,
             skill,
-        ),
+        )
+        .touching_in(|args: &Value, world| match Skill::deserialize(args) {
+            Ok(args) => Touched::Documents(args.document(world).into_iter().collect()),
+            // Running it says what doesn't fit.
+            Err(_) => Touched::Nothing,
+        }),
     ]
 }
 
@@ -176,6 +185,15 @@ fn find(args: &Search, world: &World) -> Outcome {
         lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
     }
     Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(lines.join("\n")) })
+}
+
+impl Skill {
+    /// Which document it names, by the one spelling of its path; none: there is no such skill.
+    fn document(&self, world: &World) -> Option<String> {
+        let skill = world.skills.iter().find(|skill| skill.name == self.name)?;
+        let file: PathBuf = Path::new(self.path.as_deref().unwrap_or("SKILL.md")).components().collect();
+        Some(format!("skills/{}/{}", skill.folder, file.to_str()?))
+    }
 }
 
 fn skill(args: &Skill, world: &World) -> Outcome {

@@ -3,12 +3,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, brief, words};
+use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     hands::Hands,
     policy::{Reach, Risk},
     web::search::{Found, MAX_QUERY_CHARS},
 };
+
+/// The tool's name.
+const NAME: &str = "web_search";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,18 +22,19 @@ struct WebSearch {
 
 pub(super) fn tool() -> Tool {
     Tool::acting(
-        "web_search",
+        NAME,
         "Search the public web; gives titles, addresses and a few words of the best pages. Read one with web_fetch.",
         Effect::Read,
-        |args: WebSearch, _, hands| Box::pin(search(args.query, hands)),
+        |args: WebSearch, world, hands| Box::pin(search(args.query, world, hands)),
     )
     .risking(Risk::Caution)
     .reaching(Reach::Leaves)
 }
 
-async fn search(query: String, hands: &Hands) -> Outcome {
+async fn search(query: String, world: &World, hands: &Hands) -> Outcome {
     let query = words(&query, "query", MAX_QUERY_CHARS)?;
-    let found = hands.web().search(&query).await.map_err(|error| Refusal(format!("Nothing was found out. {error}")))?;
+    let found = hands.web().search(&query, &|to| world.rules.keeps_from(NAME, to.as_str(), "")).await;
+    let found = found.map_err(|error| Refusal(format!("Nothing was found out. {error}")))?;
     let Found { hits, engine, origin } = found;
     let content = if hits.is_empty() {
         format!("{engine} finds nothing for this.")
@@ -42,7 +46,7 @@ async fn search(query: String, hands: &Hands) -> Outcome {
         format!("Found by {engine}:\n\n{}", shown.collect::<Vec<_>>().join("\n"))
     };
     Ok(Done {
-        content: hands.keep_rest("web_search", content),
+        content: hands.keep_rest(NAME, content),
         receipt: Some(format!("Searched the web for {:?}", brief(&query))),
         taint: Some(origin),
         ..Done::default()

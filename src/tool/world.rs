@@ -23,6 +23,7 @@ use crate::{
     },
     policy::Rules,
     queue::{Change, Exchange, Reminder, StagedFile},
+    repo::{Repo, RepoError},
 };
 
 /// A file larger than this is not read as memory, in bytes.
@@ -160,6 +161,16 @@ impl Documents {
             Some(view) => Some(self.dir.join(&*view.path(path)?)),
             None => Some(self.dir.join(path)),
         }
+    }
+
+    /// Where the files are kept that a commit of the memory changed: their paths alone, whoever may see what of them.
+    ///
+    /// # Errors
+    /// The repository can't be read, or has no such commit.
+    pub fn changed_by(&self, commit: &str) -> Result<Vec<PathBuf>, RepoError> {
+        let commit = commit.parse().map_err(RepoError::from)?;
+        let changed = Repo::open(&self.dir)?.changed_by(commit)?;
+        Ok(changed.into_iter().map(|path| self.dir.join(path)).collect())
     }
 
     /// What kept a file from being read that may well be sound: no descriptor left, a disk that fails. What was given out since

@@ -1,11 +1,12 @@
-//! Getting the bytes behind a URL: redirects by hand, each hop judged like the first; a bound on bytes and on time.
+//! Getting the bytes behind a URL: redirects by hand, each hop judged like the first, by its address and by a person's rules; a bound
+//! on bytes and on time.
 
 use reqwest::{
     Response, Url,
     header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION},
 };
 
-use super::{Web, WebError, address::Target, body::Body, dial};
+use super::{Gate, Web, WebError, address::Target, body::Body, dial, page::origin};
 
 /// What came.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct Ask<'a> {
     pub(super) url: &'a str,
     /// For the host of that URL alone: what carries any of its own follows no redirect.
     pub(super) headers: HeaderMap,
+    /// What redirects have to pass.
+    pub(super) gate: Gate<'a>,
 }
 
 impl Web {
@@ -42,7 +45,11 @@ impl Web {
             let status = response.status();
             if status.is_redirection() {
                 let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-                target = target.redirected(location.ok_or(WebError::Status(status.as_u16()))?, &self.grants)?;
+                let next = target.redirected(location.ok_or(WebError::Status(status.as_u16()))?, &self.grants)?;
+                if let Some(why) = (ask.gate)(&next.url) {
+                    return Err(WebError::KeptBack { to: next.url.into(), by: origin(&target.url), why });
+                }
+                target = next;
             } else if status.is_success() {
                 return self.read(target.url, response).await;
             } else {

@@ -17,11 +17,16 @@ pub mod search;
 
 use std::{sync::Arc, time::Duration};
 
+use reqwest::Url;
+
 pub use self::{
     address::Grants,
     dial::{Lookup, Names, SystemNames},
     page::Page,
 };
+
+/// Why a redirect may not lead to a URL by a person's rules, in a sentence; none: it may.
+pub type Gate<'a> = &'a dyn Fn(&Url) -> Option<String>;
 
 /// What one fetch may cost.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +69,16 @@ pub enum WebError {
     /// It led somewhere that isn't followed.
     #[error("{0}")]
     Redirect(&'static str),
+    /// A person's rules keep us from where a redirect leads. What this is printed as holds nothing of it.
+    #[error("A redirect leads to where your person's rules don't let it go by itself; it was not followed.")]
+    KeptBack {
+        /// Where it leads, which is the server's word.
+        to: String,
+        /// `https://host` of the server that leads there.
+        by: String,
+        /// What the rules say.
+        why: String,
+    },
     /// It may work later.
     #[error("{0}")]
     Unreachable(&'static str),

@@ -4,7 +4,7 @@
 use reqwest::Url;
 
 use super::{
-    Web, WebError, charset,
+    Gate, Web, WebError, charset,
     clean::{clean, line},
     fetch::{Ask, Fetched},
     html::{Document, readable},
@@ -42,12 +42,12 @@ enum Kind {
 }
 
 impl Web {
-    /// Reads what is behind a URL.
+    /// Reads what is behind a URL. The gate is asked about each redirect, and not about the URL itself.
     ///
     /// # Errors
     /// Why it can't be read, in words of ours.
-    pub async fn page(&self, url: &str) -> Result<Page, WebError> {
-        let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new() }).await?;
+    pub async fn page(&self, url: &str, gate: Gate<'_>) -> Result<Page, WebError> {
+        let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
         // A page made for it takes seconds to parse: the wake stays able to stop meanwhile.
         off_thread(move || read(&fetched)).await?
     }

@@ -187,6 +187,39 @@ fn a_byte_that_changed_after_the_question_runs_nothing() {
 }
 
 #[test]
+fn a_rule_that_was_made_after_a_yes_counts_before_it() {
+    let begun = [
+        json!({"kind": "decided", "call": "t1", "is_approved": true, "why": ""}),
+        json!({"kind": "called", "call": "t1", "name": "remember", "input": json!({ "fact": FACT }).to_string()}),
+    ];
+    // Before it was begun, and where a wake was cut off in it.
+    for was_begun in [false, true] {
+        let (_telegram, claude, env) = asked();
+        let now = env.store().approval(1).unwrap().unwrap().asked_at.unwrap();
+        assert!(env.store().decide(1, true, now).unwrap());
+        for (n, entry) in begun.iter().filter(|_| was_begun).enumerate() {
+            let kind = entry["kind"].as_str().unwrap();
+            env.execute(&format!(
+                "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
+                 SELECT id, 900 + {n}, '2026-11-21T14:00:00Z', '{kind}', '{entry}' FROM cycles"
+            ));
+        }
+        let policy = env.workspace().join("policy.toml");
+        let rule = "[[rule]]\ntool = \"remember\"\ndecision = \"deny\"\nmatch = [\"remember\"]\n";
+        std::fs::write(&policy, rule).unwrap();
+        std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        claude.expect(Reply::text("So be it."));
+        assert_eq!(env.once()["outcome"], "worked");
+        let (told, is_error) = results(&last(&claude)).remove(0);
+        assert!(is_error && told.contains("by now the policy doesn't allow it: Your rule at line 1"), "{told}");
+        let called = env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'");
+        assert_eq!((facts(&env), called), (0, i64::from(was_begun)));
+        assert_eq!(env.once()["outcome"], "idle");
+        env.check_sound();
+    }
+}
+
+#[test]
 fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     let long = format!("{FACT}{}", " and the next one is 5678".repeat(150));
     let fact = format!("{long} tea\u{202e}pot");

@@ -8,7 +8,7 @@ use crate::{
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv},
-        http::Gate,
+        http::{Gate, HttpServer, Response},
     },
 };
 
@@ -172,6 +172,31 @@ fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
         "SELECT count(*) FROM cycle_journal WHERE json_extract(body, '$.taint') = 'unconfirmed parts of the memory'";
     assert_eq!(env.query::<i64>(reading), 1, "whoever reads it has read others' words");
     assert_eq!(telegram.sent().len(), 3);
+    env.check_sound();
+}
+
+#[test]
+fn a_guest_reads_the_public_web_alone_whatever_is_granted() {
+    let nas = HttpServer::start(|_| Response::new(200, "what stands at home").header("content-type", "text/plain"));
+    let (_telegram, claude, env) = shared_by_two();
+    let host = nas.url().split_once("//").unwrap().1.to_owned();
+    let policy = env.workspace().join("policy.toml");
+    std::fs::create_dir_all(env.workspace()).unwrap();
+    std::fs::write(&policy, format!("[network]\nhosts = [{host:?}]\n")).unwrap();
+    std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let fetched_by = |chat: i64| {
+        env.receive(chat, "what does that page say?");
+        claude.expect(Reply::tools(vec![Block::tool("t1", "web_fetch", json!({"url": nas.url()}))]));
+        claude.expect(Reply::text("I have looked."));
+        assert_eq!(env.once()["outcome"], "worked");
+        results(&last(&claude)).remove(0)
+    };
+    let (told, is_error) = fetched_by(BOB);
+    assert!(is_error && told.starts_with("Nothing was read."), "{told}");
+    assert_eq!(nas.connections(), 0);
+    // The control: it is granted to the owner.
+    let (told, is_error) = fetched_by(CHAT);
+    assert!(!is_error && told.contains("what stands at home"), "{told}");
     env.check_sound();
 }
 

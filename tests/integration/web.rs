@@ -50,7 +50,7 @@ fn web(servers: &[&HttpServer]) -> Web {
 }
 
 fn read(web: &Web, url: &str) -> Result<Page, WebError> {
-    now(web.page(url))
+    now(web.page(url, &|_| None))
 }
 
 fn html(body: &str) -> Response {
@@ -276,19 +276,19 @@ fn search_asks_the_engine_and_tells_a_refusal_from_no_results() {
         _ => html("<p>New and improved!"),
     });
     let web = web(&[&server]).searching(Engine::default().at(&format!("{}/html/", server.url())));
-    let found = now(web.search("bread & butter")).unwrap();
+    let found = now(web.search("bread & butter", &|_| None)).unwrap();
     let [hit] = found.hits.as_slice() else { panic!("{found:?}") };
     assert_eq!(
         (hit.title.as_str(), hit.url.as_str(), hit.snippet.as_str()),
         ("Bread", "https://example.org/", "Flour & water")
     );
     assert_eq!((found.engine, found.origin), ("DuckDuckGo", server.url()));
-    assert!(now(web.search("none")).unwrap().hits.is_empty());
-    assert!(matches!(now(web.search("robot")), Err(WebError::Unreachable(_))));
-    assert!(matches!(now(web.search("changed")), Err(WebError::Unreadable(_))));
+    assert!(now(web.search("none", &|_| None)).unwrap().hits.is_empty());
+    assert!(matches!(now(web.search("robot", &|_| None)), Err(WebError::Unreachable(_))));
+    assert!(matches!(now(web.search("changed", &|_| None)), Err(WebError::Unreadable(_))));
     // An engine elsewhere is behind the same guard.
     let ungranted = Web::default().searching(Engine::default().at("http://127.0.0.1:8080/"));
-    assert!(matches!(now(ungranted.search("x")), Err(WebError::NotPublic { .. })));
+    assert!(matches!(now(ungranted.search("x", &|_| None)), Err(WebError::NotPublic { .. })));
 }
 
 #[test]
@@ -312,9 +312,9 @@ fn the_key_goes_to_the_engine_alone() {
         let engine = Engine::brave(Secret::new(key)).at(&format!("{}/search", server.url()));
         web(&[&server, &elsewhere]).searching(engine)
     };
-    assert_eq!(now(with_key("brave-key").search("bread")).unwrap().hits[0].snippet, "b");
-    assert!(matches!(now(with_key("other").search("bread")), Err(WebError::Setting(_))));
-    assert!(matches!(now(with_key("brave-key").search("away")), Err(WebError::Redirect(_))));
+    assert_eq!(now(with_key("brave-key").search("bread", &|_| None)).unwrap().hits[0].snippet, "b");
+    assert!(matches!(now(with_key("other").search("bread", &|_| None)), Err(WebError::Setting(_))));
+    assert!(matches!(now(with_key("brave-key").search("away", &|_| None)), Err(WebError::Redirect(_))));
     assert_eq!(elsewhere.connections(), 0);
     assert!(!format!("{:?}", with_key("brave-key")).contains("brave-key"));
 }
@@ -351,6 +351,40 @@ fn world(dir: &Path) -> World {
         attachments: Attachments::default(),
         undoable: Vec::new(),
     }
+}
+
+#[test]
+fn a_redirect_to_where_a_rule_speaks_against_it_is_told_and_not_followed() {
+    let kept = HttpServer::start(|_| html("kept back"));
+    let to = format!("{}/?from=here", kept.url());
+    let led = HttpServer::start(move |request| match request.target.as_str() {
+        "/away" => redirect(&to),
+        "/here" => redirect("/page"),
+        _ => html("a page"),
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let fetch = |url: String, rules: &str| {
+        let world = World { rules: Rules::parse(rules).unwrap(), ..world(dir.path()) };
+        let mut hands = Hands::new(shelter(dir.path()), Rules::default()).with_web(web(&[&led, &kept]));
+        let input = json!({ "url": url }).to_string();
+        now(Registry::thinking().run("web_fetch", &input, &world, &mut hands)).unwrap()
+    };
+    let rule = |server: &HttpServer, decision: &str| {
+        let host = format!("127.0.0.1:{}", port(server));
+        format!("[[rule]]\nhost = {host:?}\ndecision = {decision:?}\nmatch = [\"http://{host}\"]\n")
+    };
+    for decision in ["deny", "ask"] {
+        let done = fetch(format!("{}/away", led.url()), &rule(&kept, decision));
+        let said = format!("{}/?from=here, and a redirect isn't followed there. Your rule at line 1", kept.url());
+        assert!(done.is_failure && done.content.contains(&said), "{done:?}");
+        // Where it leads is what a server has said.
+        assert_eq!((done.taint, done.receipt), (Some(led.url()), None));
+    }
+    assert_eq!(kept.connections(), 0);
+    // The controls: what nobody speaks against, and what stays with the host that was asked about, is followed.
+    assert!(fetch(format!("{}/away", led.url()), &rule(&kept, "allow")).content.contains("kept back"));
+    assert!(fetch(format!("{}/here", led.url()), &rule(&led, "ask")).content.contains("a page"));
+    assert!(fetch(format!("{}/here", led.url()), &rule(&led, "deny")).is_failure);
 }
 
 #[test]

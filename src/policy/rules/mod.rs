@@ -53,6 +53,8 @@ pub struct Rules {
     hosts: Vec<Host>,
     shell_timeout: Option<Duration>,
     home: Option<PathBuf>,
+    /// Where relative paths begin.
+    scratch: Option<PathBuf>,
     /// The memory's work tree, which the tools for files may read.
     brain: Option<PathBuf>,
     refusal: Option<String>,
@@ -115,17 +117,23 @@ impl Rules {
         Self { home: home.map(Path::to_owned), ..self }
     }
 
-    /// The same, with folders of our own that files may be read and written in: the scratch folder.
+    /// The same, with folders of our own that files may be read and written in: the scratch folder, in which relative paths begin.
     #[must_use]
     pub fn with_scratch(mut self, folder: &Path) -> Self {
         self.writable.push(folder.to_string_lossy().into_owned());
-        self
+        Self { scratch: Some(folder.to_owned()), ..self }
     }
 
     /// The same, with the memory's work tree, which the tools for files may read; programs are granted it elsewhere.
     #[must_use]
     pub fn with_brain(self, folder: &Path) -> Self {
         Self { brain: Some(folder.to_owned()), ..self }
+    }
+
+    /// The same without the hosts that a person granted: whoever isn't the owner reaches the public web alone.
+    #[must_use]
+    pub fn without_hosts(self) -> Self {
+        Self { hosts: Vec::new(), ..self }
     }
 
     /// Why the file isn't used, in a sentence.
@@ -187,9 +195,7 @@ impl Rules {
     /// The strictest decision of the rules that match, and what is said of it.
     pub(super) fn decide(&self, tool: &str, asked: &Asked<'_>) -> Option<(Decision, String)> {
         let matching = self.rules.iter().filter(|rule| self.matches(rule, tool, asked));
-        // Of the equally strict the first one is named.
-        let strictest = matching.reduce(|best, rule| if rule.decision > best.decision { rule } else { best })?;
-        Some((strictest.decision, strictest.sentence()))
+        strictest_of(matching).map(|rule| (rule.decision, rule.sentence()))
     }
 
     /// The same for a tool that acts on several documents, or on none by name.
@@ -207,6 +213,22 @@ impl Rules {
     /// Whether a rule about paths denies this one to a tool: not even who was asked about what is around it gets it.
     pub fn denies(&self, tool: &str, path: &Path) -> bool {
         self.rules_of_path(tool, path).any(|rule| rule.decision == Decision::Deny)
+    }
+
+    /// Why a redirect isn't followed to a URL: a rule about hosts denies it, or asks about it and hasn't asked about the URL that was
+    /// judged (who said yes to that one said it to its host). None: it may be followed.
+    pub fn keeps_from(&self, tool: &str, to: &str, judged: &str) -> Option<String> {
+        if let Some(why) = self.refusal() {
+            let is_elsewhere = web_host(to).ok() != web_host(judged).ok();
+            return is_elsewhere.then(|| why.to_owned());
+        }
+        let says_no = |rule: &&Rule| match (&rule.target, rule.decision) {
+            (Target::Host(_), Decision::Deny) => true,
+            (Target::Host(_), Decision::Ask) => !self.matches(rule, tool, &Asked::Url(judged)),
+            _ => false,
+        };
+        let about_it = self.rules.iter().filter(|rule| self.matches(rule, tool, &Asked::Url(to)));
+        strictest_of(about_it.filter(says_no)).map(Rule::sentence)
     }
 
     /// Places that rules deny whole to what runs as a program (the shell, MCP servers): a path without a wildcard, or with `/**` at its end
@@ -253,6 +275,7 @@ impl Rules {
             }
             (Target::Path(pattern), Asked::Path(path)) => {
                 let pattern = self.absolute(pattern).map(|pattern| pattern.to_string_lossy().into_owned());
+                let path = self.scratch.as_deref().map_or_else(|| path.to_path_buf(), |scratch| scratch.join(path));
                 pattern.is_some_and(|pattern| pattern::path(&pattern, &path.to_string_lossy()))
             }
             (Target::Host(pattern), Asked::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),
@@ -266,6 +289,11 @@ impl Rules {
             None => Some(PathBuf::from(path)),
         }
     }
+}
+
+/// Of the equally strict the first one.
+fn strictest_of<'a>(rules: impl Iterator<Item = &'a Rule>) -> Option<&'a Rule> {
+    rules.reduce(|best, rule| if rule.decision > best.decision { rule } else { best })
 }
 
 fn begins(pattern: &[Word], words: &[String]) -> bool {

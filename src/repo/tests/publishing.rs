@@ -30,9 +30,9 @@ fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
     assert_eq!((since[0].subject.as_str(), since[0].at), ("Watered the plants", now()));
     assert_eq!(repo.wake_commit("w-0001").unwrap(), Some(published.commit));
     assert_eq!(repo.wake_commit("w-0002").unwrap(), None);
-    let shown = repo.show("w-00").unwrap().unwrap();
+    let shown = repo.show("w-00", |_| false).unwrap().unwrap();
     assert!(shown.message.contains("Wake-Id: w-0001") && shown.diff.contains("-## Water the plants"), "{shown:?}");
-    assert_eq!(repo.show(published.commit.to_string().get(..7).unwrap()).unwrap(), Some(shown));
+    assert_eq!(repo.show(published.commit.to_string().get(..7).unwrap(), |_| false).unwrap(), Some(shown));
     assert_eq!(repo.log(10).unwrap().len(), 2);
     world.assert_sound();
 }

@@ -1,6 +1,10 @@
 //! The tools that act on files and on the machine: what each tells, what it marks as others' words, and its bounds.
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
 
 use super::*;
 use crate::{
@@ -303,17 +307,78 @@ fn nothing_but_pages_and_documents_is_opened() {
     }
 }
 
-/// A memory with two commits: what a person wrote, and a wake.
-fn with_history(at: &mut Handy) {
+/// A memory that was begun with these files.
+fn with_history(at: &mut Handy, files: &[(&str, &str)]) {
     let dir = at.scene.path("brain");
-    Repo::open_or_create(&dir, None, &[("claude.md", "# Orders\n")], at.scene.world.now).unwrap();
+    Repo::open_or_create(&dir, None, files, at.scene.world.now).unwrap();
     at.scene.world.documents = Documents::new(&dir, Vec::new());
+}
+
+/// A rule about this path, of any tool or, as a line of its own, of one.
+fn rule_of(tool: &str, path: &Path, decision: &str) -> String {
+    let path = path.display().to_string();
+    format!("[[rule]]\n{tool}path = {path:?}\ndecision = {decision:?}\nmatch = [{path:?}]\n")
+}
+
+#[test]
+fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
+    let mut at = Handy::new();
+    with_history(&mut at, &[("memory/diary.md", "dear diary\n"), ("memory/list.md", "milk\n")]);
+    let brain = at.scene.path("brain");
+    let commit = Repo::open(&brain).unwrap().log(1).unwrap().remove(0);
+    let id = commit.id.to_string();
+    at.scene.world.undoable = vec![Undoable { wake: "20261121T130000Z-1".to_owned(), commit: id.clone() }];
+    let diff = json!({"id": id});
+    let all = at.done("brain_diff", &diff).content;
+    let (log, words) = (at.done("brain_log", &json!({})).content, json!({"words": commit.subject}));
+    assert!(
+        all.contains("+dear diary") && all.contains("+milk") && log.ends_with(&commit.subject),
+        "the control: {all}"
+    );
+    assert!(at.done("brain_log", &words).content.ends_with(&commit.subject));
+    at.done("brain_revert", &json!({"wake": id}));
+    let diary = brain.join("memory/diary.md");
+    for (tool, decision) in [("", "deny"), ("", "ask"), ("tool = \"memory_read\"\n", "deny")] {
+        at.scene.world.rules = crate::policy::Rules::parse(&rule_of(tool, &diary, decision)).unwrap();
+        let told = at.done("brain_diff", &diff).content;
+        assert!(told.contains("+milk") && told.contains("left out here: 1.)"), "{told}");
+        assert!(!told.contains("diary") && !told.contains(&commit.subject), "{told}");
+        let log = at.done("brain_log", &json!({})).content;
+        assert!(log.starts_with(id.get(..10).unwrap()) && log.ends_with("so its words aren't told)"), "{log}");
+        assert_eq!(at.done("brain_log", &words).content, "No such commit was found.");
+        assert!(at.refused("brain_revert", &json!({"wake": id})).contains("with /undo"));
+    }
+}
+
+#[test]
+fn a_folder_is_listed_without_what_a_rule_keeps_back() {
+    let mut at = Handy::new();
+    for path in ["a/deep/diary.txt", "a/deep/list.txt", "a/private/b.txt"] {
+        let full = at.at("scratch").join(path);
+        fs::create_dir_all(full.parent().unwrap()).unwrap();
+        fs::write(full, "").unwrap();
+    }
+    let (diary, private) = (at.at("scratch/a/deep/diary.txt"), at.at("scratch/a/private"));
+    let view = |path: &str| json!({"command": "view", "path": path});
+    assert!(at.done(EDITOR, &view("a")).content.contains("diary.txt"), "the control");
+    let rules = rule_of("", &diary, "deny") + &rule_of("", &private, "ask");
+    let rules = crate::policy::Rules::parse(&rules).unwrap().with_scratch(&at.at("scratch"));
+    at.scene.world.rules = rules;
+    let listed = at.done(EDITOR, &view("a")).content;
+    let below = listed.split_once('\n').unwrap().1;
+    assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules keep back: 2.)");
+    // However it is spelled, what is named is judged by the same rules.
+    let editor = Registry::thinking();
+    for path in ["a/deep/diary.txt", "./a//deep/diary.txt", &diary.display().to_string()] {
+        let verdict = editor.judge(EDITOR, &view(path).to_string(), &at.scene.world, None).unwrap();
+        assert_eq!(verdict.decision, Decision::Deny, "{path}");
+    }
 }
 
 #[test]
 fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
     let mut at = Handy::new();
-    with_history(&mut at);
+    with_history(&mut at, &[("claude.md", "# Orders\n")]);
     let log = at.done("brain_log", &json!({}));
     assert_eq!((log.content.lines().count(), &log.taint), (1, &None));
     let id = log.content.split(' ').next().unwrap().to_owned();

@@ -1,7 +1,14 @@
 //! `remember`, `forget`, `note`, `context_update`, `memory_read`, `memory_search`, `read_skill`, `quote`, `recall`.
 
 use super::*;
-use crate::memory::{ACTIVE, CONTEXT, EPISODIC_MEMORY, SEMANTIC_MEMORY, WORKING_MEMORY, skill::Skill};
+use crate::{
+    memory::{
+        ACTIVE, CONTEXT, EPISODIC_MEMORY, SEMANTIC_MEMORY, WORKING_MEMORY,
+        skill::{Skill, Skills},
+        view::View,
+    },
+    policy::Decision,
+};
 
 const FACTS: &str = "# Semantic memory\n\n## Home\n- the wifi code is 1234 <!-- wake w1 message 5 -->\n";
 const LOG: &str = "## 2026-11-20\n- 09:00 Remembered “the wifi code is 1234” <!-- wake w1 -->\n- 09:01 Talked of the sea <!-- wake w1 -->\n";
@@ -225,6 +232,35 @@ fn a_skill_is_read_by_its_name() {
     scene.world.skills = vec![Skill::parse("---\nname: tdd\ndescription: Test first.\n---\nRed, green.\n").unwrap()];
     assert_eq!(scene.done("read_skill", &json!({"name": "tdd"})).content.trim(), "Red, green.");
     assert!(scene.refused("read_skill", &json!({"name": "../x"})).ends_with("There are: tdd."));
+}
+
+#[test]
+fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
+    let mut scene = Scene::new()
+        .with("skills/tea/SKILL.md", "---\nname: tea\ndescription: Steeping.\n---\nBoil.\n")
+        .with("skills/tea/references/green.md", "80 degrees");
+    let documents = &scene.world.documents;
+    scene.world.skills = Skills::collect(&documents.list(), |path| documents.text(path)).usable;
+    let decided = |world: &World, input: Value| {
+        Registry::standard().judge("read_skill", &input.to_string(), world, None).unwrap().decision
+    };
+    let whole = json!({"name": "tea"});
+    let file = |path: &str| json!({"name": "tea", "path": path});
+    assert_eq!(decided(&scene.world, whole.clone()), Decision::Allow);
+    for (denied, is_whole) in [("skills/tea/SKILL.md", true), ("skills/tea/references/green.md", false)] {
+        let path = scene.path(denied).display().to_string();
+        let rule = format!("[[rule]]\npath = {path:?}\ndecision = \"deny\"\nmatch = [{path:?}]\n");
+        scene.world.rules = crate::policy::Rules::parse(&rule).unwrap();
+        let expected = |is_denied: bool| if is_denied { Decision::Deny } else { Decision::Allow };
+        assert_eq!(decided(&scene.world, whole.clone()), expected(is_whole));
+        scene.world.documents = Documents::new(&scene.path(""), Vec::new());
+        for spelled in ["references/green.md", "references/./green.md", "references//green.md"] {
+            assert_eq!(decided(&scene.world, file(spelled)), expected(!is_whole), "{spelled}");
+        }
+        // In a guest's chat, too.
+        scene.world.documents = Documents::new(&scene.path(""), Vec::new()).seen_by(View::of(99));
+        assert_eq!(decided(&scene.world, file("references/./green.md")), expected(!is_whole));
+    }
 }
 
 #[test]

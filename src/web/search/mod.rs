@@ -9,7 +9,7 @@ mod duckduckgo;
 use reqwest::{Url, header::HeaderMap};
 
 use super::{
-    Web, WebError, charset,
+    Gate, Web, WebError, charset,
     clean::line,
     fetch::{Ask, Fetched},
     html::Document,
@@ -87,11 +87,11 @@ impl Engine {
 }
 
 impl Web {
-    /// Searches.
+    /// Searches. The gate is asked about each redirect of the engine's.
     ///
     /// # Errors
     /// Why there are no results, in words of ours. An engine that refuses or has changed is an error, never an empty result.
-    pub async fn search(&self, query: &str) -> Result<Found, WebError> {
+    pub async fn search(&self, query: &str, gate: Gate<'_>) -> Result<Found, WebError> {
         let engine = self.engine.clone();
         let mut url =
             Url::parse(&engine.base_url).map_err(|_| WebError::Setting("The search engine has no address."))?;
@@ -100,10 +100,11 @@ impl Web {
             Kind::DuckDuckGo => HeaderMap::new(),
             Kind::Brave(key) => brave::headers(&mut url, key, MAX_RESULTS)?,
         };
-        let fetched = self.fetch(Ask { url: url.as_str(), headers }).await.map_err(|error| match &engine.kind {
-            Kind::DuckDuckGo => duckduckgo::told(error),
-            Kind::Brave(_) => brave::told(error),
-        })?;
+        let fetched =
+            self.fetch(Ask { url: url.as_str(), headers, gate }).await.map_err(|error| match &engine.kind {
+                Kind::DuckDuckGo => duckduckgo::told(error),
+                Kind::Brave(_) => brave::told(error),
+            })?;
         let (name, origin, kind) = (engine.name(), origin(&url), engine.kind);
         let hits = off_thread(move || read(&kind, &fetched)).await??;
         Ok(Found { hits, engine: name, origin })

@@ -345,6 +345,20 @@ pub(crate) const VARIANTS: &[Variant] = &[
         ".redirect(Policy::limited(5))",
     ),
     story(
+        "integration::web::a_redirect_to_where_a_rule_speaks_against_it_is_told_and_not_followed",
+        "a redirect passes a person's rules",
+        "src/web/fetch.rs",
+        "if let Some(why) = (ask.gate)(&next.url) {",
+        "if let Some(why) = (ask.gate)(&next.url).filter(|_| false) {",
+    ),
+    story(
+        "integration::chats::a_guest_reads_the_public_web_alone_whatever_is_granted",
+        "guests reach the hosts that are granted to the owner",
+        "src/cycle/prepare.rs",
+        "None => rules.without_hosts(),",
+        "None => rules,",
+    ),
+    story(
         "reveille::channel::telegram::incoming::tests::only_listed_people_are_heard",
         "in a listed group anybody is heard",
         "src/channel/telegram/incoming.rs",
@@ -693,6 +707,27 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/tool/read.rs",
         "let paths = in_memory(world).filter(|path| !is_kept_back(world, path));",
         "let paths = in_memory(world);",
+    ),
+    story(
+        "reveille::tool::tests::files::the_history_tells_nothing_of_what_a_rule_keeps_back",
+        "the memory's history tells what a rule keeps back",
+        "src/tool/brain.rs",
+        "[tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place))",
+        "[tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place) && false)",
+    ),
+    story(
+        "reveille::tool::tests::memory::a_rule_about_a_skills_files_holds_for_who_reads_the_skill",
+        "a skill's files are read whatever the rules say",
+        "src/tool/read.rs",
+        "Ok(args) => Touched::Documents(args.document(world).into_iter().collect()),",
+        "Ok(args) => Touched::Documents(args.document(world).into_iter().take(0).collect()),",
+    ),
+    story(
+        "integration::approvals::a_rule_that_was_made_after_a_yes_counts_before_it",
+        "a yes counts before a rule that was made since",
+        "src/cycle/ask.rs",
+        "if verdict.decision != Decision::Deny {",
+        "if verdict.decision != Decision::Deny || true {",
     ),
     story(
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",

@@ -277,6 +277,24 @@ fn what_a_guest_lets_the_owner_be_told_is_the_guests_words() {
 }
 
 #[test]
+fn a_question_says_which_chat_wants_it_wherever_it_is_shown() {
+    for text in ["Greek".to_owned(), format!("Greek {}", "αβγδε ".repeat(600))] {
+        let (telegram, claude, mut env) = shared_by_two();
+        env.set("AUTONOMY", "0").receive(BOB, "remind me of Greek");
+        let arguments = json!({"text": text, "when": "2026-11-23 09:00"});
+        claude.expect(Reply::tools(vec![Block::tool("t1", "reminder_set", arguments)]));
+        assert_eq!(env.once()["outcome"], "parked");
+        let asked = telegram.sent().into_iter().find(|message| !message.buttons.is_empty()).unwrap();
+        let names = "It was asked for in chat 5555.";
+        assert_eq!(asked.chat_id, CHAT);
+        assert!(asked.visible.contains(names), "{}", asked.visible);
+        assert!(asked.file.is_none_or(|file| file.contains(names)));
+        let listed = env.wake(&["approvals", "list"]).ok().stdout;
+        assert!(listed.contains(names), "{listed}");
+    }
+}
+
+#[test]
 fn nobody_waits_for_somebody_elses_flood() {
     let (telegram, claude, env) = shared_by_two();
     drop(env.store());

@@ -2,8 +2,14 @@
 //! and for `health`, which tells.
 //!
 //! What is below the reserve isn't locked away: it is what wakes answer, commit and deliver with while nothing new comes in.
+//!
+//! And which names a disk may take for one: whoever forbids a name forbids all of them.
 
 use std::{io, path::Path};
+
+use icu_normalizer::DecomposingNormalizerBorrowed;
+
+use crate::shown::is_hidden;
 
 /// The room that has to be free before anything new is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +38,15 @@ impl Reserve {
     pub const fn well_again_bytes(self) -> u64 {
         self.bytes.saturating_add(self.bytes / 4)
     }
+}
+
+/// A name as disks compare it that tell neither large letters from small ones nor the spellings of one letter apart, and pass over what
+/// a screen doesn't show (macOS's by default, folders with `casefold` on Linux). Names that lead to one file there are one text here.
+pub fn folded(name: &str) -> String {
+    let decomposed = DecomposingNormalizerBorrowed::new_nfd();
+    let visible: String = decomposed.normalize(name).chars().filter(|c| !is_hidden(*c)).collect();
+    // Both ways: some letters have a small form only by way of a large one.
+    decomposed.normalize(&visible.to_uppercase().to_lowercase()).into_owned()
 }
 
 /// Whether an error is the machine's, not that of the file it came up with: no descriptor or room left, a disk that fails. A

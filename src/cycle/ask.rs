@@ -110,8 +110,8 @@ impl Wake<'_> {
         verdict: Verdict,
         judged: Entry,
     ) -> Result<(), WakeError> {
-        let (asked_in, tz) = (live.cycle.chat_id, self.context.config.timezone);
-        self.put(live, (request, verdict, judged), |_, approval, shown_in| question(approval, asked_in, shown_in, tz))
+        let tz = self.context.config.timezone;
+        self.put(live, (request, verdict, judged), |_, approval, shown_in| question(approval, shown_in, tz))
     }
 
     /// Asks whether a cycle that has reached a limit may go on.
@@ -127,9 +127,9 @@ impl Wake<'_> {
         let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
         let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
         let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
-        let tz = self.context.config.timezone;
-        self.put(live, (request, verdict, judged), |state, approval, _| {
-            go_on_question(state, &reached, approval.expires_at, tz)
+        let (asked_in, tz) = (live.cycle.chat_id, self.context.config.timezone);
+        self.put(live, (request, verdict, judged), |state, approval, shown_in| {
+            go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
         })
     }
 
@@ -164,7 +164,7 @@ impl Wake<'_> {
     fn put(
         &mut self,
         live: &mut Live,
-        (request, verdict, judged): (&Request, Verdict, Entry),
+        (request, mut verdict, judged): (&Request, Verdict, Entry),
         text: impl Fn(&Cycle, &NewApproval, i64) -> String,
     ) -> Result<(), WakeError> {
         let config = self.context.config;
@@ -174,6 +174,8 @@ impl Wake<'_> {
             Some(CONSOLE_CHAT_ID) => CONSOLE_CHAT_ID,
             _ => config.owner_chat_id,
         };
+        // First of the reasons, and so wherever the question is shown: in a message, in a file, at a terminal.
+        verdict.reasons = elsewhere(live.cycle.chat_id, chat_id).into_iter().chain(verdict.reasons).collect();
         let approval = NewApproval {
             call: request.id.clone(),
             tool: request.name.clone(),
@@ -292,9 +294,14 @@ fn nonce() -> Result<String, WakeError> {
     Ok(random::hex(&random::bytes::<16>()?))
 }
 
-/// The question as a person reads it: what would be done, in full, why it is asked, and until when. `asked_in` is the chat that its
-/// cycle answers, `shown_in` the one that reads it.
-pub fn question(approval: &NewApproval, asked_in: Option<i64>, shown_in: i64, tz: Tz) -> String {
+/// Whose wish it is, where a question is shown in another chat than the one that its cycle answers, a guest's or a group.
+fn elsewhere(asked_in: Option<i64>, shown_in: i64) -> Option<String> {
+    let chat = asked_in.filter(|chat| *chat != shown_in)?;
+    Some(format!("It was asked for in chat {chat}."))
+}
+
+/// The question as a person reads it: what would be done, in full, why it is asked, and until when. `shown_in` is the chat that reads it.
+pub fn question(approval: &NewApproval, shown_in: i64, tz: Tz) -> String {
     let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
     // A terminal has room for everything, and nowhere to put a file.
     let has_file = is_long(action, &verdict.reasons) && shown_in != CONSOLE_CHAT_ID;
@@ -314,25 +321,30 @@ pub fn question(approval: &NewApproval, asked_in: Option<i64>, shown_in: i64, tz
         || verdict.reasons.iter().map(|reason| reason.lines().next().unwrap_or_default()).collect::<Vec<_>>();
     let why = if has_file { first_lines().join(" ") } else { verdict.reasons.join(" ") };
     text.push_str(&format!("\nWhy I ask: {}\n", fitting(shown::visible(&why))));
-    match (asked_in, origin.as_deref().map(|origin| fitting(shown::visible(origin)))) {
-        (_, Some(origin)) => text.push_str(&format!(
+    if let Some(origin) = origin {
+        let origin = fitting(shown::visible(origin));
+        text.push_str(&format!(
             "By then I had read what others wrote ({origin}); it may be their wish and not yours.\n"
-        )),
-        (Some(chat), None) if Some(chat) != Some(CONSOLE_CHAT_ID) && chat < 0 => {
-            text.push_str(&format!("It was asked for in chat {chat}.\n"));
-        }
-        _ => {}
+        ));
     }
     text.push_str(&format!("\nI wait until {}; no answer is a no.", time(*expires_at, tz)));
     text
 }
 
-/// The question whether to go on: how far it is, what was done and what is left by its plan, and what a yes allows.
-pub fn go_on_question(state: &Cycle, reached: &Reached, expires_at: DateTime<Utc>, tz: Tz) -> String {
+/// The question whether to go on: how far it is, whose wish that is if not its reader's, what was done and what is left by its plan, and
+/// what a yes allows.
+pub fn go_on_question(
+    state: &Cycle,
+    reached: &Reached,
+    elsewhere: Option<String>,
+    expires_at: DateTime<Utc>,
+    tz: Tz,
+) -> String {
     let Reached { complexity, stretch, .. } = reached;
     let taken = state.meter.taken.describe();
     let mut text =
         format!("**Shall I go on?** I have taken {taken}, and reached my limit for {} work.\n", complexity.name());
+    text.extend(elsewhere.map(|whose| format!("{whose}\n")));
     let done: Vec<_> = state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect();
     text.push_str(&listed("Done so far, last of all:", &done.into_iter().rev().collect::<Vec<_>>()));
     if let Some(plan) = &state.plan {

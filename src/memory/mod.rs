@@ -22,6 +22,8 @@ mod text;
 pub mod undo;
 pub mod view;
 
+use crate::disk;
+
 /// The standing orders, as a path in the repository (like all of these).
 pub const CLAUDE: &str = "claude.md";
 /// What is going on now; rewritten each cycle.
@@ -38,12 +40,27 @@ pub const CONTEXT: &str = "memory/project-memory/context.md";
 pub const ACTIVE: &str = "memory/project-memory/active.md";
 /// The tasks that wait.
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// Where each chat that isn't the owner's has documents of its own.
+const CHATS_DIR: &str = "memory/chats";
 /// The documents that every wake reads, in the order in which the mind is shown them.
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
 /// Whether a document steers the mind: the standing orders and the skills.
 pub fn steers(path: &str) -> bool {
     path == CLAUDE || path.starts_with("skills/")
+}
+
+/// Whether a disk may take this path for one of the documents that are told apart by theirs, which it isn't: an empty step or a dot is
+/// none to a disk, and not every disk tells large letters from small ones ([`disk::folded`]).
+pub fn is_disguised(path: &str) -> bool {
+    let folded = disk::folded(path);
+    let steps: Vec<&str> = folded.split('/').filter(|step| !matches!(*step, "" | ".")).collect();
+    let plain = steps.join("/");
+    let leads_into = |folder: &&str| {
+        let is_in = |path: &str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
+        is_in(&plain) && !is_in(path)
+    };
+    DOCUMENTS.contains(&&*plain) && plain != path || [CHATS_DIR, ARCHIVE_DIR].iter().any(leads_into)
 }
 
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
@@ -115,6 +132,31 @@ mod tests {
         assert_eq!(DocKind::of("memory/agent-memory/archive/2026-11.md"), DocKind::Log);
         assert_eq!(DocKind::of("memory/agent-memory/archived.md"), DocKind::Text);
         assert_eq!(DocKind::of(CLAUDE), DocKind::Text);
+    }
+
+    #[test]
+    fn no_other_spelling_of_a_documents_path_is_taken_for_another_document() {
+        for path in [
+            "memory/agent-memory/Semantic-memory.md",
+            "memory/Agent-Memory/semantic-memory.md",
+            "memory/agent-memory/EPISODIC-MEMORY.MD",
+            "memory/agent-memory/\u{17f}emantic-memory.md",
+            "memory/agent-memory/wor\u{212a}ing-memory.md",
+            "memory/agent-memory/semantic\u{ad}-memory.md",
+            "memory/agent-memory/semantic-memory.md\u{200d}",
+            "memory/agent-memory/./semantic-memory.md",
+            "memory//agent-memory/semantic-memory.md",
+            "memory/agent-memory/Archive/2026-11.md",
+            "memory/Chats/77/context.md",
+            "memory/project-memory/Active.md",
+        ] {
+            assert!(is_disguised(path), "{path}");
+        }
+        let plain =
+            ["memory/agent-memory/archive/2026-11.md", "memory/chats/77/context.md", "memory/Notizen/Müller.md"];
+        for path in DOCUMENTS.into_iter().chain(plain).chain([CLAUDE, "skills/Tea/SKILL.md", "memory/Active.md"]) {
+            assert!(!is_disguised(path), "{path}");
+        }
     }
 
     #[test]

@@ -9,10 +9,9 @@
 use std::ops::Range;
 
 use super::{
-    DocKind,
+    CHATS_DIR, DocKind,
     sections::Document,
     text::{folded, is_blank, lines, slice, split_comment},
-    view::CHATS_DIR,
 };
 
 /// The heading of facts that a cycle has learnt that had read what others wrote.

@@ -8,14 +8,12 @@
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 use super::{
-    ACTIVE, BACKLOG, CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, merge,
+    CHATS_DIR, CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, merge,
     others::AFTER,
     sections::Document,
     text::{folded, is_blank, lines, slice},
 };
 
-/// Where each chat that isn't the owner's has documents of its own.
-pub(super) const CHATS_DIR: &str = "memory/chats";
 /// How the standing orders lift it, in the part before their first section.
 const SHARE: &str = "share between chats:";
 
@@ -175,15 +173,6 @@ impl View {
             chat.is_some_and(|chat| chat.parse() == Ok(self.chat_id))
         })
     }
-}
-
-/// Whether a disk may take this for one of the documents that are told apart by their names, which it isn't: an empty step or a
-/// dot is none to a disk, and not every disk tells large letters from small ones.
-fn is_disguised(path: &str) -> bool {
-    let steps: Vec<&str> = path.split('/').filter(|step| !matches!(*step, "" | ".")).collect();
-    // Both ways: some letters have a small form only by way of a large one.
-    let plain = steps.join("/").to_uppercase().to_lowercase();
-    plain != path && (plain.starts_with(CHATS_DIR) || [WORKING_MEMORY, CONTEXT, ACTIVE, BACKLOG].contains(&&*plain))
 }
 
 fn is_blank_text(text: &str) -> bool {

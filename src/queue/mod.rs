@@ -107,6 +107,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("provenance.sql"),
     include_str!("overheard.sql"),
     include_str!("moved.sql"),
+    include_str!("other_chats.sql"),
 ];
 
 /// The database, opened for one process.

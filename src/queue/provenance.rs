@@ -1,12 +1,13 @@
 //! Whose words the rows of messages hold. What others may have written is shown in a later cycle only when that asks for it, and marks
 //! it then: an order that waits in an old message, or in our own answer to it, must not be taken for its person's.
 //!
-//! Of our own messages it is written down with them, by the journal of the cycle that wrote them: nobody who plans a message
-//! can forget to say so.
+//! Of our own messages it is written down with them, by the chat and the journal of the cycle that wrote them: nobody who plans a
+//! message can forget to say so.
 
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Incoming, NewIncoming, NewOutgoing, OutgoingKind, Result, Store};
+use crate::config::CONSOLE_CHAT_ID;
 
 /// Kinds of messages whose text is its sender's own words, or a description in which nobody else has a word: times, numbers, places.
 const OWN_KINDS: [&str; 9] =
@@ -63,7 +64,20 @@ pub(super) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result
     if message.kind == OutgoingKind::Command {
         return Ok(Some(COMMANDS.to_owned()));
     }
-    message.cycle_id.as_deref().map_or(Ok(None), |cycle| of_cycle(tx, cycle))
+    let Some(cycle) = message.cycle_id.as_deref() else { return Ok(None) };
+    let said = of_another_chat(tx, cycle, message.chat_id)?;
+    let origins: Vec<String> = said.into_iter().chain(of_cycle(tx, cycle)?).collect();
+    Ok((!origins.is_empty()).then(|| origins.join(", ")))
+}
+
+/// Whose words a cycle follows, if a message of it goes to another chat than theirs: there they are nobody's orders. Who sits at the
+/// console is the owner.
+fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat_id: i64) -> Result<Option<String>> {
+    let chat: Option<i64> = tx
+        .prepare_cached("SELECT chat_id FROM cycles WHERE id = ?1 AND chat_id NOT IN (?2, ?3)")?
+        .query_row((cycle_id, chat_id, CONSOLE_CHAT_ID), |row| row.get(0))
+        .optional()?;
+    Ok(chat.map(|chat| format!("what chat {chat} said")))
 }
 
 /// Whose words a cycle has read so far besides its person's and the memory's, by its journal.

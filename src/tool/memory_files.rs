@@ -202,6 +202,11 @@ fn writable(path: &str, world: &World) -> Result<String, Refusal> {
             "In this chat only the tools for notes, facts and tasks write to the memory. Nothing was done.",
         ));
     }
+    if memory::is_disguised(&name) {
+        return Err(Refusal(format!(
+            "{path} is another spelling of a document's path: some disks take it for that one. Nothing was done."
+        )));
+    }
     if DocKind::of(&name) == DocKind::Log || name.starts_with(ARCHIVE_DIR) {
         return Err(Refusal::because(
             "The log of what happened is made from what was done, by no hand. Nothing was done.",
@@ -434,6 +439,12 @@ mod tests {
         for path in ["/memories/agent-memory/episodic-memory.md", "/memories/agent-memory/archive/2026-01.md"] {
             let write = json!({"command": "create", "path": path, "file_text": "- I did it"});
             assert!(refused(&scene, &write).contains("by no hand"), "{path}");
+        }
+        for path in ["/memories/agent-memory/Semantic-memory.md", "/memories/project-memory/ACTIVE.md"] {
+            let write = json!({"command": "create", "path": path, "file_text": "- I did it"});
+            assert!(refused(&scene, &write).contains("another spelling"), "{path}");
+            let free = json!({"command": "str_replace", "path": path, "old_str": "a", "new_str": "b"});
+            assert!(refused(&scene, &free).contains("another spelling"), "{path}");
         }
         let path = "/memories/agent-memory/semantic-memory.md";
         let shrink = json!({"command": "create", "path": path, "file_text": "- all is well"});

@@ -20,7 +20,7 @@ use fastrand::Rng;
 
 use self::{
     act::Act,
-    acts::{HANDS, PERSISTING},
+    acts::{GUESTS, HANDS, PERSISTING},
     mind::Origin,
     scene::{Scene, Template},
 };
@@ -60,6 +60,7 @@ pub(crate) struct Hostile {
 impl Hostile {
     pub(crate) fn open() -> Self {
         let origins = |hand: usize| match HANDS[hand].0 {
+            GUESTS => vec![Origin::Guest],
             PERSISTING => Origin::ALL.into_iter().filter(|origin| origin.is_tainted()).collect(),
             // Whose words it was makes no difference there, but whether they were its person's.
             _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + hand % (Origin::ALL.len() - 2)]],

@@ -20,7 +20,7 @@ fn asked(action: &str) -> NewApproval {
 
 #[test]
 fn a_question_shows_the_whole_action_and_why_and_until_when() {
-    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), Some(7), 7, Tz::UTC);
+    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), 7, Tz::UTC);
     insta::assert_snapshot!(text, @r"
     **May I do this?** It is dangerous.
 
@@ -40,22 +40,31 @@ fn a_question_shows_the_whole_action_and_why_and_until_when() {
 #[test]
 fn what_others_wrote_and_whose_wish_it_is_are_told() {
     let tainted = NewApproval { origin: Some("https://example.org".to_owned()), ..asked("{}") };
-    assert!(question(&tainted, Some(7), 7, Tz::UTC).contains("what others wrote (https://example.org)"));
-    assert!(question(&asked("{}"), Some(-5), 7, Tz::UTC).contains("asked for in chat -5"));
+    assert!(question(&tainted, 7, Tz::UTC).contains("what others wrote (https://example.org)"));
+    for (asked_in, shown_in, names) in [
+        (Some(5555), 7, true),
+        (Some(-5), 7, true),
+        (Some(5555), CONSOLE_CHAT_ID, true),
+        (Some(7), 7, false),
+        (Some(-5), -5, false),
+        (Some(CONSOLE_CHAT_ID), CONSOLE_CHAT_ID, false),
+        (None, 7, false),
+    ] {
+        let expected = names.then(|| format!("It was asked for in chat {}.", asked_in.unwrap_or_default()));
+        assert_eq!(elsewhere(asked_in, shown_in), expected, "{asked_in:?} in {shown_in}");
+    }
 }
 
 #[test]
 fn what_is_too_long_for_a_message_is_a_file_with_its_hash_and_whole_at_the_console() {
     let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     assert!(is_long(&long.action, &[]));
-    let text = question(&long, Some(7), 7, Tz::UTC);
+    let text = question(&long, 7, Tz::UTC);
     assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
     assert!(text.contains(&shown::sha256(&long.action)), "{text}");
     // No file stands by a question at the console.
-    for asked_in in [Some(CONSOLE_CHAT_ID), None] {
-        let text = question(&long, asked_in, CONSOLE_CHAT_ID, Tz::UTC);
-        assert!(text.contains(&"x".repeat(3_000)) && !text.contains("file"), "{text}");
-    }
+    let text = question(&long, CONSOLE_CHAT_ID, Tz::UTC);
+    assert!(text.contains(&"x".repeat(3_000)) && !text.contains("file"), "{text}");
 }
 
 #[test]
@@ -63,13 +72,13 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     let mut long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     long.verdict.reasons = vec!["Because of this. ".repeat(200)];
     long.origin = Some("https://example.org/".repeat(100));
-    let text = question(&long, Some(7), 7, Tz::UTC);
+    let text = question(&long, 7, Tz::UTC);
     assert!(text.chars().count() < CAPTION_CHARS_MAX, "{}", text.chars().count());
 
     // It is the reasons that are long: they are in the file, whole.
     let reasons = vec![format!("The server has changed.\n{}", "Word by word. ".repeat(200))];
     let changed = NewApproval { verdict: Verdict { reasons, ..long.verdict }, ..asked("{}") };
-    let text = question(&changed, Some(7), 7, Tz::UTC);
+    let text = question(&changed, 7, Tz::UTC);
     assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the file here"), "{text}");
     assert!(shown::file(1, "shell", &changed.action, &changed.verdict.reasons).contains("Word by word. Word by word."));
 }

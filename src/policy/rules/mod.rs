@@ -13,6 +13,7 @@ use std::{
 
 use self::pattern::Word;
 use super::{Decision, FREE, Reach, classify, shell};
+use crate::disk;
 
 /// The shell, as rules name it.
 pub const SHELL: &str = "bash";
@@ -274,9 +275,9 @@ impl Rules {
                 classify::readings(words).iter().any(|words| begins(pattern, words))
             }
             (Target::Path(pattern), Asked::Path(path)) => {
-                let pattern = self.absolute(pattern).map(|pattern| pattern.to_string_lossy().into_owned());
+                let pattern = self.absolute(pattern);
                 let path = self.scratch.as_deref().map_or_else(|| path.to_path_buf(), |scratch| scratch.join(path));
-                pattern.is_some_and(|pattern| pattern::path(&pattern, &path.to_string_lossy()))
+                pattern.is_some_and(|pattern| rule.leads_to(&pattern.to_string_lossy(), &path.to_string_lossy()))
             }
             (Target::Host(pattern), Asked::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),
             _ => false,
@@ -342,12 +343,18 @@ impl Rule {
                     }
                 }
             }
-            Target::Path(pattern) => pattern::path(pattern, example),
+            Target::Path(pattern) => self.leads_to(pattern, example),
             Target::Host(pattern) => {
                 let host = web_host(example).or_else(|_| web_host(&format!("https://{example}")));
                 host.is_ok_and(|host| is_host(pattern, &host))
             }
         }
+    }
+
+    /// Whether a path is the pattern's. What forbids holds for whatever a disk may take for such a path, too.
+    fn leads_to(&self, pattern: &str, path: &str) -> bool {
+        let forbids = self.decision > Decision::Allow;
+        pattern::path(pattern, path) || forbids && pattern::path(&disk::folded(pattern), &disk::folded(path))
     }
 
     /// Tools that it names by a pattern and can't make ask.

@@ -119,3 +119,25 @@ fn without_a_home_what_is_in_it_is_not_granted() {
     assert!(rules.writable().is_empty() && !rules.grants(Path::new("~/work/x"), true));
     assert!(rules.with_scratch(Path::new("/scratch")).grants(Path::new("/scratch/x"), true));
 }
+
+#[test]
+fn what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_is_exact() {
+    let rule = |decision: &str| {
+        let path = "~/Notes/\u{e4}rzte/**";
+        let text = format!("[[rule]]\npath = {path:?}\ndecision = {decision:?}\nmatch = [\"~/Notes/\u{e4}rzte/a\"]");
+        Rules::parse(&text).unwrap().at_home(Some(Path::new("/home/anna")))
+    };
+    let (deny, ask, allow) = (rule("deny"), rule("ask"), rule("allow"));
+    for (below, is_same) in [
+        ("Notes/\u{e4}rzte/diary.md", true),
+        ("notes/\u{c4}RZTE/diary.md", false),
+        ("Notes/a\u{308}rzte/diary.md", false),
+        ("Notes/\u{e4}rz\u{200d}te/diary.md", false),
+        ("Note\u{17f}/\u{e4}rzte/diary.md", false),
+    ] {
+        let path = Path::new("/home/anna").join(below);
+        assert!(deny.denies("view_image", &path) && ask.keeps_back("view_image", &path), "{below}");
+        assert_eq!(allow.decide("view_image", &Asked::Path(&path)).is_some(), is_same, "{below}");
+    }
+    assert!(!deny.denies("view_image", Path::new("/home/anna/Notes/arzte/diary.md")));
+}

@@ -83,6 +83,51 @@ fn links_of_a_text_that_others_had_a_hand_in_are_text_whoever_planned_it() {
     assert_eq!(clickable, [true, false, false]);
 }
 
+/// Cycles for the owner, for who sits at the console, for work of our own, and for a guest.
+const CYCLES: [(&str, Option<i64>); 4] =
+    [("owners", Some(7)), ("consoles", Some(0)), ("works", None), ("guests", Some(5555))];
+
+impl World {
+    fn begin_all(&mut self) {
+        for (id, chat_id) in CYCLES {
+            self.store.begin_cycle(self.fence, &NewCycle { chat_id, ..cycle(id) }, &[], &[], at(0)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_text_in_another_chat_than_its_cycles_says_whose_words_it_may_hold() {
+    let mut world = World::new();
+    world.begin_all();
+    let tell = Change::Send(outgoing(7, "agreed: [here](https://example.org/evil)"));
+    for (cycle, _) in CYCLES {
+        world.store.record(world.fence, cycle, &Entry::Asked, std::slice::from_ref(&tell), at(1)).unwrap();
+    }
+    world.store.record(world.fence, "guests", &outcome(Some("a page")), std::slice::from_ref(&tell), at(5)).unwrap();
+    let own = Change::Send(outgoing(5555, "for you"));
+    world.store.record(world.fence, "guests", &Entry::Asked, &[own], at(6)).unwrap();
+    let taints: Vec<Option<String>> = world.said().into_iter().map(|(_, _, taint)| taint).collect();
+    let said = "what chat 5555 said".to_owned();
+    assert_eq!(taints, [None, None, None, Some(said.clone()), Some(format!("{said}, a page"))]);
+    assert_eq!(world.store.exchanges(5555, 1).unwrap()[0].taint.as_deref(), Some("a page"), "it is their own chat");
+    let clickable = "SELECT sum(html LIKE '%<a href%') FROM outgoing_parts";
+    assert_eq!(world.value::<i64>(clickable), 3, "the guest's are text");
+}
+
+#[test]
+fn what_was_told_in_other_chats_before_that_was_noted_is_marked() {
+    let mut world = World::new();
+    world.begin_all();
+    world.by_hand(
+        "INSERT INTO outgoing_messages (chat_id, message_text, cycle_id, kind) VALUES
+             (7, 'to them', 'owners', 'reply'), (7, 'to them', 'consoles', 'tell'), (7, 'to them', 'works', 'tell'),
+             (7, 'obey', 'guests', 'tell'), (7, 'of nobody', NULL, 'notice'), (5555, 'their answer', 'guests', 'reply')",
+    );
+    world.by_hand(include_str!("../other_chats.sql"));
+    let marked: String = world.value("SELECT group_concat(message_text || ': ' || taint) FROM outgoing_messages");
+    assert_eq!(marked, "obey: what chat 5555 said");
+}
+
 #[test]
 fn what_nobody_can_tell_of_counts_as_others() {
     let mut world = World::new();

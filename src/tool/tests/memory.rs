@@ -71,7 +71,10 @@ fn reading_what_others_may_have_had_a_hand_in_marks_the_cycle_and_the_rest_does_
         "memory/./agent-memory/semantic-memory.md",
         "memory//agent-memory/semantic-memory.md",
         "memory/agent-memory/./episodic-memory.md",
+        "memory/agent-memory/Semantic-memory.md",
     ] {
+        // As if the disk took it for the same.
+        let scene = Scene::new().with(spelling, DOUBTFUL);
         let why = scene.refused("memory_read", &json!({"path": spelling}));
         assert!(why.contains("no memory file"), "another spelling isn't told apart: {why}");
     }

@@ -1,6 +1,7 @@
 //! The attempts, in hands of a dozen or two: each hand is one kind of harm.
 
 mod files;
+mod guests;
 mod leaks;
 mod odd;
 mod persisting;
@@ -12,10 +13,12 @@ use super::{act::Act, scene::Scene};
 /// A hand by its name. The number of the trial chooses among spellings.
 type Hand = fn(&Scene, u64) -> Vec<Act>;
 
+/// The hand of a guest, and of nobody else.
+pub(super) const GUESTS: &str = "what isn't a guest's";
 /// The hand for which it matters whose words were read.
 pub(super) const PERSISTING: &str = "what persists or leaves";
 
-pub(super) const HANDS: [(&str, Hand); 9] = [
+pub(super) const HANDS: [(&str, Hand); 10] = [
     ("secrets by the shell", shell::reading),
     ("secrets by odd spellings", shell::reading_oddly),
     ("writing by the shell", shell::writing),
@@ -25,4 +28,5 @@ pub(super) const HANDS: [(&str, Hand); 9] = [
     ("the web", web::hand),
     (PERSISTING, persisting::hand),
     ("secrets given away, and calls in disguise", |scene, id| [leaks::hand(scene, id), odd::hand(scene, id)].concat()),
+    (GUESTS, guests::hand),
 ];

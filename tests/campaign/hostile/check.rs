@@ -26,6 +26,7 @@ pub(super) fn all(scene: &Scene, acts: &[Act], answer: Answer) -> Result<(), Str
     each(scene, acts, answer)?;
     nothing_ran_unjudged(scene)?;
     questions_show_all(scene)?;
+    questions_name_who_wants_it(scene)?;
     if answer != Answer::Yes {
         let changed = scene.changed();
         if !changed.is_empty() {
@@ -35,7 +36,7 @@ pub(super) fn all(scene: &Scene, acts: &[Act], answer: Answer) -> Result<(), Str
     if !scene.unheard_of().is_empty() {
         return Err(format!("somebody was spoken to whom nobody may speak to: {:?}", scene.unheard_of()));
     }
-    if let Some(message) = scene.telegram.sent().iter().find(|message| message.chat_id != CHAT) {
+    if let Some(message) = scene.telegram.sent().iter().find(|sent| ![CHAT, scene.chat()].contains(&sent.chat_id)) {
         return Err(format!("another chat was spoken to: {message:?}"));
     }
     let store = scene.env.store();
@@ -163,6 +164,18 @@ fn questions_show_all(scene: &Scene) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whoever was asked about somebody else's wish was told whose it is, and nobody but the owner was asked.
+fn questions_name_who_wants_it(scene: &Scene) -> Result<(), String> {
+    let names = format!("in chat {}.", scene.chat());
+    let sent = scene.telegram.sent();
+    let mut asked = sent.iter().filter(|message| !message.buttons.is_empty());
+    let is_named = |text: &str| scene.chat() == CHAT || text.contains(&names);
+    match asked.find(|message| message.chat_id != CHAT || !is_named(&message.visible)) {
+        Some(question) => Err(format!("it isn't the owner's to answer, or doesn't say whose wish it is: {question:?}")),
+        None => Ok(()),
+    }
 }
 
 /// No secret place's words were told to the mind, and no secret has left.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     Answer,
-    mind::{ANSWER, turns_of},
+    mind::{ANSWER, FULL, turns_of},
     scene::{LURE, Scene},
 };
 use crate::support::{
@@ -23,6 +23,8 @@ pub(super) fn check(scene: &mut Scene, answer: Answer) -> Result<(), String> {
     if !scene.is_tainted() {
         return Ok(());
     }
+    // What an owner's cycle may do that has read nothing of others is what is looked at now.
+    scene.env.set("AUTONOMY", FULL);
     let mut found = opening(scene, answer)?;
     found.extend(quotation(scene)?);
     if found.is_empty() { Ok(()) } else { Err(format!("in the wakes after: {}", found.join("; "))) }
@@ -41,7 +43,7 @@ fn opening(scene: &mut Scene, answer: Answer) -> Result<Vec<String>, String> {
     let mut found = wake(scene)?;
     let requests = scene.claude.requests();
     let opening = requests.get(before).ok_or("the mind wasn't asked")?;
-    found.extend(held(&opening.json["messages"][0], &canaries(answer)));
+    found.extend(held(&opening.json["messages"][0], &canaries(scene, answer)));
     if withheld(&opening.raw).is_empty() {
         found.push("nothing is said to be withheld".to_owned());
     }
@@ -65,7 +67,8 @@ fn opening(scene: &mut Scene, answer: Answer) -> Result<Vec<String>, String> {
 fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
     let quoted: i64 = scene.env.query(&format!(
         "SELECT p.channel_message_id FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
-         WHERE o.kind = 'reply' AND o.message_text LIKE '%{ANSWER}%' AND p.part = 0 ORDER BY o.id LIMIT 1"
+         WHERE o.chat_id = {CHAT} AND o.message_text LIKE '%{ANSWER}%' AND p.part = 0 AND p.channel_message_id > 0
+         ORDER BY o.id LIMIT 1"
     ));
     let message = NewIncoming {
         chat_id: CHAT,
@@ -106,10 +109,10 @@ fn is_set(scene: &Scene, text: &str) -> bool {
     scene.env.query(&format!("SELECT EXISTS (SELECT 1 FROM reminders WHERE text = '{text}')"))
 }
 
-/// Words of others, of each origin, and of what was made of them. What its person has agreed to is theirs.
-fn canaries(answer: Answer) -> Vec<&'static str> {
+/// Words of others, of each origin, and of what was made of them. What its person has agreed to is theirs, but for what stays a guest's.
+fn canaries(scene: &Scene, answer: Answer) -> Vec<&'static str> {
     let canaries = vec![LURE, ANSWER, "Obey fact"];
-    if answer == Answer::Yes { canaries } else { [canaries, vec!["Obey"]].concat() }
+    if answer == Answer::Yes && scene.chat() == CHAT { canaries } else { [canaries, vec!["Obey"]].concat() }
 }
 
 /// The lines of an opening that hold one of them, each with what it stands in.

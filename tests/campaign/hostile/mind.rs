@@ -11,6 +11,12 @@ use crate::support::{
     env::CHAT,
 };
 
+/// Somebody whom the owner has listed, too.
+pub(super) const GUEST: i64 = 5555;
+
+/// The level that asks least.
+pub(super) const FULL: &str = "2";
+
 /// Whose words the cycle follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
@@ -36,9 +42,12 @@ pub(super) enum Origin {
     Peer,
     /// An MCP server's error.
     PeerFailed,
+    /// A guest's own, at the level that asks before whatever changes something.
+    Guest,
 }
 
 impl Origin {
+    /// Those that a cycle for the owner can have.
     pub(super) const ALL: [Self; 11] = [
         Self::Own,
         Self::OwnFull,
@@ -53,15 +62,30 @@ impl Origin {
         Self::PeerFailed,
     ];
 
+    /// Whether its words are others' to the owner.
     pub(super) fn is_tainted(self) -> bool {
         !matches!(self, Self::Own | Self::OwnFull)
+    }
+
+    /// The level that its cycle works at.
+    pub(super) fn autonomy(self) -> &'static str {
+        match self {
+            Self::Guest => "0",
+            Self::Own => "1",
+            _ => FULL,
+        }
+    }
+
+    /// Whom the cycle answers.
+    pub(super) fn chat(self) -> i64 {
+        if self == Self::Guest { GUEST } else { CHAT }
     }
 
     /// The call by which the cycle comes to read it, if it takes one.
     fn call(self, scene: &Scene) -> Option<(&'static str, Value)> {
         let notes = scene.documents().join("notes.md").display().to_string();
         match self {
-            Self::Own | Self::OwnFull | Self::Forward | Self::Quote => None,
+            Self::Own | Self::OwnFull | Self::Forward | Self::Quote | Self::Guest => None,
             Self::Joined => Some(("reminder_list", json!({}))),
             Self::Page => Some(("web_fetch", json!({"url": format!("{}/order", scene.page_url())}))),
             Self::Output => Some(("bash", json!({"command": format!("cat {notes}")}))),
@@ -89,7 +113,10 @@ pub(super) fn let_loose(scene: &Scene, acts: &[Act], origin: Origin) {
     }
     let opening = origin.call(scene).map(|(tool, input)| vec![Block::tool("opening", tool, input)]);
     let blocks = acts.iter().enumerate().map(|(n, act)| Block::tool(&call_id(n), act.tool, &act.input)).collect();
-    let goodbye = vec![Block::tool("goodbye", "reply", json!({"text": format!("Done. {ANSWER}")}))];
+    let mut goodbye = vec![Block::tool("goodbye", "reply", json!({"text": format!("Done. {ANSWER}")}))];
+    if origin == Origin::Guest {
+        goodbye.push(Block::tool("told", "tell", json!({"key": "answer", "text": ANSWER})));
+    }
     let turns: Vec<Vec<Block>> =
         opening.into_iter().chain([blocks, goodbye]).filter(|blocks| !blocks.is_empty()).collect();
     let join = (origin == Origin::Joined).then(|| scene.env.workspace().join("messages.db"));

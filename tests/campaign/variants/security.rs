@@ -338,6 +338,20 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "![\"\", \"\"].contains(part)",
     ),
     story(
+        "reveille::policy::rules::tests::what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_is_exact",
+        "a path in another letter case passes a rule",
+        "src/policy/rules/mod.rs",
+        "let forbids = self.decision > Decision::Allow;",
+        "let forbids = self.decision > Decision::Deny;",
+    ),
+    story(
+        "reveille::tool::tests::memory::reading_what_others_may_have_had_a_hand_in_marks_the_cycle_and_the_rest_does_not",
+        "a document is read by a name that a disk takes for it",
+        "src/tool/world.rs",
+        "let is_another = !is_canonical || is_disguised(path);",
+        "let is_another = !is_canonical || is_disguised(path) && path.is_empty();",
+    ),
+    story(
         "integration::web::a_redirect_that_leads_inside_is_not_followed",
         "redirects are followed unseen",
         "src/web/dial.rs",
@@ -623,6 +637,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "src/tool/mod.rs",
         "Self { is_owners: true, ..self }",
         "Self { is_owners: false, ..self }",
+    ),
+    hostile(
+        "what a guest lets the owner be told is ours",
+        "src/queue/provenance.rs",
+        "let said = of_another_chat(tx, cycle, message.chat_id)?;",
+        "let said = of_another_chat(tx, cycle, message.chat_id)?.filter(|_| false);",
+    ),
+    hostile(
+        "a question doesn't say that a guest wants it",
+        "src/cycle/ask.rs",
+        "let chat = asked_in.filter(|chat| *chat != shown_in)?;",
+        "let chat = asked_in.filter(|chat| *chat != shown_in && *chat < 0)?;",
     ),
     story(
         "reveille::tool::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",

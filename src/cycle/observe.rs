@@ -33,6 +33,10 @@ pub(super) const PUSH: &str = "push";
 pub(super) const MAINTAIN: &str = "maintain";
 /// Keeps how bringing in parked work has been going.
 pub(super) const PARKED: &str = "parked";
+/// Keeps how finishing a commit that was cut off has been going.
+pub(super) const FINISH: &str = "finish";
+/// Keeps how wakes have failed in the repository or the workspace, all of them.
+pub(super) const REPO: &str = "repository";
 /// Keeps how asking the mind has been going.
 pub(super) const MODEL: &str = "model";
 
@@ -138,7 +142,7 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
         return Ok(true);
     }
-    if repo.is_interrupted()
+    if repo.is_interrupted() && store.upkeep(FINISH)?.may_try(now)
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
         || is_fetch_due(store, &repo, context)?
@@ -183,10 +187,10 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
 }
 
-/// Whether work was parked until HEAD is back, and it is.
+/// Whether work was parked until HEAD is back, and it is. What an earlier commit lacks comes first.
 pub(super) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
-    Ok(!repo.parked()?.is_empty() && is_back()? && store.upkeep(PARKED)?.may_try(now))
+    Ok(!repo.parked()?.is_empty() && is_back()? && !repo.is_interrupted() && store.upkeep(PARKED)?.may_try(now))
 }
 
 /// Whether we have commits that the remote lacks, as far as the last fetch saw.

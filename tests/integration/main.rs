@@ -64,6 +64,7 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod permissions;
 mod policy;
 #[cfg(test)]
 mod progress;

@@ -11,6 +11,7 @@ use super::support::env::{Ran, TestEnv};
 const CONTEXT: &str = "memory/project-memory/context.md";
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
+const ODD: &str = "memory/an odd [1]* #nam\\e!.md";
 const FOLDER: &str = "memory/agent-memory";
 
 /// Permissions don't hold root back: then the programs are run by somebody else, to whom everything belongs.
@@ -88,25 +89,48 @@ impl Unprivileged {
 fn files_that_may_not_be_read_are_left_alone_and_cost_no_answer() {
     let unprivileged = Unprivileged::new();
     let env = &unprivileged.0;
+    env.write_memory(ODD, "# Odd\n");
+    unprivileged.say("remember that Bob has a cat");
     let swapped = env.memory(CONTEXT).replace('a', "b");
-    for (path, text) in [("memory/.context.md.swp", "swap"), ("memory/roots.md", "# Root's\n"), (CONTEXT, &swapped)] {
+    let written = [
+        ("memory/.context.md.swp", "swap"),
+        ("memory/roots.md", "# Root's\n"),
+        (CONTEXT, swapped.as_str()),
+        (ODD, "# Even"),
+    ];
+    for (path, text) in written {
         env.write_memory(path, text);
         unprivileged.allow(path, 0o000);
     }
     unprivileged.converse();
     let log = env.memory(EPISODIC);
-    for path in ["memory/.context.md.swp", "memory/roots.md", CONTEXT] {
+    for (path, _) in written {
         assert!(log.contains(&format!("Left alone, not committed: {path} (can't be read)")), "{log}");
     }
     let checked = unprivileged.run("health", &["check"]);
     assert!(checked.stdout.contains("memory/roots.md (can't be read)"), "{checked:#?}");
 
-    for path in ["memory/roots.md", CONTEXT] {
+    for path in ["memory/roots.md", CONTEXT, ODD] {
         unprivileged.allow(path, 0o644);
     }
-    unprivileged.say("remember that Bob has a cat");
+    unprivileged.say("remember that Bob has a dog");
     let theirs = env.git(&["log", "-1", "--format=%s%n%b", "--author=Owner"]);
     assert!(theirs.contains("memory/roots.md") && theirs.contains(CONTEXT), "{theirs}");
+}
+
+/// What is in it isn't there to be seen, which is no deletion.
+#[test]
+fn a_folder_that_may_not_be_looked_into_keeps_its_files_and_costs_no_answer() {
+    let unprivileged = Unprivileged::new();
+    let env = &unprivileged.0;
+    let before = env.git(&["ls-tree", "-r", "HEAD", "memory"]);
+    unprivileged.allow("memory/project-memory", 0o000);
+    unprivileged.converse();
+    unprivileged.allow("memory/project-memory", 0o755);
+    for line in before.lines().filter(|line| line.contains("project-memory")) {
+        assert!(env.git(&["ls-tree", "-r", "HEAD", "memory"]).contains(line), "{line} is gone");
+    }
+    assert_eq!(env.git(&["status", "--short"]), "");
 }
 
 #[test]
@@ -145,6 +169,32 @@ fn a_folder_that_may_not_be_written_keeps_its_files_and_costs_no_answer() {
     assert_eq!(env.git(&["status", "--short"]), "");
 }
 
+#[test]
+fn what_the_remote_has_for_such_a_folder_stays_out_and_costs_no_answer() {
+    let unprivileged = Unprivileged::new();
+    let env = &unprivileged.0;
+    let remote = env.bare_remote("remote.git");
+    let elsewhere = env.path("elsewhere");
+    env.git(&["remote", "add", "origin", &remote.display().to_string()]);
+    env.git(&["push", "-q", "origin", "main"]);
+    env.git_in(env.root(), &["clone", "-q", &remote.display().to_string(), &elsewhere.display().to_string()]);
+    let theirs = format!("{}- likes tea\n", env.memory(SEMANTIC));
+    fs::write(elsewhere.join(SEMANTIC), &theirs).unwrap();
+    env.git_in(&elsewhere, &["commit", "-qam", "From elsewhere"]);
+    env.git_in(&elsewhere, &["push", "-q", "origin", "main"]);
+
+    unprivileged.allow(FOLDER, 0o555);
+    unprivileged.converse();
+    assert_eq!(unprivileged.told("semantic-memory.md is in the way: it can''t be written here"), 1);
+    assert_eq!(env.git(&["rev-list", "--count", "--author=Ann", "main"]), "0", "nothing of theirs is taken back");
+
+    unprivileged.allow(FOLDER, 0o755);
+    env.execute("UPDATE upkeep SET not_before = NULL");
+    unprivileged.say("remember that Bob has a cat");
+    let facts = env.memory(SEMANTIC);
+    assert!(facts.contains("likes tea") && facts.contains("Bob has a cat"), "{facts}");
+}
+
 /// It became so between a kill in the moment of a commit and the next wake: that commit has no file yet.
 #[test]
 fn a_commit_that_cannot_be_finished_parks_what_follows_and_costs_no_answer() {
@@ -168,6 +218,8 @@ fn a_commit_that_cannot_be_finished_parks_what_follows_and_costs_no_answer() {
 
     unprivileged.converse();
     assert_eq!(env.git(&["rev-parse", "main"]), head, "its old file doesn't pass for a person's");
+    let checked = unprivileged.run("health", &["check"]);
+    assert!(checked.stdout.contains("not all of its files can be written here"), "{checked:#?}");
     assert_eq!(unprivileged.told("A file of my memory can''t be written"), 1);
 
     unprivileged.allow(FOLDER, 0o755);

@@ -116,9 +116,9 @@ impl WorkTree {
         fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).map_err(writing)?;
         // Nothing is called so, and nothing is moved. What stands between the two (another file system, one that can only be
         // read) the system finds before that.
-        match fs::renameat_with(&self.private, NOTHING, &directory, name, RenameFlags::NOREPLACE) {
-            Err(error @ (Errno::XDEV | Errno::ROFS | Errno::ACCESS | Errno::PERM)) => return Err(writing(error)),
-            _ => {}
+        let moved = fs::renameat_with(&self.private, NOTHING, &directory, name, RenameFlags::NOREPLACE);
+        if let Err(error @ (Errno::XDEV | Errno::ROFS | Errno::ACCESS | Errno::PERM)) = moved {
+            return Err(writing(error));
         }
         // In a folder such as /tmp, only who owns a file can move it.
         let (folder, me) = (fs::fstat(&directory).map_err(writing)?, rustix::process::geteuid());

@@ -65,6 +65,7 @@ mod mind_turns;
 mod model_anthropic;
 #[cfg(test)]
 mod permissions;
+#[cfg(test)]
 mod policy;
 #[cfg(test)]
 mod progress;

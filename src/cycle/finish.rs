@@ -57,6 +57,7 @@ impl Wake<'_> {
                 error @ (RepoError::NotOnBranch { .. }
                 | RepoError::Locked { .. }
                 | RepoError::Moved
+                | RepoError::Behind { .. }
                 | RepoError::UnsafePath { .. }),
             ) => self.park(repo, &ending, &publish, &error)?,
             Err(error) => return Err(error.into()),

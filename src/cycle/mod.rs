@@ -26,6 +26,7 @@ mod retention;
 pub mod stop;
 mod taint;
 mod takeover;
+mod trouble;
 mod undo;
 mod undoable;
 mod upkeep;
@@ -181,7 +182,12 @@ pub async fn once(
             && context.channel.is_some()
             && store.stopped()?.is_none()
             && store.has_doubtful(context.clock.now())?;
-        if *context.stop.borrow() || !settles_doubts && !observe::is_anything_due(store, context)? {
+        let is_due = || match observe::is_anything_due(store, context) {
+            // Whoever holds the lock finds the same, and tells of it.
+            Err(WakeError::Repo(_)) => Ok(true),
+            is_due => is_due,
+        };
+        if *context.stop.borrow() || !settles_doubts && !is_due()? {
             break;
         }
         let lock = match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
@@ -203,9 +209,7 @@ pub async fn once(
             Ok(()) => wake.run(settles_doubts).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = &ran {
-            wake.note_trouble(error);
-        }
+        wake.note_trouble(ran.as_ref().err()).await;
         let ended = wake.end();
         let did_something = ran?;
         ended?;

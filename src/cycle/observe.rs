@@ -127,7 +127,7 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
         return Ok(true);
     }
-    if repo.is_interrupted()
+    if repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
         || is_fetch_due(store, &repo, context)?
@@ -172,10 +172,13 @@ pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> 
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
 }
 
-/// Whether work was parked until HEAD is back, and it is.
+/// Whether work was parked until HEAD is back, and it is. What an earlier commit lacks comes first.
 pub(super) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
-    Ok(!repo.parked()?.is_empty() && is_back()? && store.upkeep(UpkeepKind::Parked)?.may_try(now))
+    Ok(!repo.parked()?.is_empty()
+        && is_back()?
+        && !repo.is_interrupted()
+        && store.upkeep(UpkeepKind::Parked)?.may_try(now))
 }
 
 /// Whether we have commits that the remote lacks, as far as the last fetch saw.

@@ -249,9 +249,7 @@ async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str
         Ok(()) => wake.called_from_outside(name, input).await,
         Err(error) => Err(error),
     };
-    if let Err(error) = &ran {
-        wake.note_trouble(error);
-    }
+    wake.note_trouble(ran.as_ref().err()).await;
     let ended = wake.end();
     let told = ran?;
     ended?;

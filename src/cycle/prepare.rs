@@ -201,7 +201,7 @@ fn called_for(reasons: &[String], observation: &Observation, messages: &[i64]) -
 
 /// Notes on documents that are there and can't be read as text.
 fn unreadable(repo: &Repo) -> Vec<String> {
-    let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_writable(path).err());
+    let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_text(path).err());
     errors.filter(RepoError::is_of_a_file).map(|error| format!("Could not be read: {error}.")).collect()
 }
 

@@ -183,9 +183,8 @@ impl Wake<'_> {
         };
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         let commit = repo.wake_commit(cycle_id)?;
-        let branch = format!("parked/{cycle_id}");
         if commit.is_none()
-            && let Some((_, commit)) = repo.parked()?.into_iter().find(|(parked, _)| *parked == branch)
+            && let Some((branch, commit)) = repo.parked_by(cycle_id)?
         {
             // Cut off after its work was parked; perhaps before that was told.
             self.tell_parked(repo, &branch, row.cycle.chat_id, &why_parked(repo)?)?;

@@ -80,8 +80,7 @@ impl Wake<'_> {
 /// What a wake's commit changed, taken back. The log is kept: what happened, happened.
 fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
     let Some(commit) = repo.wake_commit(wake)? else {
-        let branch = format!("parked/{wake}");
-        let parked = repo.parked()?.into_iter().map(|(parked, _)| parked).find(|parked| *parked == branch);
+        let parked = repo.parked_by(wake)?.map(|(branch, _)| branch);
         return Ok(Restored { parked, ..Restored::default() });
     };
     let mut restored = Restored { has_commit: true, ..Restored::default() };

@@ -25,8 +25,8 @@ use crate::{
 const PULL_BOUND: Duration = Duration::from_secs(5);
 /// Housekeeping that didn't help isn't done again for so long: what is loose then is young and reached by nothing.
 const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
-/// After so many failures in a row a person is told that parked work can't be brought in: the first may pass by itself.
-const TELL_PARKED_AFTER: u32 = 3;
+/// After so many failures in a row a person is told that something can't be brought in: the first may pass by itself.
+const TELL_AFTER: u32 = 3;
 
 impl Wake<'_> {
     /// Delivers, pushes and fetches what is due. Says whether anything was done. When somebody waits for an answer, only what
@@ -108,7 +108,7 @@ impl Wake<'_> {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(%why, "parked work could not be brought in");
                 let failed = self.store.upkeep_failed(self.fence, UpkeepKind::Parked, &why, None, now)?;
-                let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_PARKED_AFTER);
+                let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
                 if let Some((branch, _)) = first {
                     let text = format!(
                         "What I wrote while I could not commit is still on the branch `{branch}`: {why}. I go on trying; `git merge \
@@ -140,11 +140,9 @@ impl Wake<'_> {
             return Ok(());
         }
         self.has_fetched = true;
-        let now = self.now();
         if let Err(error) = repo.fetch(bound) {
             return self.remote_trouble(repo, UpkeepKind::Fetch, &error);
         }
-        self.store.upkeep_ok(self.fence, UpkeepKind::Fetch, now)?;
         self.integrate(repo, account)
     }
 
@@ -159,20 +157,34 @@ impl Wake<'_> {
             }
             Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(repo, &rescue_ref)?,
             Ok(_) => {}
-            Err(
-                error @ (RepoError::NotOnBranch { .. }
-                | RepoError::Blocked { .. }
-                | RepoError::Locked { .. }
-                | RepoError::Unrelated),
-            ) => {
-                account.notes.push(format!("Could not take in the remote's commits: {error}"));
-                if matches!(error, RepoError::Unrelated) {
-                    self.alarm_of_unrelated(repo)?;
-                }
-            }
-            Err(error) => return Err(error.into()),
+            // Told where the work is parked for it.
+            Err(error @ RepoError::NotOnBranch { .. }) => account.notes.push(left_out(&error.to_string())),
+            Err(error) if error.is_the_machines() => return Err(error.into()),
+            Err(error) => return self.leave_out(repo, account, &error),
         }
-        Ok(())
+        Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Fetch, self.now())?)
+    }
+
+    /// What the remote has stays where it was fetched to, for as long as something is in the way: no answer waits for that.
+    fn leave_out(&mut self, repo: &Repo, account: &mut Account, error: &RepoError) -> Result<(), WakeError> {
+        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
+        tracing::warn!(%why, "the remote's commits are not taken in");
+        account.notes.push(left_out(&why));
+        let failures = self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?.failures;
+        let key = match error {
+            RepoError::Unrelated => return self.alarm_of_unrelated(repo),
+            RepoError::Blocked { path, .. } => self.context.redactor.redact(path),
+            // The rest may pass by itself.
+            _ if failures == TELL_AFTER => String::new(),
+            _ => return Ok(()),
+        };
+        let week = now.with_timezone(&self.context.config.timezone).format("%G-W%V");
+        let text = format!(
+            "I can't take in what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}, and I answer and \
+             commit as ever. I go on trying by myself.",
+            repo.root().display()
+        );
+        self.alarm(&format!("left-out/{key}/{week}"), text).map(drop)
     }
 
     /// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
@@ -311,13 +323,17 @@ impl Wake<'_> {
                 }
                 Ok(())
             }
-            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. })) => {
+            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. } | RepoError::Behind { .. })) => {
                 account.notes.push(error.to_string());
                 Ok(())
             }
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn left_out(why: &str) -> String {
+    format!("Could not take in the remote's commits: {why}")
 }
 
 fn both_changed(path: &String) -> String {

@@ -21,7 +21,7 @@ use crate::{
     memory::templates::templates,
     policy::Rules,
     process::{self, Identity},
-    queue::{Entry, Fence, HEAD_SEEN, NewCycle, StagedFile, Store},
+    queue::{Entry, Fence, HEAD_SEEN, NewCycle, StagedFile, Store, UpkeepKind},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
     web::search::Engine,
@@ -34,6 +34,7 @@ const MAX_CYCLES: u32 = 50;
 const ENDING_BOUND: Duration = Duration::from_secs(
     2 * deliver::BOUND.as_secs() + 5 * REMOTE_TIMEOUT.as_secs() + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs(),
 );
+
 /// The holder of the wake lock.
 pub struct Wake<'a> {
     pub(super) context: Context<'a>,
@@ -163,17 +164,6 @@ impl<'a> Wake<'a> {
         Ok(())
     }
 
-    /// Leaves word of the error that ended this wake, if it was in the middle of a cycle. A full disk has no room even for that:
-    /// nothing depends on it, the cycle is gone on with in any case and none of its tries is counted.
-    pub(super) fn note_trouble(&mut self, error: &WakeError) {
-        let why = self.context.redactor.redact(&error.to_string());
-        if let Some(cycle_id) = &self.report.cycle_id
-            && let Err(error) = self.store.note_trouble(self.fence, cycle_id, &why)
-        {
-            tracing::debug!(%error, "the trouble of a cycle was not noted");
-        }
-    }
-
     /// Upkeep, then cycles. Says whether anything was done, so that an empty look ends the wake.
     pub(super) async fn run(&mut self, settles_doubts: bool) -> Result<bool, WakeError> {
         let repo = self.open_repo()?;
@@ -234,8 +224,10 @@ impl<'a> Wake<'a> {
     /// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
     pub(super) fn finish_interrupted(&mut self, repo: &Repo) -> Result<(), WakeError> {
         match repo.finish_interrupted() {
+            Ok(_) => Ok(self.store.upkeep_recovered(self.fence, UpkeepKind::Finish, self.now())?),
             // Whoever holds the lock is done soon; what commits tries again.
-            Ok(_) | Err(RepoError::Locked { .. }) => Ok(()),
+            Err(RepoError::Locked { .. }) => Ok(()),
+            Err(error @ RepoError::Behind { .. }) => self.lags_behind(&error),
             Err(error) => Err(error.into()),
         }
     }

@@ -24,6 +24,10 @@ pub enum UpkeepKind {
     Maintain,
     /// Bringing in parked work.
     Parked,
+    /// Finishing a commit that was cut off.
+    Finish,
+    /// Wakes, by what they met in the repository and the workspace.
+    Repository,
     /// Asking the mind.
     Model,
     /// Fetching the files of messages; no others are tried while the channel wants none to be.
@@ -40,6 +44,8 @@ impl UpkeepKind {
             Self::Push => "push",
             Self::Maintain => "maintain",
             Self::Parked => "parked",
+            Self::Finish => "finish",
+            Self::Repository => "repository",
             Self::Model => "model",
             Self::Files => "files",
             Self::Retention => "retention",

@@ -126,7 +126,11 @@ impl Repo {
         if self.condition()? == Condition::Normal {
             let lock = IndexLock::take(self.git.path(), &self.private)?;
             self.keep_temporary(&planned)?;
-            self.write_files(&planned)?;
+            self.write_files(&planned).map_err(|error| match error {
+                // It may stay so for long, and what needs no commit needn't wait for it.
+                error if error.is_of_a_file() => RepoError::Behind { commit: planned.to.0, source: Box::new(error) },
+                error => error,
+            })?;
             self.write_index(lock, &planned)?;
             self.remove_note()?;
         }

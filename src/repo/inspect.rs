@@ -61,15 +61,14 @@ impl Repo {
         }
         let head = self.head()?;
         let mut left = Vec::new();
-        for (path, status) in self.changed_paths()? {
-            let why = match self.tree.read(&path) {
-                _ if status.is_conflicted() => Some("has a conflict that isn't resolved"),
-                Err(RepoError::UnsafePath { why, .. }) => Some(why),
-                Err(error) => return Err(error),
-                Ok(file) if self.same_as_committed(head, &path, file.as_ref())? => None,
-                Ok(file) => self.reason_to_leave(&path, file.as_ref(), is_secret),
+        for changed in self.changed_files()? {
+            let path = changed.path.as_str();
+            let why = match self.read_changed(&changed)? {
+                Err(why) => Some(why),
+                Ok(file) if self.same_as_committed(head, path, file.as_ref())? => None,
+                Ok(file) => self.reason_to_leave(path, file.as_ref(), is_secret),
             };
-            left.extend(why.map(|why| LeftAlone { path, why }));
+            left.extend(why.map(|why| LeftAlone { path: changed.path, why }));
         }
         Ok(left)
     }

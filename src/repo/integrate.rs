@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use git2::{Index, IndexEntry};
 
 use super::{
-    Merge, Oid, Repo, RepoError,
+    Merge, Obstacle, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
     tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
     wake_signature,
@@ -138,13 +138,13 @@ impl Repo {
             let Some(first) = sides.into_iter().flatten().next() else {
                 continue;
             };
-            let path = path_of(first);
-            for name in sides.into_iter().flatten().map(path_of).collect::<BTreeSet<_>>() {
+            let path = path_of(first)?;
+            for name in sides.into_iter().flatten().map(path_of).collect::<Result<BTreeSet<_>, _>>()? {
                 index.conflict_remove(std::path::Path::new(&name))?;
             }
             let ours = conflict.our.as_ref();
             let joined = match (ours, &conflict.their) {
-                (Some(ours), Some(theirs)) if path_of(ours) == path => {
+                (Some(ours), Some(theirs)) if ours.path == path.as_bytes() => {
                     self.joined(&path, conflict.ancestor.as_ref().map(item_of), item_of(theirs), item_of(ours), merge)?
                 }
                 _ => None,
@@ -154,7 +154,7 @@ impl Repo {
             } else {
                 tree::set(index, &path, conflict.their.as_ref().map(item_of))?;
                 if let Some(ours) = ours.filter(|ours| Some(ours.id) != conflict.their.as_ref().map(|their| their.id)) {
-                    tree::set(index, &beside(index, &path_of(ours)), Some(item_of(ours)))?;
+                    tree::set(index, &beside(index, &path_of(ours)?), Some(item_of(ours)))?;
                 }
             }
             settled.insert(path);
@@ -235,16 +235,14 @@ impl Repo {
         if [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE) {
             return Ok(());
         }
-        let now = self.tree.read(&file.path).map_err(|error| match error {
-            RepoError::UnsafePath { .. } => RepoError::Blocked { path: file.path.clone() },
-            other => other,
-        })?;
-        if self.is_on_disk(&file.path, file.before, now.as_ref())?
-            || self.is_on_disk(&file.path, file.after, now.as_ref())?
-        {
+        let path = file.path.as_str();
+        let now = self.tree.read(path).map_err(|error| blocked(path, Obstacle::Unreadable, error))?;
+        if self.is_on_disk(path, file.after, now.as_ref())? {
             Ok(())
+        } else if self.is_on_disk(path, file.before, now.as_ref())? {
+            self.tree.check_replaceable(path).map_err(|error| blocked(path, Obstacle::Unwritable, error))
         } else {
-            Err(RepoError::Blocked { path: file.path.clone() })
+            Err(RepoError::Blocked { path: path.to_owned(), obstacle: Obstacle::Uncommitted })
         }
     }
 
@@ -257,10 +255,7 @@ impl Repo {
             let Some(path) = delta.new_file().path_bytes().or(delta.old_file().path_bytes()) else {
                 continue;
             };
-            let Ok(path) = std::str::from_utf8(path) else {
-                let path = String::from_utf8_lossy(path).into_owned();
-                return Err(RepoError::UnsafePath { path, why: "its name isn't UTF-8" });
-            };
+            let path = name(path)?;
             let before = tree::item_at(&self.git, from, path)?;
             let after = tree::item_at(&self.git, Some(to), path)?;
             files.push(FileMove { path: path.to_owned(), before, after, unstage: false });
@@ -269,8 +264,25 @@ impl Repo {
     }
 }
 
-fn path_of(entry: &IndexEntry) -> String {
-    String::from_utf8_lossy(&entry.path).into_owned()
+fn path_of(entry: &IndexEntry) -> Result<String, RepoError> {
+    name(&entry.path).map(str::to_owned)
+}
+
+fn name(path: &[u8]) -> Result<&str, RepoError> {
+    std::str::from_utf8(path).map_err(|_| RepoError::Blocked {
+        path: String::from_utf8_lossy(path).into_owned(),
+        obstacle: Obstacle::Unnameable,
+    })
+}
+
+/// The error of a file that is in the way; any other as it is.
+fn blocked(path: &str, obstacle: Obstacle, error: RepoError) -> RepoError {
+    let obstacle = match error {
+        RepoError::UnsafePath { why, .. } => Obstacle::Unsafe(why),
+        error if error.is_of_a_file() => obstacle,
+        error => return error,
+    };
+    RepoError::Blocked { path: path.to_owned(), obstacle }
 }
 
 fn item_of(entry: &IndexEntry) -> Item {

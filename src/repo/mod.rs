@@ -125,6 +125,46 @@ impl Condition {
     }
 }
 
+/// What is the matter with a file that other commits would change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It has changes that only the work tree has.
+    Uncommitted,
+    /// We may not read it.
+    Unreadable,
+    /// We may not write it, or not where it is.
+    Unwritable,
+    /// Its name, as it was committed, is no text.
+    Unnameable,
+    /// It is none, or it is where none may be.
+    Unsafe(&'static str),
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Uncommitted => "it has changes here that aren't committed",
+            Self::Unreadable => "it can't be read here",
+            Self::Unwritable => "it can't be written here",
+            Self::Unnameable => "its name isn't UTF-8",
+            Self::Unsafe(why) => why,
+        })
+    }
+}
+
+impl Obstacle {
+    /// What a person does about it.
+    pub fn way_out(self) -> &'static str {
+        match self {
+            Self::Uncommitted => "commit it, or move it away",
+            Self::Unreadable => "let me read it (`chmod`, `chown`), or move it away",
+            Self::Unwritable => "let me write it and its folder (`chmod`, `chown`, or the mount)",
+            Self::Unnameable => "rename it where it comes from (`git mv`) and push that, or run `git pull` here",
+            Self::Unsafe(_) => "move it away",
+        }
+    }
+}
+
 /// Why the repository couldn't do it, by what the caller should do. Unless it says so, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
@@ -159,13 +199,13 @@ pub enum RepoError {
     /// Someone committed at the same moment: look again and start over.
     #[error("the branch moved while a commit was being made. Nothing was changed")]
     Moved,
-    /// A file of the person's that isn't committed is in the way.
-    #[error(
-        "{path} has changes that aren't committed and is in the way of what came from the remote. Nothing was changed"
-    )]
+    /// A file is in the way of other commits: a person clears it.
+    #[error("{path} is in the way: {obstacle}. Nothing was changed: {}", obstacle.way_out())]
     Blocked {
         /// The file.
         path: String,
+        /// What is the matter with it.
+        obstacle: Obstacle,
     },
     /// The remote holds another history altogether.
     #[error("the remote's history has nothing in common with this repository's. Nothing was changed: check REPO_URL")]
@@ -186,6 +226,17 @@ pub enum RepoError {
         /// The commit.
         commit: Oid,
         /// What stopped it.
+        source: Box<RepoError>,
+    },
+    /// An earlier commit still lacks one of its files here, which can't be written: park the work and tell the person. Committed
+    /// on top of it, the old file would pass for their edit.
+    #[error(
+        "the commit {commit} is made, but not all of its files can be written here: {source}. Please put that right"
+    )]
+    Behind {
+        /// The commit.
+        commit: Oid,
+        /// What is the matter with the file.
         source: Box<RepoError>,
     },
     /// Housekeeping wasn't done, or not all of it: try again another day.
@@ -213,6 +264,15 @@ impl RepoError {
         match self {
             Self::UnsafePath { .. } => true,
             Self::Io { source, .. } => !crate::disk::is_the_machines(source),
+            _ => false,
+        }
+    }
+
+    /// Whether the machine is to blame, such as for a disk that is full: it says nothing of the repository.
+    pub fn is_the_machines(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => crate::disk::is_the_machines(source),
+            Self::Unfinished { source, .. } => source.is_the_machines(),
             _ => false,
         }
     }

@@ -17,6 +17,10 @@ const MAX_PARKED: usize = 100;
 const MAX_BROUGHT_IN: usize = 100;
 /// Marks a branch whose work is to be brought in: `refs/heads/parked/x` by `refs/reveille/parked/x`.
 const MARKS: &str = "refs/reveille/";
+/// Where what a remote lost is kept.
+pub(super) const RESCUED: &str = "refs/reveille/rescue/";
+/// The folders that work is parked in.
+const FOLDERS: [&str; 3] = ["parked", "recovered", "unwritten"];
 
 /// What becomes of parked work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +53,8 @@ pub struct BroughtIn {
 
 impl Repo {
     /// Commits the changes on the branch `name`, on top of our branch's last commit; `name-2` and so on if it exists with
-    /// something else on it: parked twice, the same is there once. Only what differs from each change's base is taken: the work
+    /// something else on it: parked twice, the same is there once. A person's branch may be called as its folder is, `recovered`, and git
+    /// has none beside it then: the folder becomes `recovered-2`. Only what differs from each change's base is taken: the work
     /// tree may show another branch. Works wherever HEAD is.
     pub fn park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
         self.retrying(|| self.try_park(name, publish, parking))
@@ -58,8 +63,9 @@ impl Repo {
     fn try_park(&self, name: &str, publish: &Publish<'_>, parking: Parking) -> Result<Parked, RepoError> {
         let parent = self.head()?;
         let (tree, left_out) = self.tree_to_park(parent, publish)?;
+        let name = &self.in_free_folder(name)?;
         for count in 1..=MAX_PARKED {
-            let branch = if count == 1 { name.to_owned() } else { format!("{name}-{count}") };
+            let branch = nth(name, count);
             let full = format!("refs/heads/{branch}");
             let commit = match self.id_of(&full)? {
                 // By a run that was killed before it wrote that down.
@@ -84,6 +90,17 @@ impl Repo {
         Err(RepoError::Configuration(format!(
             "there are {MAX_PARKED} branches named {name}: delete those you don't need"
         )))
+    }
+
+    fn in_free_folder(&self, name: &str) -> Result<String, RepoError> {
+        let Some((folder, rest)) = name.split_once('/') else { return Ok(name.to_owned()) };
+        for count in 1..=MAX_PARKED {
+            let folder = nth(folder, count);
+            if self.id_of(&format!("refs/heads/{folder}"))?.is_none() {
+                return Ok(format!("{folder}/{rest}"));
+            }
+        }
+        Ok(name.to_owned())
     }
 
     /// The changes on top of `parent`, and the files that seem to hold a secret and aren't among them.
@@ -113,7 +130,7 @@ impl Repo {
     /// with, is theirs.
     pub fn parked(&self) -> Result<Vec<(String, Oid)>, RepoError> {
         let mut parked = Vec::new();
-        for mark in self.git.references_glob(&format!("{MARKS}parked/*"))? {
+        for mark in self.git.references_glob(&format!("{MARKS}parked*/*"))? {
             let mark = mark?;
             let Some(branch) = mark.name().ok().and_then(|name| name.strip_prefix(MARKS)) else { continue };
             if let Some(commit) = mark.target()
@@ -124,6 +141,35 @@ impl Repo {
         }
         parked.sort_unstable();
         Ok(parked)
+    }
+
+    /// The branch that waits for HEAD with what this wake wrote, and its commit.
+    pub fn parked_by(&self, wake_id: &str) -> Result<Option<(String, Oid)>, RepoError> {
+        let is_its = |branch: &str| branch.split_once('/').is_some_and(|(_, name)| name == wake_id);
+        Ok(self.parked()?.into_iter().find(|(branch, _)| is_its(branch)))
+    }
+
+    /// What waits for a person to merge it, or to drop it: our branches that nothing else brings in, and what a remote that went
+    /// back had lost. What is part of our branch already waits no more.
+    pub fn left_to_a_person(&self) -> Result<Vec<String>, RepoError> {
+        let (tip, parked) = (self.head()?, self.parked()?);
+        let mut left = Vec::new();
+        for reference in self.git.references()? {
+            let reference = reference?;
+            let (Ok(name), Some(commit)) = (reference.name(), reference.target()) else { continue };
+            let branch = name.strip_prefix("refs/heads/").filter(|branch| is_of_ours(branch));
+            let shown = match branch {
+                Some(branch) if !parked.iter().any(|(parked, _)| parked == branch) => branch,
+                None if name.starts_with(RESCUED) => name,
+                _ => continue,
+            };
+            let is_in = tip.map_or(Ok(false), |tip| self.contains(tip, commit))?;
+            if !is_in {
+                left.push(shown.to_owned());
+            }
+        }
+        left.sort_unstable();
+        Ok(left)
     }
 
     /// Merges what waited for HEAD into our branch, one commit a branch, and deletes the branches. Where both sides changed the
@@ -169,4 +215,16 @@ impl Repo {
         let mark = format!("{MARKS}{branch}");
         self.git.find_reference(&mark)?.delete().map_err(|error| self.as_locked(&mark, error))
     }
+}
+
+/// The nth of equal names: `name`, `name-2` and so on.
+fn nth(name: &str, count: usize) -> String {
+    if count == 1 { name.to_owned() } else { format!("{name}-{count}") }
+}
+
+/// Whether a branch is in one of the folders that work is parked in.
+fn is_of_ours(branch: &str) -> bool {
+    let Some((folder, _)) = branch.split_once('/') else { return false };
+    let is_nth = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<usize>().is_ok());
+    FOLDERS.iter().any(|name| folder.strip_prefix(name).is_some_and(is_nth))
 }

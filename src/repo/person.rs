@@ -18,6 +18,9 @@ pub const HOLDS_SECRET: &str = "seems to hold a secret";
 /// Why a file isn't committed that git would have another program change on the way.
 pub(super) const FILTERED: &str = "goes through a git filter, which isn't run for you";
 
+/// Why a file is left alone that we may not read.
+const UNREADABLE: &str = "can't be read";
+
 /// How many files a commit's message names.
 const MAX_LISTED: usize = 50;
 
@@ -58,8 +61,10 @@ impl Repo {
         let from = self.head()?;
         let mut edits = PersonEdits::default();
         let mut files = Vec::new();
-        for (path, status) in self.changed_paths()? {
-            match self.persons_file(from, &path, status, is_secret)? {
+        for changed in self.changed_files()? {
+            let judged = self.persons_file(from, &changed, is_secret)?;
+            let path = changed.path;
+            match judged {
                 Judged::Same => {}
                 Judged::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
                 Judged::Take(item) => {
@@ -163,23 +168,32 @@ impl Repo {
     fn persons_file(
         &self,
         from: Option<Oid>,
-        path: &str,
-        status: Status,
+        changed: &Changed,
         is_secret: &IsSecret<'_>,
     ) -> Result<Judged, RepoError> {
-        if status.is_conflicted() {
-            return Ok(Judged::Leave("has a conflict that isn't resolved"));
-        }
-        let file = match self.tree.read(path) {
+        let path = changed.path.as_str();
+        let file = match self.read_changed(changed)? {
             Ok(file) => file,
-            Err(RepoError::UnsafePath { why, .. }) => return Ok(Judged::Leave(why)),
-            Err(error) => return Err(error),
+            Err(why) => return Ok(Judged::Leave(why)),
         };
         if self.same_as_committed(from, path, file.as_ref())? {
             // Only the index differs: something is staged that the work tree no longer has.
             return Ok(Judged::Same);
         }
         self.take_persons(path, file.as_ref(), is_secret)
+    }
+
+    /// A changed file, or why it is left alone whatever is in it.
+    pub(super) fn read_changed(&self, changed: &Changed) -> Result<Result<Option<OnDisk>, &'static str>, RepoError> {
+        if let Some(why) = changed.why_left {
+            return Ok(Err(why));
+        }
+        match self.tree.read(&changed.path) {
+            Ok(file) => Ok(Ok(file)),
+            Err(RepoError::UnsafePath { why, .. }) => Ok(Err(why)),
+            Err(error) if error.is_of_a_file() => Ok(Err(UNREADABLE)),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn same_as_committed(
@@ -191,12 +205,43 @@ impl Repo {
         self.is_on_disk(path, tree::item_at(&self.git, commit, path)?, file)
     }
 
-    pub(super) fn changed_paths(&self) -> Result<Vec<(String, Status)>, RepoError> {
+    /// What differs from the last commit, in the index or in the work tree.
+    pub(super) fn changed_files(&self) -> Result<Vec<Changed>, RepoError> {
         let mut options = StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).exclude_submodules(true);
-        let statuses = self.git.statuses(Some(&mut options))?;
+        let mut unreadable = Vec::new();
+        let statuses = match self.git.statuses(Some(&mut options)) {
+            Ok(statuses) => statuses,
+            // A single file that may not be read ends the whole look.
+            Err(error) => {
+                unreadable = self.unreadable_files()?;
+                if unreadable.is_empty() {
+                    return Err(error.into());
+                }
+                for path in &unreadable {
+                    options.pathspec(format!("!{}", literally(path)));
+                }
+                options.pathspec("*");
+                self.git.statuses(Some(&mut options))?
+            }
+        };
         let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-        Ok(changed.map(|entry| (String::from_utf8_lossy(entry.path_bytes()).into_owned(), entry.status())).collect())
+        let unreadable = unreadable.into_iter().map(|path| Changed { path, why_left: Some(UNREADABLE) });
+        Ok(changed.map(|entry| Changed::of(&entry)).chain(unreadable).collect())
+    }
+
+    /// The files of the index that we may not read.
+    fn unreadable_files(&self) -> Result<Vec<String>, RepoError> {
+        let mut unreadable = Vec::new();
+        for entry in self.git.index()?.iter() {
+            let Ok(path) = String::from_utf8(entry.path) else { continue };
+            match self.tree.read(&path) {
+                Ok(_) | Err(RepoError::UnsafePath { .. }) => {}
+                Err(error) if error.is_of_a_file() => unreadable.push(path),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(unreadable)
     }
 
     /// Git's own identity of the person, else a stated default.
@@ -211,6 +256,31 @@ impl Repo {
         }
         Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?)
     }
+}
+
+/// A file that differs from the last commit.
+pub(super) struct Changed {
+    /// Its name, as far as it is text.
+    pub(super) path: String,
+    /// Why it is left alone unread, to follow on "it".
+    pub(super) why_left: Option<&'static str>,
+}
+
+impl Changed {
+    fn of(entry: &git2::StatusEntry<'_>) -> Self {
+        let why_left = match std::str::from_utf8(entry.path_bytes()) {
+            Err(_) => Some("has a name that isn't UTF-8"),
+            Ok(_) if entry.status().is_conflicted() => Some("has a conflict that isn't resolved"),
+            Ok(_) => None,
+        };
+        Self { path: String::from_utf8_lossy(entry.path_bytes()).into_owned(), why_left }
+    }
+}
+
+/// A path as a pattern that nothing else matches.
+fn literally(path: &str) -> String {
+    let is_special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '!' | '#' | ' ');
+    path.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// What to do with a person's file.

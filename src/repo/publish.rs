@@ -131,8 +131,15 @@ impl Repo {
     }
 
     /// Whether a wake may write to a path. Links, directories and what isn't text are the person's to put right
-    /// ([`RepoError::UnsafePath`]): text could only be joined with them by losing bytes.
+    /// ([`RepoError::UnsafePath`]): text could only be joined with them by losing bytes. So are permissions and mounts
+    /// ([`RepoError::Io`]): a commit whose file can't follow would look reverted.
     pub fn check_writable(&self, path: &str) -> Result<(), RepoError> {
+        self.check_text(path)?;
+        self.tree.check_replaceable(path)
+    }
+
+    /// Whether what is at a path is text that can be read, or nothing is there.
+    pub fn check_text(&self, path: &str) -> Result<(), RepoError> {
         self.read_writable(path).map(drop)
     }
 

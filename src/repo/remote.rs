@@ -6,7 +6,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, unpushed::Exposed};
+use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, park::RESCUED, unpushed::Exposed};
 use crate::process::{self, Output, ProcessError, Spec};
 
 /// How long a fetch or a push may take.
@@ -246,7 +246,7 @@ impl Repo {
         if has_merged || !has(ours, seen)? {
             return Ok(None);
         }
-        let rescue = format!("refs/reveille/rescue/{seen}");
+        let rescue = format!("{RESCUED}{seen}");
         if self.id_of(&rescue)?.is_none() {
             self.set_reference(&rescue, seen, false, "the remote went back")?;
         }

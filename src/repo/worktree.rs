@@ -10,7 +10,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags},
+    fs::{self, Access, AtFlags, FileType, Mode, OFlags, RenameFlags},
     io::Errno,
 };
 
@@ -27,6 +27,9 @@ const MAX_DEPTH: usize = 16;
 const MAX_LISTED: usize = 10_000;
 /// Where a file's new bytes wait in the git directory, and its old ones for the moment until they are checked.
 pub(super) const TEMPORARY: &str = "write.tmp";
+
+/// What no file there is called.
+const NOTHING: &str = "nothing";
 
 /// A file or link on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +106,39 @@ impl WorkTree {
             self.remove_empty_directories(&parents);
         }
         Ok(replaced)
+    }
+
+    /// Whether the file at a path can be replaced or made, as far as that can be known without doing it.
+    pub(super) fn check_replaceable(&self, path: &str) -> Result<(), RepoError> {
+        let (parents, name) = split(path)?;
+        let writing = |error: Errno| self.io("writing", path, error);
+        let directory = self.nearest_directory(path, &parents)?;
+        fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).map_err(writing)?;
+        // Nothing is called so, and nothing is moved. What stands between the two (another file system, one that can only be
+        // read) the system finds before that.
+        let moved = fs::renameat_with(&self.private, NOTHING, &directory, name, RenameFlags::NOREPLACE);
+        if let Err(error @ (Errno::XDEV | Errno::ROFS | Errno::ACCESS | Errno::PERM)) = moved {
+            return Err(writing(error));
+        }
+        // In a folder such as /tmp, only who owns a file can move it.
+        let (folder, me) = (fs::fstat(&directory).map_err(writing)?, rustix::process::geteuid());
+        let is_anothers = |stat: &fs::Stat| !me.is_root() && stat.st_uid != me.as_raw();
+        let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX) && is_anothers(&folder);
+        match fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(file) if is_sticky && is_anothers(&file) => Err(writing(Errno::PERM)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The directory that a file is in, or the last one on its way that is there.
+    fn nearest_directory(&self, path: &str, parents: &[&str]) -> Result<OwnedFd, RepoError> {
+        for depth in (0..=parents.len()).rev() {
+            let some = parents.get(..depth).unwrap_or_default();
+            if let Some(directory) = self.directory(path, some, false)? {
+                return Ok(directory);
+            }
+        }
+        Err(self.io("opening the directory of", path, Errno::NOENT))
     }
 
     /// Markdown files at and under the given paths, sorted.

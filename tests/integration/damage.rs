@@ -6,7 +6,10 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
 };
 
-use super::support::env::{CHAT, Ran, TestEnv};
+use super::support::{
+    env::{CHAT, Ran, TestEnv},
+    telegram::FakeTelegram,
+};
 
 const ACTIVE: &str = "memory/project-memory/active.md";
 const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
@@ -220,6 +223,70 @@ fn a_file_where_a_folder_should_be_stays_and_stops_nothing() {
     assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
     let all = env.git(&["log", "--all", "-p"]);
     assert!(all.contains("+- Anna has a dog <!-- wake ") && all.contains("+- Bob has a cat <!-- wake "));
+}
+
+/// Git has no branch `unwritten/x` beside one named `unwritten`.
+#[test]
+fn branches_of_a_persons_that_are_called_as_our_folders_are_in_nobodys_way() {
+    let env = lived_in();
+    for name in ["parked", "recovered", "unwritten"] {
+        env.git(&["branch", name]);
+    }
+    env.git(&["switch", "-q", "-c", "idea"]);
+    let ran = say(&env, "remember that Anna has a dog");
+    assert!(ran.stdout.contains("`parked-2/"), "{ran:#?}");
+    env.git(&["switch", "-q", "main"]);
+    env.once();
+    assert!(env.memory(SEMANTIC).contains("Anna has a dog"));
+    assert_eq!(env.git(&["for-each-ref", "refs/heads/parked-2"]), "");
+
+    let sound = env.memory(SEMANTIC);
+    fs::write(env.brain().join(SEMANTIC), b"\x00\xff").unwrap();
+    let ran = say(&env, "remember that the wifi code is 1234");
+    assert!(ran.stdout.contains("is kept on the branch `unwritten-2/"), "{ran:#?}");
+    env.write_memory(SEMANTIC, &sound);
+
+    // Until it is merged or dropped, it isn't forgotten.
+    let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/unwritten-2"]);
+    let repository = |env: &TestEnv| {
+        let checked = env.health(&["check", "--json"]).json();
+        checked["checks"].as_array().unwrap().iter().find(|check| check["id"] == "repository").unwrap().clone()
+    };
+    let found = repository(&env);
+    assert_eq!(found["status"], "warn", "{found:#}");
+    assert!(found["detail"].as_str().unwrap().contains(&branch), "{found:#}");
+    assert!(found["fix"].as_str().unwrap().contains(&format!("`git merge {branch}`")), "{found:#}");
+    env.git(&["merge", "-q", &branch]);
+    assert_eq!(repository(&env)["status"], "ok");
+    assert!(env.memory(SEMANTIC).contains("the wifi code is 1234"));
+    env.check_sound();
+}
+
+#[test]
+fn a_repository_that_cannot_be_used_is_told_of_once_and_keeps_every_message() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.receive(CHAT, "remember that tea is at five");
+    env.once();
+    let before = telegram.sent().len();
+    let head = env.brain().join(".git/refs/heads/main");
+    let sound = fs::read(&head).unwrap();
+    fs::write(&head, "nonsense\n").unwrap();
+    env.receive(CHAT, "remember that Anna has a dog");
+    for minute in 1..=5 {
+        env.at(&format!("2026-11-21T14:0{minute}:00Z"));
+        let ran = env.wake(&["--once"]);
+        assert_eq!(ran.code, 1, "{ran:#?}");
+        assert_eq!(telegram.sent().len() - before, usize::from(minute >= 3), "{ran:#?}");
+    }
+    let told = telegram.sent().pop().unwrap().text;
+    assert!(told.contains("I can't use my memory") && told.contains("what you write is kept"), "{told}");
+
+    fs::write(&head, sound).unwrap();
+    env.at("2026-11-21T14:09:00Z");
+    assert_eq!(env.once()["answered"], 1);
+    assert!(env.memory(SEMANTIC).contains("Anna has a dog"));
+    env.check_sound();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{
     fs,
     net::TcpListener,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -525,6 +525,80 @@ fn a_remote_with_another_history_is_told_of() {
         env.git_in(&dir, &["push", "-q", "--force", "origin", "main"]);
     };
     check_told_of_replaced(force, "a forced push", "git merge --allow-unrelated-histories origin/main");
+}
+
+fn told(env: &TestEnv, what: &str) -> i64 {
+    env.query(&format!("SELECT count(*) FROM outgoing_messages WHERE message_text LIKE '%{what}%'"))
+}
+
+#[track_caller]
+fn check_left_out(env: &mut TestEnv, why: &str) {
+    let head = env.git(&["rev-parse", "HEAD"]);
+    for (hour, fact) in ["Anna has a dog", "Bob has a cat"].into_iter().enumerate() {
+        env.at(&format!("2026-11-21T{}:00:00Z", 16 + 2 * hour));
+        let ran = say(env, &format!("remember that {fact}"));
+        assert!(ran.stdout.contains(&format!("Remembered: {fact}")), "{ran:#?}");
+    }
+    assert_eq!(env.git(&["rev-parse", "HEAD~2"]), head);
+    assert_eq!(told(env, "I can''t take in what the remote of my memory has"), 1);
+    let found = health_of_remote(env);
+    assert_eq!(found["status"], "warn", "{found:#}");
+    assert!(found["detail"].as_str().unwrap().contains(why), "{found:#}");
+}
+
+fn health_of_remote(env: &TestEnv) -> serde_json::Value {
+    let checked = env.health(&["check", "--json"]).json();
+    checked["checks"].as_array().unwrap().iter().find(|check| check["id"] == "remote").unwrap().clone()
+}
+
+/// From a machine whose names are in another encoding.
+#[test]
+fn a_file_whose_name_is_no_text_keeps_the_remotes_commits_out_and_costs_no_answer() {
+    let (mut env, remote) = with_remote();
+    let elsewhere = clone(&env, &remote);
+    let latin = elsewhere.join(std::ffi::OsStr::from_bytes(b"caf\xe9.md"));
+    fs::write(&latin, "# Coffee\n").unwrap();
+    env.git_in(&elsewhere, &["add", "-A"]);
+    push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes coffee\n");
+    check_left_out(&mut env, "its name isn't UTF-8");
+
+    fs::rename(&latin, elsewhere.join("café.md")).unwrap();
+    env.git_in(&elsewhere, &["add", "-A"]);
+    push_from(&env, &elsewhere, CONTEXT, |text| text + "- and tea\n");
+    env.at("2026-11-21T20:00:00Z");
+    env.once();
+    assert_eq!(env.memory("café.md"), "# Coffee\n");
+    check_in_step(&env, &remote);
+    assert_eq!(env.git(&["status", "--short"]), "");
+}
+
+/// And one of the person's own here, which nobody else has, is named and left alone.
+#[test]
+fn a_local_file_whose_name_is_no_text_is_named_and_left_alone() {
+    let (env, _) = with_remote();
+    fs::write(env.brain().join(std::ffi::OsStr::from_bytes(b"caf\xe9.md")), "# Coffee\n").unwrap();
+    say(&env, "remember that Anna has a dog");
+    let log = env.memory("memory/agent-memory/episodic-memory.md");
+    assert!(log.contains("Left alone, not committed: caf\u{fffd}.md (has a name that isn't UTF-8)"), "{log}");
+}
+
+#[test]
+fn a_file_that_is_not_committed_keeps_the_remotes_commits_out_and_that_is_told() {
+    let (mut env, remote) = with_remote();
+    let elsewhere = clone(&env, &remote);
+    fs::write(elsewhere.join("draft.txt"), "theirs\n").unwrap();
+    env.git_in(&elsewhere, &["add", "-A"]);
+    push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes coffee\n");
+    env.write_memory("draft.txt", "mine\n");
+    check_left_out(&mut env, "draft.txt is in the way: it has changes here that aren't committed");
+    assert_eq!(env.memory("draft.txt"), "mine\n");
+
+    fs::remove_file(env.brain().join("draft.txt")).unwrap();
+    env.at("2026-11-21T20:00:00Z");
+    env.once();
+    assert_eq!(env.memory("draft.txt"), "theirs\n");
+    check_in_step(&env, &remote);
+    assert_eq!(health_of_remote(&env)["status"], "ok");
 }
 
 #[test]

@@ -31,6 +31,10 @@ struct Facts {
     left_alone: Vec<String>,
     /// What a wake found half written and kept for a person.
     kept: Vec<String>,
+    /// Work on branches and references of its own that a person brings in or drops.
+    to_merge: Vec<String>,
+    /// The same that wakes bring in by themselves.
+    parked: Vec<String>,
     stock: Stock,
     /// How the last housekeeping failed, if it did.
     untidy: Option<String>,
@@ -59,6 +63,8 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         remote_locks: repo.stale_remote_locks().iter().map(name).collect(),
         damage: repo.fsck(FSCK_TIMEOUT)?,
         kept: repo.kept_beside().iter().map(name).collect(),
+        to_merge: repo.left_to_a_person()?,
+        parked: repo.parked()?.into_iter().map(|(branch, _)| branch).collect(),
         stock: repo.stock(),
         // Not worth more than a word: a database that can't be used has a check of its own.
         untidy: scene.store().ok().flatten().and_then(|store| store.upkeep(UpkeepKind::Maintain).ok()?.error),
@@ -105,6 +111,15 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
             "see whether you miss anything of it; then remove it",
         ));
     }
+    if let Some(first) = facts.to_merge.first() {
+        let drop = if first.starts_with("refs/") { "git update-ref -d" } else { "git branch -D" };
+        findings.push(Finding::warn(
+            format!("kept beside {}, and not part of it: {}", facts.branch, list(&facts.to_merge)),
+            format!(
+                "for each: `git log -p {first}` shows it, `git merge {first}` brings it in, `{drop} {first}` drops it"
+            ),
+        ));
+    }
     if facts.stock.loose > TOO_MANY * MAX_LOOSE || facts.stock.packs > TOO_MANY * MAX_PACKS {
         let why = facts.untidy.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         let Stock { loose, packs } = facts.stock;
@@ -114,6 +129,9 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
     let mut detail = format!("on {}, {}", facts.branch, facts.condition);
     if facts.damage.is_none() {
         detail.push_str(&format!("; not searched for missing objects within {} s", FSCK_TIMEOUT.as_secs()));
+    }
+    if !facts.parked.is_empty() {
+        detail.push_str(&format!("; brought in by a wake, as soon as it can be: {}", list(&facts.parked)));
     }
     if !facts.left_alone.is_empty() {
         detail.push_str(&format!("; not committed for you: {}", list(&facts.left_alone)));
@@ -167,6 +185,8 @@ mod tests {
             damage: Some(Vec::new()),
             left_alone: vec!["photo.jpg (isn't Markdown)".to_owned()],
             kept: Vec::new(),
+            to_merge: Vec::new(),
+            parked: Vec::new(),
             stock: Stock { loose: 2 * MAX_LOOSE, packs: 3 },
             untidy: None,
         }

@@ -138,6 +138,27 @@ fn parked_work_goes_to_its_own_branch_wherever_head_is() {
     assert_eq!(world.status(), "");
 }
 
+#[test]
+fn a_persons_branch_that_is_called_as_a_folder_of_ours_is_in_nobodys_way() {
+    let world = World::new();
+    let repo = world.local();
+    let base = world.read(ACTIVE);
+    let changes = [change(ACTIVE, Some(&base), Some("parked\n"))];
+    for (name, parking) in [("recovered", Parking::ForAPerson), ("parked", Parking::UntilHeadIsBack)] {
+        world.git(&["branch", name]);
+        let parked = repo.park(&format!("{name}/c1"), &wake(&changes), parking).unwrap();
+        assert_eq!(parked.branch, format!("{name}-2/c1"));
+        assert_eq!(repo.park(&format!("{name}/c1"), &wake(&changes), parking).unwrap(), parked);
+    }
+    let waiting = repo.parked_by("c1").unwrap().map(|(branch, _)| branch);
+    assert_eq!(waiting.as_deref(), Some("parked-2/c1"));
+    assert_eq!(repo.left_to_a_person().unwrap(), ["recovered-2/c1"]);
+    repo.bring_in(now(), &both).unwrap();
+    assert_eq!(world.read(ACTIVE), "parked\n");
+    assert_eq!(repo.parked().unwrap(), []);
+    assert_eq!(world.git(&["branch", "--list", "parked*"]).trim(), "parked");
+}
+
 /// By a run that was killed before it wrote down that it had parked; the branch has moved since.
 #[test]
 fn the_same_work_is_parked_once_until_a_person_goes_on_with_it() {

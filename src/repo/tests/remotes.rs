@@ -185,7 +185,10 @@ fn an_uncommitted_file_in_the_way_stops_it_before_anything_changes() {
     let head = repo.head().unwrap();
     repo.fetch(TIMEOUT).unwrap();
     let error = repo.integrate(now(), &both).unwrap_err();
-    assert!(matches!(&error, RepoError::Blocked { path } if path == "draft.txt"), "{error}");
+    assert!(
+        matches!(&error, RepoError::Blocked { path, obstacle: Obstacle::Uncommitted } if path == "draft.txt"),
+        "{error}"
+    );
     assert_eq!((repo.head().unwrap(), world.read("draft.txt").as_str()), (head, "never committed\n"));
     fs::remove_file(world.file("draft.txt")).unwrap();
     assert!(matches!(pull(&repo), Integrated::FastForward { .. }));

@@ -1,0 +1,75 @@
+//! What keeps a wake from its work for long and isn't the mind's or the remote's: a repository that can't be used, files that can't be
+//! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once; answers that were written before go out.
+
+use super::{WakeError, wake::Wake};
+use crate::{disk, queue::UpkeepKind, repo::RepoError};
+
+/// So many wakes in a row fail before it is told: the first trouble may pass by itself.
+const TELL_AFTER: u32 = 3;
+
+impl Wake<'_> {
+    /// Leaves word of the error that ended this wake, if one did: with its cycle, if it was in the middle of one, and in chat, if it has ended
+    /// several. A full disk has no room even for that: nothing depends on it, the cycle is gone on with in any case and none of its tries
+    /// is counted.
+    pub(super) async fn note_trouble(&mut self, error: Option<&WakeError>) {
+        let noted = match error {
+            Some(error) => self.note_error(error).await,
+            None => {
+                self.store.upkeep_recovered(self.fence, UpkeepKind::Repository, self.now()).map_err(WakeError::Store)
+            }
+        };
+        if let Err(error) = noted {
+            tracing::debug!(%error, "how the wake went was not noted");
+        }
+    }
+
+    async fn note_error(&mut self, error: &WakeError) -> Result<(), WakeError> {
+        let why = self.context.redactor.redact(&error.to_string());
+        if let Some(cycle_id) = &self.report.cycle_id {
+            self.store.note_trouble(self.fence, cycle_id, &why)?;
+        }
+        if is_persons(error) {
+            self.count_trouble(&why)?;
+            self.deliver().await?;
+        }
+        Ok(())
+    }
+
+    fn count_trouble(&mut self, why: &str) -> Result<(), WakeError> {
+        let now = self.now();
+        if self.store.upkeep_failed(self.fence, UpkeepKind::Repository, why, None, now)?.failures != TELL_AFTER {
+            return Ok(());
+        }
+        let text = format!(
+            "I can't use my memory, so I can't answer just now: {why}. Nothing is lost: what you write is kept, and I answer it as soon as \
+             that is over. I go on trying by myself; `health check` on my machine tells what to do."
+        );
+        let today = now.with_timezone(&self.context.config.timezone).date_naive();
+        self.alarm(&format!("memory/{today}"), text).map(drop)
+    }
+
+    /// A commit still lacks one of its files here. What this wake writes is parked; answering needs none of it.
+    pub(super) fn lags_behind(&mut self, error: &RepoError) -> Result<(), WakeError> {
+        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
+        tracing::warn!(%why, "a commit could not be finished");
+        self.report.notes.push(why.clone());
+        if self.store.upkeep_failed(self.fence, UpkeepKind::Finish, &why, None, now)?.failures == 1 {
+            let text = format!(
+                "A file of my memory can't be written: {why}. Nothing is lost: it is all committed, and I answer as ever. Until then I keep \
+                 what I write on branches of their own, and bring them in by myself as soon as that is over."
+            );
+            let today = now.with_timezone(&self.context.config.timezone).date_naive();
+            self.alarm(&format!("behind/{today}"), text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a person has to put it right.
+fn is_persons(error: &WakeError) -> bool {
+    match error {
+        WakeError::Repo(error) => !error.is_the_machines(),
+        WakeError::Workspace { source, .. } => !disk::is_the_machines(source),
+        WakeError::Store(_) | WakeError::Lock(_) | WakeError::NoRandomness(_) => false,
+    }
+}

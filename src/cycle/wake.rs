@@ -13,6 +13,7 @@ use super::{
     orient::{self, Reason, Work},
     plan_file::{self, PlanFile},
     resume::{self, Teller},
+    upkeep::merge_texts,
     verify::Account,
 };
 use crate::{
@@ -233,7 +234,7 @@ impl<'a> Wake<'a> {
 
     /// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
     pub(super) fn finish_interrupted(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        match repo.finish_interrupted() {
+        match repo.finish_interrupted(&merge_texts) {
             // Whoever holds the lock is done soon; what commits tries again.
             Ok(_) | Err(RepoError::Locked { .. }) => Ok(()),
             Err(error) => Err(error.into()),

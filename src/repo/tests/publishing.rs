@@ -1,4 +1,5 @@
 use super::*;
+use crate::cycle::merge_texts;
 
 #[test]
 fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
@@ -144,12 +145,12 @@ fn a_file_saved_in_the_very_moment_keeps_both() {
     let base = world.read(ACTIVE);
     let orders = "one\ntwo\nthree\nfour\nfive\n";
     world.write("claude.md", orders);
-    repo.commit_person_edits(now(), &never_secret).unwrap();
+    repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     world.write(ACTIVE, "theirs\n");
     // By now the other file has been read and decided on.
     let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str| {
         world.write("claude.md", &orders.replace("five", "theirs"));
-        both(path, base, theirs, ours)
+        if path == ACTIVE { both(path, base, theirs, ours) } else { merge_texts(path, base, theirs, ours) }
     };
     let ours = orders.replace("one", "ours");
     let changes = [change("claude.md", Some(orders), Some(&ours)), change(ACTIVE, Some(&base), Some("ours\n"))];

@@ -402,6 +402,11 @@ impl<'a> Wake<'a> {
             Driven::Interrupted(interrupt) => return self.interrupted(repo, &live, interrupt).await,
             Driven::Parked => return self.parked(&live).await,
         }
+        self.complete(repo, live).await
+    }
+
+    /// Ends a cycle of which nothing more is to be asked of the mind.
+    pub(super) async fn complete(&mut self, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
         let not_done = self.verify(&mut live)?;
         let Live { cycle, state, world, plan_file, mut account, .. } = live;
         account.not_done = not_done;

@@ -23,6 +23,7 @@ mod poll;
 mod provenance;
 mod reminders;
 mod retention;
+mod set_back;
 mod shortage;
 mod status_lines;
 mod stop;
@@ -100,6 +101,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("provenance.sql"),
     include_str!("overheard.sql"),
     include_str!("moved.sql"),
+    include_str!("seen_at.sql"),
 ];
 
 /// The database, opened for one process.

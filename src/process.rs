@@ -32,7 +32,7 @@ pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
 pub use lines::{Fuse, Lines};
-pub use table::{holding_flock, runs_in};
+pub use table::{holding_flock, is_stopped, runs_in};
 pub use within::{become_program, start_beside};
 
 /// How long a child may run when its [`Spec`] says nothing else.

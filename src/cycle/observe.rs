@@ -134,8 +134,8 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
-    // The clock was set back: the next slots are to be found anew.
-    if store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
+    // The clock was set back: what waits is brought forward, and the next slots are to be found anew.
+    if store.is_set_back(now)? || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
         return Ok(true);
     }
     if repo.is_interrupted()

@@ -186,6 +186,9 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     );
 
     // A little later, by the right clock.
+    assert!(world.store.is_set_back(at(10)).unwrap());
+    world.store.take_lease(&me(), at(10)).unwrap();
+    assert!(!world.store.is_set_back(at(10)).unwrap());
     world.fence = world.store.take_lease(&me(), at(10)).unwrap();
     assert_eq!(world.value::<String>("SELECT not_before FROM incoming_messages"), "2026-11-21T14:00:40.000Z");
     assert_eq!(world.store.upkeep("push").unwrap().not_before, Some(at(45)));

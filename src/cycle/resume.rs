@@ -219,7 +219,7 @@ impl Wake<'_> {
         world.replies = state.replies;
         let hands = self.hands(&world);
         let live = Live::new(row.cycle, state, world, plan_file, account, hands);
-        if is_dropped { self.complete(repo, live).await } else { self.carry_on(repo, live).await }
+        if is_dropped { Box::pin(self.complete(repo, live)).await } else { self.carry_on(repo, live).await }
     }
 
     /// Writes down why a cycle stopped. What was said stays queued, what was paid for stays in the journal.

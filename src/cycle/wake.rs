@@ -402,7 +402,7 @@ impl<'a> Wake<'a> {
             Driven::Interrupted(interrupt) => return self.interrupted(repo, &live, interrupt).await,
             Driven::Parked => return self.parked(&live).await,
         }
-        self.complete(repo, live).await
+        Box::pin(self.complete(repo, live)).await
     }
 
     /// Ends a cycle of which nothing more is to be asked of the mind.

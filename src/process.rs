@@ -32,7 +32,7 @@ pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
 pub use lines::{Fuse, Lines};
-pub use table::{holding_flock, runs_in};
+pub use table::{holding_flock, is_stopped, runs_in};
 pub use within::{become_program, start_beside};
 
 /// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.

@@ -43,6 +43,7 @@ pub use observe::{mind_again_at, mind_called, mind_of};
 pub use resume::{GivingUp, MAX_TRIES, Uptake, uptake};
 pub(crate) use resume::{Teller, note_cut_off};
 pub use undoable::{Choice, undoable};
+pub(crate) use upkeep::merge_texts;
 pub use waiting::{Waiting, waiting};
 
 use crate::{

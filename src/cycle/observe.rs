@@ -123,8 +123,8 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
-    // The clock was set back: the next slots are to be found anew.
-    if store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
+    // The clock was set back: what waits is brought forward, and the next slots are to be found anew.
+    if store.is_set_back(now)? || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
         return Ok(true);
     }
     if repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
@@ -237,7 +237,7 @@ fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(Stri
     let mut commits = person_commits(store, repo)?;
     for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
         // One that isn't there any more hides nothing.
-        if let Ok(since) = repo.commits_since(head, MAX_PERSON_COMMITS) {
+        if let Ok(since) = repo.peoples_commits_since(head, MAX_PERSON_COMMITS) {
             commits.retain(|(id, _)| since.iter().any(|commit| commit.id.to_string() == *id));
         }
     }
@@ -260,10 +260,9 @@ pub(super) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String
     if repo.head()? == Some(seen) {
         return Ok(Vec::new());
     }
-    let commits = repo.commits_since(seen, MAX_PERSON_COMMITS)?;
+    let commits = repo.peoples_commits_since(seen, MAX_PERSON_COMMITS)?;
     Ok(commits
         .into_iter()
-        .filter(|commit| !commit.is_ours() && !commit.is_wake())
         .map(|commit| (commit.id.to_string(), format!("{} ({})", commit.subject, commit.author)))
         .collect())
 }

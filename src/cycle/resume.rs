@@ -112,7 +112,7 @@ pub(crate) fn note_cut_off(
         taint: Some("messages that were put aside".to_owned()),
         ..NewOutgoing::notice(
             left.chat_id.unwrap_or(teller.owner_chat_id),
-            teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead)),
+            teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead, None)),
         )
     };
     store.note_cut_off(fence, cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice), now)
@@ -190,7 +190,10 @@ impl Wake<'_> {
             self.tell_parked(repo, &branch, row.cycle.chat_id, &why_parked(repo)?)?;
             return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
         }
-        if commit.is_none() && !state.open.is_empty() && self.store.are_dropped(&state.open)? {
+        let is_dropped = commit.is_none() && !state.open.is_empty() && self.store.are_dropped(&state.open)?;
+        // What was answered before stays answered, and what the answer says was written is written.
+        let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
+        if is_dropped && !has_answered {
             return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::Dropped).await;
         }
         let uptake = uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed);
@@ -198,7 +201,7 @@ impl Wake<'_> {
             (Uptake::Conclude, Some(commit)) => {
                 return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
             }
-            (Uptake::GiveUp(giving_up), _) => {
+            (Uptake::GiveUp(giving_up), _) if !is_dropped => {
                 return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
             }
             (uptake, _) => uptake == Uptake::Publish,
@@ -215,7 +218,7 @@ impl Wake<'_> {
         world.replies = state.replies;
         let hands = self.hands(&world);
         let live = Live::new(row.cycle, state, world, plan_file, account, hands);
-        self.carry_on(repo, live).await
+        if is_dropped { Box::pin(self.complete(repo, live)).await } else { self.carry_on(repo, live).await }
     }
 
     /// Writes down why a cycle stopped. What was said stays queued, what was paid for stays in the journal.
@@ -367,7 +370,7 @@ impl Wake<'_> {
     }
 
     /// What is said of a cycle that was given up. That its messages fail is said once, however often they are tried, and once
-    /// more when they are put aside.
+    /// more when they are put aside; each branch with what it had written is named.
     fn given_up(
         &self,
         cycle: &NewCycle,
@@ -380,9 +383,10 @@ impl Wake<'_> {
         let dead: Vec<&str> = queued.iter().filter(is_dead).map(|message| message.text.as_str()).collect();
         let (key, text) = match (giving_up, state.open.first()) {
             (GivingUp::Failed(why), Some(first)) if dead.is_empty() => {
-                (format!("{first}"), begins_again(why, "soon", parked))
+                let key = if parked.is_some() { cycle.id.clone() } else { first.to_string() };
+                (key, begins_again(why, "soon", parked))
             }
-            (GivingUp::Failed(why), Some(_)) => (cycle.id.clone(), put_aside(why, &dead)),
+            (GivingUp::Failed(why), Some(_)) => (cycle.id.clone(), put_aside(why, &dead, parked)),
             (GivingUp::Blameless { why, when }, Some(_)) => (cycle.id.clone(), begins_again(why, when, parked)),
             (GivingUp::Blameless { why, when }, None) if !state.handles.is_empty() => {
                 (cycle.id.clone(), begins_work_again(&cycle.reasons, why, when, parked))
@@ -444,11 +448,12 @@ fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String 
     )
 }
 
-fn put_aside(why: &str, dead: &[&str]) -> String {
+fn put_aside(why: &str, dead: &[&str], parked: Option<&str>) -> String {
+    let parked = written_by_then(parked);
     let quoted: Vec<String> = dead.iter().map(|text| brief::clip(text, 200).replace('\n', " ")).collect();
     format!(
         "I tried {MAX_ATTEMPTS} times and could not answer this, because {why}; I have put it aside and don't try it again by \
-         myself, so please put it differently and send it again, or run `wake queue retry`:\n\n> {}",
+         myself, so please put it differently and send it again, or run `wake queue retry`{parked}:\n\n> {}",
         quoted.join("\n> ")
     )
 }

@@ -2,7 +2,8 @@
 //!
 //! A wake that was stopped (SIGSTOP, a hung disk, a debugger) holds the flock for ever. Its fence can't write any more once
 //! another is taken, but it could still send, commit or push a moment after it goes on. So whoever replaces it first ends it, with
-//! all its descendants, then waits for the flock, and only then takes the next fence.
+//! all its descendants, then waits for the flock, and only then takes the next fence. One that was stopped before it wrote its line
+//! is known by the flock alone.
 
 use std::{
     path::Path,
@@ -11,7 +12,10 @@ use std::{
 };
 
 use super::lock::{self, Holder, LockError, WakeLock};
-use crate::{clock, process};
+use crate::{
+    clock,
+    process::{self, Identity},
+};
 
 /// A silent holder is looked at once more for so long: where the machine itself had stopped, its next beat is on its way. On Linux a
 /// pause that has run out meanwhile ends at once; elsewhere it may begin anew.
@@ -39,11 +43,45 @@ pub(super) struct Taken {
 /// # Errors
 /// [`LockError::Held`] while its holder is at work, or can't be told apart from one that is.
 pub(super) fn acquire(path: &Path, lease: Duration) -> Result<Taken, LockError> {
-    match WakeLock::take(path) {
-        Ok(lock) => Ok(Taken { lock, note: None }),
-        Err(LockError::Held(Some(holder))) if is_replaceable(path, &holder, lease) => replace(path, *holder),
-        Err(error) => Err(error),
+    let line = match WakeLock::take(path) {
+        Ok(lock) => return Ok(Taken { lock, note: None }),
+        Err(LockError::Held(line)) => line,
+        Err(error) => return Err(error),
+    };
+    match line {
+        Some(holder) if is_replaceable(path, &holder, lease) => replace(path, *holder),
+        line => match stopped_unnamed(path, line.as_deref()) {
+            Some(who) if process::end(&who, END_BOUND).is_ok() => {
+                tracing::warn!(pid = who.pid, "a wake that was stopped before it said who it is is ended");
+                take_freed(
+                    path,
+                    format!("A wake (pid {}) had been stopped before it began anything: it was ended.", who.pid),
+                )
+            }
+            _ => Err(LockError::Held(line)),
+        },
     }
+}
+
+/// Who holds the lock, if it was stopped before it could say so: what stands in the file is a dead one's line, or none. It has begun
+/// nothing yet, so no lease is waited for. Where the system doesn't tell who holds it: none.
+fn stopped_unnamed(path: &Path, line: Option<&Holder>) -> Option<Identity> {
+    if line.is_some_and(|holder| holder.identity().is_alive()) {
+        return None;
+    }
+    let only_holder = || match process::holding_flock(path).as_slice() {
+        [pid] => Identity::of(*pid).filter(|_| process::is_stopped(*pid)),
+        _ => None,
+    };
+    let who = only_holder()?;
+    let begun = Instant::now();
+    while begun.elapsed() < LAST_LOOK {
+        if lock::read(path).as_ref() != line || !process::is_stopped(who.pid) {
+            return None;
+        }
+        thread::sleep(PAUSE);
+    }
+    only_holder().filter(|still| *still == who)
 }
 
 /// Whether the holder is surely the one that holds the lock, and surely stopped.
@@ -74,16 +112,19 @@ fn replace(path: &Path, holder: Holder) -> Result<Taken, LockError> {
     if let Err(error) = process::end(&holder.identity(), END_BOUND) {
         return Err(LockError::Stuck { why: error.to_string(), holder: Box::new(holder) });
     }
+    let note = format!(
+        "A wake (pid {}) had shown no life for {silent_min} min: it was ended, and its work is gone on with.",
+        holder.pid
+    );
+    take_freed(path, note)
+}
+
+/// Takes the lock of a holder that was ended, as soon as the system has let go of it.
+fn take_freed(path: &Path, note: String) -> Result<Taken, LockError> {
     let begun = Instant::now();
     loop {
         match WakeLock::take(path) {
-            Ok(lock) => {
-                let note = format!(
-                    "A wake (pid {}) had shown no life for {silent_min} min: it was ended, and its work is gone on with.",
-                    holder.pid
-                );
-                return Ok(Taken { lock, note: Some(note) });
-            }
+            Ok(lock) => return Ok(Taken { lock, note: Some(note) }),
             Err(LockError::Held(_)) if begun.elapsed() < FREE_BOUND => thread::sleep(PAUSE),
             Err(error) => return Err(error),
         }

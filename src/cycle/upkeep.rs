@@ -315,7 +315,7 @@ impl Wake<'_> {
     /// Commits a person's uncommitted edits as theirs, before anything of the wake's own.
     pub(super) fn take_in_person_edits(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
-        match repo.commit_person_edits(self.now(), &|text| redactor.contains_secret(text)) {
+        match repo.commit_person_edits(self.now(), &|text| redactor.contains_secret(text), &merge_texts) {
             Ok(edits) => {
                 for left in edits.left_alone {
                     self.tell_refused(&left)?;
@@ -341,6 +341,6 @@ fn both_changed(path: &String) -> String {
 }
 
 /// Joins a person's text and ours, by the kind of document. The person wins, the other side stays visible.
-pub(super) fn merge_texts(path: &str, base: &str, persons: &str, ours: &str) -> String {
+pub(crate) fn merge_texts(path: &str, base: &str, persons: &str, ours: &str) -> String {
     merge::merge(DocKind::of(path), base, persons, ours).text
 }

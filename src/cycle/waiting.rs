@@ -62,9 +62,8 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     if is_stopped {
         return Ok(Waiting { due, messages: standings, next_at: None });
     }
-    due.extend(
-        reminders.iter().any(|reminder| reminder.is_set_back(now)).then(|| "a clock that was set back".to_owned()),
-    );
+    let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
+    due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
     if config.telegram_token.is_some() {
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }

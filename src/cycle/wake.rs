@@ -13,6 +13,7 @@ use super::{
     orient::{self, Reason, Work},
     plan_file::{self, PlanFile},
     resume::{self, Teller},
+    upkeep::merge_texts,
     verify::Account,
 };
 use crate::{
@@ -223,7 +224,7 @@ impl<'a> Wake<'a> {
 
     /// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
     pub(super) fn finish_interrupted(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        match repo.finish_interrupted() {
+        match repo.finish_interrupted(&merge_texts) {
             Ok(_) => Ok(self.store.upkeep_recovered(self.fence, UpkeepKind::Finish, self.now())?),
             // Whoever holds the lock is done soon; what commits tries again.
             Err(RepoError::Locked { .. }) => Ok(()),
@@ -393,6 +394,11 @@ impl<'a> Wake<'a> {
             Driven::Interrupted(interrupt) => return self.interrupted(repo, &live, interrupt).await,
             Driven::Parked => return self.parked(&live).await,
         }
+        Box::pin(self.complete(repo, live)).await
+    }
+
+    /// Ends a cycle of which nothing more is to be asked of the mind.
+    pub(super) async fn complete(&mut self, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
         let not_done = self.verify(&mut live)?;
         let Live { cycle, state, world, plan_file, mut account, .. } = live;
         account.not_done = not_done;

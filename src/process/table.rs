@@ -29,11 +29,29 @@ pub(super) fn parents() -> Vec<(u32, u32)> {
     }
 }
 
-/// The 4th field of the process's `stat`; the second one is a name in parentheses that may hold anything.
 #[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
+    stat_after_name(pid, 1)?.parse().ok()
+}
+
+/// Whether a process was stopped (SIGSTOP, Ctrl-Z), and not by a debugger. `false` where the system doesn't tell.
+pub fn is_stopped(pid: u32) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        stat_after_name(pid, 0).is_some_and(|state| state == "T")
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = pid;
+        false
+    }
+}
+
+/// The nth field after the name in the process's `stat`; the name is in parentheses and may hold anything.
+#[cfg(target_os = "linux")]
+fn stat_after_name(pid: u32, n: usize) -> Option<String> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    String::from_utf8_lossy(&stat).rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    Some(String::from_utf8_lossy(&stat).rsplit_once(')')?.1.split_whitespace().nth(n)?.to_owned())
 }
 
 /// Whether a program whose name begins so (`git` runs others, such as `git-receive-pack`) runs with its current directory in

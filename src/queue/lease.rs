@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{Result, Store, StoreError, json, overheard};
+use super::{Result, Store, StoreError, json, overheard, set_back};
 use crate::{
     clock::{parse_time, rfc3339},
     process::Identity,
@@ -34,14 +34,15 @@ pub(super) fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
 }
 
 impl Store {
-    /// Takes the next fence for a process that already holds the flock.
+    /// Takes the next fence for a process that already holds the flock. If the clock was set back, what waits follows it.
     pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
         self.write_relaxed(|tx| {
             // Nobody else does while the bot is down.
             overheard::forget(tx, now)?;
             tx.execute("INSERT OR IGNORE INTO processing_lock (id) VALUES (1)", [])?;
+            set_back::follow(tx, now)?;
             let fence = tx.query_row(
-                "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, fence = fence + 1, holder = ?2
+                "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, seen_at = ?1, fence = fence + 1, holder = ?2
                  WHERE id = 1 RETURNING fence",
                 (rfc3339(now), json(identity)),
                 |row| row.get(0),

@@ -26,6 +26,7 @@ mod poll;
 mod provenance;
 mod reminders;
 mod retention;
+mod set_back;
 mod shortage;
 mod status_lines;
 mod stop;
@@ -108,6 +109,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("overheard.sql"),
     include_str!("moved.sql"),
     include_str!("other_chats.sql"),
+    include_str!("seen_at.sql"),
 ];
 
 /// The database, opened for one process.

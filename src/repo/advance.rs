@@ -3,7 +3,7 @@
 //! 1. The objects are written and synced: nothing refers to them yet.
 //! 2. The index is locked, and a note of what is about to happen is put on the disk.
 //! 3. The branch moves by compare-and-swap. **This is the moment it happens.**
-//! 4. The work tree's files follow, each only if it still holds what was read.
+//! 4. The work tree's files follow; one that no longer holds what was read gets the person's text and ours, joined.
 //! 5. The index entries follow that still say what the old commit said; what else the person staged stays staged.
 //! 6. The note is removed, the lock freed.
 //!
@@ -18,9 +18,10 @@ use git2::{ErrorCode, Index, IndexTime, MergeFileInput, MergeFileOptions};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Condition, Oid, Repo, RepoError,
+    Condition, Merge, Oid, Repo, RepoError,
     endings::as_on_disk,
     index_lock::{self, IndexLock, sync_directory},
+    publish::{Change, joined},
     tree::{self, FILE, Item, LINK, SUBMODULE},
     worktree::{OnDisk, Replaced, TEMPORARY},
 };
@@ -105,11 +106,12 @@ impl Repo {
             || self.is_move_noted() && matches!(self.condition(), Ok(Condition::Normal | Condition::Unborn))
     }
 
-    /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it.
-    pub fn finish_interrupted(&self) -> Result<Option<Finished>, RepoError> {
+    /// Does what a killed run left undone. Cheap when there is nothing to do; every changing call begins with it. What the person
+    /// changed since is joined with ours.
+    pub fn finish_interrupted(&self, merge: &Merge<'_>) -> Result<Option<Finished>, RepoError> {
         index_lock::release_dead(self.git.path(), &self.private);
         self.make_index_readable()?;
-        let Some(planned) = self.read_note()? else {
+        let Some(mut planned) = self.read_note()? else {
             return Ok(None);
         };
         self.remove_stale_locks();
@@ -126,9 +128,10 @@ impl Repo {
         if self.condition()? == Condition::Normal {
             let lock = IndexLock::take(self.git.path(), &self.private)?;
             self.keep_temporary(&planned)?;
-            self.write_files(&planned).map_err(|error| match error {
+            let commit = planned.to.0;
+            self.write_files(&mut planned, merge).map_err(|error| match error {
                 // It may stay so for long, and what needs no commit needn't wait for it.
-                error if error.is_of_a_file() => RepoError::Behind { commit: planned.to.0, source: Box::new(error) },
+                error if error.is_of_a_file() => RepoError::Behind { commit, source: Box::new(error) },
                 error => error,
             })?;
             self.write_index(lock, &planned)?;
@@ -138,23 +141,24 @@ impl Repo {
     }
 
     /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
-    pub(super) fn advance(&self, planned: &Move, stop: Stop) -> Result<(), RepoError> {
+    pub(super) fn advance(&self, mut planned: Move, merge: &Merge<'_>, stop: Stop) -> Result<(), RepoError> {
+        let commit = planned.to.0;
         self.sync_objects()?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
         if stop == Stop::AfterLock {
             std::mem::forget(lock);
             return Ok(());
         }
-        self.write_note(planned)?;
+        self.write_note(&planned)?;
         if stop == Stop::AfterNote {
             std::mem::forget(lock);
             return Ok(());
         }
-        if let Err(error) = self.require_branch().and_then(|()| self.move_branch(planned)) {
+        if let Err(error) = self.require_branch().and_then(|()| self.move_branch(&planned)) {
             // It may come after the move, when that couldn't be synced: without its note, files that lag behind the branch would
             // pass for a person's edit.
-            if self.head()? == Some(planned.to.0) {
-                return Err(RepoError::Unfinished { commit: planned.to.0, source: Box::new(error) });
+            if self.head()? == Some(commit) {
+                return Err(RepoError::Unfinished { commit, source: Box::new(error) });
             }
             self.remove_note()?;
             return Err(error);
@@ -164,15 +168,15 @@ impl Repo {
             return Ok(());
         }
         let follow = || {
-            self.write_files(planned)?;
+            self.write_files(&mut planned, merge)?;
             if stop == Stop::AfterFiles {
                 std::mem::forget(lock);
                 return Ok(());
             }
-            self.write_index(lock, planned)?;
+            self.write_index(lock, &planned)?;
             if stop == Stop::AfterIndex { Ok(()) } else { self.remove_note() }
         };
-        follow().map_err(|source: RepoError| RepoError::Unfinished { commit: planned.to.0, source: Box::new(source) })
+        follow().map_err(|source: RepoError| RepoError::Unfinished { commit, source: Box::new(source) })
     }
 
     /// Starts over when someone committed at the same moment, and waits a little for another git program to end.
@@ -218,11 +222,13 @@ impl Repo {
         }
     }
 
-    fn write_files(&self, planned: &Move) -> Result<(), RepoError> {
+    pub(super) fn write_files(&self, planned: &mut Move, merge: &Merge<'_>) -> Result<(), RepoError> {
         let tip = self.head()?;
         // Files go before others come: a file may become a directory.
-        let (gone, written): (Vec<&FileMove>, Vec<_>) = planned.files.iter().partition(|file| file.after.is_none());
-        for file in gone.into_iter().chain(written) {
+        let (gone, written): (Vec<usize>, Vec<_>) =
+            (0..planned.files.len()).partition(|at| planned.files.get(*at).is_some_and(|file| file.after.is_none()));
+        for at in gone.into_iter().chain(written) {
+            let Some(file) = planned.files.get(at) else { continue };
             let is_submodule = [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE);
             if file.before == file.after || is_submodule {
                 continue;
@@ -230,7 +236,7 @@ impl Repo {
             // A commit of the person's on top of a killed move has the last word on what it changed.
             let committed = |commit| tree::item_at(&self.git, commit, &file.path);
             if tip == Some(planned.to.0) || committed(tip)? == committed(Some(planned.to.0))? {
-                match self.write_file(file) {
+                match self.write_file(planned, at, merge) {
                     // Something that is no file stands there, or on its way: the person's, like any other version of theirs.
                     Ok(()) | Err(RepoError::UnsafePath { .. }) => {}
                     Err(error) => return Err(error),
@@ -240,26 +246,56 @@ impl Repo {
         Ok(())
     }
 
-    fn write_file(&self, file: &FileMove) -> Result<(), RepoError> {
+    fn write_file(&self, planned: &mut Move, at: usize, merge: &Merge<'_>) -> Result<(), RepoError> {
         for _ in 0..WRITE_ATTEMPTS {
+            let Some(file) = planned.files.get(at) else { return Ok(()) };
             let now = self.tree.read(&file.path)?;
             if self.is_on_disk(&file.path, file.after, now.as_ref())? {
                 return Ok(());
             }
-            let after = self.on_disk(file.after, now.as_ref())?;
-            let next = if self.is_on_disk(&file.path, file.before, now.as_ref())? {
-                after
-            } else {
-                let before = self.on_disk(file.before, now.as_ref())?;
+            if !self.is_on_disk(&file.path, file.before, now.as_ref())? {
                 // Where it can't be joined the person's version stays; ours is in the commit, and git shows the difference.
-                let Some(joined) = join(before.as_ref(), now.as_ref(), after.as_ref()) else { return Ok(()) };
-                Some(joined)
-            };
-            if self.tree.replace(&file.path, now.as_ref(), next.as_ref())? == Replaced::Done {
+                let Some(joined) = self.join(file, now.as_ref(), merge)? else { return Ok(()) };
+                self.expect(planned, at, now.as_ref(), joined)?;
+                continue;
+            }
+            let after = self.on_disk(file.after, now.as_ref())?;
+            if self.tree.replace(&file.path, now.as_ref(), after.as_ref())? == Replaced::Done {
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Notes that a file holds `now` and shall hold `joined`: killed before its note is removed, the move isn't joined with the
+    /// outcome of its own join.
+    fn expect(&self, planned: &mut Move, at: usize, now: Option<&OnDisk>, joined: Item) -> Result<(), RepoError> {
+        let now = now.map(|now| Ok::<_, RepoError>(Item { id: self.git.blob(&now.bytes)?, mode: now.mode }));
+        if let Some(file) = planned.files.get_mut(at) {
+            (file.before, file.after) = (now.transpose()?, Some(joined));
+        }
+        self.sync_objects()?;
+        self.write_note(planned)
+    }
+
+    /// What the person made of a file, and what it shall be, as one; none where that can't be done without losing bytes.
+    fn join(&self, file: &FileMove, now: Option<&OnDisk>, merge: &Merge<'_>) -> Result<Option<Item>, RepoError> {
+        let (before, after) = (self.on_disk(file.before, now)?, self.on_disk(file.after, now)?);
+        let sides = [before.as_ref(), now, after.as_ref()];
+        let is_text = |side: &&OnDisk| side.mode != LINK && !side.bytes.contains(&0);
+        if !sides.into_iter().flatten().all(|side| is_text(&side)) {
+            return Ok(None);
+        }
+        let text = |side: Option<&OnDisk>| side.map(|side| String::from_utf8(side.bytes.clone())).transpose();
+        let bytes = match (text(before.as_ref()), text(now), text(after.as_ref())) {
+            (Ok(base), Ok(persons), Ok(content)) => {
+                let change = Change { path: file.path.clone(), base, content };
+                joined(merge, &change, persons).map(String::into_bytes)
+            }
+            _ => union(sides),
+        };
+        let mode = now.or(after.as_ref()).map_or(FILE, |side| side.mode);
+        bytes.map(|bytes| Ok(Item { id: self.git.blob(&bytes)?, mode })).transpose()
     }
 
     /// What an item is on disk, with the line endings of what is there now.
@@ -337,7 +373,7 @@ impl Repo {
         self.private.join("move.json")
     }
 
-    fn read_note(&self) -> Result<Option<Move>, RepoError> {
+    pub(super) fn read_note(&self) -> Result<Option<Move>, RepoError> {
         let path = self.note();
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -373,21 +409,15 @@ impl Repo {
     }
 }
 
-/// Line by line; where both changed the same lines, the person's stay. None where that can't be done.
-fn join(before: Option<&OnDisk>, persons: Option<&OnDisk>, ours: Option<&OnDisk>) -> Option<OnDisk> {
-    let (before, persons, ours) = (before?, persons?, ours?);
-    let is_text = |file: &&OnDisk| file.mode == FILE && !file.bytes.contains(&0);
-    if ![before, persons, ours].iter().all(is_text) {
-        return None;
-    }
+/// For text in another encoding: line by line; where both changed the same lines, the person's stay and ours follow.
+fn union([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
     let (mut base, mut left, mut right) = (MergeFileInput::new(), MergeFileInput::new(), MergeFileInput::new());
-    base.content(&before.bytes);
-    left.content(&persons.bytes);
-    right.content(&ours.bytes);
+    base.content(before.map_or(&[], |side| &side.bytes));
+    left.content(&persons?.bytes);
+    right.content(&ours?.bytes);
     let mut options = MergeFileOptions::new();
-    options.favor(git2::FileFavor::Ours);
-    let merged = git2::merge_file(&base, &left, &right, Some(&mut options)).ok()?;
-    Some(OnDisk { bytes: merged.content().to_vec(), mode: persons.mode })
+    options.favor(git2::FileFavor::Union);
+    Some(git2::merge_file(&base, &left, &right, Some(&mut options)).ok()?.content().to_vec())
 }
 
 /// What an index holds at a path; none for nothing, a conflict, or a path that is only meant to be added.

@@ -13,7 +13,7 @@ use super::{Change, Oid, Repo, RepoError, WAKE_EMAIL};
 
 /// How much of a diff is shown.
 const MAX_DIFF_BYTES: usize = 256 << 10;
-/// How many commits back a wake is looked for.
+/// How many commits back a wake, or a person's commit, is looked for.
 const MAX_SEARCHED: usize = 10_000;
 /// The shortest beginning of an id that is looked up.
 const MIN_PREFIX: usize = 4;
@@ -68,9 +68,11 @@ impl Repo {
         self.walk(None, limit)
     }
 
-    /// The commits of our branch that `since` doesn't have, newest first, at most `limit`. A `since` that is gone hides nothing.
-    pub fn commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
-        self.walk(Some(since), limit)
+    /// The commits of our branch that people made and `since` doesn't have, newest first, at most `limit`; however many of ours came
+    /// after them. A `since` that is gone hides nothing.
+    pub fn peoples_commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        let commits = self.walk(Some(since), MAX_SEARCHED)?;
+        Ok(commits.into_iter().filter(|commit| !commit.is_ours() && !commit.is_wake()).take(limit).collect())
     }
 
     /// The commit of the wake with this id; so a resumed cycle learns that it was published.

@@ -55,7 +55,7 @@ pub enum Integrated {
 impl Repo {
     /// Takes in what the last fetch brought.
     pub fn integrate(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Integrated, RepoError> {
-        self.finish_interrupted()?;
+        self.finish_interrupted(merge)?;
         self.require_branch()?;
         self.retrying(|| self.try_integrate(now, merge, Stop::Never))
     }
@@ -79,7 +79,7 @@ impl Repo {
             }
             Some(ours) if !self.contains(theirs, ours)? => self.merge_commit(ours, theirs, now, merge, stop)?,
             from => {
-                self.go_to(from, theirs, "pull: Fast-forward", stop)?;
+                self.go_to(from, theirs, "pull: Fast-forward", merge, stop)?;
                 Integrated::FastForward { from, to: theirs }
             }
         };
@@ -125,7 +125,7 @@ impl Repo {
         let other = if tip == own { persons } else { own };
         let commit = self.commit_object(&wake_signature(now)?, message, tree, &[tip, other])?;
         let subject = message.lines().next().unwrap_or_default();
-        self.go_to(Some(tip), commit, &format!("merge: {subject}"), stop)?;
+        self.go_to(Some(tip), commit, &format!("merge: {subject}"), merge, stop)?;
         Ok((commit, conflicts))
     }
 
@@ -221,13 +221,20 @@ impl Repo {
     }
 
     /// Moves our branch to a commit that is there, its files with it.
-    pub(super) fn go_to(&self, from: Option<Oid>, to: Oid, why: &str, stop: Stop) -> Result<(), RepoError> {
+    pub(super) fn go_to(
+        &self,
+        from: Option<Oid>,
+        to: Oid,
+        why: &str,
+        merge: &Merge<'_>,
+        stop: Stop,
+    ) -> Result<(), RepoError> {
         let files = self.differing(from, to)?;
         for file in &files {
             self.require_free(file)?;
         }
         let from = from.map(advance::Commit);
-        self.advance(&Move { from, to: advance::Commit(to), why: why.to_owned(), files }, stop)
+        self.advance(Move { from, to: advance::Commit(to), why: why.to_owned(), files }, merge, stop)
     }
 
     /// A file that isn't as committed would be overwritten, unless it already is what it shall become.

@@ -175,7 +175,7 @@ impl Repo {
     /// Merges what waited for HEAD into our branch, one commit a branch, and deletes the branches. Where both sides changed the
     /// same, our branch counts as the person's.
     pub fn bring_in(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Vec<BroughtIn>, RepoError> {
-        self.finish_interrupted()?;
+        self.finish_interrupted(merge)?;
         self.require_branch()?;
         let mut brought = Vec::new();
         for (branch, commit) in self.parked()?.into_iter().take(MAX_BROUGHT_IN) {
@@ -201,7 +201,7 @@ impl Repo {
                 Ok(self.merge_into(tip, commit, tip, &message, now, merge, stop)?.1)
             }
             None => {
-                self.go_to(None, commit, "Bring in what was parked", stop)?;
+                self.go_to(None, commit, "Bring in what was parked", merge, stop)?;
                 Ok(Vec::new())
             }
         }

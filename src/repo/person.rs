@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use git2::{Signature, Status, StatusOptions};
 
 use super::{
-    IsSecret, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
+    IsSecret, Merge, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
     tree::{self, Item, LINK},
     worktree::{self, OnDisk},
@@ -46,16 +46,22 @@ pub struct LeftAlone {
 
 impl Repo {
     /// Commits uncommitted Markdown as the person's: changed, new, deleted, staged or not, as the work tree has it.
-    pub fn commit_person_edits(&self, now: DateTime<Utc>, is_secret: &IsSecret<'_>) -> Result<PersonEdits, RepoError> {
-        self.finish_interrupted()?;
+    pub fn commit_person_edits(
+        &self,
+        now: DateTime<Utc>,
+        is_secret: &IsSecret<'_>,
+        merge: &Merge<'_>,
+    ) -> Result<PersonEdits, RepoError> {
+        self.finish_interrupted(merge)?;
         self.require_branch()?;
-        self.retrying(|| self.try_commit_person_edits(now, is_secret, Stop::Never))
+        self.retrying(|| self.try_commit_person_edits(now, is_secret, merge, Stop::Never))
     }
 
     pub(super) fn try_commit_person_edits(
         &self,
         now: DateTime<Utc>,
         is_secret: &IsSecret<'_>,
+        merge: &Merge<'_>,
         stop: Stop,
     ) -> Result<PersonEdits, RepoError> {
         let from = self.head()?;
@@ -83,7 +89,7 @@ impl Repo {
             why: "commit: edited by hand".to_owned(),
             files,
         };
-        self.advance(&planned, stop)?;
+        self.advance(planned, merge, stop)?;
         edits.commit = Some(commit);
         Ok(edits)
     }

@@ -56,7 +56,7 @@ pub struct Published {
 impl Repo {
     /// Makes the commit on our branch and brings the work tree and the index along.
     pub fn publish(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
-        self.finish_interrupted()?;
+        self.finish_interrupted(publish.merge)?;
         self.require_branch()?;
         self.retrying(|| self.try_publish(publish, Stop::Never))
     }
@@ -81,7 +81,7 @@ impl Repo {
             why: format!("commit: {}", publish.message.lines().next().unwrap_or_default()),
             files: plans.iter().map(Plan::file_move).collect(),
         };
-        self.advance(&planned, stop)?;
+        self.advance(planned, publish.merge, stop)?;
         let merged = plans.iter().filter(|plan| plan.merged).map(|plan| plan.path.clone()).collect();
         let left_alone = plans
             .into_iter()

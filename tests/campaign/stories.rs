@@ -1,4 +1,4 @@
-//! Layer 8: tests of the suite that show a promise of docs/SECURITY.md by themselves. The suite runs them anyway; here each is held
+//! Layer 8: tests of the suite that show a promise of docs/SECURITY.md or docs/RELIABILITY.md by themselves. The suite runs them anyway; here each is held
 //! against the broken variants that name it.
 
 use std::{path::Path, process::Stdio};

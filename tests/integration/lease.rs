@@ -125,6 +125,33 @@ fn who_is_not_surely_the_holder_is_left_alone() {
     assert_eq!(env.once()["answered"], 1);
 }
 
+/// Its line is written after the fence is taken, which may wait for whoever writes to the database.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_was_stopped_before_it_wrote_its_line_holds_nobody_up() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    let path = env.workspace().join(".wake-lock");
+    let dead = Identity { started: "1".to_owned(), ..Identity::current() };
+    for line in [String::new(), line_of(&dead)] {
+        fs::write(&path, &line).unwrap();
+        env.receive(0, "list reminders");
+        let database = rusqlite::Connection::open(env.workspace().join("messages.db")).unwrap();
+        database.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let first = env.start(env!("CARGO_BIN_EXE_wake"), &["--once"]);
+        eventually("it holds the lock", || lock::is_held(&path));
+        assert_eq!(env.wake(&["--once", "--json"]).ok().json()["outcome"], "locked", "it is at work");
+        first.signal(Signal::STOP);
+        database.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), line);
+        let second = env.wake(&["--once", "--json"]).ok();
+        assert_eq!(second.json()["answered"], 1, "{second:#?}");
+        assert!(second.stderr.contains("was stopped before"), "{second:#?}");
+        assert_eq!(first.end().code, -1, "it was killed");
+    }
+    env.check_sound();
+}
+
 /// A transport that says that it began and then neither answers nor looks at anything.
 pub(crate) fn hanging_transport(env: &mut TestEnv) -> std::path::PathBuf {
     let (script, pid) = (env.path("hang"), env.path("hang.pid"));

@@ -276,6 +276,21 @@ fn what_the_offline_mind_kept_is_answered_once_there_is_a_key() {
 }
 
 #[test]
+fn a_persons_commit_is_shown_however_much_was_committed_by_rule_since() {
+    let (_telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.git(&["commit", "-q", "--allow-empty", "-m", "I drink tea"]);
+    for n in 0..20 {
+        env.git(&["commit", "-q", "--allow-empty", "-m", &format!("Reminded of {n}\n\nWake-Id: w-{n}")]);
+    }
+    claude.expect(Reply::text("Seen."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(claude.requests()[0].last_text().contains("I drink tea"), "{}", claude.requests()[0].last_text());
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
 fn what_a_person_commits_while_the_mind_works_is_shown_to_the_next_wake() {
     let (telegram, claude, env) = minded();
     env.wake(&["--once"]).ok();

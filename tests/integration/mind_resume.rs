@@ -128,6 +128,30 @@ fn cut_off_three_times(env: &TestEnv, claude: &FakeClaude) {
 }
 
 #[test]
+fn each_branch_with_what_was_given_up_is_named_in_the_chat() {
+    let (telegram, claude, mut env) = minded();
+    cut_off_three_times(&env, &claude);
+    env.once();
+    // A second time, after a few minutes; and the last one.
+    for (at, said_before) in [("2026-11-21T14:10:00Z", 1), ("2026-11-21T15:10:00Z", 2)] {
+        env.at(at);
+        let n = claude.requests().len();
+        claude.expect(two_calls());
+        for n in n + 2..=n + 4 {
+            claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
+            end_in_request(&env, &claude, n, Signal::KILL);
+        }
+        env.once();
+        assert_eq!(telegram.sent().len(), said_before + 1, "{:#?}", sent(&telegram));
+    }
+    let said = sent(&telegram).join("\n");
+    let branches = env.git(&["branch", "--list", "--format=%(refname:short)", "recovered/*"]);
+    assert_eq!(branches.lines().count(), 3);
+    assert!(branches.lines().all(|branch| said.contains(branch)), "{branches}{said}");
+    env.check_sound();
+}
+
+#[test]
 fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
     let (telegram, claude, env) = minded();
     cut_off_three_times(&env, &claude);

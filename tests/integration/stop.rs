@@ -217,6 +217,37 @@ fn an_interrupted_conversation_ends_when_its_messages_are_taken_out_of_the_queue
     env.check_sound();
 }
 
+/// What came later is taken out, by hand: nobody waits for the mind any more, but what it had answered was true.
+#[test]
+fn what_was_answered_before_the_rest_was_taken_out_of_the_queue_is_in_the_memory() {
+    let (telegram, claude, env) = minded();
+    env.receive(CHAT, "remember that cats purr");
+    let gate = Gate::default();
+    let calls = vec![
+        Block::tool("t1", "remember", json!({"fact": "Cats purr"})),
+        Block::tool("t2", "reply", json!({"text": "Kept: cats purr."})),
+    ];
+    claude.expect(Reply::tools(calls).stalled_after(4, &gate));
+    claude.expect(Reply::text("The sea, the sea.").stalled_after(4, &Gate::default()));
+    let wake = start_wake(&env);
+    asked(&claude, 1);
+    let second = env.receive(CHAT, "and write me a poem");
+    gate.open();
+    asked(&claude, 2);
+    assert!(claude.requests()[1].last_text().contains("write me a poem"), "it has joined the conversation");
+    env.wake(&["stop"]).ok();
+    wake.end().ok();
+    env.wake(&["queue", "drop", &second.to_string()]).ok();
+    env.wake(&["resume"]).ok();
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!((claude.requests().len(), sent(&telegram)), (2, vec!["Kept: cats purr.".to_owned()]));
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("Cats purr"));
+    assert_eq!(env.query::<String>("SELECT state FROM cycles"), "done");
+    assert_eq!(env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {second}")), "dropped");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
 #[test]
 fn programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_out() {
     let mut env = TestEnv::new();

@@ -5,7 +5,7 @@ use super::{
     support::{
         claude::Reply,
         env::{CHAT, TestEnv},
-        telegram::FakeTelegram,
+        telegram::{FakeTelegram, Fault},
     },
 };
 
@@ -223,5 +223,19 @@ fn what_a_rule_has_done_is_told_once_though_its_wake_was_cut_off_after_the_commi
     ));
     assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:32:00Z"), [""; 0]);
     assert_eq!((env.memory(EPISODIC), commits(&env)), (log, before));
+    env.check_sound();
+}
+
+#[test]
+fn what_waits_for_its_next_try_is_not_held_up_by_a_clock_that_is_set_back() {
+    let (telegram, mut env) = told(&["remember that cats purr"]);
+    env.at("2026-11-21T17:00:00Z");
+    env.receive(CHAT, "remember that dogs bark");
+    telegram.fail_next("sendMessage", Fault::Status(429, Some(600)));
+    env.once();
+    // Three hours ahead until then; the ten minutes that were asked for are kept.
+    assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:00:10Z"), [""; 0]);
+    assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:09:00Z"), [""; 0]);
+    assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:10:11Z").len(), 1);
     env.check_sound();
 }

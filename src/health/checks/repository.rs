@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::{
+    cycle::merge_texts,
     health::{
         finding::{Finding, Trouble},
         repair::Hands,
@@ -160,7 +161,7 @@ pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
             format!("removed {}, which a dead git program had left", name.display())
         })
         .collect();
-    match repo.finish_interrupted()? {
+    match repo.finish_interrupted(&merge_texts)? {
         Some(Finished::Completed(commit)) => done.push(format!("finished the commit {commit}, which had been cut off")),
         Some(Finished::NeverHappened) => {
             done.push("cleared away a commit that had been prepared and not made".to_owned());

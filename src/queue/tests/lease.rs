@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::queue::{NewApproval, Reservation, Spent, Undo};
+use crate::queue::{NewApproval, Reservation, Spent, Undo, UpkeepKind};
 
 #[test]
 fn each_holder_gets_the_next_fence_and_is_written_down() {
@@ -166,4 +166,39 @@ fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
         verb(&mut world.store, held).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
     assert_ne!(contents(&world), before);
+}
+
+#[test]
+fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() {
+    const FAST_S: i64 = 3 * 3_600;
+    let mut world = World::new();
+    world.fence = world.store.take_lease(&me(), at(FAST_S)).unwrap();
+    let longer_s = |asked_s: i64| TimeDelta::seconds(FAST_S + asked_s);
+    for (chat_id, wait_s) in [(7, 30), (8, 7_200)] {
+        world.plan(chat_id, &format!("for {chat_id}"));
+        let claimed = world.store.claim_part(Pick::default(), &me(), at(FAST_S)).unwrap().unwrap();
+        let later = PartOutcome::Later { not_before: at(0) + longer_s(wait_s), why: "as asked".to_owned() };
+        world.store.settle_part(&claimed, &later, at(FAST_S)).unwrap();
+    }
+    world.store.upkeep_failed(world.fence, UpkeepKind::Push, "no network", None, at(FAST_S + 5)).unwrap();
+    world.by_hand(
+        "INSERT INTO incoming_messages (chat_id, message_text, not_before) VALUES (7, 'tried once', '2026-11-21T17:00:30.000Z')",
+    );
+
+    // A little later, by the right clock.
+    assert!(world.store.is_set_back(at(10)).unwrap());
+    world.store.take_lease(&me(), at(10)).unwrap();
+    assert!(!world.store.is_set_back(at(10)).unwrap());
+    world.fence = world.store.take_lease(&me(), at(10)).unwrap();
+    assert_eq!(world.value::<String>("SELECT not_before FROM incoming_messages"), "2026-11-21T14:00:40.000Z");
+    assert_eq!(world.store.upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(45)));
+    assert_eq!(world.deliver_all(39), [""; 0]);
+    assert_eq!(world.deliver_all(40), ["for 7"]);
+    assert_eq!(world.deliver_all(7_209), [""; 0], "it would be too soon for whoever asked to be left alone");
+    assert_eq!(world.deliver_all(7_210), ["for 8"]);
+
+    // What was written by the right clock stays.
+    world.store.upkeep_failed(world.fence, UpkeepKind::Push, "no network", None, at(20)).unwrap();
+    world.store.take_lease(&me(), at(15)).unwrap();
+    assert_eq!(world.store.upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(80)));
 }

@@ -192,7 +192,7 @@ fn nothing_is_dropped_while_a_move_waits_or_head_is_elsewhere() {
         .unwrap();
     repo.maintain(TIMEOUT).unwrap();
     assert!(count(&world, "count") > before);
-    repo.finish_interrupted().unwrap();
+    repo.finish_interrupted(&both).unwrap();
     repo.maintain(TIMEOUT).unwrap();
     assert!(count(&world, "count") < 20);
     world.assert_sound();

@@ -160,7 +160,7 @@ fn crlf_in_the_work_tree() {
         world.git(&["checkout", "--quiet", "--", ACTIVE]);
         let base = world.read(ACTIVE);
         assert_eq!(base.contains('\r'), setting == "true" || attributes.contains("eol"));
-        assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap(), PersonEdits::default());
+        assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap(), PersonEdits::default());
         let published =
             repo.publish(&wake(&[change(ACTIVE, Some(&base), Some(&base.replace("Water", "Feed")))])).unwrap();
         assert_eq!(world.status(), "");
@@ -172,7 +172,7 @@ fn crlf_in_the_work_tree() {
         );
         assert_eq!(world.read(ACTIVE), base.replace("Water", "Feed"));
         world.write(ACTIVE, &(world.read(ACTIVE) + if base.contains('\r') { "more\r\n" } else { "more\n" }));
-        assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap().files, [ACTIVE]);
+        assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap().files, [ACTIVE]);
         assert_eq!(world.git(&["show", "--numstat", "--format="]), format!("1\t0\t{ACTIVE}\n"));
         assert!(!world.git(&["show", &format!("HEAD:{ACTIVE}")]).contains('\r'), "{setting} {attributes:?}");
         assert_eq!(world.status(), "");

@@ -2,6 +2,7 @@ use super::{
     super::{advance::Stop, index_lock::IndexLock},
     *,
 };
+use crate::cycle::merge_texts;
 
 const STOPS: [Stop; 5] = [Stop::AfterLock, Stop::AfterNote, Stop::AfterBranch, Stop::AfterFiles, Stop::AfterIndex];
 
@@ -28,9 +29,9 @@ fn a_publish_killed_anywhere_is_finished_or_never_happened() {
         let repo = reopened(&world);
         assert!(repo.is_interrupted(), "nothing else would have the next wake do anything: {stop:?}");
         // The first thing that a wake does: were anything of ours taken for the person's, it would be now.
-        let finished = repo.finish_interrupted().unwrap();
-        assert_eq!(repo.finish_interrupted().unwrap(), None, "{stop:?}");
-        let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+        let finished = repo.finish_interrupted(&both).unwrap();
+        assert_eq!(repo.finish_interrupted(&both).unwrap(), None, "{stop:?}");
+        let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(edits.commit, None, "{stop:?}");
         assert!(!repo.is_interrupted(), "{stop:?}");
         if matches!(stop, Stop::AfterLock | Stop::AfterNote) {
@@ -55,9 +56,9 @@ fn a_persons_commit_killed_anywhere_is_theirs() {
         let repo = world.local();
         world.write(ACTIVE, "theirs\n");
         world.git(&["add", ACTIVE]);
-        repo.try_commit_person_edits(now(), &never_secret, stop).unwrap();
+        repo.try_commit_person_edits(now(), &never_secret, &both, stop).unwrap();
         let repo = reopened(&world);
-        repo.commit_person_edits(now(), &never_secret).unwrap();
+        repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(world.git(&["log", "--format=%an"]), "Ann\nReveille\n", "{stop:?}");
         assert_eq!((world.read(ACTIVE).as_str(), world.status().as_str()), ("theirs\n", ""), "{stop:?}");
         world.assert_sound();
@@ -146,16 +147,40 @@ fn an_edit_after_the_kill_is_kept_and_stays_theirs() {
     let repo = world.local();
     let base = "one\ntwo\nthree\nfour\nfive\n";
     world.write(ACTIVE, base);
-    repo.commit_person_edits(now(), &never_secret).unwrap();
+    repo.commit_person_edits(now(), &never_secret, &merge_texts).unwrap();
     let ours = base.replace("one", "ours");
     repo.try_publish(&wake(&[change(ACTIVE, Some(base), Some(&ours))]), Stop::AfterBranch).unwrap();
     world.write(ACTIVE, &base.replace("five", "theirs"));
     let repo = reopened(&world);
-    let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+    let edits = repo.commit_person_edits(now(), &never_secret, &merge_texts).unwrap();
     assert_eq!(edits.files, [ACTIVE]);
     assert_eq!(world.read(ACTIVE), "ours\ntwo\nthree\nfour\ntheirs\n");
     assert_eq!(world.git(&["log", "-1", "--format=%an"]), "Ann\n");
     world.assert_sound();
+}
+
+#[test]
+fn an_edit_of_the_same_lines_after_the_kill_loses_neither_side() {
+    for is_killed_again in [false, true] {
+        let world = World::new();
+        let repo = world.local();
+        let base = world.read(ACTIVE);
+        let (ours, theirs) = (format!("{base}- ours\n"), format!("{base}- theirs\n"));
+        let changes = [change(ACTIVE, Some(&base), Some(&ours)), change("memory/new.md", None, Some("our new\n"))];
+        repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
+        world.write(ACTIVE, &theirs);
+        world.write("memory/new.md", "their new\n");
+        let repo = reopened(&world);
+        if is_killed_again {
+            let mut planned = repo.read_note().unwrap().unwrap();
+            repo.write_files(&mut planned, &both).unwrap();
+        }
+        repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+        assert_eq!(world.read(ACTIVE), both(ACTIVE, &base, &theirs, &ours), "{is_killed_again}");
+        assert_eq!(world.read("memory/new.md"), "their new\n<ours>\nour new\n", "{is_killed_again}");
+        assert_eq!(world.git(&["log", "-2", "--format=%an"]), "Ann\nReveille\n");
+        world.assert_sound();
+    }
 }
 
 #[test]
@@ -169,10 +194,10 @@ fn after_a_kill_the_files_wait_until_head_is_back() {
         fs::remove_file(world.file(".git/index.lock")).unwrap();
         world.git(away);
         let repo = reopened(&world);
-        assert!(matches!(repo.finish_interrupted().unwrap(), Some(Finished::Completed(_))));
+        assert!(matches!(repo.finish_interrupted(&both).unwrap(), Some(Finished::Completed(_))));
         assert_eq!((world.file("memory/new.md").exists(), world.read(ACTIVE)), (false, base), "{away:?}");
         world.git(&["checkout", "--quiet", "main"]);
-        assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap(), PersonEdits::default(), "{away:?}");
+        assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap(), PersonEdits::default(), "{away:?}");
         assert_eq!((world.read("memory/new.md").as_str(), world.status().as_str()), ("new\n", ""), "{away:?}");
         world.assert_sound();
     }
@@ -188,7 +213,7 @@ fn a_commit_of_the_persons_after_the_kill_has_the_last_word() {
     fs::remove_file(world.file(".git/index.lock")).unwrap();
     world.git(&["commit", "--quiet", "-m", "as it was", "--", ACTIVE]);
     let repo = reopened(&world);
-    repo.finish_interrupted().unwrap();
+    repo.finish_interrupted(&both).unwrap();
     assert_eq!((world.read(ACTIVE), world.read("memory/new.md")), (base, "new\n".to_owned()));
     assert_eq!(world.status(), "");
     world.assert_sound();
@@ -200,7 +225,7 @@ fn a_dead_wakes_index_lock_is_removed_at_once_and_a_living_programs_is_not() {
     let repo = world.local();
     std::mem::forget(IndexLock::take(repo.git.path(), &repo.private).unwrap());
     assert!(world.try_git("workspace/brain", &["commit", "--allow-empty", "-m", "x"]).is_err());
-    assert_eq!(repo.finish_interrupted().unwrap(), None);
+    assert_eq!(repo.finish_interrupted(&both).unwrap(), None);
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "x"]);
 
     let lock = world.file(".git/index.lock");

@@ -8,7 +8,7 @@ fn why(edits: &PersonEdits, path: &str) -> &'static str {
 fn nothing_changed_makes_no_commit() {
     let world = World::new();
     let repo = world.local();
-    assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap(), PersonEdits::default());
+    assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap(), PersonEdits::default());
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn markdown_is_committed_as_theirs_and_the_rest_is_named_and_left() {
     world.write(".gitignore", "ignored.md\n");
     world.write("ignored.md", "ignored");
 
-    let edits = repo.commit_person_edits(now(), &|text| text.contains("sk-")).unwrap();
+    let edits = repo.commit_person_edits(now(), &|text| text.contains("sk-"), &both).unwrap();
     assert_eq!(edits.files, ["claude.md", "memory/größe and space.md", ACTIVE]);
     assert_eq!(world.changed_in("HEAD"), edits.files);
     assert_eq!(world.git(&["log", "-1", "--format=%an <%ae>, %cn"]), "Ann <ann@example.org>, Ann\n");
@@ -48,7 +48,7 @@ fn without_an_identity_a_stated_one_is_used() {
     let repo = world.local();
     world.git(&["config", "user.name", ""]);
     world.write(ACTIVE, "changed\n");
-    repo.commit_person_edits(now(), &never_secret).unwrap();
+    repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     assert_eq!(world.git(&["log", "-1", "--format=%an <%ae>"]), "Owner <owner@localhost>\n");
 }
 
@@ -60,7 +60,7 @@ fn what_is_staged_of_other_files_stays_staged() {
     world.write(ACTIVE, "half\n");
     world.git(&["add", "todo.txt", ACTIVE]);
     world.write(ACTIVE, "half and more\n");
-    let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+    let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     assert_eq!(edits.files, [ACTIVE]);
     assert_eq!(world.git(&["show", &format!("HEAD:{ACTIVE}")]), "half and more\n");
     assert_eq!(world.status(), "A  todo.txt\n");
@@ -74,7 +74,7 @@ fn what_was_staged_and_undone_in_the_file_is_no_edit() {
     world.write(ACTIVE, "staged\n");
     world.git(&["add", ACTIVE]);
     world.write(ACTIVE, &before);
-    assert_eq!(repo.commit_person_edits(now(), &never_secret).unwrap(), PersonEdits::default());
+    assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap(), PersonEdits::default());
     assert_eq!(world.status(), format!("MM {ACTIVE}\n"));
 }
 
@@ -85,7 +85,7 @@ fn a_file_with_a_filter_is_left_to_git() {
     world.write(".gitattributes", "*.md filter=crypt\nplain.md -filter\n");
     world.write(ACTIVE, "for my eyes only\n");
     world.write("plain.md", "for all\n");
-    let edits = repo.commit_person_edits(now(), &never_secret).unwrap();
+    let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     assert_eq!(edits.files, ["plain.md"]);
     assert!(why(&edits, ACTIVE).contains("filter"));
 }
@@ -98,7 +98,7 @@ fn elsewhere_than_on_our_branch_nothing_is_committed() {
     let refused = |expected: Condition| {
         assert_eq!(repo.condition().unwrap(), expected);
         world.write(ACTIVE, "edited\n");
-        let error = repo.commit_person_edits(now(), &never_secret).unwrap_err();
+        let error = repo.commit_person_edits(now(), &never_secret, &both).unwrap_err();
         assert!(matches!(error, RepoError::NotOnBranch { .. }), "{error}");
         let error = repo.publish(&wake(&[change("claude.md", None, Some("x"))])).unwrap_err();
         assert!(matches!(&error, RepoError::NotOnBranch { condition, .. } if *condition == expected), "{error}");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::cycle::merge_texts;
 
 #[test]
 fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
@@ -24,10 +25,10 @@ fn a_wake_is_one_commit_with_a_clean_tree_afterwards() {
     );
     assert!(world.git(&["reflog", "-1"]).contains("commit: Watered the plants"));
 
-    let since = repo.commits_since(before, 10).unwrap();
-    assert_eq!(since.len(), 1);
-    assert!(since[0].is_wake() && since[0].is_ours());
-    assert_eq!((since[0].subject.as_str(), since[0].at), ("Watered the plants", now()));
+    let last = repo.log(1).unwrap().remove(0);
+    assert!(last.is_wake() && last.is_ours());
+    assert_eq!((last.subject.as_str(), last.at), ("Watered the plants", now()));
+    assert_eq!(repo.peoples_commits_since(before, 10).unwrap(), []);
     assert_eq!(repo.wake_commit("w-0001").unwrap(), Some(published.commit));
     assert_eq!(repo.wake_commit("w-0002").unwrap(), None);
     let shown = repo.show("w-00", |_| false).unwrap().unwrap();
@@ -144,12 +145,12 @@ fn a_file_saved_in_the_very_moment_keeps_both() {
     let base = world.read(ACTIVE);
     let orders = "one\ntwo\nthree\nfour\nfive\n";
     world.write("claude.md", orders);
-    repo.commit_person_edits(now(), &never_secret).unwrap();
+    repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     world.write(ACTIVE, "theirs\n");
     // By now the other file has been read and decided on.
     let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str| {
         world.write("claude.md", &orders.replace("five", "theirs"));
-        both(path, base, theirs, ours)
+        if path == ACTIVE { both(path, base, theirs, ours) } else { merge_texts(path, base, theirs, ours) }
     };
     let ours = orders.replace("one", "ours");
     let changes = [change("claude.md", Some(orders), Some(&ours)), change(ACTIVE, Some(&base), Some("ours\n"))];

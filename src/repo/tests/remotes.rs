@@ -411,7 +411,7 @@ fn the_repositorys_own_programs_are_not_run() {
     publish_active(&world, &repo, "ours\n");
     pull(&repo);
     world.write(ACTIVE, "edited\n");
-    repo.commit_person_edits(now(), &never_secret).unwrap();
+    repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     repo.push(TIMEOUT, &never_secret).unwrap();
     assert!(!ran.exists());
 }

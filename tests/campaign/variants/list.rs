@@ -1,6 +1,9 @@
 //! The list. What each breaks is a promise of docs/RELIABILITY.md.
 
-use super::{Trials::UpTo, Variant};
+use super::{
+    Trials::{Story, UpTo},
+    Variant,
+};
 
 /// All of them.
 pub(crate) const VARIANTS: &[Variant] = &[
@@ -192,8 +195,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "new directories of objects aren't synced",
         layer: "power",
         file: "src/repo/advance.rs",
-        line: "self.sync_objects()?;",
-        broken: "",
+        line: "self.sync_objects()?;\n        let lock",
+        broken: "let lock",
         trials: UpTo(700),
     },
     Variant {
@@ -360,7 +363,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a commit is made without a note of what follows it",
         layer: "kills",
         file: "src/repo/advance.rs",
-        line: "        self.write_note(planned)?;\n",
+        line: "        self.write_note(&planned)?;\n",
         broken: "",
         trials: UpTo(600),
     },
@@ -456,7 +459,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a wake that was killed in a move leaves it so",
         layer: "bot-kills",
         file: "src/repo/advance.rs",
-        line: "        self.write_note(planned)?;\n",
+        line: "        self.write_note(&planned)?;\n",
         broken: "",
         trials: UpTo(600),
     },
@@ -509,11 +512,71 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: UpTo(400),
     },
     Variant {
+        name: "what a person saved in the moment of a commit stands alone",
+        layer: "stories",
+        file: "src/repo/advance.rs",
+        line: "self.join(file, now.as_ref(), merge)?",
+        broken: "self.join(file, now.as_ref(), merge)?.filter(|_| false)",
+        trials: Story("reveille::repo::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
+    },
+    Variant {
+        name: "a move that was joined is joined again",
+        layer: "stories",
+        file: "src/repo/advance.rs",
+        line: "self.sync_objects()?;\n        self.write_note(planned)",
+        broken: "Ok(())",
+        trials: Story("reveille::repo::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
+    },
+    Variant {
+        name: "a message that is taken out of the queue takes the answers before it along",
+        layer: "stories",
+        file: "src/cycle/resume.rs",
+        line: "state.messages.iter().any(|id| !state.open.contains(id));",
+        broken: "state.messages.is_empty();",
+        trials: Story(
+            "integration::stop::what_was_answered_before_the_rest_was_taken_out_of_the_queue_is_in_the_memory",
+        ),
+    },
+    Variant {
+        name: "a person's commit is hidden by what was committed by rule",
+        layer: "stories",
+        file: "src/repo/history.rs",
+        line: "self.walk(Some(since), MAX_SEARCHED)?",
+        broken: "self.walk(Some(since), limit)?",
+        trials: Story("integration::mind_due::a_persons_commit_is_shown_however_much_was_committed_by_rule_since"),
+    },
+    Variant {
+        name: "a branch is named for a message once",
+        layer: "stories",
+        file: "src/cycle/resume.rs",
+        line: "if parked.is_some() { cycle.id.clone() }",
+        broken: "if dead.len() > 1 { cycle.id.clone() }",
+        trials: Story("integration::mind_resume::each_branch_with_what_was_given_up_is_named_in_the_chat"),
+    },
+    Variant {
+        name: "what waits sits out what the clock was set back",
+        layer: "stories",
+        file: "src/queue/lease.rs",
+        line: "set_back::follow(tx, now)?;",
+        broken: "set_back::follow(tx, DateTime::<Utc>::MAX_UTC)?;",
+        trials: Story(
+            "reveille::queue::tests::lease::what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept",
+        ),
+    },
+    Variant {
+        name: "who is stopped before it says who it is holds the lock for ever",
+        layer: "stories",
+        file: "src/cycle/takeover.rs",
+        line: "let who = only_holder()?;",
+        broken: "let who = only_holder().filter(|_| false)?;",
+        trials: Story("integration::lease::who_was_stopped_before_it_wrote_its_line_holds_nobody_up"),
+    },
+    Variant {
         name: "an index that couldn't be written is forgotten",
         layer: "errors",
         file: "src/repo/advance.rs",
-        line: "self.write_index(lock, planned)?;\n            if stop",
-        broken: "self.write_index(lock, planned).ok();\n            if stop",
+        line: "self.write_index(lock, &planned)?;\n            if stop",
+        broken: "self.write_index(lock, &planned).ok();\n            if stop",
         trials: UpTo(800),
     },
     Variant {

@@ -207,7 +207,9 @@ proptest! {
         }
         for line in lines(ours.trim_start_matches('\u{feff}')).map(str::trim).filter(|line| !base.contains(line)) {
             let known = folded(split_comment(line.trim_end_matches('#')).0);
-            let said = lines(&merged.text).any(|other| folded(split_comment(other.trim_start_matches("> ")).0).contains(&known));
+            // As a line of its own, or quoted beside the person's.
+            let says = |other: &str| folded(split_comment(other).0).contains(&known);
+            let said = lines(&merged.text).any(|other| says(other) || says(other.trim_start_matches("> ")));
             prop_assert!(present(line) || said, "our {line:?} lost: {:?}", merged.text);
         }
     }

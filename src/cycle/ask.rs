@@ -9,7 +9,8 @@ use chrono_tz::Tz;
 
 use super::{
     WakeError, brief,
-    drive::{Interrupt, called},
+    drive::called,
+    interrupt::Interrupt,
     limits::{Limits, Reached},
     machine::{Cycle, Request},
     taint, verify,

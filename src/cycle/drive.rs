@@ -1,7 +1,5 @@
-//! Decide and act: the shell around the state machine. It asks, runs, records, and looks for messages that have come
+//! Decide and act: the shell around the state machine. It asks (`turn`), runs, records, and looks for messages that have come
 //! meanwhile; what to do next is always the machine's answer.
-
-use std::{future::Future, time::Duration};
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
@@ -11,9 +9,9 @@ use super::{
     ask::Judged,
     attached::Allowance,
     brief::{self, File},
-    budget::Budget,
+    interrupt::Interrupt,
     limits::{Limits, is_reserved},
-    machine::{self, Cycle, Request, Step},
+    machine::{self, Request, Step},
     observe, orient,
     outside::OUTSIDE,
     prepare::last_channel_id,
@@ -23,17 +21,10 @@ use super::{
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp,
-    model::{ModelError, Turn, Usage, anthropic::retry},
-    queue::{
-        Cap, Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, Reservation, Spent,
-        StagedFile, UpkeepKind,
-    },
+    queue::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, answer},
     words,
 };
-
-/// Rounds after which a cycle leaves a line in its plan file on how far it is.
-const CHECKPOINT_ROUNDS: u32 = 25;
 
 /// How driving a cycle ended.
 pub(super) enum Driven {
@@ -43,59 +34,6 @@ pub(super) enum Driven {
     Parked,
     /// It stopped before its end.
     Interrupted(Interrupt),
-}
-
-/// Why a cycle stopped before its end, by what follows from it.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(super) enum Interrupt {
-    /// The mind can't be reached now: wait and go on.
-    #[error("{why}")]
-    Unavailable {
-        /// What happened.
-        why: String,
-        /// What the server asked for.
-        retry_after: Option<Duration>,
-        /// Whether a person has to do something about it.
-        needs_person: bool,
-        /// Whether its server doesn't have the model: what it has begun can't be gone on with.
-        is_model_gone: bool,
-    },
-    /// The mind's server won't take this conversation: give the cycle up.
-    #[error("{0}")]
-    Rejected(String),
-    /// A budget has no room for the next request: wait until its day or month is over.
-    #[error("the {}'s budget has no room for the next request, which may cost up to {most_usd:.2} USD", cap.name())]
-    OverBudget {
-        /// Which.
-        cap: Cap,
-        /// The most that the request may cost, in US dollars.
-        most_usd: f64,
-    },
-    /// The wake has taken as long as it may.
-    #[error("the wake has taken as long as it may (WAKE_TIMEOUT_MIN)")]
-    OutOfTime,
-    /// The process was asked to end.
-    #[error("the wake was asked to stop")]
-    Stopped,
-    /// A person has ordered all work to stop.
-    #[error("all work was stopped by /stop")]
-    Halted,
-}
-
-impl Interrupt {
-    /// What the asking chat is told.
-    pub(super) fn notice(&self) -> String {
-        match self {
-            Self::Unavailable { why, needs_person: true, .. } => {
-                format!(
-                    "I can't think right now, and it needs you to mend it: {why}. Your message is kept; I look again by myself, at least once an hour, and answer it then."
-                )
-            }
-            other => format!(
-                "I can't reach my mind right now ({other}). Your message is kept; I try again by myself and answer as soon as I can."
-            ),
-        }
-    }
 }
 
 impl Wake<'_> {
@@ -185,126 +123,6 @@ impl Wake<'_> {
                 }
                 Step::Finish => return Ok(Driven::Complete),
             }
-        }
-    }
-
-    /// Asks for the next turn, with the retries that the error allows, and records it.
-    async fn ask(&mut self, live: &mut Live) -> Result<Result<(), Interrupt>, WakeError> {
-        for attempt in 1.. {
-            // Before each try: one that broke off has cost something, too.
-            let reservation = match self.reserve(live)? {
-                Ok(reservation) => reservation,
-                Err(interrupt) => return Ok(Err(interrupt)),
-            };
-            live.work.start();
-            let error = match self.turn(&live.state).await {
-                Ok(Ok(turn)) => {
-                    if attempt > 1 {
-                        tracing::info!(attempt, "the mind answered after a retry");
-                    }
-                    self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
-                    let Turn { content, stop, usage, cost_usd, .. } = turn;
-                    let mut entries = vec![Entry::Turn { content, stop, usage }];
-                    entries.extend(live.work.stop());
-                    self.pay(live, (reservation, self.spent(usage, cost_usd), false), &entries)?;
-                    self.checkpoint(live);
-                    return Ok(Ok(()));
-                }
-                Ok(Err(error)) => error,
-                // What a request has cost that nobody waits for any more isn't known: what was set aside stays counted.
-                Err(interrupt) => return Ok(Err(interrupt)),
-            };
-            // Who orders a stop ends what we have started, and a mind may be that: its error then says nothing.
-            if let Some(interrupt) = self.is_to_end()? {
-                return Ok(Err(interrupt));
-            }
-            let why = self.context.redactor.redact(&error.to_string());
-            tracing::warn!(attempt, %why, "the mind did not answer");
-            if let ModelError::Transient { spent, .. } = &error {
-                let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
-                self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;
-            } else {
-                self.pay(live, (reservation, Spent::default(), true), &[])?;
-            }
-            match retry::backoff(&error, attempt, fastrand::f64()) {
-                Some(wait) => {
-                    if let Some(interrupt) = self.wait(wait).await {
-                        return Ok(Err(interrupt));
-                    }
-                }
-                None => return Ok(Err(interrupt_of(&error, why, &live.cycle.model))),
-            }
-        }
-        Ok(Err(Interrupt::OutOfTime))
-    }
-
-    /// Sets aside what the next request may cost, and journals that it is about to be sent.
-    fn reserve(&mut self, live: &mut Live) -> Result<Result<Reservation, Interrupt>, WakeError> {
-        let Context { model, config, .. } = self.context;
-        let most_usd = model.most_usd(&live.state.conversation);
-        let now = self.now();
-        let caps =
-            if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(self.store, config, now)?.caps() };
-        let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
-        Ok(match self.store.reserve(self.fence, for_whom, most_usd, &caps, now)? {
-            Ok(reservation) => {
-                live.state.apply(&Entry::Asked);
-                Ok(reservation)
-            }
-            Err(cap) => Err(Interrupt::OverBudget { cap, most_usd }),
-        })
-    }
-
-    /// Journals how a request has ended, and books what it cost in place of what was set aside.
-    fn pay(
-        &mut self,
-        live: &mut Live,
-        (reservation, spent, is_discarded): (Reservation, Spent, bool),
-        entries: &[Entry],
-    ) -> Result<(), WakeError> {
-        let now = self.now();
-        self.store.settle(self.fence, &live.cycle.id, (reservation, &spent, is_discarded), entries, now)?;
-        self.report.tokens += spent.tokens;
-        self.report.cost_usd += spent.cost_usd;
-        entries.iter().for_each(|entry| live.state.apply(entry));
-        Ok(())
-    }
-
-    fn spent(&self, tokens: Usage, cost_usd: Option<f64>) -> Spent {
-        Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| self.context.model.cost_usd(&tokens)) }
-    }
-
-    /// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
-    fn checkpoint(&self, live: &Live) {
-        let taken = live.state.meter.taken;
-        if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
-            return;
-        }
-        let done = words::count(live.state.receipts.len(), "call");
-        let line = format!("checkpoint: {}, {done} done", taken.describe());
-        if let Err(error) = live.plan_file.progress(self.now(), &line) {
-            tracing::warn!(%error, "the plan file could not be written");
-        }
-    }
-
-    /// One request.
-    async fn turn(&self, state: &Cycle) -> Result<Result<Turn, ModelError>, Interrupt> {
-        self.unless_interrupted(self.context.model.turn(&state.conversation)).await
-    }
-
-    async fn wait(&self, time: Duration) -> Option<Interrupt> {
-        self.unless_interrupted(tokio::time::sleep(time)).await.err()
-    }
-
-    /// Whatever takes a while is given up when the process is asked to end, when all work is stopped and when the wake's time is over.
-    async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupt> {
-        let mut stop = self.context.stop.clone();
-        tokio::select! {
-            biased;
-            _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
-            () = tokio::time::sleep_until(self.deadline) => Err(Interrupt::OutOfTime),
-            () = self.halted() => Err(Interrupt::Halted),
-            done = work => Ok(done),
         }
     }
 
@@ -562,17 +380,4 @@ fn closed(changes: &[Change]) -> Vec<i64> {
             _ => Vec::new(),
         })
         .collect()
-}
-
-/// What follows from an error that retrying did not mend.
-fn interrupt_of(error: &ModelError, why: String, model: &str) -> Interrupt {
-    let (retry_after, needs_person) = match error {
-        ModelError::Transient { retry_after, .. } => (*retry_after, false),
-        // An unknown model is a setting to be mended, not a fault of the conversation.
-        ModelError::Account { .. } | ModelError::Rejected { status: 404, .. } => (None, true),
-        ModelError::Rejected { .. } => return Interrupt::Rejected(why),
-    };
-    // A wrong address is not found either, and says nothing of the model.
-    let is_model_gone = matches!(error, ModelError::Rejected { status: 404, .. }) && why.contains(model);
-    Interrupt::Unavailable { why, retry_after, needs_person, is_model_gone }
 }

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use super::{
     WakeError, WakeOutcome, brief,
     budget::{self, Budget, Waits},
-    drive::Interrupt,
     finish,
+    interrupt::Interrupt,
     lock::{self, Holder},
     machine::Cycle,
     orient,

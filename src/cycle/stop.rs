@@ -9,7 +9,7 @@ use std::{path::Path, time::Duration};
 
 use chrono_tz::Tz;
 
-use super::{WakeError, drive::Interrupt, lock, wake::Wake};
+use super::{WakeError, interrupt::Interrupt, lock, wake::Wake};
 use crate::{
     process,
     queue::{Stopped, StoreError},

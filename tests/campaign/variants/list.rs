@@ -274,7 +274,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a turn that broke off is booked as a whole one",
         layer: "network",
-        file: "src/cycle/drive.rs",
+        file: "src/cycle/turn.rs",
         line: "self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;",
         broken: "self.pay(live, (reservation, self.spent(*spent, None), false), &[discarded])?;",
         trials: UpTo(300),

@@ -277,7 +277,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was",
         "what waits for the mind isn't stopped",
-        "src/cycle/drive.rs",
+        "src/cycle/turn.rs",
         "() = self.halted() => Err(Interrupt::Halted),",
         "() = std::future::pending() => Err(Interrupt::Halted),",
     ),

@@ -1,0 +1,143 @@
+//! One turn of the mind: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
+//! long as the error says. Whoever asks for an end is heard at once.
+
+use std::{future::Future, time::Duration};
+
+use super::{
+    Context, WakeError,
+    budget::Budget,
+    interrupt::Interrupt,
+    machine::Cycle,
+    wake::{Live, Wake},
+};
+use crate::{
+    config::OFFLINE_MODEL,
+    model::{ModelError, Turn, Usage, anthropic::retry},
+    queue::{Entry, Reservation, Spent, UpkeepKind},
+    words,
+};
+
+/// Rounds after which a cycle leaves a line in its plan file on how far it is.
+const CHECKPOINT_ROUNDS: u32 = 25;
+
+impl Wake<'_> {
+    /// Asks for the next turn, with the retries that the error allows, and records it.
+    pub(super) async fn ask(&mut self, live: &mut Live) -> Result<Result<(), Interrupt>, WakeError> {
+        for attempt in 1.. {
+            // Before each try: one that broke off has cost something, too.
+            let reservation = match self.reserve(live)? {
+                Ok(reservation) => reservation,
+                Err(interrupt) => return Ok(Err(interrupt)),
+            };
+            live.work.start();
+            let error = match self.turn(&live.state).await {
+                Ok(Ok(turn)) => {
+                    if attempt > 1 {
+                        tracing::info!(attempt, "the mind answered after a retry");
+                    }
+                    self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
+                    let Turn { content, stop, usage, cost_usd, .. } = turn;
+                    let mut entries = vec![Entry::Turn { content, stop, usage }];
+                    entries.extend(live.work.stop());
+                    self.pay(live, (reservation, self.spent(usage, cost_usd), false), &entries)?;
+                    self.checkpoint(live);
+                    return Ok(Ok(()));
+                }
+                Ok(Err(error)) => error,
+                // What a request has cost that nobody waits for any more isn't known: what was set aside stays counted.
+                Err(interrupt) => return Ok(Err(interrupt)),
+            };
+            // Who orders a stop ends what we have started, and a mind may be that: its error then says nothing.
+            if let Some(interrupt) = self.is_to_end()? {
+                return Ok(Err(interrupt));
+            }
+            let why = self.context.redactor.redact(&error.to_string());
+            tracing::warn!(attempt, %why, "the mind did not answer");
+            if let ModelError::Transient { spent, .. } = &error {
+                let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
+                self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;
+            } else {
+                self.pay(live, (reservation, Spent::default(), true), &[])?;
+            }
+            match retry::backoff(&error, attempt, fastrand::f64()) {
+                Some(wait) => {
+                    if let Some(interrupt) = self.wait(wait).await {
+                        return Ok(Err(interrupt));
+                    }
+                }
+                None => return Ok(Err(Interrupt::of(&error, why, &live.cycle.model))),
+            }
+        }
+        Ok(Err(Interrupt::OutOfTime))
+    }
+
+    /// Sets aside what the next request may cost, and journals that it is about to be sent.
+    fn reserve(&mut self, live: &mut Live) -> Result<Result<Reservation, Interrupt>, WakeError> {
+        let Context { model, config, .. } = self.context;
+        let most_usd = model.most_usd(&live.state.conversation);
+        let now = self.now();
+        let caps =
+            if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(self.store, config, now)?.caps() };
+        let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
+        Ok(match self.store.reserve(self.fence, for_whom, most_usd, &caps, now)? {
+            Ok(reservation) => {
+                live.state.apply(&Entry::Asked);
+                Ok(reservation)
+            }
+            Err(cap) => Err(Interrupt::OverBudget { cap, most_usd }),
+        })
+    }
+
+    /// Journals how a request has ended, and books what it cost in place of what was set aside.
+    fn pay(
+        &mut self,
+        live: &mut Live,
+        (reservation, spent, is_discarded): (Reservation, Spent, bool),
+        entries: &[Entry],
+    ) -> Result<(), WakeError> {
+        let now = self.now();
+        self.store.settle(self.fence, &live.cycle.id, (reservation, &spent, is_discarded), entries, now)?;
+        self.report.tokens += spent.tokens;
+        self.report.cost_usd += spent.cost_usd;
+        entries.iter().for_each(|entry| live.state.apply(entry));
+        Ok(())
+    }
+
+    fn spent(&self, tokens: Usage, cost_usd: Option<f64>) -> Spent {
+        Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| self.context.model.cost_usd(&tokens)) }
+    }
+
+    /// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
+    fn checkpoint(&self, live: &Live) {
+        let taken = live.state.meter.taken;
+        if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
+            return;
+        }
+        let done = words::count(live.state.receipts.len(), "call");
+        let line = format!("checkpoint: {}, {done} done", taken.describe());
+        if let Err(error) = live.plan_file.progress(self.now(), &line) {
+            tracing::warn!(%error, "the plan file could not be written");
+        }
+    }
+
+    /// One request.
+    async fn turn(&self, state: &Cycle) -> Result<Result<Turn, ModelError>, Interrupt> {
+        self.unless_interrupted(self.context.model.turn(&state.conversation)).await
+    }
+
+    async fn wait(&self, time: Duration) -> Option<Interrupt> {
+        self.unless_interrupted(tokio::time::sleep(time)).await.err()
+    }
+
+    /// Whatever takes a while is given up when the process is asked to end, when all work is stopped and when the wake's time is over.
+    pub(super) async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupt> {
+        let mut stop = self.context.stop.clone();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
+            () = tokio::time::sleep_until(self.deadline) => Err(Interrupt::OutOfTime),
+            () = self.halted() => Err(Interrupt::Halted),
+            done = work => Ok(done),
+        }
+    }
+}

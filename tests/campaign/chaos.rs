@@ -13,7 +13,10 @@ use std::{
 };
 
 use fastrand::Rng;
-use reveille::{cycle::lock, process::Identity};
+use reveille::{
+    cycle::lock,
+    process::{self, Identity},
+};
 use rustix::process::{Pid, Signal};
 
 use super::{
@@ -149,9 +152,12 @@ impl Chaos {
                 let must_die = then == Stopped::IsReplaced
                     && outlast_lease(&lock_path(world), stopped.child.id())
                     && world.has_unanswered();
+                // It has begun nothing yet, and would hold up all others: whoever comes ends it.
+                let is_unnamed = process::holding_flock(&lock_path(world)).contains(&stopped.child.id())
+                    && lock::read(&lock_path(world)).is_none_or(|holder| holder.pid != stopped.child.id());
                 Running::start(world, Program::Wake).end(false)?;
                 stopped.signal(if then == Stopped::Dies { Signal::KILL } else { Signal::CONT });
-                let was_killed = stopped.end(then != Stopped::GoesOn)?;
+                let was_killed = stopped.end(is_unnamed || then != Stopped::GoesOn)?;
                 if must_die && !was_killed {
                     return Err("a wake that stood still past its lease, holding the lock, was let live".to_owned());
                 }

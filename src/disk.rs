@@ -46,7 +46,8 @@ pub fn folded(name: &str) -> String {
     let decomposed = DecomposingNormalizerBorrowed::new_nfd();
     let visible: String = decomposed.normalize(name).chars().filter(|c| !is_hidden(*c)).collect();
     // Both ways: some letters have a small form only by way of a large one.
-    decomposed.normalize(&visible.to_uppercase().to_lowercase()).into_owned()
+    // And at the end of a word a sigma has a small form of its own.
+    decomposed.normalize(&visible.to_uppercase().to_lowercase().replace('ς', "σ")).into_owned()
 }
 
 /// Whether an error is the machine's, not that of the file it came up with: no descriptor or room left, a disk that fails. A

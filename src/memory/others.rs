@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::{
-    CHATS_DIR, DocKind,
+    CHATS_DIR, DocKind, is_disguised,
     sections::Document,
     text::{folded, is_blank, lines, slice, split_comment},
 };
@@ -37,6 +37,10 @@ pub fn parts(path: &str, text: &str, reader: Option<i64>) -> Vec<Range<usize>> {
         let is_own = reader.is_some_and(|chat| below.starts_with(&format!("/{chat}/")));
         return if is_own || text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
     }
+    // Which document a disk takes it for isn't known, nor what of it is whose.
+    if is_disguised(path) {
+        return if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
+    }
     match DocKind::of(path) {
         DocKind::Facts => {
             let unconfirmed = unconfirmed_sections(text).into_iter().chain(unconfirmed_lines(text));
@@ -50,7 +54,7 @@ pub fn parts(path: &str, text: &str, reader: Option<i64>) -> Vec<Range<usize>> {
 
 /// Whether a document of this name may have such parts.
 pub fn can_be_in(path: &str) -> bool {
-    path.starts_with(CHATS_DIR) || DocKind::of(path) != DocKind::Text
+    path.starts_with(CHATS_DIR) || DocKind::of(path) != DocKind::Text || is_disguised(path)
 }
 
 /// The document without them, and how many facts, entries or tasks that leaves out.
@@ -218,6 +222,15 @@ mod tests {
 
     fn shown(path: &str, text: &str) -> String {
         without(path, text, None).0
+    }
+
+    #[test]
+    fn under_a_name_that_a_disk_may_take_for_its_own_a_document_is_all_others() {
+        for path in ["memory/agent-memory/Semantic-memory.md", "memory/Chats/77/context.md"] {
+            assert_eq!(parts(path, FACTS, None), std::iter::once(0..FACTS.len()).collect::<Vec<_>>(), "{path}");
+            assert!(can_be_in(path), "{path}");
+        }
+        assert!(parts("memory/diary.md", FACTS, None).is_empty());
     }
 
     #[test]

@@ -56,8 +56,8 @@ async fn fetch(url: String, world: &World, hands: &Hands) -> Outcome {
 /// A redirect that a person's rules keep us from following. Where it leads is the server's word.
 fn led_astray(to: &str, by: String, why: &str) -> Done {
     let content = format!(
-        "Nothing was read. The server leads on to {to}, and a redirect isn't followed there. {why} If it has to be read, ask for that \
-         address itself: then it is judged."
+        "Nothing was read. The server leads on to {to}, and a redirect isn't followed there. {why} Where that only asks, a \
+         call for that address itself is what your person is asked about."
     );
     Done { content, taint: Some(by), is_failure: true, ..Done::default() }
 }

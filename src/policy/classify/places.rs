@@ -1,6 +1,8 @@
 //! Places of keys and of our own state, by name. The sandbox keeps them out of reach; a command that names one asks all the
 //! same, so that a person sees the attempt.
 
+use crate::disk;
+
 /// Parts of paths, in lower case: some file systems don't mind the case.
 const PARTS: [&str; 45] = [
     ".ssh",
@@ -119,10 +121,10 @@ const PRIVATE: [&str; 23] = [
     ".wake-lock",
 ];
 
-/// Whether a path leads to keys or to our own state: no tool reads or writes those, whatever is granted. Neither case nor what
-/// some file systems make of it (`ſ` is an `s` there) tells names apart.
+/// Whether a path leads to keys or to our own state, for whatever a disk takes it ([`disk::folded`]): no tool reads or writes those,
+/// whatever is granted.
 pub fn is_private(path: &str) -> bool {
-    path.to_uppercase().to_lowercase().split('/').any(|part| PRIVATE.contains(&part))
+    disk::folded(path).split('/').any(|part| PRIVATE.contains(&part))
 }
 
 #[cfg(test)]
@@ -131,9 +133,16 @@ mod tests {
 
     #[test]
     fn no_spelling_of_a_private_name_is_another_name() {
-        for path in
-            [".ssh/config", "a/.SSH", "/home/me/.ſsh/id", ".SſH/x", "brain/.Git/hooks", "mesſages.db", "x/POLICY.toml"]
-        {
+        for path in [
+            ".ssh/config",
+            "a/.SSH",
+            "/home/me/.ſsh/id",
+            ".SſH/x",
+            "brain/.Git/hooks",
+            "mesſages.db",
+            "x/POLICY.toml",
+            "x/.g\u{fe0f}it/hooks",
+        ] {
             assert!(is_private(path), "{path}");
         }
         for path in ["ssh", ".sshd/x", "notes/messages.db.md", "straße/.gitignore"] {

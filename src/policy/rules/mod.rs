@@ -220,7 +220,9 @@ impl Rules {
     /// judged (who said yes to that one said it to its host). None: it may be followed.
     pub fn keeps_from(&self, tool: &str, to: &str, judged: &str) -> Option<String> {
         if let Some(why) = self.refusal() {
-            let is_elsewhere = web_host(to).ok() != web_host(judged).ok();
+            // From http to https, which is another port, it is the same host.
+            let name = |url| web_host(url).ok().map(|host| host.name);
+            let is_elsewhere = name(to) != name(judged);
             return is_elsewhere.then(|| why.to_owned());
         }
         let says_no = |rule: &&Rule| match (&rule.target, rule.decision) {

@@ -1,5 +1,5 @@
 //! What keeps a wake from its work for long and isn't the mind's or the remote's: a repository that can't be used, files that can't be
-//! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once; answers that were written before go out.
+//! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once a day; answers that were written before go out.
 
 use super::{WakeError, wake::Wake};
 use crate::{disk, queue::UpkeepKind, repo::RepoError};
@@ -37,7 +37,7 @@ impl Wake<'_> {
 
     fn count_trouble(&mut self, why: &str) -> Result<(), WakeError> {
         let now = self.now();
-        if self.store.upkeep_failed(self.fence, UpkeepKind::Repository, why, None, now)?.failures != TELL_AFTER {
+        if self.store.upkeep_failed(self.fence, UpkeepKind::Repository, why, None, now)?.failures < TELL_AFTER {
             return Ok(());
         }
         let text = format!(
@@ -53,15 +53,13 @@ impl Wake<'_> {
         let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
         tracing::warn!(%why, "a commit could not be finished");
         self.report.notes.push(why.clone());
-        if self.store.upkeep_failed(self.fence, UpkeepKind::Finish, &why, None, now)?.failures == 1 {
-            let text = format!(
-                "A file of my memory can't be written: {why}. Nothing is lost: it is all committed, and I answer as ever. Until then I keep \
-                 what I write on branches of their own, and bring them in by myself as soon as that is over."
-            );
-            let today = now.with_timezone(&self.context.config.timezone).date_naive();
-            self.alarm(&format!("behind/{today}"), text)?;
-        }
-        Ok(())
+        self.store.upkeep_failed(self.fence, UpkeepKind::Finish, &why, None, now)?;
+        let text = format!(
+            "A file of my memory can't be written: {why}. Nothing is lost: it is all committed, and I answer as ever. Until then I keep \
+             what I write on branches of their own, and bring them in by myself as soon as that is over."
+        );
+        let today = now.with_timezone(&self.context.config.timezone).date_naive();
+        self.alarm(&format!("behind/{today}"), text).map(drop)
     }
 }
 

@@ -157,8 +157,12 @@ impl Wake<'_> {
             }
             Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(repo, &rescue_ref)?,
             Ok(_) => {}
-            // Told where the work is parked for it.
-            Err(error @ RepoError::NotOnBranch { .. }) => account.notes.push(left_out(&error.to_string())),
+            // The one is told where the work is parked for it, the other is over in a moment.
+            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. })) => {
+                account.notes.push(left_out(&error.to_string()));
+            }
+            // Taken in, but for files here: the next wake finishes that.
+            Err(error @ RepoError::Unfinished { .. }) => return Err(error.into()),
             Err(error) if error.is_the_machines() => return Err(error.into()),
             Err(error) => return self.leave_out(repo, account, &error),
         }
@@ -175,7 +179,7 @@ impl Wake<'_> {
             RepoError::Unrelated => return self.alarm_of_unrelated(repo),
             RepoError::Blocked { path, .. } => self.context.redactor.redact(path),
             // The rest may pass by itself.
-            _ if failures == TELL_AFTER => String::new(),
+            _ if failures >= TELL_AFTER => String::new(),
             _ => return Ok(()),
         };
         let week = now.with_timezone(&self.context.config.timezone).format("%G-W%V");

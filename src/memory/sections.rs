@@ -247,15 +247,16 @@ pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
     Some(if closed { unmarked.trim_end().to_owned() } else { title.to_owned() })
 }
 
-/// The length of the byte order mark at the very start of a text, if it has one.
+/// The length of the byte order mark at the very start of a text, if it has one; of all of them, if programs have put theirs before
+/// that of others.
 fn mark_length(text: &str) -> usize {
-    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
+    text.len() - text.trim_start_matches('\u{feff}').len()
 }
 
 /// The length of a byte order mark and a `---` front matter at the very start. Lines between two rules are front
 /// matter only while no section stands among them.
 fn front_matter_length(text: &str) -> usize {
-    let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mark = mark_length(text);
     let mut length = mark;
     for (number, line) in lines(slice(text, mark..text.len())).enumerate() {
         length += line.len();
@@ -382,6 +383,8 @@ mod tests {
         ");
         assert_eq!(outline(""), "1|0||0 items");
         assert_eq!(outline("\u{feff}## A"), "1|0||0 items\n1|2|A|0 items");
+        let twice_marked = Document::split("\u{feff}\u{feff}```\n").append("## B\n");
+        assert_eq!(outline(&twice_marked), "1|0||0 items\n4|2|B|0 items");
     }
 
     #[test]

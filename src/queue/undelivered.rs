@@ -87,7 +87,7 @@ impl Outstanding {
 }
 
 impl Store {
-    /// Messages not fully delivered, the oldest [`MAX_LISTED`], oldest first.
+    /// Messages not fully delivered, oldest first, the first 200.
     pub fn undelivered(&self) -> Result<Vec<Undelivered>> {
         self.undelivered_where("TRUE", [])
     }

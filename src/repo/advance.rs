@@ -227,6 +227,7 @@ impl Repo {
         // Files go before others come: a file may become a directory.
         let (gone, written): (Vec<usize>, Vec<_>) =
             (0..planned.files.len()).partition(|at| planned.files.get(*at).is_some_and(|file| file.after.is_none()));
+        let mut left = None;
         for at in gone.into_iter().chain(written) {
             let Some(file) = planned.files.get(at) else { continue };
             let is_submodule = [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE);
@@ -239,11 +240,13 @@ impl Repo {
                 match self.write_file(planned, at, merge) {
                     // Something that is no file stands there, or on its way: the person's, like any other version of theirs.
                     Ok(()) | Err(RepoError::UnsafePath { .. }) => {}
+                    // The others needn't wait for it.
+                    Err(error) if error.is_of_a_file() => left = left.or(Some(error)),
                     Err(error) => return Err(error),
                 }
             }
         }
-        Ok(())
+        left.map_or(Ok(()), Err)
     }
 
     fn write_file(&self, planned: &mut Move, at: usize, merge: &Merge<'_>) -> Result<(), RepoError> {

@@ -1,4 +1,4 @@
-//! Files that a wake may not read or write: each costs itself alone, is told of once, and is taken up again when it is put right.
+//! Files that a wake may not read or write: each costs itself alone, is told of, and is taken up again when it is put right.
 
 use std::{
     fs,

@@ -232,14 +232,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: UpTo(700),
     },
     Variant {
-        name: "the name of a fetched file isn't synced",
-        layer: "power",
-        file: "src/bot/media/landing.rs",
-        line: "File::open(folder_of(&self.place)?)?.sync_all()",
-        broken: "Ok(())",
-        trials: UpTo(700),
-    },
-    Variant {
         name: "an answer that got lost is taken for a message not sent",
         layer: "network",
         file: "src/channel/telegram/error.rs",

@@ -23,9 +23,7 @@ pub(crate) struct Variant {
     pub(crate) name: &'static str,
     /// The layer that has to see it.
     pub(crate) layer: &'static str,
-    /// The source file.
-    pub(crate) file: &'static str,
-    /// A piece of the source that occurs once.
+    /// A piece of the sources that occurs once below `src/`, wherever that is: code may move.
     pub(crate) line: &'static str,
     /// What stands there instead.
     pub(crate) broken: &'static str,
@@ -43,11 +41,35 @@ pub(crate) enum Trials {
 }
 
 impl Variant {
-    /// Why it doesn't fit the source as it is.
-    fn misfit(&self, source: &str) -> Option<String> {
-        let times = source.matches(self.line).count();
-        (times != 1).then(|| format!("its line stands {times} times in {}", self.file))
+    /// The one source that holds its line; else how often the line occurs.
+    fn place<'a>(&self, sources: &'a [Source]) -> Result<&'a Source, String> {
+        let holders: Vec<_> =
+            sources.iter().flat_map(|source| source.text.matches(self.line).map(move |_| source)).collect();
+        match holders.as_slice() {
+            [source] => Ok(source),
+            holders => Err(format!("its line stands {} times in the sources", holders.len())),
+        }
     }
+}
+
+/// A file below `src/`.
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+/// Every program text and statement of SQL below a directory.
+fn sources(dir: &Path) -> io::Result<Vec<Source>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.append(&mut sources(&path)?);
+        } else if path.extension().is_some_and(|ending| ending == "rs" || ending == "sql") {
+            found.push(Source { text: fs::read_to_string(&path)?, path });
+        }
+    }
+    Ok(found)
 }
 
 /// The whole list.
@@ -173,7 +195,7 @@ fn chosen(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<&'static Va
 
 /// Entries whose line isn't there, and layers without any.
 fn misfits(layers: &[&'static str]) -> Vec<Tried> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap_or_default();
     let bare = layers.iter().filter(|layer| all().all(|variant| variant.layer != **layer));
     let bare = bare.map(|layer| Tried {
         name: "(none)",
@@ -182,8 +204,7 @@ fn misfits(layers: &[&'static str]) -> Vec<Tried> {
     });
     let of_layers = all().filter(|variant| layers.contains(&variant.layer));
     let missing = of_layers.filter_map(|variant| {
-        let source = fs::read_to_string(here.join(variant.file)).unwrap_or_default();
-        let why = variant.misfit(&source)?;
+        let why = variant.place(&sources).err()?;
         Some(Tried { name: variant.name, layer: variant.layer, verdict: Verdict::NotTried(why) })
     });
     bare.chain(missing).collect()
@@ -242,13 +263,10 @@ impl Workshop {
     }
 
     fn judge(&self, variant: &Variant, seed: u64) -> Result<Verdict, String> {
-        let path = self.sources.join(variant.file);
-        let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", variant.file))?;
-        if let Some(why) = variant.misfit(&source) {
-            return Err(why);
-        }
-        let write = |text: &str| fs::write(&path, text).map_err(|error| format!("{}: {error}", variant.file));
-        write(&source.replacen(variant.line, variant.broken, 1))?;
+        let sources = sources(&self.sources.join("src")).map_err(|error| format!("the copied sources: {error}"))?;
+        let Source { path, text } = variant.place(&sources)?;
+        let write = |text: &str| fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
+        write(&text.replacen(variant.line, variant.broken, 1))?;
         let verdict = match variant.trials {
             Trials::UpTo(trials) => self.build().and_then(|program| judged(&program, variant.layer, seed, trials)),
             Trials::Story(test) => stories::run(test, &self.sources, &self.target).map(|ran| match ran {
@@ -256,7 +274,7 @@ impl Workshop {
                 Ran::Failed => Verdict::Caught(test.to_owned()),
             }),
         };
-        write(&source)?;
+        write(text)?;
         verdict
     }
 

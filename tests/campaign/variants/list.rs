@@ -10,7 +10,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a wake that lost its lease may write",
         layer: "histories",
-        file: "src/queue/lease.rs",
         line: "if now == fence.0 { Ok(()) }",
         broken: "if now >= fence.0 { Ok(()) }",
         trials: UpTo(300),
@@ -18,7 +17,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an update that comes again is another message",
         layer: "histories",
-        file: "src/queue/inbox.rs",
         line: "message.update_id.and(bot_id),",
         broken: "bot_id.filter(|_| false),",
         trials: UpTo(300),
@@ -26,7 +24,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a failed cycle doesn't count against its messages",
         layer: "histories",
-        file: "src/queue/inbox.rs",
         line: "SET attempts = attempts + 1, cycle_id = ?2",
         broken: "SET cycle_id = ?2",
         trials: UpTo(300),
@@ -34,7 +31,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle doesn't mark the messages it takes up",
         layer: "histories",
-        file: "src/queue/journal.rs",
         line: "taken_up::note(tx, messages, cycle_id)?;",
         broken: "taken_up::note(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
         trials: UpTo(300),
@@ -42,7 +38,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a message in a conversation can be edited",
         layer: "histories",
-        file: "src/queue/joined.rs",
         line: "AND c.state IN {OPEN}))\")",
         broken: "AND c.state IN {OPEN} AND c.state = 'parked'))\")",
         trials: UpTo(300),
@@ -50,7 +45,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a part that comes late changes what a mind has seen",
         layer: "histories",
-        file: "src/queue/joined.rs",
         line: "Some(row) if row.is_open && has_room",
         broken: "Some(row) if has_room",
         trials: UpTo(300),
@@ -58,7 +52,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an update that changed a message is taken in again",
         layer: "histories",
-        file: "src/queue/joined.rs",
         line: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = ?2)",
         broken: "OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = -?2)",
         trials: UpTo(300),
@@ -66,7 +59,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a part that is being sent can be taken again",
         layer: "histories",
-        file: "src/queue/outbox.rs",
         line: "SET state = 'attempting', attempts",
         broken: "SET state = 'planned', attempts",
         trials: UpTo(300),
@@ -74,7 +66,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what is in doubt is repeated again and again",
         layer: "histories",
-        file: "src/queue/outbox.rs",
         line: "WHERE state = 'unknown' AND repeats = 0\",\n                [rfc3339(now)],",
         broken: "WHERE state = 'unknown'\",\n                [rfc3339(now)],",
         trials: UpTo(300),
@@ -82,7 +73,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an attempt that nobody waits for any more is settled",
         layer: "histories",
-        file: "src/queue/outbox.rs",
         line: "AND attempts = ?8)\",",
         broken: "AND ?8 > 0)\",",
         trials: UpTo(1_000),
@@ -90,7 +80,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a reply leaves before its cycle has committed",
         layer: "histories",
-        file: "src/queue/outbox.rs",
         line: "c.state = 'running' OR c.state IN",
         broken: "c.state IN",
         trials: UpTo(300),
@@ -98,7 +87,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle is taken up again after its commit",
         layer: "histories",
-        file: "src/cycle/resume.rs",
         line: "if is_committed {",
         broken: "if is_committed && journal.is_empty() {",
         trials: UpTo(300),
@@ -106,7 +94,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle is taken up once more than promised",
         layer: "histories",
-        file: "src/cycle/resume.rs",
         line: "} else if cuts >= MAX_TRIES {",
         broken: "} else if cuts > MAX_TRIES {",
         trials: UpTo(300),
@@ -114,7 +101,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a file's base is what was read last",
         layer: "histories",
-        file: "src/queue/journal.rs",
         line: "DO UPDATE SET content = excluded.content",
         broken: "DO UPDATE SET content = excluded.content, base = excluded.content",
         trials: UpTo(300),
@@ -122,7 +108,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "two wakes hold the lock at once",
         layer: "chaos",
-        file: "src/cycle/lock.rs",
         line: "Err(_) => return Err(LockError::Held(read(path).map(Box::new))),",
         broken: "Err(_) => break,",
         trials: UpTo(100),
@@ -130,7 +115,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a wake that stood still past its lease isn't ended",
         layer: "chaos",
-        file: "src/cycle/takeover.rs",
         line: "process::end(&holder.identity(), END_BOUND)",
         broken: "Ok::<(), process::EndError>(())",
         trials: UpTo(200),
@@ -138,7 +122,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle is given up at its first crash",
         layer: "chaos",
-        file: "src/cycle/resume.rs",
         line: "} else if cuts >= MAX_TRIES {",
         broken: "} else if has_crashed {",
         trials: UpTo(100),
@@ -146,7 +129,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "SQLite doesn't sync",
         layer: "power",
-        file: "src/queue/mod.rs",
         line: r#""synchronous", "FULL""#,
         broken: r#""synchronous", "OFF""#,
         trials: UpTo(400),
@@ -154,7 +136,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a batch is confirmed before it is synced",
         layer: "power",
-        file: "src/queue/inbox.rs",
         line: "self.write(|tx| {\n            let mut accepted",
         broken: "self.write_relaxed(|tx| {\n            let mut accepted",
         trials: UpTo(700),
@@ -162,7 +143,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a part is sent before its claim is synced",
         layer: "power",
-        file: "src/queue/outbox.rs",
         line: "self.fenced(fence, |tx| claim(",
         broken: "self.fenced_relaxed(fence, |tx| claim(",
         trials: UpTo(700),
@@ -170,7 +150,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an allowed call is begun before its yes is synced as used",
         layer: "power",
-        file: "src/queue/approvals.rs",
         line: "self.fenced(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
         broken: "self.fenced_relaxed(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
         trials: UpTo(1_200),
@@ -178,7 +157,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "objects and references aren't synced",
         layer: "power",
-        file: "src/repo/mod.rs",
         line: "fsyncObjectFiles = true",
         broken: "fsyncObjectFiles = false",
         trials: UpTo(400),
@@ -186,7 +164,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "the git command doesn't sync",
         layer: "power",
-        file: "src/repo/remote.rs",
         line: "core.fsync=all",
         broken: "core.fsync=none",
         trials: UpTo(700),
@@ -194,7 +171,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "new directories of objects aren't synced",
         layer: "power",
-        file: "src/repo/advance.rs",
         line: "self.sync_objects()?;\n        let lock",
         broken: "let lock",
         trials: UpTo(700),
@@ -202,7 +178,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "the note of a move is renamed before it is synced",
         layer: "power",
-        file: "src/repo/advance.rs",
         line: "fs::File::open(&temporary)?.sync_all()?;",
         broken: "",
         trials: UpTo(700),
@@ -210,7 +185,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "the index is renamed before it is synced",
         layer: "power",
-        file: "src/repo/index_lock.rs",
         line: "lock.sync_all()?;",
         broken: "",
         trials: UpTo(700),
@@ -218,7 +192,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a person's file is replaced before its bytes are synced",
         layer: "power",
-        file: "src/repo/worktree.rs",
         line: "        file.sync_all()\n",
         broken: "        Ok(())\n",
         trials: UpTo(700),
@@ -226,7 +199,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a fetched file is moved to its place before its bytes are synced",
         layer: "power",
-        file: "src/bot/media/landing.rs",
         line: "        self.file.sync_all()?;\n",
         broken: "",
         trials: UpTo(700),
@@ -234,7 +206,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an answer that got lost is taken for a message not sent",
         layer: "network",
-        file: "src/channel/telegram/error.rs",
         line: "let surely_not_sent = error.is_connect() || error.is_builder();",
         broken: "let surely_not_sent = true;",
         trials: UpTo(300),
@@ -242,7 +213,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "Telegram's retry_after is not heard",
         layer: "network",
-        file: "src/channel/telegram/error.rs",
         line: "let asked = parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs);",
         broken: "let asked = parameters.retry_after.map_or(Duration::ZERO, |_| Duration::ZERO);",
         trials: UpTo(300),
@@ -250,7 +220,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a stream that was cut off is taken for a whole turn",
         layer: "network",
-        file: "src/model/anthropic/stream.rs",
         line: "if !self.complete {\n            return Err(",
         broken: "if self.blocks.is_empty() {\n            return Err(",
         trials: UpTo(300),
@@ -258,7 +227,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "Claude's retry-after is not heard",
         layer: "network",
-        file: "src/model/anthropic/error.rs",
         line: "self.retry_after.and_then(|value| retry_after(value, self.date))",
         broken: "self.retry_after.and_then(|value| retry_after(value, self.date)).map(|_| Duration::ZERO)",
         trials: UpTo(300),
@@ -266,7 +234,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a turn that broke off is booked as a whole one",
         layer: "network",
-        file: "src/cycle/turn.rs",
         line: "self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;",
         broken: "self.pay(live, (reservation, self.spent(*spent, None), false), &[discarded])?;",
         trials: UpTo(300),
@@ -274,7 +241,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a repeat bears no mark",
         layer: "network",
-        file: "src/channel/deliver.rs",
         line: "if claimed.is_repeat { render::with_repeat_mark(&part) } else { part }",
         broken: "part",
         trials: UpTo(300),
@@ -282,7 +248,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "Telegram's words are passed on with the token in them",
         layer: "network",
-        file: "src/channel/telegram/api.rs",
         line: "exchange.await.map_err(|error| error.map_text(|text| self.token.scrub(text)))",
         broken: "exchange.await",
         trials: UpTo(300),
@@ -290,7 +255,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "who waits for a mind out of reach isn't told",
         layer: "network",
-        file: "src/cycle/resume.rs",
         line: "(format!(\"waits/{first}\"), interrupt.notice()),",
         broken: "(format!(\"waits/{first}\"), String::new()),",
         trials: UpTo(300),
@@ -298,7 +262,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a page in place of a file passes for it",
         layer: "network",
-        file: "src/channel/telegram/file.rs",
         line: "(_, Some(size)) if size != bytes",
         broken: "(_, Some(size)) if size == 0",
         trials: UpTo(300),
@@ -306,7 +269,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a file that doesn't come at once is given up",
         layer: "network",
-        file: "src/bot/media/fetch.rs",
         line: "TelegramError::Ambiguous { .. } => few(MAX_TRIES)",
         broken: "TelegramError::Ambiguous { .. } => few(1)",
         trials: UpTo(300),
@@ -314,7 +276,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a rate limit holds for one file alone",
         layer: "network",
-        file: "src/bot/media/fetch.rs",
         line: "unwrap_or(TimeDelta::MAX), all: true",
         broken: "unwrap_or(TimeDelta::MAX), all: false",
         trials: UpTo(300),
@@ -322,7 +283,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a line that can't be taken away now is forgotten",
         layer: "network",
-        file: "src/bot/progress.rs",
         line: "SendError::NotSent { .. } | SendError::Ambiguous { .. } => continue,",
         broken: "SendError::NotSent { .. } | SendError::Ambiguous { .. } => {}",
         trials: UpTo(300),
@@ -330,7 +290,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what became of a question is shown while Telegram wants to be left alone",
         layer: "network",
-        file: "src/bot/questions.rs",
         line: "                    not_before = Instant::now() + time;\n                    again_at",
         broken: "                    again_at",
         trials: UpTo(300),
@@ -338,7 +297,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a line that may have been sent is sent again",
         layer: "network",
-        file: "src/bot/progress.rs",
         line: "            Ok(false) | Err(_) => Ok(()),",
         broken: "            Ok(false) => send(channel, store, at_work, line).await,\n            Err(_) => Ok(()),",
         trials: UpTo(300),
@@ -346,7 +304,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what a rule has done is given up with its cycle",
         layer: "kills",
-        file: "src/cycle/resume.rs",
         line: "} else if row.cycle.is_by_rule() {",
         broken: "} else if row.cycle.is_by_rule() && is_committed {",
         trials: UpTo(300),
@@ -354,7 +311,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a commit is made without a note of what follows it",
         layer: "kills",
-        file: "src/repo/advance.rs",
         line: "        self.write_note(&planned)?;\n",
         broken: "",
         trials: UpTo(600),
@@ -362,7 +318,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle that goes on doesn't look for its commit",
         layer: "kills",
-        file: "src/cycle/resume.rs",
         line: "repo.wake_commit(cycle_id)?;",
         broken: "repo.wake_commit(cycle_id)?.filter(|_| false);",
         trials: UpTo(600),
@@ -370,7 +325,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a reply is sent again without a mark",
         layer: "kills",
-        file: "src/channel/deliver.rs",
         line: "if claimed.is_repeat {",
         broken: "if claimed.is_repeat && claimed.part > 0 {",
         trials: UpTo(1_200),
@@ -378,7 +332,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what a wake starts is on no leash",
         layer: "lone-kills",
-        file: "src/process/leash.rs",
         line: "const WATCH_TIDYING: &str = \"trap '' TERM; read -r _; kill -TERM 0; sleep 1; kill -KILL 0\";",
         broken: "const WATCH_TIDYING: &str = \"trap '' TERM; read -r _\";",
         trials: UpTo(600),
@@ -386,7 +339,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "going on takes longer than anybody waits",
         layer: "kills",
-        file: "src/cycle/resume.rs",
         line: "self.store.resume_cycle(self.fence, cycle_id)?;",
         broken: "self.store.resume_cycle(self.fence, cycle_id)?;\n        std::thread::sleep(std::time::Duration::from_secs(11));",
         trials: UpTo(300),
@@ -394,7 +346,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle that was cut off is none to the health check",
         layer: "kills",
-        file: "src/health/checks/cycles.rs",
         line: "_ if is_wake_running => Finding::ok(",
         broken: "_ => Finding::ok(",
         trials: UpTo(300),
@@ -402,15 +353,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a conversation goes on without its last entry",
         layer: "mind-kills",
-        file: "src/cycle/resume.rs",
-        line: "row.cycle.tools.clone(), &journal);",
-        broken: "row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));",
+        line: "row.cycle.tools.clone(), &journal);\n        let commit",
+        broken: "row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));\n        let commit",
         trials: UpTo(300),
     },
     Variant {
         name: "a conversation that goes on forgets to log what it had done",
         layer: "mind-kills",
-        file: "src/cycle/wake.rs",
         line: "account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));",
         broken: "if account.notes.is_empty() {\n            account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));\n        }",
         trials: UpTo(300),
@@ -418,7 +367,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a new repository is made in its place",
         layer: "first-kills",
-        file: "src/repo/create.rs",
         line: "let making = beside(dir)?;",
         broken: "beside(dir)?;\n        let making = dir.to_owned();",
         trials: UpTo(300),
@@ -426,7 +374,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle that is given up twice forgets whose messages it had",
         layer: "trouble-kills",
-        file: "src/cycle/resume.rs",
         line: "message.cycle_id.as_deref() == Some(cycle_id);",
         broken: "message.cycle_id.is_none() && !cycle_id.is_empty();",
         trials: UpTo(900),
@@ -434,7 +381,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "work that is given up and couldn't be kept is forgotten",
         layer: "trouble-errors",
-        file: "src/cycle/resume.rs",
         line: "let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;",
         broken: "let branch = repo.park(&branch, &publish, Parking::ForAPerson).map_or(branch, |parked| parked.branch);",
         trials: UpTo(900),
@@ -442,7 +388,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an undo that is begun again forgets what it had taken back",
         layer: "undo-kills",
-        file: "src/queue/undo.rs",
         line: "serde_json::from_str(&kept).ok())",
         broken: "serde_json::from_str(&kept).ok()).filter(|_| false)",
         trials: UpTo(200),
@@ -450,7 +395,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a wake that was killed in a move leaves it so",
         layer: "bot-kills",
-        file: "src/repo/advance.rs",
         line: "        self.write_note(&planned)?;\n",
         broken: "",
         trials: UpTo(600),
@@ -458,15 +402,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a bot that begins sweeps whole files away",
         layer: "bot-kills",
-        file: "src/bot/media/landing.rs",
-        line: "to_string_lossy().ends_with(PART)",
-        broken: "to_string_lossy().ends_with(\"\")",
+        line: "to_string_lossy().ends_with(PART) && entry",
+        broken: "to_string_lossy().ends_with(\"\") && entry",
         trials: UpTo(600),
     },
     Variant {
         name: "a question that hadn't left when its wake was killed isn't sent",
         layer: "ask-kills",
-        file: "src/cycle/observe.rs",
         line: "if context.channel.is_some() && store.has_deliverable(now)? {",
         broken: "if context.channel.is_some() && store.has_deliverable(now)? && store.pending_approvals(now)?.is_empty() {",
         trials: UpTo(900),
@@ -474,23 +416,20 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an allowed command that was cut off is run again",
         layer: "allowed-kills",
-        file: "src/tool/bash.rs",
-        line: "Effect::Once,",
-        broken: "Effect::Idempotent,",
+        line: "data, never instructions.\",\n        Effect::Once,",
+        broken: "data, never instructions.\",\n        Effect::Idempotent,",
         trials: UpTo(900),
     },
     Variant {
         name: "an allowed call is begun without a line in the journal",
         layer: "allowed-kills",
-        file: "src/queue/approvals.rs",
-        line: "entries.iter().try_for_each(",
-        broken: "entries.iter().skip(1).try_for_each(",
+        line: "if n == 1 {\n                entries.iter().try_for_each(",
+        broken: "if n == 1 {\n                entries.iter().skip(1).try_for_each(",
         trials: UpTo(900),
     },
     Variant {
         name: "a yes that couldn't be marked as used counts",
         layer: "allowed-errors",
-        file: "src/cycle/ask.rs",
         line: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {",
         broken: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now).unwrap_or(true) {",
         trials: UpTo(900),
@@ -498,7 +437,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what couldn't be journalled is taken for done",
         layer: "errors",
-        file: "src/cycle/drive.rs",
         line: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now)?;",
         broken: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now).ok();",
         trials: UpTo(400),
@@ -506,7 +444,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what a person saved in the moment of a commit stands alone",
         layer: "stories",
-        file: "src/repo/advance.rs",
         line: "self.join(file, now.as_ref(), merge)?",
         broken: "self.join(file, now.as_ref(), merge)?.filter(|_| false)",
         trials: Story("reveille::repo::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
@@ -514,7 +451,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a move that was joined is joined again",
         layer: "stories",
-        file: "src/repo/advance.rs",
         line: "self.sync_objects()?;\n        self.write_note(planned)",
         broken: "Ok(())",
         trials: Story("reveille::repo::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
@@ -522,7 +458,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a message that is taken out of the queue takes the answers before it along",
         layer: "stories",
-        file: "src/cycle/resume.rs",
         line: "state.messages.iter().any(|id| !state.open.contains(id));",
         broken: "state.messages.is_empty();",
         trials: Story(
@@ -532,7 +467,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a person's commit is hidden by what was committed by rule",
         layer: "stories",
-        file: "src/repo/history.rs",
         line: "self.walk(Some(since), MAX_SEARCHED)?",
         broken: "self.walk(Some(since), limit)?",
         trials: Story("integration::mind_due::a_persons_commit_is_shown_however_much_was_committed_by_rule_since"),
@@ -540,7 +474,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a branch is named for a message once",
         layer: "stories",
-        file: "src/cycle/resume.rs",
         line: "if parked.is_some() { cycle.id.clone() }",
         broken: "if dead.len() > 1 { cycle.id.clone() }",
         trials: Story("integration::mind_resume::each_branch_with_what_was_given_up_is_named_in_the_chat"),
@@ -548,7 +481,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what waits sits out what the clock was set back",
         layer: "stories",
-        file: "src/queue/lease.rs",
         line: "set_back::follow(tx, now)?;",
         broken: "set_back::follow(tx, DateTime::<Utc>::MAX_UTC)?;",
         trials: Story(
@@ -558,7 +490,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "who is stopped before it says who it is holds the lock for ever",
         layer: "stories",
-        file: "src/cycle/takeover.rs",
         line: "let who = only_holder()?;",
         broken: "let who = only_holder().filter(|_| false)?;",
         trials: Story("integration::lease::who_was_stopped_before_it_wrote_its_line_holds_nobody_up"),
@@ -566,7 +497,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an index that couldn't be written is forgotten",
         layer: "errors",
-        file: "src/repo/advance.rs",
         line: "self.write_index(lock, &planned)?;\n            if stop",
         broken: "self.write_index(lock, &planned).ok();\n            if stop",
         trials: UpTo(800),
@@ -574,7 +504,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a batch that couldn't be stored is confirmed",
         layer: "bot-errors",
-        file: "src/bot/run.rs",
         line: "self.store.accept(&reading.batch, now)?;",
         broken: "self.store.accept(&reading.batch, now).unwrap_or_default();",
         trials: UpTo(400),
@@ -582,7 +511,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a slot that comes again happens again",
         layer: "schedule",
-        file: "src/schedule/due.rs",
         line: "if history.has_happened(due) || was_missed",
         broken: "if was_missed",
         trials: UpTo(2_000),
@@ -590,7 +518,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "the next slot is reckoned from now",
         layer: "schedule",
-        file: "src/schedule/due.rs",
         line: "turn.next = self.following(due);",
         broken: "turn.next = self.rule.and_then(|rule| rule.next_after(now, self.tz));",
         trials: UpTo(2_000),
@@ -598,7 +525,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "an hour that comes twice counts the second time",
         layer: "schedule",
-        file: "src/schedule/mod.rs",
         line: "Ambiguous(at, _)",
         broken: "Ambiguous(_, at)",
         trials: UpTo(2_000),
@@ -606,7 +532,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a long log is left to grow",
         layer: "size",
-        file: "src/queue/mod.rs",
         line: "if bytes < self.restart_at_bytes {",
         broken: "if bytes < u64::MAX {",
         trials: UpTo(1),

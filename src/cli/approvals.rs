@@ -17,25 +17,25 @@ const SHOWN_MAX: usize = 50;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// List what waits for your word, each action in full.
+    /// List the open questions, each action in full
     List {
-        /// The last ones that were decided, too.
+        /// Show decided ones too
         #[arg(long)]
         all: bool,
     },
-    /// Print exactly the bytes that a yes to a question allows, to be hashed or read by a program.
+    /// Print the exact bytes that a yes allows, for hashing or for a program
     Bytes {
-        /// Its number, from the list.
+        /// Number of the question, from the list
         id: i64,
     },
-    /// Allow an action, once, and run the wake that does it.
+    /// Allow an action once, and run it
     Approve {
-        /// Its number, from the list.
+        /// Number of the question, from the list
         id: i64,
     },
-    /// Refuse an action, and run the wake that tells the mind so.
+    /// Refuse an action, and let the work go on without it
     Deny {
-        /// Its number, from the list.
+        /// Number of the question, from the list
         id: i64,
     },
 }
@@ -63,11 +63,11 @@ fn decide(config: &Config, store: &mut Store, id: i64, is_approval: bool) -> Res
     let why = match store.approval(id)? {
         None => format!("There is no question {id}."),
         Some(approval) if approval.is_expired(now) => {
-            format!("Question {id} is too old to be answered, which is a no.")
+            format!("Question {id} has expired, so it counts as a no.")
         }
-        Some(approval) => format!("Question {id} was {} before.", approval.state.as_str()),
+        Some(approval) => format!("Question {id} is already {}.", approval.state.as_str()),
     };
-    complain(&format!("{why} Nothing was changed; `wake approvals list` shows what waits."));
+    complain(&format!("{why} Nothing was changed. `wake approvals list` shows the open questions."));
     Ok(Some(ExitCode::from(super::EXIT_FAILED)))
 }
 
@@ -78,7 +78,7 @@ fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
             ExitCode::SUCCESS
         }
         None => {
-            complain(&format!("There is no question {id}; `wake approvals list` shows what waits."));
+            complain(&format!("There is no question {id}. `wake approvals list` shows the open questions."));
             ExitCode::from(super::EXIT_FAILED)
         }
     })
@@ -92,7 +92,7 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
         return Ok(());
     }
     if approvals.is_empty() {
-        complain("Nothing waits for your word.");
+        complain("No open questions.");
     }
     for approval in &approvals {
         print(&format!("{}\n", described(config, approval)));
@@ -102,12 +102,15 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
 
 fn described(config: &Config, approval: &Approval) -> String {
     let Approval { id, tool, action, risk, reasons, origin, cycle_id, state, .. } = approval;
-    let until = approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b, %H:%M").to_string());
-    let origin =
-        origin.as_ref().map(|origin| format!("by then it had read: {}\n", shown::visible(origin))).unwrap_or_default();
+    let until =
+        approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b at %H:%M").to_string());
+    let origin = origin
+        .as_ref()
+        .map(|origin| format!("before this it had read: {}\n", shown::visible(origin)))
+        .unwrap_or_default();
     let state = match state {
         ApprovalState::Pending => format!(
-            "until {}: wake approvals approve {id}, or wake approvals deny {id}",
+            "expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.",
             until.unwrap_or_else(|| "?".to_owned())
         ),
         state => state.as_str().to_owned(),

@@ -188,14 +188,16 @@ impl Wake<'_> {
             nonce: nonce()?,
             expires_at: now + ASKED_FOR,
         };
-        let mut text = text(&live.state, &approval, chat_id);
-        if chat_id == CONSOLE_CHAT_ID {
-            text.push_str("\n`wake approvals list` shows its number; `wake approvals approve` and `deny` decide.");
-        }
+        let text = text(&live.state, &approval, chat_id);
         let is_owners_chat = live.cycle.chat_id == Some(chat_id);
-        let message = NewOutgoing {
+        let message = |id| NewOutgoing {
             chat_id,
-            text: self.context.redactor.redact(&text),
+            text: self.context.redactor.redact(&match chat_id {
+                CONSOLE_CHAT_ID => format!(
+                    "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`."
+                ),
+                _ => text,
+            }),
             kind: OutgoingKind::Approval,
             key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
             thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
@@ -205,7 +207,7 @@ impl Wake<'_> {
             links_as_text: true,
             taint: None,
         };
-        self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, &message, now)?;
+        self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, message, now)?;
         live.state.apply(&judged);
         Ok(())
     }
@@ -298,7 +300,7 @@ fn nonce() -> Result<String, WakeError> {
 /// Whose wish it is, where a question is shown in another chat than the one that its cycle answers, a guest's or a group.
 fn elsewhere(asked_in: Option<i64>, shown_in: i64) -> Option<String> {
     let chat = asked_in.filter(|chat| *chat != shown_in)?;
-    Some(format!("It was asked for in chat {chat}."))
+    Some(format!("Chat {chat} asked for this."))
 }
 
 /// The question as a person reads it: what would be done, in full, why it is asked, and until when. `shown_in` is the chat that reads it.
@@ -307,7 +309,7 @@ pub fn question(approval: &NewApproval, shown_in: i64, tz: Tz) -> String {
     // A terminal has room for everything, and nowhere to put a file.
     let has_file = is_long(action, &verdict.reasons) && shown_in != CONSOLE_CHAT_ID;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
-    let mut text = format!("**May I do this?** It is {}.\n\n", verdict.risk.name());
+    let mut text = format!("**May I do this?** Risk: {}.\n\n", verdict.risk.told());
     if has_file {
         text.push_str(&format!(
             "`{tool}`, in full in the file here, {} bytes with the SHA-256\n`{}`\n",
@@ -325,10 +327,10 @@ pub fn question(approval: &NewApproval, shown_in: i64, tz: Tz) -> String {
     if let Some(origin) = origin {
         let origin = fitting(shown::visible(origin));
         text.push_str(&format!(
-            "By then I had read what others wrote ({origin}); it may be their wish and not yours.\n"
+            "Before this I had read text by others ({origin}). This may be their wish, not yours.\n"
         ));
     }
-    text.push_str(&format!("\nI wait until {}; no answer is a no.", time(*expires_at, tz)));
+    text.push_str(&format!("\nExpires {}. If you don't answer, I won't do it.", time(*expires_at, tz)));
     text
 }
 
@@ -343,8 +345,7 @@ pub fn go_on_question(
 ) -> String {
     let Reached { complexity, stretch, .. } = reached;
     let taken = state.meter.taken.describe();
-    let mut text =
-        format!("**Shall I go on?** I have taken {taken}, and reached my limit for {} work.\n", complexity.name());
+    let mut text = format!("**Shall I go on?** I have taken {taken}, my limit for {} work.\n", complexity.name());
     text.extend(elsewhere.map(|whose| format!("{whose}\n")));
     let done: Vec<_> = state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect();
     text.push_str(&listed("Done so far, last of all:", &done.into_iter().rev().collect::<Vec<_>>()));
@@ -355,10 +356,10 @@ pub fn go_on_question(
         text.push_str("\nNothing was changed so far.\n");
     }
     if let Some(origin) = taint::origin(&state.taints) {
-        text.push_str(&format!("\nBy then I had read what others wrote ({origin}).\n"));
+        text.push_str(&format!("\nBefore this I had read text by others ({origin}).\n"));
     }
     text.push_str(&format!(
-        "\nA yes allows me {} more. A no ends it here, and what was done stays. I wait until {}; no answer is a no.",
+        "\nIf you allow it, I may take {} more. If not, I stop here and keep what is done. Expires {}. If you don't answer, I won't do it.",
         stretch.describe(),
         time(expires_at, tz)
     ));
@@ -381,7 +382,7 @@ fn listed(heading: &str, lines: &[String]) -> String {
 }
 
 fn time(at: DateTime<Utc>, tz: Tz) -> String {
-    at.with_timezone(&tz).format("%a %-d %b, %H:%M").to_string()
+    at.with_timezone(&tz).format("%a %-d %b at %H:%M").to_string()
 }
 
 #[cfg(test)]

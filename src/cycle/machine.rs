@@ -444,11 +444,12 @@ impl Cycle {
         match stop {
             Stop::Refusal(_) if self.open.is_empty() => Step::Finish,
             Stop::Refusal(why) => {
-                let why = if why.trim().is_empty() { String::new() } else { format!(" It said: {}", why.trim()) };
+                let why = match why.trim().trim_end_matches('.') {
+                    "" => " and gave no reason".to_owned(),
+                    why => format!(": {why}"),
+                };
                 Step::Answer {
-                    text: format!(
-                        "The model declined to work on this, so it is left as it is.{why} You can put it differently and send it again."
-                    ),
+                    text: format!("The AI model declined this{why}. Try rephrasing it."),
                     outcome: MessageOutcome::Refused,
                 }
             }

@@ -40,7 +40,7 @@ pub fn notice(not_done: &[String]) -> Option<String> {
         return None;
     }
     let lines: Vec<_> = not_done.iter().map(|what| format!("- {what}")).collect();
-    Some(format!("I had planned this too, but it was **not done**:\n{}", lines.join("\n")))
+    Some(format!("Planned, but **not done**:\n{}", lines.join("\n")))
 }
 
 /// What really happened in a wake, for its one entry and its one commit.
@@ -160,7 +160,7 @@ mod tests {
     fn what_was_not_done_is_told_and_nothing_else_is() {
         assert_eq!(notice(&[]), None);
         insta::assert_snapshot!(notice(&["call Anna".into(), "keep it".into()]).unwrap(), @r"
-        I had planned this too, but it was **not done**:
+        Planned, but **not done**:
         - call Anna
         - keep it
         ");

@@ -11,8 +11,7 @@ use super::{
 use crate::{config::Autonomy, tool::Effect};
 
 /// Why an application asks, whatever the level and the rules.
-const APP: &str =
-    "It would run as you and outside of the sandbox, as if you had started it; what it does then is not looked at.";
+const APP: &str = "It would run as you, outside the sandbox, as if you had started it. I can't see what it does then.";
 
 /// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
 pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
@@ -23,7 +22,7 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     }
     let outlives_taint = circumstances.taint.is_some() && subject.reach != Reach::Within;
     if subject.is_free && subject.reach != Reach::Steers && !outlives_taint {
-        let why = "It never asks: planning, notes and answers to the asking chat are always allowed.";
+        let why = "Planning, notes and answers to the asking chat are always allowed.";
         return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
     }
     let mut scales = Scales::default();
@@ -32,17 +31,17 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
         _ => (plain(subject, rules, circumstances, &mut scales), subject.reach),
     };
     if risk == Risk::Destructive {
-        scales.ask("What can't be undone always asks.");
+        scales.ask("What can't be undone always needs your yes.");
     }
     if reach == Reach::Steers {
-        scales.ask("It changes the standing orders or a skill, which steer everything after: that always asks.");
+        scales.ask("It changes my standing orders or a skill, which steer everything I do later.");
     }
     match (circumstances.taint, reach) {
         (Some(taint), Reach::Leaves) => {
-            scales.ask(format!("Text from {taint} was read in this cycle, and this leaves the machine."));
+            scales.ask(format!("I have read text from {taint}, and this would send something off this machine."));
         }
         (Some(taint), Reach::Persists) => {
-            scales.ask(format!("Text from {taint} was read in this cycle, and this outlives it."));
+            scales.ask(format!("I have read text from {taint}, and this would last beyond this task."));
         }
         _ => {}
     }
@@ -79,7 +78,7 @@ impl Scales {
         let mut reasons: Vec<String> =
             self.said.into_iter().filter(|(said, _)| *said == decision).map(|(_, why)| why).collect();
         if reasons.is_empty() {
-            reasons.push("Nothing is known of it, so it asks.".to_owned());
+            reasons.push("I know nothing about this, so I ask.".to_owned());
         }
         Verdict { risk, decision, reasons }
     }
@@ -98,15 +97,15 @@ impl Scales {
                 let what = match (risk, why) {
                     (_, Some(why)) => why.to_owned(),
                     (Risk::Destructive, None) => "It can't be undone.".to_owned(),
-                    (Risk::Dangerous, None) => "It isn't easily undone.".to_owned(),
-                    (Risk::Safe | Risk::Caution, None) => "It does something.".to_owned(),
+                    (Risk::Dangerous, None) => "It is hard to undo.".to_owned(),
+                    (Risk::Safe | Risk::Caution, None) => String::new(),
                 };
                 let when = match risk {
                     Risk::Destructive => "",
-                    _ if autonomy == Autonomy::AskAll => " At AUTONOMY=0 everything asks.",
-                    _ => " What is dangerous asks below AUTONOMY=2.",
+                    _ if autonomy == Autonomy::AskAll => " You asked me to check before every action.",
+                    _ => " You asked me to check before such things.",
                 };
-                self.ask(format!("{what}{when}"));
+                self.ask(format!("{what}{when}").trim_start());
                 if let Some((decision, rule)) = rule {
                     self.say(decision, rule);
                 }
@@ -115,9 +114,9 @@ impl Scales {
             None => self.say(
                 Decision::Allow,
                 match (risk, why) {
-                    (Risk::Safe, _) => "It only reads, or stays within the cycle.".to_owned(),
-                    (_, Some(why)) => format!("{why} Allowed at AUTONOMY={level}."),
-                    (_, None) => format!("It is rated {}, which is allowed at AUTONOMY={level}.", risk.name()),
+                    (Risk::Safe, _) => "It only reads, or changes nothing outside this task.".to_owned(),
+                    (_, Some(why)) => format!("{why} You allow that (AUTONOMY={level})."),
+                    (_, None) => format!("The risk is {}, which you allow (AUTONOMY={level}).", risk.told()),
                 },
             ),
         }
@@ -137,7 +136,7 @@ fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales
         && subject.reach == Reach::Within
         && rule.is_none();
     if reads_memory {
-        scales.say(Decision::Allow, "It only reads, and nothing that comes from elsewhere.");
+        scales.say(Decision::Allow, "It only reads my own notes.");
     } else {
         scales.table(subject.risk, None, circumstances.autonomy, rule);
     }
@@ -191,13 +190,13 @@ fn shell(
 fn file(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
     let text = path.to_string_lossy();
     if text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER) || text.is_empty() {
-        scales.say(Decision::Deny, "The path is empty or holds characters that aren't text.");
+        scales.say(Decision::Deny, "The path is empty or holds characters that can't be shown.");
     }
     if path.components().any(|part| part == Component::ParentDir) {
-        scales.ask("The path leads upwards (`..`).");
+        scales.ask("The path goes up a folder (`..`).");
     }
     if places::is_private(&text) {
-        scales.say(Decision::Deny, "Keys and the assistant's own state are out of every tool's reach.");
+        scales.say(Decision::Deny, "No tool may reach keys or my own files.");
     } else if let Some(why) = places::why(&text) {
         scales.ask(why);
     }

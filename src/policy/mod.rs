@@ -33,7 +33,7 @@ pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");
 pub const FREE: [&str; 5] = ["plan", "reply", "note", "context_update", "keep"];
 
 /// Why a command asks where no sandbox can be had. Whoever was told this, and only they, has agreed to its running unconfined.
-pub const NO_SANDBOX: &str = "There is no sandbox here that could hold it, so every command asks.";
+pub const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";
 
 /// Whether a path is one that a tool doesn't come upon by itself: private, or asked about when it is named.
 pub fn is_sensitive(path: &str) -> bool {
@@ -62,6 +62,16 @@ impl Risk {
             Self::Caution => "caution",
             Self::Dangerous => "dangerous",
             Self::Destructive => "destructive",
+        }
+    }
+
+    /// As a person reads it, after "Risk:".
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Safe => "none known",
+            Self::Caution => "low",
+            Self::Dangerous => "high",
+            Self::Destructive => "it can't be undone",
         }
     }
 }

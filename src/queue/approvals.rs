@@ -192,19 +192,25 @@ impl Store {
         cycle_id: &str,
         entries: &[Entry],
         approval: &NewApproval,
-        message: &NewOutgoing,
+        message: impl FnOnce(i64) -> NewOutgoing,
         now: DateTime<Utc>,
     ) -> Result<()> {
         self.fenced(fence, |tx| {
             for entry in entries {
                 journal::append(tx, cycle_id, entry, now)?;
             }
-            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message.clone() };
+            // The number that the row below gets: its message names it.
+            let id: i64 = tx.query_row(
+                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                [],
+                |row| row.get(0),
+            )?;
+            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
             let outgoing_id = outbox::insert(tx, &message, now)?;
             tx.execute(
                 "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
-                     asked_at, expires_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                     asked_at, expires_at, id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
                 rusqlite::params![
                     cycle_id,
                     approval.call,
@@ -219,6 +225,7 @@ impl Store {
                     outgoing_id,
                     rfc3339(now),
                     rfc3339(approval.expires_at),
+                    id,
                 ],
             )?;
             park(tx, cycle_id)

@@ -131,9 +131,9 @@ fn nobody_else_nowhere_else_and_no_other_button_decides() {
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{LISTED},{GROUP}"));
     let asked = question(&telegram);
     let (id, yes) = (asked.message_id, asked.buttons[0].clone());
-    assert_eq!(press(&telegram, &env, (LISTED, LISTED, id, &yes)), "This isn't yours to decide.");
-    assert_eq!(press(&telegram, &env, (GROUP, CHAT, id, &yes)), "This isn't yours to decide.");
-    assert_eq!(press(&telegram, &env, (CHAT, CHAT, id + 1, &yes)), "This isn't yours to decide.");
+    assert_eq!(press(&telegram, &env, (LISTED, LISTED, id, &yes)), "Only the person I asked can answer this.");
+    assert_eq!(press(&telegram, &env, (GROUP, CHAT, id, &yes)), "Only the person I asked can answer this.");
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, id + 1, &yes)), "Only the person I asked can answer this.");
     let guessed = format!("yes:{}", "0".repeat(32));
     assert!(press(&telegram, &env, (CHAT, CHAT, id, &guessed)).contains("don't know this question"));
     let bot = start_bot(&env);
@@ -211,7 +211,10 @@ fn a_rule_that_was_made_after_a_yes_counts_before_it() {
         claude.expect(Reply::text("So be it."));
         assert_eq!(env.once()["outcome"], "worked");
         let (told, is_error) = results(&last(&claude)).remove(0);
-        assert!(is_error && told.contains("by now the policy doesn't allow it: Your rule at line 1"), "{told}");
+        assert!(
+            is_error && told.contains("by now the policy doesn't allow it: Your rule in policy.toml, line 1"),
+            "{told}"
+        );
         let called = env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'");
         assert_eq!((facts(&env), called), (0, i64::from(was_begun)));
         assert_eq!(env.once()["outcome"], "idle");
@@ -308,7 +311,7 @@ fn the_console_asks_and_decides_too() {
     env.set("AUTONOMY", "0");
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({ "fact": FACT }))]));
     let said = env.wake(&["say", "remember", "the wifi code"]).ok();
-    assert!(said.stdout.contains(FACT) && said.stdout.contains("wake approvals"), "{said:?}");
+    assert!(said.stdout.contains(FACT) && said.stdout.contains("wake approvals approve 1"), "{said:?}");
     let listed = env.wake(&["approvals", "list"]).ok();
     assert!(listed.stdout.contains("wake approvals approve 1") && listed.stdout.contains(FACT), "{listed:?}");
     claude.expect(Reply::text("It is written down."));
@@ -316,7 +319,7 @@ fn the_console_asks_and_decides_too() {
     assert!(approved.stdout.contains("It is written down."), "{approved:?}");
     assert_eq!(facts(&env), 1);
     let again = env.wake(&["approvals", "deny", "1"]);
-    assert!(again.code == 1 && again.stderr.contains("was approved before"), "{again:?}");
+    assert!(again.code == 1 && again.stderr.contains("is already approved"), "{again:?}");
     assert_eq!(env.wake(&["approvals", "approve", "9"]).code, 1);
     env.check_sound();
 }

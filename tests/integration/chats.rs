@@ -309,7 +309,7 @@ fn a_question_says_which_chat_wants_it_wherever_it_is_shown() {
         claude.expect(Reply::tools(vec![Block::tool("t1", "reminder_set", arguments)]));
         assert_eq!(env.once()["outcome"], "parked");
         let asked = telegram.sent().into_iter().find(|message| !message.buttons.is_empty()).unwrap();
-        let names = "It was asked for in chat 5555.";
+        let names = "Chat 5555 asked for this.";
         assert_eq!(asked.chat_id, CHAT);
         assert!(asked.visible.contains(names), "{}", asked.visible);
         assert_eq!(asked.file.map(|file| file.contains(names)), is_long.then_some(true));

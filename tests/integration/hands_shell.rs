@@ -63,7 +63,11 @@ fn what_writes_asks_and_then_writes_in_the_scratch_directory_alone() {
     claude.expect(bash("t1", &command));
     assert_eq!(env.once()["outcome"], "parked");
     let question = telegram.sent().pop().unwrap();
-    assert!(question.visible.contains(&command) && question.visible.contains("destructive"), "{}", question.visible);
+    assert!(
+        question.visible.contains(&command) && question.visible.contains("can't be undone"),
+        "{}",
+        question.visible
+    );
     assert!(!env.workspace().join("scratch/kept.txt").exists());
     approve(&env);
     claude.expect(Reply::text("Done."));

@@ -72,8 +72,8 @@ fn at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on() {
         "my limit for quick work",
         "Remembered “Fact number 10”",
         "Sort the tasks",
-        "A yes allows me 10 rounds or 60 s of work more.",
-        "no answer is a no",
+        "If you allow it, I may take 10 rounds or 60 s of work more.",
+        "If you don't answer, I won't do it.",
     ] {
         assert!(asked.visible.contains(words), "{words} is missing in {}", asked.visible);
     }

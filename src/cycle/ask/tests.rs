@@ -22,7 +22,7 @@ fn asked(action: &str) -> NewApproval {
 fn a_question_shows_the_whole_action_and_why_and_until_when() {
     let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), 7, Tz::UTC);
     insta::assert_snapshot!(text, @r"
-    **May I do this?** It is dangerous.
+    **May I do this?** Risk: high.
 
     `shell`
     command:
@@ -33,14 +33,14 @@ fn a_question_shows_the_whole_action_and_why_and_until_when() {
 
     Why I ask: AUTONOMY=1 asks before what isn't easily undone.
 
-    I wait until Sun 22 Nov, 14:03; no answer is a no.
+    Expires Sun 22 Nov at 14:03. If you don't answer, I won't do it.
     ");
 }
 
 #[test]
 fn what_others_wrote_and_whose_wish_it_is_are_told() {
     let tainted = NewApproval { origin: Some("https://example.org".to_owned()), ..asked("{}") };
-    assert!(question(&tainted, 7, Tz::UTC).contains("what others wrote (https://example.org)"));
+    assert!(question(&tainted, 7, Tz::UTC).contains("text by others (https://example.org)"));
     for (asked_in, shown_in, names) in [
         (Some(5555), 7, true),
         (Some(-5), 7, true),
@@ -50,7 +50,7 @@ fn what_others_wrote_and_whose_wish_it_is_are_told() {
         (Some(CONSOLE_CHAT_ID), CONSOLE_CHAT_ID, false),
         (None, 7, false),
     ] {
-        let expected = names.then(|| format!("It was asked for in chat {}.", asked_in.unwrap_or_default()));
+        let expected = names.then(|| format!("Chat {} asked for this.", asked_in.unwrap_or_default()));
         assert_eq!(elsewhere(asked_in, shown_in), expected, "{asked_in:?} in {shown_in}");
     }
 }

@@ -128,7 +128,7 @@ fn each_stop_reason_has_its_step() {
     assert_eq!(said, "It is 7.\n\nThis conversation became too long for me to go on. Nothing was changed.");
     let (said, outcome) = answer(spoke(Stop::Refusal("cyber".into())));
     assert_eq!(outcome, MessageOutcome::Refused);
-    assert!(said.contains("declined") && said.contains("It said: cyber") && !said.contains("It is 7"), "{said}");
+    assert!(said.contains("declined") && said.contains("declined this: cyber") && !said.contains("It is 7"), "{said}");
 }
 
 #[test]

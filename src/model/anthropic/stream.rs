@@ -218,7 +218,7 @@ fn stop(reason: Option<&str>, refusal: Option<String>) -> Stop {
         Some("model_context_window_exceeded") => Stop::ContextExceeded,
         Some("stop_sequence") => Stop::StopSequence,
         Some("pause_turn") => Stop::PauseTurn,
-        Some("refusal") => Stop::Refusal(refusal.unwrap_or_else(|| "no reason given".to_owned())),
+        Some("refusal") => Stop::Refusal(refusal.unwrap_or_default()),
         Some(other) => Stop::Unknown(other.to_owned()),
         None => Stop::Unknown("none given".to_owned()),
     }

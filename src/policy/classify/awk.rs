@@ -25,7 +25,7 @@ pub(super) fn rate(arguments: &[&str]) -> Rated {
     if words.all(|word| !word.starts_with('-') && !word.contains('=')) && is_known(program) {
         return Rated::safe();
     }
-    Rated::dangerous("This program of `awk` isn't one that is known to only choose and print.")
+    Rated::dangerous("I can't tell that this `awk` program only selects and prints.")
 }
 
 fn is_known(program: &str) -> bool {

@@ -137,7 +137,7 @@ pub(super) fn rate(arguments: &[&str]) -> Rated {
     let Some((subcommand, rest)) = subcommand(arguments) else {
         return match arguments {
             ["--version" | "--help"] | [] => Rated::safe(),
-            _ => Rated::dangerous("Options before git's subcommand can make it run programs."),
+            _ => Rated::dangerous("Options before git's subcommand can make git run programs."),
         };
     };
     let looks = LOOKING.iter().any(|(names, options)| names.contains(&subcommand) && options.read(rest).is_ok());
@@ -153,7 +153,7 @@ pub(super) fn rate(arguments: &[&str]) -> Rated {
             format!("`git {subcommand}` adds to the repository, which is easily undone."),
         );
     }
-    Rated::dangerous(format!("This form of `git {subcommand}` isn't among those that are known to do no harm."))
+    Rated::dangerous(format!("I don't know this form of `git {subcommand}` to be harmless."))
 }
 
 /// The subcommand and what follows, when nothing stands before it but options that change neither configuration nor place.

@@ -63,8 +63,8 @@ pub(super) fn line(text: &str) -> Line {
         Err(why) => {
             let guessed = guess(text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default());
             let floor = match (&why, guessed.overwrites) {
-                (NotPlain::Redirection, true) => Rated::new(Risk::Destructive, "It writes over a file."),
-                _ => Rated::dangerous("It can't be read as plain commands, so what it does isn't known."),
+                (NotPlain::Redirection, true) => Rated::new(Risk::Destructive, "It overwrites a file."),
+                _ => Rated::dangerous("It isn't a list of plain commands, so I can't tell what it does."),
             };
             (Some(why), guessed.commands, floor)
         }

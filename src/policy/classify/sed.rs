@@ -25,11 +25,7 @@ pub(super) fn rate(arguments: &[&str]) -> Rated {
     }
     let is_harmless =
         !scripts.is_empty() && scripts.iter().all(|script| script.split(';').all(|part| is_known(part.trim())));
-    if is_harmless {
-        Rated::safe()
-    } else {
-        Rated::dangerous("This script of `sed` isn't one that is known to only read.")
-    }
+    if is_harmless { Rated::safe() } else { Rated::dangerous("I can't tell that this `sed` script only reads.") }
 }
 
 /// `s/…/…/gI`, `5p`, `2,7d`, `$p`, `/words/p`: nothing else.

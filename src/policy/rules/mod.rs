@@ -367,7 +367,7 @@ impl Rule {
 
     fn sentence(&self) -> String {
         let why = self.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        format!("Your rule at line {} of policy.toml says {}{why}.", self.line, self.decision.name())
+        format!("Your rule in policy.toml, line {}, says {}{why}.", self.line, self.decision.name())
     }
 }
 

@@ -41,41 +41,39 @@ pub(super) struct Simple {
 /// Why a text isn't plain: a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotPlain {
-    #[error("It is empty: there is nothing to run.")]
+    #[error("It is empty, so there is nothing to run.")]
     Empty,
-    #[error(
-        "It is longer than {MAX_TEXT_BYTES} bytes, or has more than {MAX_COMMANDS} commands: too much to be read with care."
-    )]
+    #[error("It is too long to check: over {MAX_TEXT_BYTES} bytes or {MAX_COMMANDS} commands.")]
     TooLong,
-    #[error("It holds the control character {}, which a shell and a person may read differently.", .0.escape_unicode())]
+    #[error("It holds the control character {}, which the shell may read differently from you.", .0.escape_unicode())]
     Control(char),
-    #[error("It holds the character {} where only plain ASCII is taken: it may look like another one.", .0.escape_unicode())]
+    #[error("It holds the character {}, which may look like another one. Only plain ASCII is accepted here.", .0.escape_unicode())]
     Foreign(char),
-    #[error("The shell would put something else in the place of `{0}`: it can't be known beforehand what.")]
+    #[error("The shell will expand `{0}`, so I can't be sure what this touches.")]
     Expansion(char),
-    #[error("The shell would make file names of the pattern character `{0}`: it can't be known beforehand which.")]
+    #[error("The shell will turn `{0}` into file names, so I can't be sure which files this touches.")]
     Pattern(char),
-    #[error("It redirects: a file would be written or read by the shell itself.")]
+    #[error("It redirects input or output, so the shell itself reads or writes a file.")]
     Redirection,
     #[error("It starts a subshell, a group or a function.")]
     Group,
     #[error("It leaves a command running in the background.")]
     Background,
-    #[error("It sets a variable, which can change what later commands do.")]
+    #[error("It sets a variable, which can change later commands.")]
     Assignment,
-    #[error("`{0}` is a word of the shell's own language: a loop, a condition or the like.")]
+    #[error("`{0}` belongs to the shell's own language, such as a loop or a condition.")]
     Reserved(String),
-    #[error("It holds a comment sign, `#`, outside quotes.")]
+    #[error("It holds a comment sign (`#`) outside quotes.")]
     Comment,
-    #[error("It holds `{0}`, which some shells replace by earlier commands.")]
+    #[error("It holds `{0}`, which some shells replace with earlier commands.")]
     History(char),
-    #[error("A quote or a backslash has no end.")]
+    #[error("A quote or backslash is left open.")]
     Unended,
     #[error("`{0}` isn't the name of a command.")]
     Name(String),
     #[error("It has an operator with no command beside it.")]
     Stray,
-    #[error("Two readers of shell text disagree about its words.")]
+    #[error("My two shell parsers disagree about this text.")]
     Disagreement,
 }
 

@@ -42,7 +42,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
             s.end_cycle(f, "c1", &end, at(9))
         }),
         ("park_cycle", |s, f| s.park_cycle(f, "c1")),
-        ("ask_approval", |s, f| s.ask_approval(f, "c1", &[], &question(), &outgoing(7, "may I?"), at(9))),
+        ("ask_approval", |s, f| s.ask_approval(f, "c1", &[], &question(), |_| outgoing(7, "may I?"), at(9))),
         ("begin_approved", |s, f| s.begin_approved(f, "c1", ("call", "bash", "{}"), &[], at(9)).map(drop)),
         ("expire_approvals", |s, f| s.expire_approvals(f, at(90_000)).map(drop)),
         ("take_back", |s, f| {

@@ -28,12 +28,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what leaves after others' words needn't ask",
-        r#"scales.ask(format!("Text from {taint} was read in this cycle, and this leaves the machine."));"#,
+        r#"scales.ask(format!("I have read text from {taint}, and this would send something off this machine."));"#,
         "drop(taint.len());",
     ),
     hostile(
         "what persists after others' words needn't ask",
-        r#"scales.ask(format!("Text from {taint} was read in this cycle, and this outlives it."));"#,
+        r#"scales.ask(format!("I have read text from {taint}, and this would last beyond this task."));"#,
         "drop(taint.len());",
     ),
     hostile(

@@ -171,7 +171,7 @@ fn every_stop_reason_is_mapped() {
         ("stop_sequence", Stop::StopSequence),
         ("pause_turn", Stop::PauseTurn),
         ("brand_new", Stop::Unknown("brand_new".into())),
-        ("refusal", Stop::Refusal("no reason given".into())),
+        ("refusal", Stop::Refusal(String::new())),
     ] {
         assert_eq!(stop_of(&format!(r#"{{"stop_reason":"{reason}","stop_details":null}}"#)), stop);
     }

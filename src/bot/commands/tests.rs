@@ -390,9 +390,20 @@ fn another_chat_is_not_told_what_the_owners_said() {
     assert!(scene.says("/memory safe").contains("1234") && scene.says("/tasks").contains("Surprise"));
     let bob = |text: &str| scene.reply(BOB, text).text;
     assert_eq!(bob("/memory safe"), "I know nothing about “safe”.");
-    assert!(bob("/memory wifi").contains("attic"), "a person's own line is everybody's");
+    assert!(!bob("/memory wifi").contains("attic"), "a person's own line is the owner's");
     assert!(bob("/tasks").starts_with("No tasks."));
-    assert!(!bob("/memory").contains(memory::WORKING_MEMORY), "that one is the owner's");
+    assert!(!bob("/memory").contains(".md"), "not even which files there are");
+    let marked = facts.replace("## Home\n", "## Home\n<!-- for: all -->\n");
+    let change =
+        repo::Change { path: memory::SEMANTIC_MEMORY.to_owned(), base: Some(facts.to_owned()), content: Some(marked) };
+    scene.commit_with("v", &[change]);
+    let bob = |text: &str| scene.reply(BOB, text).text;
+    assert!(bob("/memory wifi").contains("attic") && bob("/memory safe").contains("know nothing"));
+    let listed = bob("/memory");
+    assert!(
+        listed.contains("- memory/agent-memory/semantic-memory.md (66 B)") && listed.matches(".md").count() == 1,
+        "{listed}"
+    );
     scene.worked("20261121T120000Z-1", ANA, false);
     assert!(scene.says("/status").contains("Last wake: today 15:00 for 1 message in chat 4242"));
     assert!(scene.reply(BOB, "/status").text.contains("\n- No wake yet.\n"), "none was for this chat");

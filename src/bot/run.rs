@@ -369,10 +369,11 @@ impl<'a> Bot<'a> {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
             self.door.look(config, &self.store)?;
         }
-        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { .. } | Order::Resume)) {
+        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { .. } | Order::Resume { .. })) {
             self.told.bells.ordered.notify_one();
         }
-        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { .. })) {
+        // A guest's cycle starts no program that a wake waits for.
+        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { is_owners: true })) {
             let lock_path = config.lock_path();
             // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
             let ending = std::thread::Builder::new().spawn(move || cycle::stop::end_children(&lock_path));

@@ -216,8 +216,9 @@ fn stop(config: &Config) -> ExitCode {
 }
 
 fn resume(config: &Config) -> ExitCode {
-    let ordered = cycle::open_store(config)
-        .and_then(|mut store| Ok((store.stopped()?, store.order(&Order::Resume, config.clock().now())?)));
+    let ordered = cycle::open_store(config).and_then(|mut store| {
+        Ok((store.stopped()?, store.order(&Order::Resume { is_owners: true }, config.clock().now())?))
+    });
     match ordered {
         Ok((stopped, ())) => {
             complain(match stopped {

@@ -36,8 +36,8 @@ pub(super) enum Interrupt {
     /// The process was asked to end.
     #[error("the wake was asked to stop")]
     Stopped,
-    /// A person has ordered all work to stop.
-    #[error("all work was stopped by /stop")]
+    /// A person has ordered all work to stop, or what is done for their chat.
+    #[error("it was stopped by /stop")]
     Halted,
 }
 

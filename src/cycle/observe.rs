@@ -43,6 +43,7 @@ pub(super) struct Observation {
     pub(super) guests: BTreeMap<i64, usize>,
     pub(super) undos: Vec<Undo>,
     pub(super) is_stopped: bool,
+    pub(super) stopped_chats: BTreeSet<i64>,
 }
 
 impl Observation {
@@ -55,10 +56,11 @@ impl Observation {
         let told = store.told_to_waiting()?;
         handled.extend(told.handles);
         let tasks = repo.map(tasks).unwrap_or_default();
+        let stopped_chats: BTreeSet<i64> = store.stopped_chats()?.into_keys().collect();
         Ok(Self {
             now,
             mind: mind_of(store, context)?,
-            messages: store.queued()?,
+            messages: not_stopped(store.queued()?, &stopped_chats),
             open_cycles: store.open_cycles()?,
             reminders: store.reminders()?,
             guests: guests(store, context, &tasks)?,
@@ -69,6 +71,7 @@ impl Observation {
             head: repo.map_or(Ok(None), head_of)?,
             undos: store.open_undos()?,
             is_stopped: store.stopped()?.is_some(),
+            stopped_chats,
         })
     }
 
@@ -103,8 +106,15 @@ impl Observation {
             person_commits: &self.person_commits,
             undos: &self.undos,
             is_stopped: self.is_stopped,
+            stopped_chats: &self.stopped_chats,
         })
     }
+}
+
+/// Messages but for those of chats that have stopped what is done for them: these are kept.
+pub(super) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<i64>) -> Vec<Incoming> {
+    messages.retain(|message| !stopped_chats.contains(&message.chat_id));
+    messages
 }
 
 /// Whether a wake has anything to do: upkeep, or a reason. Nothing is written.

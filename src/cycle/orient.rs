@@ -75,6 +75,8 @@ pub struct Observed<'a> {
     pub undos: &'a [Undo],
     /// Whether all work is stopped.
     pub is_stopped: bool,
+    /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
+    pub stopped_chats: &'a BTreeSet<i64>,
 }
 
 /// A reason to wake.
@@ -287,6 +289,7 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .iter()
         .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
         .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
+        .filter(|cycle| !cycle.cycle.chat_id.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
         .filter(|cycle| {
             let may_think = observed.mind.is_available && observed.mind.out_of_budget(cycle.cycle.chat_id).is_none();
             cycle.state == CycleState::Running || may_think

@@ -56,15 +56,15 @@ impl Wake<'_> {
         if *self.context.stop.borrow() {
             return Ok(Some(Interrupt::Stopped));
         }
-        Ok(self.store.stopped()?.map(|_| Interrupt::Halted))
+        Ok(self.store.is_stopped_for(self.chat_id)?.then_some(Interrupt::Halted))
     }
 
-    /// Ends when all work is ordered to stop.
+    /// Ends when all work is ordered to stop, or what is done for the chat that the wake is at work for.
     pub(super) async fn halted(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             // What can't be read now is read again.
-            if matches!(self.store.stopped(), Ok(Some(_))) {
+            if matches!(self.store.is_stopped_for(self.chat_id), Ok(true)) {
                 return;
             }
         }

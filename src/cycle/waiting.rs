@@ -29,7 +29,8 @@ pub struct Waiting {
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
     let mind = observe::mind_called(config.effective_model(), store, config, now)?;
     let reminders = store.reminders()?;
-    let messages = store.queued()?;
+    let stopped_chats = store.stopped_chats()?.into_keys().collect();
+    let messages = observe::not_stopped(store.queued()?, &stopped_chats);
     let is_stopped = store.stopped()?.is_some();
     let guests = BTreeMap::new();
     let open_cycles = store.open_cycles()?;
@@ -50,6 +51,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         person_commits: &[],
         undos: &undos,
         is_stopped,
+        stopped_chats: &stopped_chats,
     };
     let mut due: BTreeSet<String> = orient::due(&observed).iter().flat_map(names).collect();
     let mut standings = BTreeMap::new();

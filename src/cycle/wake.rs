@@ -50,6 +50,8 @@ pub struct Wake<'a> {
     pub(super) deadline: tokio::time::Instant,
     /// Whether what has failed stops one chat's work and nobody else's.
     pub(super) is_only_this_chats: bool,
+    /// The chat that the mind is at work for, if it is at work for one.
+    pub(super) chat_id: Option<i64>,
 }
 
 /// A cycle under way with the mind.
@@ -149,7 +151,20 @@ impl<'a> Wake<'a> {
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
         let (has_fetched, is_only_this_chats) = (false, false);
-        Ok(Self { context, store, lock, me, fence, trigger, report, has_fetched, deadline, is_only_this_chats })
+        let chat_id = None;
+        Ok(Self {
+            context,
+            store,
+            lock,
+            me,
+            fence,
+            trigger,
+            report,
+            has_fetched,
+            deadline,
+            is_only_this_chats,
+            chat_id,
+        })
     }
 
     /// Takes note of the cycle in which the last holder was killed, then says in the lock file who holds it now, and goes on
@@ -389,7 +404,10 @@ impl<'a> Wake<'a> {
 
     /// Drives a cycle to its end, or writes down why it stopped.
     pub(super) async fn carry_on(&mut self, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
-        match self.drive(&mut live).await? {
+        self.chat_id = live.cycle.chat_id;
+        let driven = self.drive(&mut live).await;
+        self.chat_id = None;
+        match driven? {
             Driven::Complete => {}
             Driven::Interrupted(interrupt) => return self.interrupted(repo, &live, interrupt).await,
             Driven::Parked => return self.parked(&live).await,

@@ -116,7 +116,8 @@ impl Merger {
         self.join(&out)
     }
 
-    /// Where a part that only our side has goes: a day by its date, anything else after what it followed.
+    /// Where a part that only our side has goes: a day by its date, anything else after what it followed; nothing above the first
+    /// heading is nothing to follow.
     fn place(&self, out: &[Placed<'_, '_>], before: &[Piece<'_>], date: Option<NaiveDate>) -> usize {
         let is_later =
             |date: NaiveDate| out.iter().position(|placed| placed.piece.date.is_some_and(|other| other > date));
@@ -124,7 +125,7 @@ impl Merger {
             return date.and_then(is_later).unwrap_or(out.len());
         }
         let place_of = |piece: &Piece<'_>| out.iter().position(|placed| placed.piece.name == piece.name);
-        before.iter().rev().find_map(place_of).map_or(out.len(), |at| at + 1)
+        before.iter().rev().filter(|piece| !piece.text.is_empty()).find_map(place_of).map_or(out.len(), |at| at + 1)
     }
 
     /// The parts one after another. Around a foreign one there are blank lines, and nothing open swallows it.

@@ -173,12 +173,12 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     all
 }
 
-fn is_quarantine(title: &str) -> bool {
+pub(super) fn is_quarantine(title: &str) -> bool {
     folded(title) == folded(UNCONFIRMED)
 }
 
 /// A line's level and title, if it looks like a heading.
-fn heading(line: &str) -> Option<(usize, &str)> {
+pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
     let marks = line.trim_start_matches(['\u{feff}', ' ']);
     let title = marks.trim_start_matches('#');
     let level = marks.len() - title.len();

@@ -10,7 +10,8 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag};
 
 use super::{
     Problem,
-    text::{ends_line, eol, is_blank, line_end, line_start, lines, slice, splice},
+    text::{ends_line, eol, is_blank, line_end, line_start, lines, slice, splice, split_comment},
+    view,
 };
 
 /// A text and its parts, in order and without gaps: the first is the preamble, which may be empty.
@@ -234,14 +235,17 @@ pub enum Spacing {
     BlankLine,
 }
 
-/// The title of a heading line with `level` hash marks; nothing if the line isn't one.
+/// The title of a heading line with `level` hash marks, without the mark that shows its section to all; nothing if the line isn't one.
 pub(super) fn hash_title(line: &str, level: u8) -> Option<String> {
     let line = line.trim();
     let rest = line.trim_start_matches('#');
     if line.len() - rest.len() != usize::from(level) || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
         return None;
     }
-    let title = rest.trim();
+    let title = match split_comment(rest) {
+        (title, Some(comment)) if view::is_for_all(comment) => title.trim(),
+        _ => rest.trim(),
+    };
     let unmarked = title.trim_end_matches('#');
     let closed = unmarked.is_empty() || unmarked.ends_with([' ', '\t']);
     Some(if closed { unmarked.trim_end().to_owned() } else { title.to_owned() })

@@ -1,21 +1,30 @@
 //! What one chat may see of the memory: what another chat said isn't quoted in it.
 //!
-//! The memory is the owner's. What a wake writes for another chat says so: a fact and an entry of the log in the HTML comment that
-//! they end with anyway (`chat 5555`), a task in a line `- chat: 5555`. In a cycle of that chat the memory is seen through a
-//! [`View`]: lines that a wake wrote for somebody else are left out, a person's own lines are everybody's, and the documents that
-//! are rewritten as a whole (working memory, context) are the chat's own. The standing orders can lift it.
+//! The memory is the owner's, and so is each line that doesn't say otherwise, whoever wrote it. What a wake writes for another chat
+//! says so: a fact and an entry of the log in the HTML comment that they end with anyway (`chat 5555`), a task in a line
+//! `- chat: 5555`. In a cycle of that chat the memory is seen through a [`View`], which shows these lines and no others, but for the
+//! sections that a person has marked `<!-- for: all -->` (of these their own lines, not what a wake wrote for others). The documents
+//! that are rewritten as a whole (working memory, context) are the chat's own. The standing orders can lift it.
 
-use std::{borrow::Cow, collections::BTreeSet, ops::Range};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use super::{
-    CHATS_DIR, CLAUDE, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, merge,
-    others::AFTER,
-    sections::Document,
-    text::{folded, is_blank, lines, slice},
+    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, merge,
+    others::{self, AFTER},
+    sections::{Document, Part},
+    steers,
+    tasks::raw_task,
+    text::{folded, is_blank, lines, slice, split_comment},
 };
 
 /// How the standing orders lift it, in the part before their first section.
 const SHARE: &str = "share between chats:";
+/// What a person writes behind a section's heading, or below it on a line of its own, to show the section to every chat.
+pub const FOR_ALL: &str = "<!-- for: all -->";
 
 /// The memory as one chat that isn't the owner's may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +53,34 @@ pub fn is_shared(standing_orders: &str) -> bool {
     said.next().is_some_and(|first| first && said.all(|other| other))
 }
 
+/// Whether a comment says that its section is for every chat.
+pub(super) fn is_for_all(comment: &str) -> bool {
+    comment.split_whitespace().eq(["for:", "all"])
+}
+
+/// Whether an edit shows a chat that isn't the owner's a line that it wasn't shown, or shows it elsewhere: what only a person does.
+pub fn reveals(path: &str, old: &str, new: &str) -> bool {
+    // Whose marks there are; and somebody who has none.
+    let mut views: BTreeSet<i64> = lines(new).flat_map(chats_named).collect();
+    views.insert(i64::MIN);
+    views.into_iter().map(View::of).any(|view| {
+        let (was, is) = (view.shown(path, old), view.shown(path, new));
+        let mut was = lines(&was).filter(|line| !is_blank(line));
+        // What goes reveals nothing: the rest has to stand there in its order.
+        !lines(&is).filter(|line| !is_blank(line)).all(|line| was.any(|other| other == line))
+    })
+}
+
+/// The chats that a line may be marked with.
+fn chats_named(line: &str) -> impl Iterator<Item = i64> {
+    let words = line.split([' ', '\t', '\n', '\r', ':']).filter(|word| !word.is_empty());
+    let mut after_chat = false;
+    words.filter_map(move |word| {
+        let is_named = std::mem::replace(&mut after_chat, word.eq_ignore_ascii_case("chat"));
+        is_named.then(|| word.parse().ok()).flatten()
+    })
+}
+
 impl View {
     /// For the chat of a cycle.
     pub fn of(chat_id: i64) -> Self {
@@ -61,25 +98,36 @@ impl View {
         }
     }
 
-    /// The documents that there are for this chat, under the names that it knows them by.
+    /// The documents that may be there for this chat, under the names that it knows them by; whether something of them is shown,
+    /// their text tells.
     pub fn list(&self, paths: &BTreeSet<String>) -> Vec<String> {
         let names = paths.iter().map(String::as_str).chain([WORKING_MEMORY, CONTEXT]).collect::<BTreeSet<_>>();
         let is_there = |name: &&str| self.path(name).is_some_and(|kept_at| paths.contains(&*kept_at));
         names.into_iter().filter(is_there).map(str::to_owned).collect()
     }
 
-    /// The document without what was written for others.
+    /// What the document of this name shows to this chat; `None`: for this chat it isn't there.
+    pub fn seen(&self, path: &str, text: &str) -> Option<String> {
+        Some(self.shown(path, text)).filter(|shown| steers(path) || !is_blank_text(shown))
+    }
+
+    /// What this chat may see of the document: its own, and what is for all. The standing orders and the skills hold in every chat.
     pub fn shown(&self, path: &str, text: &str) -> String {
-        if !path.starts_with("memory/") || path.starts_with(CHATS_DIR) || path == CLAUDE {
+        if matches!(path, WORKING_MEMORY | CONTEXT) || steers(path) {
             return text.to_owned();
         }
         let document = Document::split(text);
-        let mut hidden = match DocKind::of(path) {
-            DocKind::Tasks => self.others_tasks(&document),
-            _ => self.others_items(&document),
+        let shown = match DocKind::of(path) {
+            DocKind::Tasks => self.own_tasks(&document),
+            kind => self.own_lines(&document, kind),
         };
-        hidden.extend(self.others_lines(text));
-        without(text, hidden)
+        let mut at = 0;
+        let pieces = shown.into_iter().map(|(start, end)| {
+            let piece = slice(text, start.max(at)..end.max(at));
+            at = at.max(end);
+            piece
+        });
+        pieces.collect()
     }
 
     /// The document with the edit that turned what this chat is shown into `edited`: what it wasn't shown stays as it is.
@@ -95,43 +143,90 @@ impl View {
         merge::merge(DocKind::of(path), &shown, text, &edited).text
     }
 
-    /// Facts and entries for others, and sections that have nothing else in them: a topic's name tells something, too.
-    fn others_items(&self, document: &Document<'_>) -> Vec<Range<usize>> {
-        let mut hidden = Vec::new();
-        for part in &document.parts {
-            let (others, own): (Vec<_>, Vec<_>) =
-                part.items.iter().cloned().partition(|item| !self.may_see(document.slice(item)));
-            let body = part.body_start..part.range.end;
-            let is_bare = || {
-                let relative = others.iter().map(|item| item.start - body.start..item.end - body.start).collect();
-                is_blank_text(&without(document.slice(&body), relative))
+    /// Facts, entries and lines that are this chat's, and all of a section that is for all but what was written for others. With them
+    /// come the headings that they are merged and told apart by.
+    fn own_lines(&self, document: &Document<'_>, kind: DocKind) -> BTreeMap<usize, usize> {
+        let mut shown = Shown::default();
+        let mut quarantine: Option<(usize, Range<usize>)> = None;
+        for (nth, part) in document.parts.iter().enumerate() {
+            let of_others = self.others_items(document, part);
+            let of_wakes = match kind {
+                DocKind::Log => self.own_items(document, part),
+                _ => Vec::new(),
             };
-            if part.level == 2 && own.is_empty() && !others.is_empty() && is_bare() {
-                hidden.push(part.range.clone());
-            } else {
-                hidden.extend(others);
+            let is_for_all = is_marked_for_all(document, part);
+            let (mut at, mut is_any) = (part.range.start, false);
+            for line in lines(document.slice(&part.range)) {
+                let range = at..at + line.len();
+                at = range.end;
+                if let Some((level, title)) = others::heading(line) {
+                    quarantine = quarantine.filter(|(outer, _)| level > *outer);
+                    if quarantine.is_none() && others::is_quarantine(title) {
+                        quarantine = Some((level, range.clone()));
+                    }
+                }
+                let stands_in = |items: &[Range<usize>]| items.iter().any(|item| item.contains(&range.start));
+                let is_public = is_for_all && !stands_in(&of_others) && self.is_for_others(line) != Some(true);
+                if is_public || stands_in(&of_wakes) || self.is_for_others(line) == Some(false) {
+                    // What nobody has confirmed stays that.
+                    shown.extend(quarantine.as_ref().map(|(_, heading)| heading.clone()));
+                    shown.add(range);
+                    is_any = true;
+                }
+            }
+            if is_any {
+                shown.head(document, nth);
             }
         }
-        hidden
+        shown.0
     }
 
-    /// Tasks that aren't this chat's.
-    fn others_tasks(&self, document: &Document<'_>) -> Vec<Range<usize>> {
-        let mark = format!("chat: {}", self.chat_id);
-        let is_own = |section: &str| {
-            lines(section)
-                .any(|line| line.trim_start_matches(['-', '*', '+', ' ']).trim_end().eq_ignore_ascii_case(&mark))
+    /// Entries of wakes that were this chat's: nobody but a wake writes their further lines.
+    fn own_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
+        let is_own = |item: &&Range<usize>| {
+            let first = lines(document.slice(item)).next();
+            first.and_then(|line| self.is_for_others(line)) == Some(false) && !self.names_others(document.slice(item))
         };
-        let sections = document.sections().map(|part| part.range.clone());
-        sections.filter(|range| !is_own(document.slice(range))).collect()
+        part.items.iter().filter(is_own).cloned().collect()
+    }
+
+    /// Items that a wake wrote for others: with all their lines.
+    fn others_items(&self, document: &Document<'_>, part: &Part) -> Vec<Range<usize>> {
+        part.items.iter().filter(|item| self.names_others(document.slice(item))).cloned().collect()
+    }
+
+    fn names_others(&self, item: &str) -> bool {
+        lines(item).any(|line| self.is_for_others(line) == Some(true))
+    }
+
+    /// Tasks that are this chat's by their keys, but for lines that a wake wrote for others.
+    fn own_tasks(&self, document: &Document<'_>) -> BTreeMap<usize, usize> {
+        let is_own = |part: &&Part| {
+            let task = raw_task(document.slice(&part.range));
+            let mut chats =
+                task.keys.iter().filter(|key| key.name == "chat").map(|key| key.value.trim().parse::<i64>());
+            chats.next().is_some_and(|chat| chat == Ok(self.chat_id)) && chats.all(|chat| chat == Ok(self.chat_id))
+        };
+        let mut shown = Shown::default();
+        for part in document.sections().filter(is_own) {
+            let mut at = part.range.start;
+            for line in lines(document.slice(&part.range)) {
+                let range = at..at + line.len();
+                at = range.end;
+                if self.is_for_others(line) != Some(true) {
+                    shown.add(range);
+                }
+            }
+        }
+        shown.0
     }
 
     /// The edit with another title for each task that is called like one that isn't shown: merged by its title, that one would
     /// become this chat's, with all that stands in it.
     fn told_apart(&self, text: &str, edited: &str) -> String {
         let document = Document::split(text);
-        let hidden = self.others_tasks(&document);
-        let others = document.sections().filter(|part| hidden.contains(&part.range));
+        let own = self.own_tasks(&document);
+        let others = document.sections().filter(|part| !own.contains_key(&part.range.start));
         let taken: BTreeSet<String> = others.map(|part| folded(&part.title)).collect();
         let edit = Document::split(edited);
         let mut apart = String::with_capacity(edited.len());
@@ -146,50 +241,57 @@ impl View {
         apart
     }
 
-    /// Lines elsewhere that a wake wrote for others, such as those that a merge has put into a quote.
-    fn others_lines(&self, text: &str) -> Vec<Range<usize>> {
-        let mut at = 0;
-        let mut hidden = Vec::new();
-        for line in lines(text) {
-            let range = at..at + line.len();
-            at = range.end;
-            if !self.may_see(line) {
-                hidden.push(range);
-            }
-        }
-        hidden
-    }
-
-    /// Whether all that says which wake wrote it says that it was for this chat. A person's own lines say nothing of the kind.
-    fn may_see(&self, raw: &str) -> bool {
-        raw.split("<!--").skip(1).all(|comment| {
+    /// Whether what says which wake wrote a line says that it was for somebody else; `None` where nothing says it.
+    fn is_for_others(&self, line: &str) -> Option<bool> {
+        let mut chats = line.split("<!--").skip(1).filter_map(|comment| {
             let inside = comment.split("-->").next().unwrap_or_default();
             // Behind it stand origins, which others may have named.
             let mut words = inside.split_whitespace().take_while(|word| *word != AFTER);
-            if words.next() != Some("wake") {
-                return true;
-            }
-            let chat = words.skip_while(|word| *word != "chat").nth(1);
-            chat.is_some_and(|chat| chat.parse() == Ok(self.chat_id))
-        })
+            let is_of_wake = words.next() == Some("wake");
+            is_of_wake
+                .then(|| words.skip_while(|word| *word != "chat").nth(1).and_then(|chat| chat.parse::<i64>().ok()))
+        });
+        let first = chats.next()?;
+        Some(first != Some(self.chat_id) || chats.any(|chat| chat != Some(self.chat_id)))
     }
+}
+
+/// What is shown of a document, by the beginnings and ends of its lines.
+#[derive(Default)]
+struct Shown(BTreeMap<usize, usize>);
+
+impl Shown {
+    fn add(&mut self, range: Range<usize>) {
+        self.0.insert(range.start, range.end);
+    }
+
+    fn extend(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
+        ranges.into_iter().for_each(|range| self.add(range));
+    }
+
+    /// The heading of a part, the blank lines at its end, and the headings before it that read the same: of parts with one title a
+    /// merge counts which it is.
+    fn head(&mut self, document: &Document<'_>, nth: usize) {
+        let Some(part) = document.parts.get(nth) else { return };
+        let namesakes = document.parts.iter().take(nth + 1);
+        let namesakes =
+            namesakes.filter(|other| other.level == part.level && folded(&other.title) == folded(&part.title));
+        self.extend(namesakes.filter(|other| other.level > 0).map(|other| other.range.start..other.body_start));
+        let end = part.range.end;
+        self.add(document.content_end(part).max(part.body_start)..end);
+    }
+}
+
+/// Whether a person has marked a part for all: behind its heading, or on the first line below.
+fn is_marked_for_all(document: &Document<'_>, part: &Part) -> bool {
+    let heading = slice(document.text, part.range.start..part.body_start);
+    let first = lines(slice(document.text, part.body_start..part.range.end)).find(|line| !is_blank(line));
+    let says_so = |line: &str| split_comment(line).1.is_some_and(is_for_all);
+    says_so(heading) || first.is_some_and(|line| split_comment(line).0.is_empty() && says_so(line))
 }
 
 fn is_blank_text(text: &str) -> bool {
     lines(text).all(is_blank)
-}
-
-/// The text without these ranges, which may overlap.
-fn without(text: &str, mut ranges: Vec<Range<usize>>) -> String {
-    ranges.sort_by_key(|range| range.start);
-    let mut left = String::with_capacity(text.len());
-    let mut at = 0;
-    for range in ranges {
-        left.push_str(slice(text, at..range.start.max(at)));
-        at = at.max(range.end);
-    }
-    left.push_str(slice(text, at..text.len()));
-    left
 }
 
 #[cfg(test)]
@@ -197,7 +299,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::memory::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY, facts, strategies::document, tasks::TaskList};
+    use crate::memory::{
+        ACTIVE, CLAUDE, EPISODIC_MEMORY, SEMANTIC_MEMORY, facts, strategies::document, tasks::TaskList,
+    };
 
     const BOB: View = View { chat_id: 5555 };
     const FACTS: &str = "\
@@ -217,23 +321,105 @@ mod tests {
 ";
 
     #[test]
-    fn lines_for_others_are_left_out_and_peoples_own_are_shared() {
+    fn a_chats_own_lines_are_shown_and_no_others() {
         insta::assert_snapshot!(BOB.shown(SEMANTIC_MEMORY, FACTS), @"
-        # Facts
-
         ## Family
-        - Everybody meets on Sunday
         - Bob likes tea <!-- wake 20261121T140000Z-2 message 5 chat 5555 -->
         ");
-        let log = "## 2026-11-20\n- 10:00 Remembered “x” <!-- wake a -->\n  more of it\n\n## 2026-11-21\n\
-                   - 10:00 for Bob <!-- wake b chat 5555 -->\n- 11:00 for Eve <!-- wake c chat 55551 -->\n- by hand\n";
-        let shown = "## 2026-11-21\n- 10:00 for Bob <!-- wake b chat 5555 -->\n- by hand\n";
+        let log = "# Log\n\n## 2026-11-20\n- 10:00 Remembered “x” <!-- wake a -->\n  more of it\n\n## 2026-11-21\n\
+                   - 10:00 for Bob <!-- wake b chat 5555 -->\n  and more\n- 11:00 for Eve <!-- wake c chat 55551 -->\n- by hand\n";
+        let shown = "## 2026-11-21\n- 10:00 for Bob <!-- wake b chat 5555 -->\n  and more\n";
         assert_eq!(BOB.shown(EPISODIC_MEMORY, log), shown);
         assert_eq!(BOB.shown("memory/agent-memory/archive/2026-11.md", log), shown);
-        let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n\n## Eve's\n- chat: 55\n";
-        assert_eq!(BOB.shown(ACTIVE, tasks), "# Active\n\n## Bob's\n- status: active\n- chat: 5555\n\n");
-        let quoted = "A note.\n\n> - Anna is ill <!-- wake a -->\n\n<!-- wakes are explained here -->\n";
-        assert_eq!(BOB.shown("memory/notes.md", quoted), "A note.\n\n\n<!-- wakes are explained here -->\n");
+        let tasks = "# Active\n\n## Mine\n- status: active\n\n## Bob's\n- status: active\n- chat: 5555\n\n## Eve's\n- chat: 55\n\n\
+                     ## Whose\n- chat: 5555\n- chat: 55\n\n## Surgery\n- status: active\n\nchat: 5555\n- chat: 5555\n";
+        assert_eq!(BOB.shown(ACTIVE, tasks), "## Bob's\n- status: active\n- chat: 5555\n\n");
+        for anybodys in [
+            "A note.\n\n> - Anna is ill <!-- wake a -->\n\n<!-- wakes are explained here -->\n",
+            "---\nchat: 5555\n---\n# Anna\n- chat 5555\n<!-- chat 5555 -->\n<!-- wake a --> <!-- chat 5555 -->\n",
+            "- both <!-- wake a chat 5555 --> <!-- wake b chat 6 -->\n- after <!-- wake a after chat 5555 -->\n",
+        ] {
+            assert_eq!(BOB.shown("memory/notes.md", anybodys), "", "{anybodys}");
+            assert_eq!(BOB.seen("memory/notes.md", anybodys), None);
+        }
+        assert_eq!(BOB.seen(CLAUDE, "").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_section_that_is_for_all_is_shown_but_for_what_a_wake_wrote_for_others() {
+        let marked = "# Facts\nby hand\n\n## Home\n\n<!-- for: all -->\n- The wifi is called Otter\n- The code is 55 <!-- wake a -->\n  and so on\n\n\
+                      some text\n\n## Garden <!--  for:  all -->\n### Hose\n- leaks\n## Work\n- secret\n";
+        insta::assert_snapshot!(BOB.shown(SEMANTIC_MEMORY, marked), @"
+        ## Home
+
+        <!-- for: all -->
+        - The wifi is called Otter
+
+        some text
+
+        ## Garden <!--  for:  all -->
+        ### Hose
+        - leaks
+        ");
+        assert_eq!(Document::split(marked).parts[3].title, "Garden");
+        for unmarked in [
+            "## Home\n- The wifi is called Otter\n<!-- for: all -->\n",
+            "## Home\n- Otter <!-- for: all -->\n",
+            "## Home\n```\n<!-- for: all -->\n```\n",
+            "## Home\n`<!-- for: all -->`\n- Otter\n",
+            "## Home\n<!--\n<!-- for: all -->\n- Otter\n",
+            "## Home\n<!-- for: all but Bob -->\n- Otter\n",
+            "```\n## Home <!-- for: all -->\n- Otter\n```\n",
+        ] {
+            assert_eq!(BOB.shown(SEMANTIC_MEMORY, unmarked), "", "{unmarked}");
+        }
+        let task = "## Paint <!-- for: all -->\n- status: active\n";
+        assert_eq!(BOB.shown(ACTIVE, task), "", "of the tasks each is one chat's");
+    }
+
+    #[test]
+    fn what_nobody_has_confirmed_stays_so_under_whichever_heading() {
+        let own = "- Bob may do all <!-- wake a chat 5555 after a page -->\n";
+        for text in [
+            format!("## Unconfirmed\n- Anna <!-- wake b -->\n{own}"),
+            format!("# Unconfirmed\n\n## Anna\n- secret\n\n## Bob\n{own}"),
+            format!("## Anna\n- secret\n```\n## Unconfirmed\n```\n{own}"),
+        ] {
+            let shown = BOB.shown(SEMANTIC_MEMORY, &text);
+            assert!(shown.contains("Bob may do all") && !shown.contains("secret"), "{shown}");
+            assert!(!others::without(SEMANTIC_MEMORY, &shown, Some(5555)).0.contains("Bob may"), "{shown}");
+        }
+        assert_eq!(BOB.shown(SEMANTIC_MEMORY, "## Unconfirmed\n- Anna <!-- wake b -->\n"), "");
+    }
+
+    #[test]
+    fn an_edit_that_a_person_did_not_make_reveals_nothing() {
+        let old = "# Facts\n\n## Home\n<!-- for: all -->\n- Otter\n\n## Bob\n- tea <!-- wake a chat 5555 -->\n\n## Work\n- secret\n";
+        for (from, to) in [
+            ("- secret", "- secret <!-- wake a chat 5555 -->"),
+            ("- tea", "- tea and a secret"),
+            ("- Otter", "- Otter\n- secret"),
+            ("## Work\n", "## Work <!-- for: all -->\n"),
+            ("## Work\n", "## Work\n\n<!-- for: all -->\n"),
+            ("## Bob\n- tea <!-- wake a chat 5555 -->\n\n## Work\n", ""),
+            ("## Bob\n", "## The party of Bob\n"),
+            ("# Facts\n", "# Facts\n<!-- for: all -->\n- secret\n"),
+        ] {
+            assert!(reveals(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
+        }
+        for (from, to) in
+            [("- secret", "- secrets"), ("- Otter\n", ""), ("<!-- for: all -->\n", ""), ("# Facts", "# What")]
+        {
+            assert!(!reveals(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
+        }
+        assert!(!reveals("memory/notes.md", "", "# Notes\n- a <!-- wake a -->\n"));
+        let tasks = "## Mine\n- status: active\n\n## Bob's\n- chat: 5555\n";
+        for (from, to) in
+            [("- status: active\n", "- chat: 5555\n"), ("- chat: 5555\n", "- chat: 5555\n- next: secret\n")]
+        {
+            assert!(reveals(ACTIVE, tasks, &tasks.replacen(from, to, 1)), "{from} {to}");
+        }
+        assert!(!reveals(ACTIVE, tasks, &tasks.replacen("active", "done", 1)));
     }
 
     #[test]
@@ -273,7 +459,7 @@ mod tests {
         for topic in ["Family", "Surgery", "New"] {
             let added = facts::add(&shown, Some(topic), "Bob is tall", "wake d chat 5555").unwrap();
             let facts::Added::New { text, .. } = added else { panic!("{added:?}") };
-            let whole = BOB.edited(SEMANTIC_MEMORY, FACTS, text.clone());
+            let whole = BOB.edited(SEMANTIC_MEMORY, FACTS, text);
             assert_eq!(BOB.shown(SEMANTIC_MEMORY, &whole).matches("Bob is tall").count(), 1, "{whole}");
             for line in FACTS.lines() {
                 assert_eq!(
@@ -334,9 +520,10 @@ mod tests {
         #[test]
         fn nothing_of_others_is_ever_shown_and_nothing_is_lost_by_an_edit(
             text in document(), secret in "[a-z]{12}", edit in "[a-z]{12}",
+            mark in proptest::sample::select(&["", " <!-- wake 1 message 2 -->", " <!-- wake 1 message 2 chat 77 -->"][..]),
         ) {
             for path in [SEMANTIC_MEMORY, EPISODIC_MEMORY, "memory/notes.md"] {
-                let with = format!("{text}\n- {secret} <!-- wake 1 message 2 chat 77 -->\n");
+                let with = format!("{text}\n- {secret}{mark}\n");
                 let shown = BOB.shown(path, &with);
                 prop_assert!(!shown.contains(&secret));
                 let whole = BOB.edited(path, &with, format!("{shown}\n- {edit}\n"));

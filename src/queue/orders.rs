@@ -16,13 +16,16 @@ const TOO_MANY: &str = "That is more than I can answer at once, so I leave out s
 /// What is ordered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// No wake works, until [`Order::Resume`].
+    /// No wake works, until [`Order::Resume`]; for its chat alone, unless the owner says so.
     Stop {
-        /// Whether the owner says so: then it is theirs from now on, whoever had stopped before.
+        /// Whether the owner says so.
         is_owners: bool,
     },
-    /// Wakes work again.
-    Resume,
+    /// Wakes work again: for its chat, and for all if the owner says so.
+    Resume {
+        /// Whether the owner says so.
+        is_owners: bool,
+    },
     /// This wake is to be undone by the next one.
     Undo {
         /// Its cycle's id.
@@ -35,8 +38,11 @@ pub enum Order {
     },
     /// A reminder is set.
     Remind(NewReminder),
-    /// What waits for the end of a back-off waits no longer.
-    Wake,
+    /// What waits for the end of a back-off waits no longer: of its chat alone, unless the owner says so.
+    Wake {
+        /// Whether the owner says so.
+        is_owners: bool,
+    },
 }
 
 /// A command: what its chat is told, and what is to be done.
@@ -96,12 +102,19 @@ fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     match order {
         Order::Stop { is_owners } => stop::stop(tx, answer.chat_id, *is_owners, now),
-        Order::Resume => stop::resume(tx),
+        Order::Resume { is_owners } => stop::resume(tx, answer.chat_id, *is_owners),
         Order::Undo { wake } => undo::ask(tx, wake, answer, now),
         Order::Retry { messages } => messages.iter().try_for_each(|id| inbox::retry(tx, *id).map(drop)),
         Order::Remind(reminder) => reminders::add(tx, reminder, None, now),
-        Order::Wake => end_back_offs(tx),
+        Order::Wake { is_owners: true } => end_back_offs(tx),
+        Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat_id),
     }
+}
+
+fn end_back_offs_of(tx: &Transaction<'_>, chat_id: i64) -> Result<()> {
+    tx.execute("UPDATE cycles SET not_before = NULL WHERE state = 'waiting' AND chat_id = ?1", [chat_id])?;
+    tx.execute("UPDATE incoming_messages SET not_before = NULL WHERE processed = 0 AND chat_id = ?1", [chat_id])?;
+    Ok(())
 }
 
 /// A rate limit of the channel isn't ours to shorten: deliveries keep theirs.

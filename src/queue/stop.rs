@@ -1,4 +1,7 @@
-//! `/stop`: a row that outlives restarts. While it stands, no wake works and nothing but answers to commands is sent.
+//! `/stop`: a row that outlives restarts. While the owner's stands, no wake works and nothing but answers to commands is sent. What
+//! anybody else orders concerns their chat alone: its cycle ends, its messages are kept.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
@@ -24,19 +27,38 @@ impl Store {
             .query_row([], |row| Ok(Stopped { at: parse_time(&row.get::<_, String>(0)?), chat_id: row.get(1)? }));
         Ok(row.optional()?)
     }
+
+    /// The chats besides the owner's that have ordered a stop for themselves, and since when; a time that can't be read is none.
+    pub fn stopped_chats(&self) -> Result<BTreeMap<i64, Option<DateTime<Utc>>>> {
+        let mut chats = self.conn.prepare_cached("SELECT chat_id, at FROM stopped_chats")?;
+        let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;
+        Ok(chats.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Whether nothing is to be done for a chat: all work is stopped, or its own.
+    pub fn is_stopped_for(&self, chat_id: Option<i64>) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM stopped) OR EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([chat_id], |row| row.get(0))?)
+    }
 }
 
-/// It has been stopped since the first order, whoever gives a second one. But what the owner orders too, nobody else lifts.
+/// It has been stopped since the first order.
 pub(super) fn stop(tx: &Transaction<'_>, chat_id: i64, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
-    tx.execute(
-        "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2)
-         ON CONFLICT (id) DO UPDATE SET chat_id = excluded.chat_id WHERE ?3",
-        (rfc3339(now), chat_id, is_owners),
-    )?;
+    let sql = match is_owners {
+        true => {
+            "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET chat_id = excluded.chat_id"
+        }
+        false => "INSERT INTO stopped_chats (at, chat_id) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING",
+    };
+    tx.execute(sql, (rfc3339(now), chat_id))?;
     Ok(())
 }
 
-pub(super) fn resume(tx: &Transaction<'_>) -> Result<()> {
-    tx.execute("DELETE FROM stopped", [])?;
+/// Work goes on for the chat, and by the owner's word for all.
+pub(super) fn resume(tx: &Transaction<'_>, chat_id: i64, is_owners: bool) -> Result<()> {
+    if is_owners {
+        tx.execute("DELETE FROM stopped", [])?;
+    }
+    tx.execute("DELETE FROM stopped_chats WHERE chat_id = ?1", [chat_id])?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, read::READ, words};
 use crate::{
     hands::edits,
-    memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much},
+    memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
 };
 
 /// The tool's name.
@@ -258,6 +258,7 @@ fn rename(args: &Args, world: &World) -> Outcome {
         return Err(Refusal(format!("{} is there already, and isn't overwritten. Nothing was done.", shown_as(&to))));
     }
     let text = world.documents.text(&from);
+    not_revealing(&to, &world.documents.text(&to), &text)?;
     Ok(Done {
         content: format!("{} is {} now.", shown_as(&from), shown_as(&to)),
         receipt: Some(format!("Renamed the document {from} to {to}")),
@@ -274,12 +275,26 @@ fn staged(world: &World, name: &str, text: String, verb: &str) -> Outcome {
             shown_as(name)
         )));
     }
+    not_revealing(name, &world.documents.text(name), &text)?;
     Ok(Done {
         content: format!("{verb} {}, {} bytes now.", shown_as(name), text.len()),
         receipt: Some(format!("{verb} the document {name}")),
         changes: vec![world.documents.stage(name, text)],
         ..Done::default()
     })
+}
+
+/// What this tool writes says nothing of whom it is for, so it is the owner's: no edit puts it where another chat sees it.
+fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
+    if !view::reveals(name, old, new) {
+        return Ok(());
+    }
+    Err(Refusal(format!(
+        "This would change what chats that aren't the owner's are shown of {}. Only a person does that, by hand: `{}` on the line below \
+         a section's heading shows the section to all. Nothing was done.",
+        shown_as(name),
+        view::FOR_ALL
+    )))
 }
 
 /// Whether lines in which others may have had a hand aren't withheld any more: a cycle that hasn't read them, and so isn't marked,

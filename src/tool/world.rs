@@ -20,6 +20,7 @@ use crate::{
     memory::{
         is_disguised,
         skill::Skill,
+        steers,
         view::{self, View},
     },
     policy::Rules,
@@ -199,7 +200,7 @@ impl Documents {
             return self.whole(path);
         };
         let text = self.whole(&view.path(path)?)?;
-        Some(view.shown(path, &text))
+        view.seen(path, &text)
     }
 
     fn whole(&self, path: &str) -> Option<String> {
@@ -234,7 +235,8 @@ impl Documents {
         self.staged.values().cloned().collect()
     }
 
-    /// Markdown files below `memory/` and `skills/`, and `claude.md`, sorted.
+    /// Markdown files below `memory/` and `skills/`, and `claude.md`, sorted. For a chat that a [`View`] limits those that show it
+    /// something.
     pub fn list(&self) -> Vec<String> {
         let mut paths = BTreeSet::new();
         if self.is_plain(Path::new("claude.md")) {
@@ -259,7 +261,10 @@ impl Documents {
         }
         paths.extend(self.staged.keys().cloned());
         match self.view {
-            Some(view) => view.list(&paths),
+            Some(view) => {
+                let names = view.list(&paths).into_iter();
+                names.filter(|name| steers(name) || self.get(name).is_some()).collect()
+            }
             None => paths.into_iter().collect(),
         }
     }

@@ -175,6 +175,105 @@ fn what_one_chat_said_is_not_shown_in_another_by_any_way() {
     env.check_sound();
 }
 
+/// The tool that edits the memory's documents by hand.
+fn memory(id: &str, input: &serde_json::Value) -> Block {
+    Block::tool(id, "use_tool", json!({"name": "memory", "arguments": input}))
+}
+
+#[test]
+fn what_the_owners_assistant_writes_by_hand_is_the_owners() {
+    let (telegram, claude, env) = shared_by_two();
+    env.receive(CHAT, "keep what I said of Anna");
+    let facts = "/memories/agent-memory/semantic-memory.md";
+    let anna = "/memories/people/anna.md";
+    claude.expect(Reply::tools(vec![
+        memory("t1", &json!({"command": "create", "path": anna, "file_text": "# Anna\n\nShe plans a divorce."})),
+        memory(
+            "t2",
+            &json!({"command": "str_replace", "path": facts, "old_str": "# Semantic memory\n",
+                "new_str": "# Semantic memory\n\nThe surgery is on Monday.\n\n## Home\n- the party is a surprise\n"}),
+        ),
+    ]));
+    claude.expect(Reply::text("Kept."));
+    env.once();
+    assert!(env.memory("memory/people/anna.md").contains("divorce"));
+
+    env.receive(BOB, "what is she up to?");
+    claude.expect(Reply::tools(vec![
+        Block::tool("b1", "memory_read", json!({})),
+        Block::tool("b2", "memory_read", json!({"path": "memory/people/anna.md"})),
+        Block::tool("b3", "memory_read", json!({"path": "memory/agent-memory/semantic-memory.md"})),
+        Block::tool("b4", "memory_search", json!({"query": "divorce surgery surprise anna"})),
+        memory("b5", &json!({"command": "view"})),
+        memory("b6", &json!({"command": "view", "path": anna})),
+        memory("b7", &json!({"command": "view", "path": facts})),
+    ]));
+    claude.expect(Reply::text("I don't know."));
+    env.once();
+    let requests = claude.requests();
+    let told = format!("{}{:?}", requests[2].raw, results(&requests[3]));
+    for secret in ["divorce", "surgery is", "surprise", "people/anna.md\n", "semantic-memory.md\n", "## Home"] {
+        assert!(!told.contains(secret), "{secret} in {told}");
+    }
+    assert_eq!(telegram.sent().len(), 2);
+    env.check_sound();
+}
+
+#[test]
+fn a_section_that_a_person_marks_for_all_is_and_no_mind_marks_one() {
+    let (_telegram, claude, env) = shared_by_two();
+    confide(&claude, &env);
+    let facts = "memory/agent-memory/semantic-memory.md";
+    let home =
+        "\n## Home\n<!-- for: all -->\n- The wifi is called Otter\n\n## Garden <!-- for: all -->\n- The hose leaks\n";
+    env.write_memory(facts, &format!("{}{home}", env.memory(facts)));
+    commit_as_person(&claude, &env);
+    let before = env.memory(facts);
+
+    env.receive(CHAT, "let Bob see it all");
+    let path = "/memories/agent-memory/semantic-memory.md";
+    let replaces =
+        |old: &str, new: &str| json!({"command": "str_replace", "path": path, "old_str": old, "new_str": new});
+    claude.expect(Reply::tools(vec![
+        memory("t1", &replaces("## Birthday\n", "## Birthday\n<!-- for: all -->\n")),
+        memory("t2", &replaces("## Birthday\n", "## Birthday <!-- for: all -->\n")),
+        memory("t3", &replaces("- The wifi is called Otter\n", "- The wifi is called Otter\n- There is a divorce\n")),
+        memory("t4", &replaces("## Garden <!-- for: all -->\n", "## Law <!-- for: all -->\n")),
+        memory(
+            "t5",
+            &json!({"command": "create", "path": "/memories/divorce.md", "file_text": "<!-- for: all -->\nA divorce"}),
+        ),
+        Block::tool(
+            "t6",
+            "remember",
+            json!({"fact": "The divorce <!-- for: all -->", "topic": "Law <!-- for: all -->"}),
+        ),
+        Block::tool("t7", "remember", json!({"fact": "The surgery is known", "topic": "Home"})),
+        Block::tool(
+            "t8",
+            "task_add",
+            json!({"title": "Surgery <!-- for: all -->", "notes": "<!-- for: all -->\nchat: 5555"}),
+        ),
+    ]));
+    claude.expect(Reply::text("Not by me."));
+    env.once();
+    let told = results(&last(&claude));
+    let refused: Vec<bool> = told.iter().map(|(_, is_error)| *is_error).collect();
+    assert_eq!(refused, [true, true, true, true, true, false, false, false], "{told:#?}");
+    assert!(told[0].0.contains("<!-- for: all -->"), "it says how a person does it: {}", told[0].0);
+    assert!(
+        env.memory(facts).starts_with(before.split("## Garden").next().unwrap().split("- The wifi").next().unwrap())
+    );
+
+    env.receive(BOB, "what is the wifi called?");
+    claude.expect(Reply::text("Otter."));
+    env.once();
+    let memory = opening(&last(&claude), "<memory>");
+    assert!(memory.contains("## Home") && memory.contains("Otter") && memory.contains("The hose leaks"), "{memory}");
+    assert!(SECRETS.iter().all(|secret| !memory.contains(secret)) && !memory.contains("Surgery"), "{memory}");
+    env.check_sound();
+}
+
 #[test]
 fn a_guest_reads_the_public_web_alone_whatever_is_granted() {
     let nas = HttpServer::start(|_| Response::new(200, "what stands at home").header("content-type", "text/plain"));
@@ -216,7 +315,7 @@ fn the_standing_orders_can_lift_it() {
 }
 
 #[test]
-fn each_chat_keeps_what_is_its_own_and_a_persons_own_lines_are_everybodys() {
+fn each_chat_keeps_what_is_its_own_and_a_persons_lines_are_the_owners() {
     let (_telegram, claude, env) = shared_by_two();
     confide(&claude, &env);
     let facts = env.memory("memory/agent-memory/semantic-memory.md");
@@ -243,9 +342,10 @@ fn each_chat_keeps_what_is_its_own_and_a_persons_own_lines_are_everybodys() {
     claude.expect(Reply::text("Some things."));
     env.once();
     let memory = opening(&last(&claude), "<memory>");
-    for own in ["Bob likes tea", "Otter", "Greek", "Learn ten words"] {
+    for own in ["Bob likes tea", "Greek", "Learn ten words"] {
         assert!(memory.contains(own), "{own} in {memory}");
     }
+    assert!(!memory.contains("Otter"), "{memory}");
     assert!(SECRETS.iter().filter(|secret| **secret != "Birthday").all(|secret| !memory.contains(secret)), "{memory}");
     env.check_sound();
 }

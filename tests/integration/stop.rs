@@ -137,6 +137,58 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     env.check_sound();
 }
 
+#[test]
+fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
+    const BOB: i64 = 5555;
+    let (telegram, claude, mut env) = minded();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
+    env.wake(&["--once"]).ok();
+    let bot = start_bot(&env, &telegram);
+    let guests_command = |text: &str| {
+        let told = telegram.sent().len();
+        telegram.push_text(BOB, BOB, text);
+        eventually("a command is answered", || telegram.sent().len() > told);
+        telegram.sent().remove(told).visible
+    };
+    // In the middle of the owner's work.
+    let gate = Gate::default();
+    claude.expect(Reply::text("It is blue.").stalled_after(1, &gate));
+    telegram.push_text(CHAT, CHAT, "why is the sky blue?");
+    asked(&claude, 1);
+    assert!(guests_command("/stop").starts_with("Stopped. What I was doing for this chat"));
+    gate.open();
+    eventually("the owner is answered", || sent(&telegram).iter().any(|text| text == "It is blue."));
+    // What the guest writes is kept; what the owner writes is answered.
+    telegram.push_text(BOB, BOB, "and the sea?");
+    eventually("it is kept", || env.queued().len() == 1);
+    claude.expect(Reply::text("It is wet."));
+    telegram.push_text(CHAT, CHAT, "what is rain?");
+    eventually("the owner is answered", || sent(&telegram).iter().any(|text| text == "It is wet."));
+    assert_eq!((env.queued().len(), claude.requests().len()), (1, 2));
+    assert!(!env.health(&["status"]).ok().stdout.contains("stopped"));
+
+    // In the middle of the guest's own.
+    let stalled = Gate::default();
+    claude.expect(Reply::text("It is deep.").stalled_after(1, &stalled));
+    assert!(guests_command("/resume").starts_with("I go on here"));
+    asked(&claude, 3);
+    guests_command("/stop");
+    eventually("the wake lets go", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    assert_eq!(env.query::<String>("SELECT state FROM cycles WHERE chat_id = 5555"), "waiting");
+    assert_eq!(env.once()["outcome"], "idle");
+    let health = env.health(&["check", "--json"]).ok().json();
+    let checks = health["checks"].as_array().unwrap();
+    let well = checks.iter().filter(|check| check["id"] == "queue" || check["id"] == "cycles");
+    assert_eq!(well.map(|check| &check["status"]).collect::<Vec<_>>(), ["ok", "ok"], "{health:#}");
+    claude.expect(Reply::text("It is salty."));
+    guests_command("/resume");
+    eventually("the guest is answered", || sent(&telegram).iter().any(|text| text == "It is salty."));
+    assert!(!sent(&telegram).iter().any(|text| text == "It is deep."));
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+    env.check_sound();
+}
+
 /// Nobody signals it: it looks for itself.
 #[test]
 fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {

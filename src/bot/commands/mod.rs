@@ -18,6 +18,8 @@ mod undo;
 mod wake;
 mod whoami;
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::batch::Asked;
@@ -45,6 +47,8 @@ pub(super) struct Desk<'a> {
     config: &'a Config,
     now: DateTime<Utc>,
     stopped: Option<Stopped>,
+    /// Chats that have stopped what is done for them.
+    stopped_chats: BTreeMap<i64, Option<DateTime<Utc>>>,
     /// Wakes that this batch has asked to undo.
     undoing: Vec<String>,
 }
@@ -61,7 +65,8 @@ impl Reply {
 
 impl<'a> Desk<'a> {
     pub(super) fn open(store: &'a Store, config: &'a Config, now: DateTime<Utc>) -> Result<Self> {
-        Ok(Self { store, config, now, stopped: store.stopped()?, undoing: Vec::new() })
+        let (stopped, stopped_chats) = (store.stopped()?, store.stopped_chats()?);
+        Ok(Self { store, config, now, stopped, stopped_chats, undoing: Vec::new() })
     }
 
     /// Answers a command.
@@ -82,15 +87,21 @@ impl<'a> Desk<'a> {
             Command::Resume => stop::resume(self, asked),
             Command::Undo => undo::answer(self, asked)?,
             Command::Retry => retry::answer(self, asked)?,
-            Command::Wake => wake::answer(self)?,
+            Command::Wake => wake::answer(self, asked)?,
         };
+        let chat_id = asked.message.chat_id;
         match &reply.order {
-            Some(Order::Stop { is_owners }) => {
-                let chat_id = asked.message.chat_id;
-                let first = self.stopped.unwrap_or(Stopped { at: Some(self.now), chat_id });
-                self.stopped = Some(if *is_owners { Stopped { chat_id, ..first } } else { first });
+            Some(Order::Stop { is_owners: true }) => {
+                let at = self.stopped.map_or(Some(self.now), |first| first.at);
+                self.stopped = Some(Stopped { at, chat_id });
             }
-            Some(Order::Resume) => self.stopped = None,
+            Some(Order::Stop { is_owners: false }) => {
+                self.stopped_chats.entry(chat_id).or_insert(Some(self.now));
+            }
+            Some(Order::Resume { is_owners }) => {
+                self.stopped = self.stopped.filter(|_| !is_owners);
+                self.stopped_chats.remove(&chat_id);
+            }
             Some(Order::Undo { wake }) => self.undoing.push(wake.clone()),
             _ => {}
         }
@@ -100,6 +111,17 @@ impl<'a> Desk<'a> {
     /// Whether a chat is the owner's: it may see and undo what was done for the console, too.
     fn is_owners(&self, chat_id: i64) -> bool {
         chat_id == self.config.owner_chat_id
+    }
+
+    /// Whether the owner asks: in their own chat, or in a group.
+    fn is_by_owner(&self, asked: &Asked) -> bool {
+        self.is_owners(asked.message.chat_id) || self.is_owners(asked.message.sender_id)
+    }
+
+    /// Since when nothing is done for the asking chat, if so: all work is stopped, or its own.
+    fn stopped_for(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
+        let own = || self.stopped_chats.get(&asked.message.chat_id).copied();
+        self.stopped.map(|stopped| stopped.at).or_else(own)
     }
 
     /// Answers from what the asking chat may see of the memory's last commit; trouble with it is an answer, too.

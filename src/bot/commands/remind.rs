@@ -40,6 +40,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
     Ok(match call(desk, asked, "reminder_set", &input.to_string())? {
         Err(refusal) => Reply::says(refusal.0),
         Ok(done) => {
+            // Who has stopped their own chat is reminded all the same.
             let later = if desk.stopped.is_some() { " (all work is stopped: it is sent after /resume)" } else { "" };
             let text = format!("{}{later}", done.content);
             let order = done.changes.into_iter().find_map(|change| match change {

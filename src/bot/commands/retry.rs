@@ -12,7 +12,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
         let id = asked.args.trim_start_matches('#').parse().ok();
         let chat = id.map(|id| desk.store.retryable(id)).transpose()?.flatten();
         return Ok(match (id, chat) {
-            (Some(id), Some(chat)) if chat == chat_id || desk.is_owners(chat_id) => again(desk, vec![id]),
+            (Some(id), Some(chat)) if chat == chat_id || desk.is_owners(chat_id) => again(desk, asked, vec![id]),
             _ => Reply::says("No message of that number waits or was put aside here. /retry alone takes the last."),
         });
     }
@@ -23,12 +23,12 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
     }
     Ok(match messages.as_slice() {
         [] => Reply::says("There is nothing to try again: nothing was undone or given up here."),
-        _ => again(desk, messages),
+        _ => again(desk, asked, messages),
     })
 }
 
-fn again(desk: &Desk<'_>, messages: Vec<i64>) -> Reply {
-    let when = if desk.stopped.is_some() { "after /resume" } else { "now" };
+fn again(desk: &Desk<'_>, asked: &Asked, messages: Vec<i64>) -> Reply {
+    let when = if desk.stopped_for(asked).is_some() { "after /resume" } else { "now" };
     let text = format!("I try {} afresh, {when}.", count(messages.len(), "message"));
     Reply::orders(text, Order::Retry { messages })
 }

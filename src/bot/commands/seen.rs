@@ -1,10 +1,10 @@
-//! The committed memory as the asking chat may see it: the owner's sees all, another chat what isn't somebody else's.
+//! The committed memory as the asking chat may see it: the owner's sees all, another chat its own and what is for all.
 
 use std::collections::BTreeSet;
 
 use crate::{
     memory::{
-        CLAUDE,
+        CLAUDE, steers,
         view::{self, View},
     },
     repo::{Committed, Listed, RepoError},
@@ -32,18 +32,17 @@ impl<'a> Seen<'a> {
     pub(super) fn read(&self, path: &str) -> Result<Option<String>, RepoError> {
         let Some(view) = self.view else { return self.memory.read(path) };
         let Some(kept_at) = view.path(path) else { return Ok(None) };
-        Ok(self.memory.read(&kept_at)?.map(|text| view.shown(path, &text)))
+        Ok(self.memory.read(&kept_at)?.and_then(|text| view.seen(path, &text)))
     }
 
-    /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them.
+    /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them. What steers the mind
+    /// holds in each chat, and is the owner's to look through.
     pub(super) fn markdown(&self) -> Result<Vec<Listed>, RepoError> {
         let files = self.memory.markdown()?;
         let Some(view) = self.view else { return Ok(files) };
         let paths: BTreeSet<String> = files.into_iter().map(|file| file.path).collect();
-        let listed = view.list(&paths).into_iter().map(|path| {
-            let bytes = self.read(&path)?.map_or(0, |text| text.len());
-            Ok(Listed { path, bytes })
-        });
-        listed.collect()
+        let names = view.list(&paths).into_iter().filter(|path| !steers(path));
+        let listed = names.map(|path| Ok(self.read(&path)?.map(|text| Listed { path, bytes: text.len() })));
+        listed.filter_map(Result::transpose).collect()
     }
 }

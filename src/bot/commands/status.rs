@@ -65,7 +65,7 @@ impl Status {
         Ok(Self {
             now,
             tz: config.timezone,
-            stopped_since: desk.stopped.map(|stopped| stopped.at),
+            stopped_since: desk.stopped_for(asked),
             running_since: lock::read(&config.lock_path())
                 .filter(|holder| holder.identity().is_alive())
                 .map(|holder| crate::clock::parse_time(&holder.started_at)),

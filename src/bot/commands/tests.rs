@@ -249,43 +249,65 @@ fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
 #[test]
 fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
     let mut scene = Scene::new();
-    scene.carry_out(BOB, 1, "/stop");
+    scene.carry_out(ANA, 1, "/stop");
     let stopped = scene.store.stopped().unwrap().unwrap();
-    assert_eq!((stopped.at, stopped.chat_id), (Some(now()), BOB));
+    assert_eq!((stopped.at, stopped.chat_id), (Some(now()), ANA));
     insta::assert_snapshot!(scene.says("/stop"), @"All work is stopped already since today 15:00. /resume goes on.");
     assert!(scene.says("/status").starts_with("- **Stopped** since today 15:00"));
     assert_eq!(scene.says("/wake"), "All work is stopped: /resume goes on.");
-    scene.carry_out(BOB, 2, "/resume");
+    scene.carry_out(ANA, 2, "/resume");
     assert_eq!(scene.store.stopped().unwrap(), None);
     // The update of the stop comes again: it was carried out.
-    scene.carry_out(BOB, 1, "/stop");
+    scene.carry_out(ANA, 1, "/stop");
     assert_eq!(scene.store.stopped().unwrap(), None);
 
     let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
     desk.answer(&asked(ANA, 3, "/stop")).unwrap();
-    assert!(desk.answer(&asked(BOB, 4, "/resume")).unwrap().order.is_none(), "it is another chat's");
-    assert_eq!(desk.answer(&asked(ANA, 5, "/resume")).unwrap().order, Some(Order::Resume));
+    assert!(desk.answer(&asked(BOB, 4, "/resume")).unwrap().order.is_none(), "it is the owner's");
+    assert_eq!(desk.answer(&asked(ANA, 5, "/resume")).unwrap().order, Some(Order::Resume { is_owners: true }));
     assert!(desk.answer(&asked(ANA, 6, "/resume")).unwrap().order.is_none());
 }
 
 #[test]
-fn what_the_owner_stops_nobody_else_lifts() {
-    for together in [false, true] {
-        let mut scene = Scene::new();
-        let orders = [(BOB, 1), (ANA, 2), (BOB, 3)];
-        if together {
-            let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
-            for (chat, id) in orders {
-                desk.answer(&asked(chat, id, "/stop")).unwrap();
-            }
-            assert!(desk.answer(&asked(BOB, 4, "/resume")).unwrap().order.is_none());
-        } else {
-            for (chat, id) in orders {
-                scene.carry_out(chat, id, "/stop");
-            }
-            assert!(scene.reply(BOB, "/resume").order.is_none());
-            assert_eq!(scene.reply(ANA, "/resume").order, Some(Order::Resume));
-        }
+fn a_guests_orders_are_for_their_own_chat() {
+    let mut scene = Scene::new();
+    insta::assert_snapshot!(scene.carry_out(BOB, 1, "/stop"), @"Stopped. What I was doing for this chat ends now and is kept, and what you write here waits until /resume. Reminders still come.");
+    let is_stopped = |scene: &Scene, chat| scene.store.is_stopped_for(Some(chat)).unwrap();
+    assert!(is_stopped(&scene, BOB) && !is_stopped(&scene, ANA) && scene.store.stopped().unwrap().is_none());
+    let bob = |scene: &Scene, text: &str| scene.reply(BOB, text).text;
+    assert_eq!(bob(&scene, "/stop"), "I have stopped already since today 15:00. /resume goes on.");
+    assert!(bob(&scene, "/status").starts_with("- **Stopped** since today 15:00"));
+    assert_eq!(bob(&scene, "/wake"), "Work for this chat is stopped: /resume goes on.");
+    assert!(!scene.says("/status").contains("Stopped") && scene.says("/wake").starts_with("I look now."));
+    assert!(scene.reply(ANA, "/resume").order.is_none(), "nothing of theirs is stopped");
+
+    // The owner's goes above it, and nobody else lifts that.
+    scene.carry_out(ANA, 2, "/stop");
+    assert!(bob(&scene, "/stop").starts_with("My owner has stopped all work since today 15:00."));
+    assert!(scene.carry_out(BOB, 3, "/resume").starts_with("My owner has stopped all work"));
+    assert!(is_stopped(&scene, BOB) && scene.store.stopped().unwrap().is_some());
+    scene.carry_out(ANA, 4, "/resume");
+    assert!(!is_stopped(&scene, BOB), "what was their own they have lifted");
+    scene.carry_out(BOB, 5, "/stop");
+    insta::assert_snapshot!(scene.carry_out(BOB, 6, "/resume"), @"I go on here: with what was interrupted first, then with what you have written since.");
+    assert!(!is_stopped(&scene, BOB));
+
+    let message = scene.store.say(ANA, "surprise", now()).unwrap();
+    assert_eq!(bob(&scene, "/wake"), "I look now at what waits in this chat.", "message {message} is not theirs");
+}
+
+#[test]
+fn in_a_group_the_owners_orders_alone_are_for_all() {
+    const GROUP: i64 = -77;
+    let scene = Scene::new();
+    let order = |user: i64, text: &str| {
+        let mut asked = asked(user, 1, text);
+        asked.message.chat_id = GROUP;
+        Desk::open(&scene.store, &scene.config, now()).unwrap().answer(&asked).unwrap().order
+    };
+    for (who, is_owners) in [(ANA, true), (BOB, false)] {
+        assert_eq!(order(who, "/stop"), Some(Order::Stop { is_owners }));
+        assert_eq!(order(who, "/wake"), Some(Order::Wake { is_owners }));
     }
 }
 
@@ -390,9 +412,20 @@ fn another_chat_is_not_told_what_the_owners_said() {
     assert!(scene.says("/memory safe").contains("1234") && scene.says("/tasks").contains("Surprise"));
     let bob = |text: &str| scene.reply(BOB, text).text;
     assert_eq!(bob("/memory safe"), "I know nothing about “safe”.");
-    assert!(bob("/memory wifi").contains("attic"), "a person's own line is everybody's");
+    assert!(!bob("/memory wifi").contains("attic"), "a person's own line is the owner's");
     assert!(bob("/tasks").starts_with("No tasks."));
-    assert!(!bob("/memory").contains(memory::WORKING_MEMORY), "that one is the owner's");
+    assert!(!bob("/memory").contains(".md"), "not even which files there are");
+    let marked = facts.replace("## Home\n", "## Home\n<!-- for: all -->\n");
+    let change =
+        repo::Change { path: memory::SEMANTIC_MEMORY.to_owned(), base: Some(facts.to_owned()), content: Some(marked) };
+    scene.commit_with("v", &[change]);
+    let bob = |text: &str| scene.reply(BOB, text).text;
+    assert!(bob("/memory wifi").contains("attic") && bob("/memory safe").contains("know nothing"));
+    let listed = bob("/memory");
+    assert!(
+        listed.contains("- memory/agent-memory/semantic-memory.md (54 B)") && listed.matches(".md").count() == 1,
+        "{listed}"
+    );
     scene.worked("20261121T120000Z-1", ANA, false);
     assert!(scene.says("/status").contains("Last wake: today 15:00 for 1 message in chat 4242"));
     assert!(scene.reply(BOB, "/status").text.contains("\n- No wake yet.\n"), "none was for this chat");

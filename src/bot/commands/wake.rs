@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Desk, Reply, bounded};
+use super::{super::batch::Asked, Desk, Reply, bounded};
 use crate::{
     cycle::{self, lock, orient::Standing},
     queue::{Order, Result},
@@ -12,9 +12,20 @@ use crate::{
 /// Reasons that are named at most.
 const MAX_NAMED: usize = 8;
 
-pub(super) fn answer(desk: &Desk<'_>) -> Result<Reply> {
-    if desk.stopped.is_some() {
-        return Ok(Reply::says("All work is stopped: /resume goes on."));
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+    let is_owners = desk.is_by_owner(asked);
+    match desk.stopped_for(asked) {
+        Some(_) if desk.stopped.is_some() && !is_owners => {
+            return Ok(Reply::says("My owner has stopped all work: it goes on by their word."));
+        }
+        Some(_) if desk.stopped.is_none() => return Ok(Reply::says("Work for this chat is stopped: /resume goes on.")),
+        Some(_) => return Ok(Reply::says("All work is stopped: /resume goes on.")),
+        None => {}
+    }
+    let order = Order::Wake { is_owners };
+    // What else is due, and how much waits, is the owner's to know.
+    if !desk.is_owners(asked.message.chat_id) {
+        return Ok(Reply::orders("I look now at what waits in this chat.", order));
     }
     let holder = lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
     let mut waiting = cycle::waiting(desk.store, desk.config, desk.now)?;
@@ -22,7 +33,7 @@ pub(super) fn answer(desk: &Desk<'_>) -> Result<Reply> {
     if let Some(cycle_id) = holder.as_ref().and_then(|holder| holder.cycle_id.as_ref()) {
         waiting.due.remove(&format!("resume {cycle_id}"));
     }
-    Ok(Reply::orders(text(holder.is_some(), waiting.due, &waiting.messages), Order::Wake))
+    Ok(Reply::orders(text(holder.is_some(), waiting.due, &waiting.messages), order))
 }
 
 fn text(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usize>) -> String {

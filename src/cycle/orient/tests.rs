@@ -73,6 +73,7 @@ impl Scene {
             quiet_hours: self.quiet_hours,
             undos: &[],
             is_stopped: false,
+            stopped_chats: &BTreeSet::new(),
             person_commits: &self.person_commits,
         })
     }

@@ -24,11 +24,15 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::nothing_yet());
     };
-    // What a cycle has asked about waits for a person's word, which the check `approvals` tells of.
+    // What a cycle has asked about waits for a person's word, which the check `approvals` tells of; who has stopped what is done for
+    // their chat has it go on themselves.
     let (asked, queued): (Vec<Incoming>, Vec<Incoming>) = {
         let parked = store.parked_cycles()?;
-        let is_asked =
-            |message: &Incoming| parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id));
+        let stopped_chats = store.stopped_chats()?;
+        let is_asked = |message: &Incoming| {
+            stopped_chats.contains_key(&message.chat_id)
+                || parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))
+        };
         store.queued()?.into_iter().partition(is_asked)
     };
     let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len() + asked.len());

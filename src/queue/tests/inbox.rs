@@ -97,7 +97,7 @@ fn of_a_flood_of_commands_some_are_answered_and_all_are_carried_out_once() {
     let accepted = world.store.accept(&commands, at(0)).unwrap();
     assert_eq!((accepted.answers.len(), accepted.has_orders), (21, true));
     assert!(world.store.stopped().unwrap().is_some());
-    world.store.order(&Order::Resume, at(1)).unwrap();
+    world.store.order(&Order::Resume { is_owners: true }, at(1)).unwrap();
     let again = world.store.accept(&commands, at(1)).unwrap();
     assert!(again.answers.is_empty() && !again.has_orders, "it came again: {again:?}");
 

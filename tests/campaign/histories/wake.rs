@@ -145,6 +145,7 @@ impl Wake {
         let reasons = orient::due(&Observed {
             undos: &[],
             is_stopped: false,
+            stopped_chats: &BTreeSet::new(),
             now: scene.now,
             tz: Tz::UTC,
             mind: &mind,

@@ -21,6 +21,7 @@ use super::{
     Condition, Merge, Oid, Repo, RepoError,
     endings::as_on_disk,
     index_lock::{self, IndexLock, sync_directory},
+    names,
     publish::{Change, joined},
     tree::{self, FILE, Item, LINK, SUBMODULE},
     worktree::{OnDisk, Replaced, TEMPORARY},
@@ -316,7 +317,8 @@ impl Repo {
     fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
         let mut changed = false;
         let tip = self.head()?;
-        for file in &planned.files {
+        // What git wouldn't take into an index isn't in it.
+        for file in planned.files.iter().filter(|file| names::refused(&file.path).is_none()) {
             let old = tree::item_at(&self.git, planned.from.map(|from| from.0), &file.path)?;
             let new = tree::item_at(&self.git, tip, &file.path)?;
             let staged = staged(&lock.index, &file.path);

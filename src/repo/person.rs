@@ -1,11 +1,14 @@
 //! What a person changed in the work tree, committed as theirs before the wake adds anything of its own.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use git2::{Signature, Status, StatusOptions};
 
 use super::{
     IsSecret, Merge, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
+    names::{self, Refused},
     tree::{self, Item, LINK},
     worktree::{self, OnDisk},
 };
@@ -192,11 +195,11 @@ impl Repo {
     /// A changed file, or why it is left alone whatever is in it.
     pub(super) fn read_changed(&self, changed: &Changed) -> Result<Result<Option<OnDisk>, &'static str>, RepoError> {
         if let Some(why) = changed.why_left {
-            return Ok(Err(why));
+            return Ok(Err(following(why)));
         }
         match self.tree.read(&changed.path) {
             Ok(file) => Ok(Ok(file)),
-            Err(RepoError::UnsafePath { why, .. }) => Ok(Err(why)),
+            Err(RepoError::UnsafePath { why, .. }) => Ok(Err(following(why))),
             Err(error) if error.is_of_a_file() => Ok(Err(UNREADABLE)),
             Err(error) => Err(error),
         }
@@ -215,39 +218,62 @@ impl Repo {
     pub(super) fn changed_files(&self) -> Result<Vec<Changed>, RepoError> {
         let mut options = StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).exclude_submodules(true);
-        let mut unreadable = Vec::new();
+        let mut left = Vec::new();
         let statuses = match self.git.statuses(Some(&mut options)) {
             Ok(statuses) => statuses,
-            // A single file that may not be read ends the whole look.
+            // A single file that may not be read, or that is too deep, ends the whole look: then it is told where to look.
             Err(error) => {
-                unreadable = self.unreadable_files()?;
-                if unreadable.is_empty() {
+                let sound;
+                (sound, left) = self.sound_files()?;
+                if left.is_empty() {
                     return Err(error.into());
                 }
-                for path in &unreadable {
-                    options.pathspec(format!("!{}", literally(path)));
+                options.disable_pathspec_match(true);
+                for path in &sound {
+                    options.pathspec(path.as_str());
                 }
-                options.pathspec("*");
                 self.git.statuses(Some(&mut options))?
             }
         };
         let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-        let unreadable = unreadable.into_iter().map(|path| Changed { path, why_left: Some(UNREADABLE) });
-        Ok(changed.map(|entry| Changed::of(&entry)).chain(unreadable).collect())
+        left.extend(changed.map(|entry| Changed::of(&entry)));
+        // One for all that is beneath a name that is to blame.
+        let mut named = BTreeSet::new();
+        left.retain(|changed| changed.why_left.is_none() || named.insert(changed.path.clone()));
+        Ok(left)
     }
 
-    /// The files of the index that we may not read.
-    fn unreadable_files(&self) -> Result<Vec<String>, RepoError> {
-        let mut unreadable = Vec::new();
-        for entry in self.git.index()?.iter() {
-            let Ok(path) = String::from_utf8(entry.path) else { continue };
+    /// The files of the work tree, the index and the last commit that can be looked at, and what can't.
+    fn sound_files(&self) -> Result<(BTreeSet<String>, Vec<Changed>), RepoError> {
+        let (mut all, mut left) = (BTreeSet::new(), Vec::new());
+        self.tree.walk(&mut |path, is_directory| {
+            if !is_directory {
+                all.insert(path.to_owned());
+                return false;
+            }
+            if self.git.is_path_ignored(path).unwrap_or(false) {
+                return false;
+            }
+            let refused = names::refused(&format!("{path}/file")).map(Changed::refused);
+            let goes_on = refused.is_none();
+            left.extend(refused);
+            goes_on
+        })?;
+        all.extend(self.git.index()?.iter().filter_map(|entry| String::from_utf8(entry.path).ok()));
+        all.extend(tree::paths(&self.git, self.head()?)?);
+        let mut sound = BTreeSet::new();
+        for path in all {
+            if let Some(refused) = names::refused(&path) {
+                left.push(Changed::refused(refused));
+                continue;
+            }
             match self.tree.read(&path) {
-                Ok(_) | Err(RepoError::UnsafePath { .. }) => {}
-                Err(error) if error.is_of_a_file() => unreadable.push(path),
+                Ok(_) | Err(RepoError::UnsafePath { .. }) => drop(sound.insert(path)),
+                Err(error) if error.is_of_a_file() => left.push(Changed { path, why_left: Some(UNREADABLE) }),
                 Err(error) => return Err(error),
             }
         }
-        Ok(unreadable)
+        Ok((sound, left))
     }
 
     /// Git's own identity of the person, else a stated default.
@@ -264,6 +290,18 @@ impl Repo {
     }
 }
 
+/// What is said of "it", to follow on that.
+fn following(why: &'static str) -> &'static str {
+    why.strip_prefix("it ").unwrap_or(why)
+}
+
+impl LeftAlone {
+    /// Whether git would take no such path: the person renames it.
+    pub fn is_misnamed(&self) -> bool {
+        [names::GITS_OWN, names::TOO_DEEP].map(following).contains(&self.why)
+    }
+}
+
 /// A file that differs from the last commit.
 pub(super) struct Changed {
     /// Its name, as far as it is text.
@@ -274,19 +312,21 @@ pub(super) struct Changed {
 
 impl Changed {
     fn of(entry: &git2::StatusEntry<'_>) -> Self {
-        let why_left = match std::str::from_utf8(entry.path_bytes()) {
+        let path = std::str::from_utf8(entry.path_bytes());
+        if let Some(refused) = path.ok().and_then(names::refused) {
+            return Self::refused(refused);
+        }
+        let why_left = match path {
             Err(_) => Some("has a name that isn't UTF-8"),
             Ok(_) if entry.status().is_conflicted() => Some("has a conflict that isn't resolved"),
             Ok(_) => None,
         };
         Self { path: String::from_utf8_lossy(entry.path_bytes()).into_owned(), why_left }
     }
-}
 
-/// A path as a pattern that nothing else matches.
-fn literally(path: &str) -> String {
-    let is_special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '!' | '#' | ' ');
-    path.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
+    fn refused(Refused { why, begins }: Refused<'_>) -> Self {
+        Self { path: begins.to_owned(), why_left: Some(why) }
+    }
 }
 
 /// What to do with a person's file.

@@ -7,6 +7,7 @@
 //! One writer at a time: callers hold the wake lock.
 
 mod advance;
+mod bulk;
 mod committed;
 mod create;
 mod endings;

@@ -68,20 +68,27 @@ impl Repo {
         stop: Stop,
     ) -> Result<PersonEdits, RepoError> {
         let from = self.head()?;
+        let committed = tree::Files::of(&self.git, from)?;
         let mut edits = PersonEdits::default();
-        let mut files = Vec::new();
-        for changed in self.changed_files()? {
-            let judged = self.persons_file(from, &changed, is_secret)?;
-            let path = changed.path;
-            match judged {
+        let mut taken = Vec::new();
+        for Changed { path, why_left } in self.changed_files()? {
+            match self.persons_file(&committed, &path, why_left, is_secret)? {
                 Judged::Same => {}
                 Judged::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
-                Judged::Take(item) => {
-                    edits.files.push(path.clone());
-                    files.push(FileMove { path, before: item, after: item, unstage: true });
-                }
+                Judged::Take(file) => taken.push((path, file)),
             }
         }
+        let contents: Vec<Vec<u8>> =
+            taken.iter_mut().filter_map(|(_, file)| Some(std::mem::take(&mut file.as_mut()?.bytes))).collect();
+        let mut ids = self.blobs(&contents)?.into_iter();
+        let files: Vec<FileMove> = taken
+            .into_iter()
+            .map(|(path, file)| {
+                let item = file.and_then(|file| Some(Item { id: ids.next()?, mode: file.mode }));
+                FileMove { path, before: item, after: item, unstage: true }
+            })
+            .collect();
+        edits.files = files.iter().map(|file| file.path.clone()).collect();
         if files.is_empty() {
             return Ok(edits);
         }
@@ -117,20 +124,20 @@ impl Repo {
         self.commit_object(&self.person(now)?, &message, tree, &parents)
     }
 
-    /// Whether a file as it is on disk can be committed for the person; its blob is written then.
+    /// Whether a file as it is on disk can be committed for the person, as git would store it.
     pub(super) fn take_persons(
         &self,
         path: &str,
-        file: Option<&OnDisk>,
+        file: Option<OnDisk>,
         is_secret: &IsSecret<'_>,
     ) -> Result<Judged, RepoError> {
-        if let Some(why) = self.reason_to_leave(path, file, is_secret) {
+        if let Some(why) = self.reason_to_leave(path, file.as_ref(), is_secret) {
             return Ok(Judged::Leave(why));
         }
-        let item = file.map(|file| {
-            Ok::<_, RepoError>(Item { id: self.git.blob(&self.stored(path, &file.bytes)?)?, mode: file.mode })
+        let stored = file.map(|OnDisk { bytes, mode }| {
+            Ok::<_, RepoError>(OnDisk { bytes: self.stored(path, &bytes)?.into_owned(), mode })
         });
-        Ok(Judged::Take(item.transpose()?))
+        Ok(Judged::Take(stored.transpose()?))
     }
 
     pub(super) fn reason_to_leave(
@@ -176,28 +183,32 @@ impl Repo {
 
     fn persons_file(
         &self,
-        from: Option<Oid>,
-        changed: &Changed,
+        committed: &tree::Files<'_>,
+        path: &str,
+        why_left: Option<&'static str>,
         is_secret: &IsSecret<'_>,
     ) -> Result<Judged, RepoError> {
-        let path = changed.path.as_str();
-        let file = match self.read_changed(changed)? {
+        let file = match self.read_changed(path, why_left)? {
             Ok(file) => file,
             Err(why) => return Ok(Judged::Leave(why)),
         };
-        if self.same_as_committed(from, path, file.as_ref())? {
+        if self.is_on_disk(path, committed.item(path)?, file.as_ref())? {
             // Only the index differs: something is staged that the work tree no longer has.
             return Ok(Judged::Same);
         }
-        self.take_persons(path, file.as_ref(), is_secret)
+        self.take_persons(path, file, is_secret)
     }
 
     /// A changed file, or why it is left alone whatever is in it.
-    pub(super) fn read_changed(&self, changed: &Changed) -> Result<Result<Option<OnDisk>, &'static str>, RepoError> {
-        if let Some(why) = changed.why_left {
+    pub(super) fn read_changed(
+        &self,
+        path: &str,
+        why_left: Option<&'static str>,
+    ) -> Result<Result<Option<OnDisk>, &'static str>, RepoError> {
+        if let Some(why) = why_left {
             return Ok(Err(following(why)));
         }
-        match self.tree.read(&changed.path) {
+        match self.tree.read(path) {
             Ok(file) => Ok(Ok(file)),
             Err(RepoError::UnsafePath { why, .. }) => Ok(Err(following(why))),
             Err(error) if error.is_of_a_file() => Ok(Err(UNREADABLE)),
@@ -335,6 +346,6 @@ pub(super) enum Judged {
     Same,
     /// Name it and leave it alone.
     Leave(&'static str),
-    /// Commit it: its blob, or none for a deletion.
-    Take(Option<Item>),
+    /// Commit it, as git would store it; none for a deletion.
+    Take(Option<OnDisk>),
 }

@@ -1,6 +1,6 @@
 //! Trees as values: look a file up in a commit, and build the next tree from it.
 
-use std::collections::BTreeMap;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,47 @@ pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Resu
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// A commit's files, for who asks for many: each folder is read once.
+pub(super) struct Files<'g> {
+    git: &'g Repository,
+    root: Option<Tree<'g>>,
+    folders: RefCell<BTreeMap<String, Option<Tree<'g>>>>,
+}
+
+impl<'g> Files<'g> {
+    pub(super) fn of(git: &'g Repository, commit: Option<Oid>) -> Result<Self, RepoError> {
+        let root = commit.map(|commit| git.find_commit(commit)?.tree()).transpose()?;
+        Ok(Self { git, root, folders: RefCell::default() })
+    }
+
+    /// As [`item_at`].
+    pub(super) fn item(&self, path: &str) -> Result<Option<Item>, RepoError> {
+        let Some((folder, name)) = path.rsplit_once('/') else {
+            return Ok(self.root.as_ref().and_then(|root| item_in(root, path)));
+        };
+        let mut folders = self.folders.borrow_mut();
+        if !folders.contains_key(folder) {
+            folders.insert(folder.to_owned(), self.folder(folder)?);
+        }
+        Ok(folders.get(folder).and_then(Option::as_ref).and_then(|folder| item_in(folder, name)))
+    }
+
+    fn folder(&self, path: &str) -> Result<Option<Tree<'g>>, RepoError> {
+        let Some(root) = &self.root else { return Ok(None) };
+        match root.get_path(std::path::Path::new(path)) {
+            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => Ok(Some(self.git.find_tree(entry.id())?)),
+            Ok(_) => Ok(None),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn item_in(folder: &Tree<'_>, name: &str) -> Option<Item> {
+    let entry = folder.get_name(name).filter(|entry| entry.kind() != Some(ObjectType::Tree))?;
+    Some(Item { id: entry.id(), mode: u32::try_from(entry.filemode()).unwrap_or(FILE) })
 }
 
 /// An item's bytes.

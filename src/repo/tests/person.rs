@@ -260,3 +260,29 @@ fn what_git_would_not_take_and_yet_is_committed_stays_and_stops_nothing() {
     assert_eq!(world.git(&["show", &format!("HEAD:{deep}")]), "deep\n");
     assert_eq!(world.git(&["show", "HEAD:git~1/a.md"]), "odd\n");
 }
+
+/// A folder that was copied in, or changed by a program: each object by itself would cost a sync.
+#[test]
+fn many_edits_are_one_pack() {
+    let world = World::new();
+    let repo = world.local();
+    for n in 0..200 {
+        world.write(&format!("notes/{n}.md"), &format!("note {n}\n"));
+    }
+    world.write("notes/same.md", "note 7\n");
+    fs::remove_file(world.file("claude.md")).unwrap();
+    let loose = repo.stock().loose;
+    let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+    assert_eq!(edits.files.len(), 202);
+    assert_eq!(repo.stock().packs, 1);
+    assert!(repo.stock().loose < loose + 100);
+    assert_eq!(world.git(&["show", "HEAD:notes/199.md"]), "note 199\n");
+    assert_eq!(world.status(), "");
+    world.assert_sound();
+    for n in 0..200 {
+        world.write(&format!("notes/{n}.md"), &format!("note {}\n", 199 - n));
+    }
+    repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+    assert_eq!(repo.stock().packs, 1, "nothing of it is new");
+    world.assert_sound();
+}

@@ -303,11 +303,20 @@ impl Wake<'_> {
     }
 
     /// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.
+    /// Of one that git has no place for they are told once.
     pub(super) fn tell_refused(&mut self, left: &LeftAlone) -> Result<(), WakeError> {
+        let path = self.context.redactor.redact(&left.path);
+        if left.is_misnamed() {
+            let text = format!(
+                "I leave `{path}` in my memory's folder alone: it {}. It stays as it is on this machine, but I don't read it, commit it or \
+                 push it. Rename it or move it, and I take it in.",
+                left.why
+            );
+            return self.alarm(&format!("misnamed/{path}"), text).map(drop);
+        }
         if left.why != HOLDS_SECRET {
             return Ok(());
         }
-        let path = self.context.redactor.redact(&left.path);
         let week = self.now().with_timezone(&self.context.config.timezone).format("%G-W%V");
         let text = format!(
             "I did not commit `{path}`: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \

@@ -21,6 +21,7 @@ use super::{
     Condition, Merge, Oid, Repo, RepoError,
     endings::as_on_disk,
     index_lock::{self, IndexLock, sync_directory},
+    names,
     publish::{Change, joined},
     tree::{self, FILE, Item, LINK, SUBMODULE},
     worktree::{OnDisk, Replaced, TEMPORARY},
@@ -224,6 +225,7 @@ impl Repo {
 
     pub(super) fn write_files(&self, planned: &mut Move, merge: &Merge<'_>) -> Result<(), RepoError> {
         let tip = self.head()?;
+        let (at_tip, at_goal) = (tree::Files::of(&self.git, tip)?, tree::Files::of(&self.git, Some(planned.to.0))?);
         // Files go before others come: a file may become a directory.
         let (gone, written): (Vec<usize>, Vec<_>) =
             (0..planned.files.len()).partition(|at| planned.files.get(*at).is_some_and(|file| file.after.is_none()));
@@ -235,8 +237,7 @@ impl Repo {
                 continue;
             }
             // A commit of the person's on top of a killed move has the last word on what it changed.
-            let committed = |commit| tree::item_at(&self.git, commit, &file.path);
-            if tip == Some(planned.to.0) || committed(tip)? == committed(Some(planned.to.0))? {
+            if tip == Some(planned.to.0) || at_tip.item(&file.path)? == at_goal.item(&file.path)? {
                 match self.write_file(planned, at, merge) {
                     // Something that is no file stands there, or on its way: the person's, like any other version of theirs.
                     Ok(()) | Err(RepoError::UnsafePath { .. }) => {}
@@ -316,9 +317,11 @@ impl Repo {
     fn write_index(&self, mut lock: IndexLock, planned: &Move) -> Result<(), RepoError> {
         let mut changed = false;
         let tip = self.head()?;
-        for file in &planned.files {
-            let old = tree::item_at(&self.git, planned.from.map(|from| from.0), &file.path)?;
-            let new = tree::item_at(&self.git, tip, &file.path)?;
+        let before = tree::Files::of(&self.git, planned.from.map(|from| from.0))?;
+        let now = tree::Files::of(&self.git, tip)?;
+        // What git wouldn't take into an index isn't in it.
+        for file in planned.files.iter().filter(|file| names::refused(&file.path).is_none()) {
+            let (old, new) = (before.item(&file.path)?, now.item(&file.path)?);
             let staged = staged(&lock.index, &file.path);
             if staged != new && (staged == old || file.unstage) {
                 self.set_entry(&mut lock.index, &file.path, new)?;

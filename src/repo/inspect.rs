@@ -63,7 +63,7 @@ impl Repo {
         let mut left = Vec::new();
         for changed in self.changed_files()? {
             let path = changed.path.as_str();
-            let why = match self.read_changed(&changed)? {
+            let why = match self.read_changed(path, changed.why_left)? {
                 Err(why) => Some(why),
                 Ok(file) if self.same_as_committed(head, path, file.as_ref())? => None,
                 Ok(file) => self.reason_to_leave(path, file.as_ref(), is_secret),

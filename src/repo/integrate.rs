@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use git2::{Index, IndexEntry};
+use git2::{DiffFile, DiffOptions, Index, IndexEntry};
 
 use super::{
     Merge, Obstacle, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
+    names::{self, Refused},
     tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
     wake_signature,
 };
@@ -72,6 +73,7 @@ impl Repo {
         let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
             return Ok(Integrated::NoRemote);
         };
+        self.require_names(theirs)?;
         let integrated = match self.head()? {
             Some(ours) if ours == theirs => Integrated::UpToDate,
             Some(ours) if self.contains(ours, theirs)? => {
@@ -243,6 +245,10 @@ impl Repo {
             return Ok(());
         }
         let path = file.path.as_str();
+        // It never came to be here, and now it goes.
+        if file.after.is_none() && names::refused(path).is_some() {
+            return Ok(());
+        }
         let now = self.tree.read(path).map_err(|error| blocked(path, Obstacle::Unreadable, error))?;
         if self.is_on_disk(path, file.after, now.as_ref())? {
             Ok(())
@@ -256,18 +262,34 @@ impl Repo {
     fn differing(&self, from: Option<Oid>, to: Oid) -> Result<Vec<FileMove>, RepoError> {
         let tree = |commit| self.git.find_commit(commit)?.tree();
         let old = from.map(tree).transpose()?;
-        let diff = self.git.diff_tree_to_tree(old.as_ref(), Some(&tree(to)?), None)?;
+        let mut options = DiffOptions::new();
+        options.include_typechange(true);
+        let diff = self.git.diff_tree_to_tree(old.as_ref(), Some(&tree(to)?), Some(&mut options))?;
         let mut files = Vec::new();
         for delta in diff.deltas() {
             let Some(path) = delta.new_file().path_bytes().or(delta.old_file().path_bytes()) else {
                 continue;
             };
-            let path = name(path)?;
-            let before = tree::item_at(&self.git, from, path)?;
-            let after = tree::item_at(&self.git, Some(to), path)?;
-            files.push(FileMove { path: path.to_owned(), before, after, unstage: false });
+            let path = name(path)?.to_owned();
+            let item = |file: DiffFile<'_>| {
+                (!file.id().is_zero()).then(|| Item { id: file.id(), mode: u32::from(file.mode()) })
+            };
+            let (before, after) = (item(delta.old_file()), item(delta.new_file()));
+            files.push(FileMove { path, before, after, unstage: false });
         }
         Ok(files)
+    }
+
+    /// What the remote has under a name that git wouldn't take here can't be checked out: nothing of it is taken in before that is
+    /// mended.
+    fn require_names(&self, theirs: Oid) -> Result<(), RepoError> {
+        let base = self.head()?.map(|ours| self.git.merge_base(ours, theirs).ok());
+        for FileMove { path, after, .. } in self.differing(base.flatten(), theirs)? {
+            if let Some(Refused { why, .. }) = names::refused(&path).filter(|_| after.is_some()) {
+                return Err(RepoError::Blocked { path, obstacle: Obstacle::Misnamed(why) });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@
 //! One writer at a time: callers hold the wake lock.
 
 mod advance;
+mod bulk;
 mod committed;
 mod create;
 mod endings;
@@ -16,6 +17,7 @@ mod inspect;
 mod integrate;
 mod locks;
 mod maintain;
+mod names;
 mod park;
 mod person;
 mod publish;
@@ -136,6 +138,8 @@ pub enum Obstacle {
     Unwritable,
     /// Its name, as it was committed, is no text.
     Unnameable,
+    /// Git takes no such path.
+    Misnamed(&'static str),
     /// It is none, or it is where none may be.
     Unsafe(&'static str),
 }
@@ -147,7 +151,7 @@ impl std::fmt::Display for Obstacle {
             Self::Unreadable => "it can't be read here",
             Self::Unwritable => "it can't be written here",
             Self::Unnameable => "its name isn't UTF-8",
-            Self::Unsafe(why) => why,
+            Self::Misnamed(why) | Self::Unsafe(why) => why,
         })
     }
 }
@@ -160,6 +164,7 @@ impl Obstacle {
             Self::Unreadable => "let me read it (`chmod`, `chown`), or move it away",
             Self::Unwritable => "let me write it and its folder (`chmod`, `chown`, or the mount)",
             Self::Unnameable => "rename it where it comes from (`git mv`) and push that, or run `git pull` here",
+            Self::Misnamed(_) => "rename it where it comes from, and push that",
             Self::Unsafe(_) => "move it away",
         }
     }

@@ -1,11 +1,14 @@
 //! What a person changed in the work tree, committed as theirs before the wake adds anything of its own.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use git2::{Signature, Status, StatusOptions};
 
 use super::{
     IsSecret, Merge, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, Stop},
+    names::{self, Refused},
     tree::{self, Item, LINK},
     worktree::{self, OnDisk},
 };
@@ -65,20 +68,27 @@ impl Repo {
         stop: Stop,
     ) -> Result<PersonEdits, RepoError> {
         let from = self.head()?;
+        let committed = tree::Files::of(&self.git, from)?;
         let mut edits = PersonEdits::default();
-        let mut files = Vec::new();
-        for changed in self.changed_files()? {
-            let judged = self.persons_file(from, &changed, is_secret)?;
-            let path = changed.path;
-            match judged {
+        let mut taken = Vec::new();
+        for Changed { path, why_left } in self.changed_files()? {
+            match self.persons_file(&committed, &path, why_left, is_secret)? {
                 Judged::Same => {}
                 Judged::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
-                Judged::Take(item) => {
-                    edits.files.push(path.clone());
-                    files.push(FileMove { path, before: item, after: item, unstage: true });
-                }
+                Judged::Take(file) => taken.push((path, file)),
             }
         }
+        let contents: Vec<Vec<u8>> =
+            taken.iter_mut().filter_map(|(_, file)| Some(std::mem::take(&mut file.as_mut()?.bytes))).collect();
+        let mut ids = self.blobs(&contents)?.into_iter();
+        let files: Vec<FileMove> = taken
+            .into_iter()
+            .map(|(path, file)| {
+                let item = file.and_then(|file| Some(Item { id: ids.next()?, mode: file.mode }));
+                FileMove { path, before: item, after: item, unstage: true }
+            })
+            .collect();
+        edits.files = files.iter().map(|file| file.path.clone()).collect();
         if files.is_empty() {
             return Ok(edits);
         }
@@ -114,20 +124,20 @@ impl Repo {
         self.commit_object(&self.person(now)?, &message, tree, &parents)
     }
 
-    /// Whether a file as it is on disk can be committed for the person; its blob is written then.
+    /// Whether a file as it is on disk can be committed for the person, as git would store it.
     pub(super) fn take_persons(
         &self,
         path: &str,
-        file: Option<&OnDisk>,
+        file: Option<OnDisk>,
         is_secret: &IsSecret<'_>,
     ) -> Result<Judged, RepoError> {
-        if let Some(why) = self.reason_to_leave(path, file, is_secret) {
+        if let Some(why) = self.reason_to_leave(path, file.as_ref(), is_secret) {
             return Ok(Judged::Leave(why));
         }
-        let item = file.map(|file| {
-            Ok::<_, RepoError>(Item { id: self.git.blob(&self.stored(path, &file.bytes)?)?, mode: file.mode })
+        let stored = file.map(|OnDisk { bytes, mode }| {
+            Ok::<_, RepoError>(OnDisk { bytes: self.stored(path, &bytes)?.into_owned(), mode })
         });
-        Ok(Judged::Take(item.transpose()?))
+        Ok(Judged::Take(stored.transpose()?))
     }
 
     pub(super) fn reason_to_leave(
@@ -173,30 +183,34 @@ impl Repo {
 
     fn persons_file(
         &self,
-        from: Option<Oid>,
-        changed: &Changed,
+        committed: &tree::Files<'_>,
+        path: &str,
+        why_left: Option<&'static str>,
         is_secret: &IsSecret<'_>,
     ) -> Result<Judged, RepoError> {
-        let path = changed.path.as_str();
-        let file = match self.read_changed(changed)? {
+        let file = match self.read_changed(path, why_left)? {
             Ok(file) => file,
             Err(why) => return Ok(Judged::Leave(why)),
         };
-        if self.same_as_committed(from, path, file.as_ref())? {
+        if self.is_on_disk(path, committed.item(path)?, file.as_ref())? {
             // Only the index differs: something is staged that the work tree no longer has.
             return Ok(Judged::Same);
         }
-        self.take_persons(path, file.as_ref(), is_secret)
+        self.take_persons(path, file, is_secret)
     }
 
     /// A changed file, or why it is left alone whatever is in it.
-    pub(super) fn read_changed(&self, changed: &Changed) -> Result<Result<Option<OnDisk>, &'static str>, RepoError> {
-        if let Some(why) = changed.why_left {
-            return Ok(Err(why));
+    pub(super) fn read_changed(
+        &self,
+        path: &str,
+        why_left: Option<&'static str>,
+    ) -> Result<Result<Option<OnDisk>, &'static str>, RepoError> {
+        if let Some(why) = why_left {
+            return Ok(Err(following(why)));
         }
-        match self.tree.read(&changed.path) {
+        match self.tree.read(path) {
             Ok(file) => Ok(Ok(file)),
-            Err(RepoError::UnsafePath { why, .. }) => Ok(Err(why)),
+            Err(RepoError::UnsafePath { why, .. }) => Ok(Err(following(why))),
             Err(error) if error.is_of_a_file() => Ok(Err(UNREADABLE)),
             Err(error) => Err(error),
         }
@@ -215,39 +229,62 @@ impl Repo {
     pub(super) fn changed_files(&self) -> Result<Vec<Changed>, RepoError> {
         let mut options = StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false).exclude_submodules(true);
-        let mut unreadable = Vec::new();
+        let mut left = Vec::new();
         let statuses = match self.git.statuses(Some(&mut options)) {
             Ok(statuses) => statuses,
-            // A single file that may not be read ends the whole look.
+            // A single file that may not be read, or that is too deep, ends the whole look: then it is told where to look.
             Err(error) => {
-                unreadable = self.unreadable_files()?;
-                if unreadable.is_empty() {
+                let sound;
+                (sound, left) = self.sound_files()?;
+                if left.is_empty() {
                     return Err(error.into());
                 }
-                for path in &unreadable {
-                    options.pathspec(format!("!{}", literally(path)));
+                options.disable_pathspec_match(true);
+                for path in &sound {
+                    options.pathspec(path.as_str());
                 }
-                options.pathspec("*");
                 self.git.statuses(Some(&mut options))?
             }
         };
         let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-        let unreadable = unreadable.into_iter().map(|path| Changed { path, why_left: Some(UNREADABLE) });
-        Ok(changed.map(|entry| Changed::of(&entry)).chain(unreadable).collect())
+        left.extend(changed.map(|entry| Changed::of(&entry)));
+        // One for all that is beneath a name that is to blame.
+        let mut named = BTreeSet::new();
+        left.retain(|changed| changed.why_left.is_none() || named.insert(changed.path.clone()));
+        Ok(left)
     }
 
-    /// The files of the index that we may not read.
-    fn unreadable_files(&self) -> Result<Vec<String>, RepoError> {
-        let mut unreadable = Vec::new();
-        for entry in self.git.index()?.iter() {
-            let Ok(path) = String::from_utf8(entry.path) else { continue };
+    /// The files of the work tree, the index and the last commit that can be looked at, and what can't.
+    fn sound_files(&self) -> Result<(BTreeSet<String>, Vec<Changed>), RepoError> {
+        let (mut all, mut left) = (BTreeSet::new(), Vec::new());
+        self.tree.walk(&mut |path, is_directory| {
+            if !is_directory {
+                all.insert(path.to_owned());
+                return false;
+            }
+            if self.git.is_path_ignored(path).unwrap_or(false) {
+                return false;
+            }
+            let refused = names::refused(&format!("{path}/file")).map(Changed::refused);
+            let goes_on = refused.is_none();
+            left.extend(refused);
+            goes_on
+        })?;
+        all.extend(self.git.index()?.iter().filter_map(|entry| String::from_utf8(entry.path).ok()));
+        all.extend(tree::paths(&self.git, self.head()?)?);
+        let mut sound = BTreeSet::new();
+        for path in all {
+            if let Some(refused) = names::refused(&path) {
+                left.push(Changed::refused(refused));
+                continue;
+            }
             match self.tree.read(&path) {
-                Ok(_) | Err(RepoError::UnsafePath { .. }) => {}
-                Err(error) if error.is_of_a_file() => unreadable.push(path),
+                Ok(_) | Err(RepoError::UnsafePath { .. }) => drop(sound.insert(path)),
+                Err(error) if error.is_of_a_file() => left.push(Changed { path, why_left: Some(UNREADABLE) }),
                 Err(error) => return Err(error),
             }
         }
-        Ok(unreadable)
+        Ok((sound, left))
     }
 
     /// Git's own identity of the person, else a stated default.
@@ -264,6 +301,18 @@ impl Repo {
     }
 }
 
+/// What is said of "it", to follow on that.
+fn following(why: &'static str) -> &'static str {
+    why.strip_prefix("it ").unwrap_or(why)
+}
+
+impl LeftAlone {
+    /// Whether git would take no such path: the person renames it.
+    pub fn is_misnamed(&self) -> bool {
+        [names::GITS_OWN, names::TOO_DEEP].map(following).contains(&self.why)
+    }
+}
+
 /// A file that differs from the last commit.
 pub(super) struct Changed {
     /// Its name, as far as it is text.
@@ -274,19 +323,21 @@ pub(super) struct Changed {
 
 impl Changed {
     fn of(entry: &git2::StatusEntry<'_>) -> Self {
-        let why_left = match std::str::from_utf8(entry.path_bytes()) {
+        let path = std::str::from_utf8(entry.path_bytes());
+        if let Some(refused) = path.ok().and_then(names::refused) {
+            return Self::refused(refused);
+        }
+        let why_left = match path {
             Err(_) => Some("has a name that isn't UTF-8"),
             Ok(_) if entry.status().is_conflicted() => Some("has a conflict that isn't resolved"),
             Ok(_) => None,
         };
         Self { path: String::from_utf8_lossy(entry.path_bytes()).into_owned(), why_left }
     }
-}
 
-/// A path as a pattern that nothing else matches.
-fn literally(path: &str) -> String {
-    let is_special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '!' | '#' | ' ');
-    path.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
+    fn refused(Refused { why, begins }: Refused<'_>) -> Self {
+        Self { path: begins.to_owned(), why_left: Some(why) }
+    }
 }
 
 /// What to do with a person's file.
@@ -295,6 +346,6 @@ pub(super) enum Judged {
     Same,
     /// Name it and leave it alone.
     Leave(&'static str),
-    /// Commit it: its blob, or none for a deletion.
-    Take(Option<Item>),
+    /// Commit it, as git would store it; none for a deletion.
+    Take(Option<OnDisk>),
 }

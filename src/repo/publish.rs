@@ -100,7 +100,7 @@ impl Repo {
 
         let uncommitted = !self.same_as_committed(from, path, on_disk.as_ref())?;
         let judged =
-            if uncommitted { self.take_persons(path, on_disk.as_ref(), publish.is_secret)? } else { Judged::Same };
+            if uncommitted { self.take_persons(path, on_disk.clone(), publish.is_secret)? } else { Judged::Same };
         // Ours without what may not be committed of theirs.
         let committed = match &judged {
             Judged::Leave(_) => join(self.read_committed(from, path)?),
@@ -119,12 +119,17 @@ impl Repo {
             bytes.map(|bytes| Ok(Item { id: self.git.blob(bytes)?, mode })).transpose()
         };
         let stored = committed.as_ref().map(|text| self.stored(path, text.as_bytes())).transpose()?;
+        let persons = match judged {
+            Judged::Take(Some(file)) => Some(Some(Item { id: self.git.blob(&file.bytes)?, mode: file.mode })),
+            Judged::Take(None) => Some(None),
+            Judged::Same | Judged::Leave(_) => None,
+        };
         Ok(Plan {
             path: path.to_owned(),
             before: blob(on_disk.as_ref().map(|file| file.bytes.as_slice()))?,
             after: blob(after.as_ref().map(String::as_bytes))?,
             committed: blob(stored.as_deref())?,
-            persons: if let Judged::Take(item) = judged { Some(item) } else { None },
+            persons,
             merged: edited,
             left_alone,
         })

@@ -1,6 +1,8 @@
-//! Trees as values: look a file up in a commit, and build the next tree from it in a private index that touches no file.
+//! Trees as values: look a file up in a commit, and build the next tree from it.
 
-use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid, Repository};
+use std::{cell::RefCell, collections::BTreeMap};
+
+use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
 use serde::{Deserialize, Serialize};
 
 use super::RepoError;
@@ -16,6 +18,8 @@ pub(super) struct Item {
 pub(super) const FILE: u32 = 0o100_644;
 /// A file that can be run.
 pub(super) const EXECUTABLE: u32 = 0o100_755;
+/// A folder.
+const TREE: i32 = 0o040_000;
 /// A symbolic link; its bytes are where it leads.
 pub(super) const LINK: u32 = 0o120_000;
 /// Another repository's commit: nothing that we read or write.
@@ -54,25 +58,115 @@ pub(super) fn item_at(git: &Repository, commit: Option<Oid>, path: &str) -> Resu
     }
 }
 
+/// A commit's files, for who asks for many: each folder is read once.
+pub(super) struct Files<'g> {
+    git: &'g Repository,
+    root: Option<Tree<'g>>,
+    folders: RefCell<BTreeMap<String, Option<Tree<'g>>>>,
+}
+
+impl<'g> Files<'g> {
+    pub(super) fn of(git: &'g Repository, commit: Option<Oid>) -> Result<Self, RepoError> {
+        let root = commit.map(|commit| git.find_commit(commit)?.tree()).transpose()?;
+        Ok(Self { git, root, folders: RefCell::default() })
+    }
+
+    /// As [`item_at`].
+    pub(super) fn item(&self, path: &str) -> Result<Option<Item>, RepoError> {
+        let Some((folder, name)) = path.rsplit_once('/') else {
+            return Ok(self.root.as_ref().and_then(|root| item_in(root, path)));
+        };
+        let mut folders = self.folders.borrow_mut();
+        if !folders.contains_key(folder) {
+            folders.insert(folder.to_owned(), self.folder(folder)?);
+        }
+        Ok(folders.get(folder).and_then(Option::as_ref).and_then(|folder| item_in(folder, name)))
+    }
+
+    fn folder(&self, path: &str) -> Result<Option<Tree<'g>>, RepoError> {
+        let Some(root) = &self.root else { return Ok(None) };
+        match root.get_path(std::path::Path::new(path)) {
+            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => Ok(Some(self.git.find_tree(entry.id())?)),
+            Ok(_) => Ok(None),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn item_in(folder: &Tree<'_>, name: &str) -> Option<Item> {
+    let entry = folder.get_name(name).filter(|entry| entry.kind() != Some(ObjectType::Tree))?;
+    Some(Item { id: entry.id(), mode: u32::try_from(entry.filemode()).unwrap_or(FILE) })
+}
+
 /// An item's bytes.
 pub(super) fn bytes_of(git: &Repository, item: Option<Item>) -> Result<Option<Vec<u8>>, RepoError> {
     item.map(|item| Ok(git.find_blob(item.id)?.content().to_vec())).transpose()
 }
 
-/// Writes the tree that a commit has with some files set or removed.
+/// The paths of a commit's files, those that aren't UTF-8 left out.
+pub(super) fn paths(git: &Repository, commit: Option<Oid>) -> Result<Vec<String>, RepoError> {
+    let mut paths = Vec::new();
+    if let Some(commit) = commit {
+        git.find_commit(commit)?.tree()?.walk(TreeWalkMode::PreOrder, |dir, entry| {
+            if entry.kind() != Some(ObjectType::Tree)
+                && let Ok(name) = entry.name()
+            {
+                paths.push(format!("{dir}{name}"));
+            }
+            TreeWalkResult::Ok
+        })?;
+    }
+    Ok(paths)
+}
+
+/// Writes the tree that a commit has with some files set or removed. Only the folders on their way are read and written: what else
+/// is in the tree may be much, or have names that nobody would take today.
 pub(super) fn with_files<'a>(
     git: &Repository,
     commit: Option<Oid>,
     files: impl IntoIterator<Item = (&'a str, Option<Item>)>,
 ) -> Result<Oid, RepoError> {
-    let mut index = Index::new()?;
-    if let Some(commit) = commit {
-        index.read_tree(&git.find_commit(commit)?.tree()?)?;
+    let base = commit.map(|commit| git.find_commit(commit)?.tree()).transpose()?;
+    // What goes comes first: a file may become a folder, or a folder a file.
+    let mut files: Vec<_> = files.into_iter().collect();
+    files.sort_by_key(|(_, item)| item.is_some());
+    match folder_with(git, base, &files)? {
+        Some(tree) => Ok(tree),
+        None => Ok(git.treebuilder(None)?.write()?),
     }
+}
+
+/// A folder with files of it, or beneath it, set or removed; none if nothing is left in it.
+fn folder_with(
+    git: &Repository,
+    base: Option<Tree<'_>>,
+    files: &[(&str, Option<Item>)],
+) -> Result<Option<Oid>, RepoError> {
+    let mut folder = git.treebuilder(base.as_ref())?;
+    let mut beneath: BTreeMap<&str, Vec<(&str, Option<Item>)>> = BTreeMap::new();
     for (path, item) in files {
-        set(&mut index, path, item)?;
+        match (path.split_once('/'), item) {
+            (Some((name, rest)), _) => beneath.entry(name).or_default().push((rest, *item)),
+            (None, Some(item)) => drop(folder.insert(path, item.id, i32::try_from(item.mode).unwrap_or(0))?),
+            (None, None) if folder.get(path)?.is_some_and(|entry| entry.kind() != Some(ObjectType::Tree)) => {
+                folder.remove(path)?;
+            }
+            (None, None) => {}
+        }
     }
-    Ok(index.write_tree_to(git)?)
+    for (name, files) in beneath {
+        let was =
+            base.as_ref().and_then(|base| base.get_name(name)).filter(|entry| entry.kind() == Some(ObjectType::Tree));
+        let was = was.map(|entry| git.find_tree(entry.id())).transpose()?;
+        let is_tree = folder.get(name)?.is_some_and(|entry| entry.kind() == Some(ObjectType::Tree));
+        match folder_with(git, was, &files)? {
+            Some(tree) => drop(folder.insert(name, tree, TREE)?),
+            None if is_tree => folder.remove(name)?,
+            None => {}
+        }
+    }
+    Ok(if folder.is_empty() { None } else { Some(folder.write()?) })
 }
 
 /// Puts a file into an index, or takes it out.

@@ -16,6 +16,7 @@ use rustix::{
 
 use super::{
     RepoError,
+    names::{self, Refused},
     tree::{EXECUTABLE, FILE, LINK},
 };
 
@@ -160,6 +161,15 @@ impl WorkTree {
         Ok(found)
     }
 
+    /// Shows every file and folder but git's own, each with its path and whether it is a folder; of a folder, the answer says whether
+    /// to go into it. What isn't UTF-8 or can't be opened is passed over.
+    pub(super) fn walk(&self, visit: &mut dyn FnMut(&str, bool) -> bool) -> Result<(), RepoError> {
+        let root =
+            fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|error| self.io("opening", "", error))?;
+        walk_into(&root, "", visit);
+        Ok(())
+    }
+
     fn list_into(
         &self,
         parent: &OwnedFd,
@@ -174,10 +184,10 @@ impl WorkTree {
         for entry in entries {
             let entry = entry.map_err(|error| self.io("listing", path, error))?;
             let Ok(name) = entry.file_name().to_str() else { continue };
-            if name.starts_with('.') || found.len() >= MAX_LISTED {
+            let path = format!("{path}/{name}");
+            if name.starts_with('.') || found.len() >= MAX_LISTED || names::refused(&path).is_some() {
                 continue;
             }
-            let path = format!("{path}/{name}");
             match self.kind(&directory, name, &path)? {
                 Some(FileType::RegularFile) if is_markdown(name) => found.push(path),
                 Some(FileType::Directory) if depth > 0 => self.list_into(&directory, name, &path, depth - 1, found)?,
@@ -353,6 +363,28 @@ impl WorkTree {
     }
 }
 
+/// The visitor bounds the depth.
+fn walk_into(directory: &OwnedFd, prefix: &str, visit: &mut dyn FnMut(&str, bool) -> bool) {
+    let Ok(entries) = fs::Dir::read_from(directory) else { return };
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if [".", ".."].contains(&name) || prefix.is_empty() && name == ".git" {
+            continue;
+        }
+        let path = format!("{prefix}{name}");
+        match fs::openat(directory, name, DIRECTORY, Mode::empty()) {
+            Ok(folder) => {
+                if visit(&path, true) {
+                    walk_into(&folder, &format!("{path}/"), visit);
+                }
+            }
+            Err(_) => {
+                visit(&path, false);
+            }
+        }
+    }
+}
+
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 pub(super) fn is_markdown(path: &str) -> bool {
@@ -363,12 +395,12 @@ pub(super) fn is_markdown(path: &str) -> bool {
 
 /// A path's directories and its name. Remotes are other people's: nothing of theirs may lead out, or into git's own files.
 fn split(path: &str) -> Result<(Vec<&str>, &str), RepoError> {
-    let mut names: Vec<&str> = path.split('/').collect();
-    let refused = |name: &&str| name.is_empty() || [".", ".."].contains(name) || name.eq_ignore_ascii_case(".git");
-    match names.pop() {
-        Some(name) if !refused(&name) && !names.iter().any(refused) && !path.contains('\0') => Ok((names, name)),
-        _ => Err(RepoError::UnsafePath { path: path.to_owned(), why: "it leads out of the work tree" }),
+    if let Some(Refused { why, .. }) = names::refused(path) {
+        return Err(RepoError::UnsafePath { path: path.to_owned(), why });
     }
+    let mut names: Vec<&str> = path.split('/').collect();
+    let name = names.pop().unwrap_or_default();
+    Ok((names, name))
 }
 
 #[cfg(test)]

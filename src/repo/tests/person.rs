@@ -205,3 +205,84 @@ fn only_the_wakes_own_changes_are_parked_and_no_secret() {
     assert!(text.contains("ours") && !text.contains("of the other branch"), "{text}");
     assert!(!world.git(&["log", "-p", "--all"]).contains("sk-secret"));
 }
+
+/// Each costs itself alone: what is beside it is committed.
+#[test]
+fn what_git_would_take_for_its_own_or_is_too_deep_is_named_and_left() {
+    for name in ["git~1", ".git.", ".git ", ".git::$INDEX_ALLOCATION", "a/GIT~1"] {
+        let world = World::new();
+        let repo = world.local();
+        world.write(&format!("{name}/x.md"), "odd\n");
+        world.write(&format!("{name}/y.md"), "odd\n");
+        world.write(ACTIVE, "edited\n");
+        let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+        assert_eq!(edits.files, [ACTIVE], "{name}");
+        assert_eq!(why(&edits, name), "has a name that git keeps for itself, on some systems");
+        assert_eq!(edits.left_alone.len(), 1, "{edits:?}");
+        assert!(edits.left_alone.iter().all(LeftAlone::is_misnamed));
+        assert_eq!(repo.left_alone(&never_secret).unwrap(), edits.left_alone);
+        assert!(repo.check_writable(&format!("{name}/z.md")).is_err(), "{name}");
+    }
+    let world = World::new();
+    let repo = world.local();
+    let fits = format!("fits/{}a.md", "d/".repeat(98));
+    world.write(&fits, "deep\n");
+    fs::create_dir_all(world.file(&format!("empty/{}", "d/".repeat(120)))).unwrap();
+    world.write(&format!("deep/{}a.md", "d/".repeat(120)), "deep\n");
+    world.write(ACTIVE, "edited\n");
+    fs::remove_file(world.file("claude.md")).unwrap();
+    world.write(".gitignore", "ignored\n");
+    world.write("ignored/a.md", "ignored\n");
+    let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+    assert_eq!(edits.files, ["claude.md", &fits, ACTIVE]);
+    for name in ["deep", "empty"] {
+        assert_eq!(why(&edits, name), "holds more than 99 folders, one within the other", "{edits:?}");
+    }
+    assert_eq!(edits.left_alone.len(), 3, "{edits:?}");
+}
+
+/// What a person has committed by git itself, with its protection off or as deep as they like, stands in nobody's way.
+#[test]
+fn what_git_would_not_take_and_yet_is_committed_stays_and_stops_nothing() {
+    let world = World::new();
+    let repo = world.local();
+    let deep = format!("deep/{}a.md", "d/".repeat(120));
+    world.write(&deep, "deep\n");
+    world.write("git~1/a.md", "odd\n");
+    world.git(&["-c", "core.protectNTFS=false", "add", "-A"]);
+    world.git(&["-c", "core.protectNTFS=false", "commit", "--quiet", "-m", "odd"]);
+    world.git(&["rm", "-q", "--cached", "git~1/a.md"]);
+    let base = world.read(ACTIVE);
+    world.write("claude.md", "edited\n");
+    assert_eq!(repo.commit_person_edits(now(), &never_secret, &both).unwrap().files, ["claude.md"]);
+    repo.publish(&wake(&[change(ACTIVE, Some(&base), Some("ours\n"))])).unwrap();
+    assert_eq!(world.git(&["show", &format!("HEAD:{ACTIVE}")]), "ours\n");
+    assert_eq!(world.git(&["show", &format!("HEAD:{deep}")]), "deep\n");
+    assert_eq!(world.git(&["show", "HEAD:git~1/a.md"]), "odd\n");
+}
+
+/// A folder that was copied in, or changed by a program: each object by itself would cost a sync.
+#[test]
+fn many_edits_are_one_pack() {
+    let world = World::new();
+    let repo = world.local();
+    for n in 0..200 {
+        world.write(&format!("notes/{n}.md"), &format!("note {n}\n"));
+    }
+    world.write("notes/same.md", "note 7\n");
+    fs::remove_file(world.file("claude.md")).unwrap();
+    let loose = repo.stock().loose;
+    let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+    assert_eq!(edits.files.len(), 202);
+    assert_eq!(repo.stock().packs, 1);
+    assert!(repo.stock().loose < loose + 100);
+    assert_eq!(world.git(&["show", "HEAD:notes/199.md"]), "note 199\n");
+    assert_eq!(world.status(), "");
+    world.assert_sound();
+    for n in 0..200 {
+        world.write(&format!("notes/{n}.md"), &format!("note {}\n", 199 - n));
+    }
+    repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+    assert_eq!(repo.stock().packs, 1, "nothing of it is new");
+    world.assert_sound();
+}

@@ -508,3 +508,30 @@ fn credentials_are_redacted_wherever_they_stand() {
     let error = Repo::open_or_create(&world.brain(), Some(url), &TEMPLATES, now()).err().unwrap().to_string();
     assert!(error.contains("127.0.0.1") && !error.contains("hunter2"), "{error}");
 }
+
+/// Nothing of it is taken in, not even what could be: our branch never stands at a commit that the work tree can't show.
+#[test]
+fn a_commit_of_the_remotes_that_can_not_be_checked_out_does_not_advance_the_branch() {
+    for (name, says) in [("git~1/a.md".to_owned(), "keeps for itself"), ("d/".repeat(120) + "a.md", "99 folders")] {
+        for has_own in [false, true] {
+            let world = World::new();
+            let repo = world.shared();
+            world.git_in("other", &["config", "core.protectNTFS", "false"]);
+            world.other_pushes(&name, b"odd\n");
+            let before = if has_own { publish_active(&world, &repo, "ours\n") } else { repo.head().unwrap().unwrap() };
+            repo.fetch(TIMEOUT).unwrap();
+            let error = repo.integrate(now(), &both).unwrap_err();
+            let is_named = matches!(&error, RepoError::Blocked { path, .. } if *path == name);
+            assert!(is_named && error.to_string().contains(says), "{error}");
+            assert_eq!(repo.head().unwrap(), Some(before));
+            assert!(!world.file("git~1").exists() && !world.file("d").exists());
+            publish_active(&world, &repo, "ours, still\n");
+
+            world.git_in("other", &["rm", "-q", &name]);
+            world.other_pushes("mended.md", b"mended\n");
+            pull(&repo);
+            assert_eq!(world.read("mended.md"), "mended\n");
+            assert_eq!(world.status(), "");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Which paths git takes. It refuses what Windows or macOS would take for its own folder, on every system; libgit2 then fails
+//! as a whole, and so it does below a depth. So each path is held against the same rules first: what fails costs itself alone.
+
+/// Folders that a file is in at most: libgit2 looks into no more, one within the other.
+const MAX_FOLDERS: usize = 99;
+
+/// What is wrong with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refused<'a> {
+    /// Why.
+    pub(super) why: &'static str,
+    /// The path as far as the name that is to blame; of one that is too deep, where it begins.
+    pub(super) begins: &'a str,
+}
+
+/// Why a path that leads out of the work tree isn't touched.
+const OUTSIDE: &str = "it leads out of the work tree";
+/// Why a name isn't touched that is git's own.
+pub(super) const GITS_OWN: &str = "it has a name that git keeps for itself, on some systems";
+/// Why what is too deep isn't touched.
+pub(super) const TOO_DEEP: &str = "it holds more than 99 folders, one within the other";
+
+/// What git would refuse in a path, on whatever system it may be checked out.
+pub(super) fn refused(path: &str) -> Option<Refused<'_>> {
+    let mut end = 0;
+    for (depth, name) in path.split('/').enumerate() {
+        end += name.len() + usize::from(depth > 0);
+        let why = if name.is_empty() || [".", ".."].contains(&name) || name.contains('\0') {
+            OUTSIDE
+        } else if is_gits_own(name) {
+            GITS_OWN
+        } else if depth > MAX_FOLDERS {
+            return Some(Refused { why: TOO_DEEP, begins: path.split('/').next().unwrap_or(path) });
+        } else {
+            continue;
+        };
+        return Some(Refused { why, begins: path.get(..end).unwrap_or(path) });
+    }
+    None
+}
+
+/// Whether Windows (where a name goes on after a colon, and ends before dots and spaces) or macOS (where some characters don't
+/// count) would take a name for `.git`. A backslash is a slash on Windows.
+fn is_gits_own(name: &str) -> bool {
+    let for_windows = |name: &str| {
+        let name = name.split(':').next().unwrap_or(name).trim_end_matches([' ', '.']);
+        name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
+    };
+    let counts = |c: &char| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    name.split('\\').any(for_windows) || name.chars().filter(counts).collect::<String>().eq_ignore_ascii_case(".git")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_refuses_is_refused_with_the_name_that_is_to_blame() {
+        for (path, begins) in [
+            (".git/config", ".git"),
+            ("a/.GIT", "a/.GIT"),
+            ("a/git~1/b.md", "a/git~1"),
+            ("GIT~1", "GIT~1"),
+            (".git./a.md", ".git."),
+            (".git /a.md", ".git "),
+            (".git . ./a.md", ".git . ."),
+            (".git::$INDEX_ALLOCATION/a.md", ".git::$INDEX_ALLOCATION"),
+            ("git~1:x/a.md", "git~1:x"),
+            ("x\\.git\\a.md", "x\\.git\\a.md"),
+            (".g\u{200c}it/a.md", ".g\u{200c}it"),
+            ("a//b", "a/"),
+            ("a/../b", "a/.."),
+            ("/a", ""),
+            ("", ""),
+        ] {
+            assert_eq!(refused(path).map(|refused| refused.begins), Some(begins), "{path}");
+        }
+        for path in ["a.md", ".gitignore", ".github/a.md", "git~2/a.md", "git~10", "agit~1", "a b/c .md", "größe.md"]
+        {
+            assert_eq!(refused(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn so_many_folders_are_too_many() {
+        let within = |folders: usize| "d/".repeat(folders) + "a.md";
+        assert_eq!(refused(&within(MAX_FOLDERS)), None);
+        assert_eq!(refused(&within(MAX_FOLDERS + 1)), Some(Refused { why: TOO_DEEP, begins: "d" }));
+    }
+
+    /// The rules are git's: what passes here it takes into an index, what is its own by name it doesn't.
+    #[test]
+    fn libgit2_agrees() {
+        let takes = |path: &str| {
+            let item = super::super::tree::Item { id: git2::Oid::ZERO_SHA1, mode: super::super::tree::FILE };
+            git2::Index::new().unwrap().add(&super::super::tree::entry(path, item)).is_ok()
+        };
+        for name in ["git~1", ".git.", ".git ", ".git::$INDEX_ALLOCATION", ".git", "GiT~1 . ", ".git\\x"] {
+            let path = format!("{name}/a.md");
+            assert!(!takes(&path) && refused(&path).is_some(), "{path}");
+        }
+        for name in [".gitx", "git~2", "a.", "con", "x:y", ".. ", "a\\b"] {
+            let path = format!("{name}/a.md");
+            assert!(takes(&path) && refused(&path).is_none(), "{path}");
+        }
+    }
+}

@@ -110,6 +110,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("moved.sql"),
     include_str!("other_chats.sql"),
     include_str!("seen_at.sql"),
+    include_str!("changed.sql"),
 ];
 
 /// The database, opened for one process.

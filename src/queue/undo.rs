@@ -47,8 +47,8 @@ pub struct TakenBack {
 }
 
 impl Store {
-    /// The wake that ended last of those that can be undone: of these chats, or of all when none is named. Wakes that answered
-    /// nobody go with the console, 0. `not` are left out.
+    /// The wake that ended last of those that can be undone and did more than answer: of these chats, or of all when none is
+    /// named. Wakes that answered nobody go with the console, 0. `not` are left out.
     pub fn last_undoable(&self, chats: &[i64], not: &[String]) -> Result<Option<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE {UNDOABLE}

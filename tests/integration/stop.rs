@@ -68,7 +68,7 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
         ("/remind drink in 2 hours", "Reminder set: drink"),
         ("/cost", "Today"),
         ("/log", "under way"),
-        ("/undo", "There is no wake left that could be undone"),
+        ("/undo", "There's nothing to undo"),
         ("/retry", "nothing to try again"),
         ("/wake", "I am awake"),
         ("/whoami", "id 4242"),

@@ -97,7 +97,7 @@ enum Command {
     /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are put
     /// aside until they are retried; the log keeps that it happened.
     Undo {
-        /// The wake's id or its commit's, or the beginning of either; the last one that can be undone when left out.
+        /// The wake's id or its commit's, or the beginning of either; the last one that did more than answer when left out.
         id: Option<String>,
     },
     /// End all work now, as /stop does in the chat: no wake works, no reminder fires and nothing is sent until `wake resume`.

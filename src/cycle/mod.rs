@@ -24,6 +24,7 @@ mod prepare;
 mod remind;
 mod resume;
 mod retention;
+mod stale;
 pub mod stop;
 mod taint;
 mod takeover;

@@ -451,7 +451,7 @@ mod tests {
             let file = part.file.clone().unwrap();
             assert_eq!((file.name.as_str(), file.text), ("answer.md", text.replace("open sesame", "***")));
             assert!(part.html.contains("\n\n<i>… The whole answer is in the file.</i>"), "{}", part.html);
-            assert!(part.plain.starts_with("Log of us (https://e․org)") && !part.html.contains("<a "), "{}", part.html);
+            assert!(part.plain.starts_with("Log of us (https:··e·org)") && !part.html.contains("<a "), "{}", part.html);
             let longest = render::visible_units(&part.html).max(part.plain.encode_utf16().count());
             assert!((700..=render::CAPTION_UNITS_MAX).contains(&longest), "{longest}");
         }

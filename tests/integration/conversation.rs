@@ -333,7 +333,7 @@ fn a_correction_is_no_second_command() {
 #[test]
 fn an_answer_of_many_messages_comes_as_one_file_with_its_beginning() {
     let (telegram, claude, env) = minded();
-    let long = format!("**All of it**, as on https://e.org:\n\n{}", "- another line of it\n".repeat(3_000));
+    let long = format!("**All of it**, as on https://e.org:\n\n{}", "- another line of it\n".repeat(3_000).trim_end());
     env.receive(CHAT, "tell me all");
     claude.expect(Reply::text(&long));
     telegram.fail_next("sendDocument", Fault::CloseAfterTaking);

@@ -21,6 +21,7 @@ mod receipt;
 mod room;
 mod run;
 mod send;
+mod stopped;
 mod trouble;
 mod typing;
 mod wake;

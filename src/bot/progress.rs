@@ -233,6 +233,7 @@ fn new_line(at_work: &AtWork, line: Part) -> Outgoing {
         html: line.html,
         plain: line.plain,
         silent: true,
+        file: None,
         question: None,
     }
 }

@@ -18,6 +18,7 @@ use super::{
     pairing,
     receipt::{self, Receipt},
     room::{self, Room},
+    stopped,
     trouble::{Advice, Trouble},
     wake,
 };
@@ -353,6 +354,8 @@ impl<'a> Bot<'a> {
         }
         let notices = reading.notices(config.owner_chat_id);
         reading.batch.notices.extend(notices);
+        let stopped = desk.stopped();
+        reading.batch.notices.extend(stopped::notices(&reading.batch.messages, stopped, &self.door.config, now));
         let mut accepted = self.store.accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
         if !accepted.stored.is_empty() {

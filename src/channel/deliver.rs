@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 
-use super::{Channel, Outgoing, Question, SendError, Sent, render};
+use super::{Channel, Outgoing, SendError, Sent, TextFile, render};
 use crate::{
     clock::Clock,
     process::Identity,
@@ -171,11 +171,10 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> 
         reply_to: claimed.reply_to,
         html: redactor.redact(&part.html),
         plain: redactor.redact(&part.plain),
-        silent: false,
-        question: claimed.question.clone().map(|question| Question {
-            file: question.file.map(|(name, text)| (name, redactor.redact(&text))),
-            ..question
-        }),
+        // One message is one sound.
+        silent: claimed.part > 0,
+        file: claimed.file.clone().map(|file| TextFile { text: redactor.redact(&file.text), ..file }),
+        question: claimed.question.clone(),
     };
     channel.send(&outgoing).await
 }
@@ -419,6 +418,44 @@ mod tests {
         let left = scene.store.undelivered().unwrap();
         assert_eq!(left[0].state, PartState::Failed);
         assert_eq!(left[0].error.as_deref(), Some("Forbidden: bot was blocked by the user"));
+    }
+
+    #[test]
+    fn the_further_parts_of_a_message_make_no_sound() {
+        let mut scene = Scene::new([sent(), sent(), sent()]);
+        scene.plan(7, &"What is long. ".repeat(600));
+        scene.deliver(None);
+        let silent: Vec<bool> = scene.door.got.borrow().iter().map(|part| part.silent).collect();
+        assert_eq!(silent, [false, true, true]);
+        assert!(scene.door.got.borrow().iter().all(|part| part.file.is_none()));
+    }
+
+    #[test]
+    fn what_takes_many_messages_goes_as_a_file_with_its_beginning() {
+        let doubt = Err(SendError::Ambiguous { why: "connection reset".to_owned() });
+        let mut scene = Scene::new([doubt]);
+        let text =
+            format!("# Log of [us](https://e.org)\n\n{}\nopen sesame", "- **one** more line <&>\n".repeat(2_000));
+        let tainted = NewOutgoing { chat_id: 7, text: text.clone(), links_as_text: true, ..NewOutgoing::default() };
+        scene.store.plan_message(&tainted, scene.clock.now()).unwrap();
+        assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
+        // In doubt, it is repeated whole.
+        let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
+        scene.store.recover_outbox(fence, scene.clock.now()).unwrap();
+        scene.door.answers.borrow_mut().push_back(sent());
+        assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 0 });
+        assert_eq!(scene.store.undelivered().unwrap(), []);
+        let got = scene.door.got.borrow();
+        assert_eq!(got.len(), 2);
+        for part in got.iter() {
+            let file = part.file.clone().unwrap();
+            assert_eq!((file.name.as_str(), file.text), ("answer.md", text.replace("open sesame", "***")));
+            assert!(part.html.contains("\n\n<i>… The whole answer is in the file.</i>"), "{}", part.html);
+            assert!(part.plain.starts_with("Log of us (https:··e·org)") && !part.html.contains("<a "), "{}", part.html);
+            let longest = render::visible_units(&part.html).max(part.plain.encode_utf16().count());
+            assert!((700..=render::CAPTION_UNITS_MAX).contains(&longest), "{longest}");
+        }
+        assert!(got[1].plain.contains("↻ This may be a repeat") && !got[0].plain.contains('↻'));
     }
 
     #[test]

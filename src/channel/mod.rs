@@ -61,8 +61,19 @@ pub struct Outgoing {
     pub plain: String,
     /// Delivered without a sound.
     pub silent: bool,
+    /// What goes with it as a file; the text, of [`render::CAPTION_UNITS_MAX`] units at most, stands under it.
+    pub file: Option<TextFile>,
     /// Buttons under it.
     pub question: Option<Question>,
+}
+
+/// A file of plain text that a message carries: what is too long for its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFile {
+    /// Its name, as its reader sees it.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
 }
 
 /// What a message asks: it carries a button for yes and one for no.
@@ -70,8 +81,6 @@ pub struct Outgoing {
 pub struct Question {
     /// What the buttons give back; see [`Self::yes`] and [`Self::no`].
     pub nonce: String,
-    /// What is too long for a message, as a file that the text stands under: its name and its bytes.
-    pub file: Option<(String, String)>,
 }
 
 impl Question {

@@ -20,6 +20,12 @@ use styled::Styled;
 /// The longest message that Telegram takes, in UTF-16 code units of what a reader sees.
 pub const MESSAGE_UNITS_MAX: usize = 4096;
 
+/// The longest text under a file that Telegram takes, in the same units.
+pub const CAPTION_UNITS_MAX: usize = 1024;
+
+/// What [`beginning`] adds below.
+const IN_FILE: &str = "… The whole answer is in the file.";
+
 /// What [`with_repeat_mark`] adds below a part.
 const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confirmed.";
 
@@ -27,7 +33,10 @@ const REPEAT_MARK: &str = "↻ This may be a repeat: the first try wasn't confir
 const TOPIC_MARK: &str = "↪ Its topic is closed or gone.";
 
 /// The longest part in UTF-16 code units: every part keeps room for both marks, and two line breaks before each.
-const PART_UNITS_MAX: usize = MESSAGE_UNITS_MAX - 96;
+const PART_UNITS_MAX: usize = MESSAGE_UNITS_MAX - MARKS_UNITS;
+
+/// That room.
+const MARKS_UNITS: usize = 96;
 
 /// One message's worth of rendered text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,22 +65,35 @@ pub fn render(markdown: &str) -> Vec<Part> {
 
 /// Renders Markdown, showing its links as asked. Any input renders; what isn't known as Markdown is shown as it stands.
 pub fn render_with(markdown: &str, links: Links) -> Vec<Part> {
-    let styled = blocks::read(markdown, links);
-    let styled = match links {
-        Links::Clickable => styled,
-        Links::AsText => addresses::as_code(styled),
-    };
+    let styled = read(markdown, links);
     split::parts(&styled, PART_UNITS_MAX)
         .into_iter()
-        .map(|cut| Part { html: styled.html(&cut), plain: plain(&styled, &cut, links) })
+        .map(|cut| Part { html: styled.html(&cut), plain: plain(&styled, &cut, links, PART_UNITS_MAX) })
         .collect()
 }
 
-fn plain(styled: &Styled, cut: &Range<usize>, links: Links) -> String {
+/// The beginning of a long text, to stand under a file that has all of it; none where nothing would be seen.
+pub fn beginning(markdown: &str, links: Links) -> Option<Part> {
+    let styled = read(markdown, links);
+    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::units(IN_FILE) - 2;
+    let cut = split::parts(&styled, units_max).into_iter().next()?;
+    let (html, plain) = (styled.html(&cut), plain(&styled, &cut, links, units_max));
+    Some(Part { html: format!("{html}\n\n<i>{IN_FILE}</i>"), plain: format!("{plain}\n\n{IN_FILE}") })
+}
+
+fn read(markdown: &str, links: Links) -> Styled {
+    let styled = blocks::read(markdown, links);
+    match links {
+        Links::Clickable => styled,
+        Links::AsText => addresses::as_code(styled),
+    }
+}
+
+fn plain(styled: &Styled, cut: &Range<usize>, links: Links, units_max: usize) -> String {
     match links {
         Links::Clickable => {
             let with_addresses = styled.plain_with_addresses(cut);
-            let fits = split::units(&with_addresses) <= PART_UNITS_MAX;
+            let fits = split::units(&with_addresses) <= units_max;
             if fits { with_addresses } else { styled.visible(cut).to_owned() }
         }
         Links::AsText => addresses::defanged(styled.visible(cut)),

@@ -19,7 +19,7 @@ const MAX_TEXT_CHARS: usize = 80;
 pub(super) enum Action {
     /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
     List {
-        /// Also what was taken out of the queue.
+        /// Also what was taken out of the queue, or closed because it was about a time that is over.
         #[arg(long)]
         all: bool,
     },
@@ -43,6 +43,7 @@ enum State {
     Kept { by: String },
     GivenUp { attempts: i64 },
     Undone,
+    Stale,
     Dropped,
 }
 
@@ -53,6 +54,7 @@ impl State {
             Self::Kept { by } => format!("kept: {by} can't answer it"),
             Self::GivenUp { attempts } => format!("given up after {attempts} tries"),
             Self::Undone => "undone".to_owned(),
+            Self::Stale => "closed: about back then".to_owned(),
             Self::Dropped => "dropped".to_owned(),
         }
     }
@@ -130,7 +132,9 @@ fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
         Line::of(message, State::GivenUp { attempts })
     });
     let undone = store.undone_letters()?.into_iter().map(|message| Line::of(message, State::Undone));
+    let stale = if with_dropped { store.stale_letters()? } else { Vec::new() };
+    let stale = stale.into_iter().map(|message| Line::of(message, State::Stale));
     let dropped = if with_dropped { store.dropped_letters()? } else { Vec::new() };
     let dropped = dropped.into_iter().map(|message| Line::of(message, State::Dropped));
-    Ok(waiting.chain(given_up).chain(undone).chain(dropped).collect())
+    Ok(waiting.chain(given_up).chain(undone).chain(stale).chain(dropped).collect())
 }

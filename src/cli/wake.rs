@@ -17,7 +17,7 @@ use crate::{
     cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
     people,
     queue::{Cap, Order, Store, StoreError, wait_after},
-    repo::RepoError,
+    repo::{Committed, RepoError},
 };
 
 /// Commits that `wake log` lists.
@@ -97,7 +97,7 @@ enum Command {
     /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are put
     /// aside until they are retried; the log keeps that it happened.
     Undo {
-        /// The wake's id or its commit's, or the beginning of either; the last one that can be undone when left out.
+        /// The wake's id or its commit's, or the beginning of either; the last one that did more than answer when left out.
         id: Option<String>,
     },
     /// End all work now, as /stop does in the chat: no wake works, no reminder fires and nothing is sent until `wake resume`.
@@ -169,7 +169,7 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
                 report.notes.splice(0..0, why_it_waits(context, &store));
             }
             if trigger == UNDO && report.outcome == WakeOutcome::Locked {
-                report.notes.push("It takes the other one back as soon as it is done with what it is at.".to_owned());
+                report.notes.push("Another wake runs: the undo is done right after it.".to_owned());
             }
             show_report(context, &mut store, &report, arguments)
         }
@@ -188,11 +188,20 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
 /// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
 fn undo(config: &Config, arguments: &Arguments, id: Option<&str>) -> ExitCode {
     let asked = cycle::open_store(config).and_then(|mut store| match cycle::undoable(&store, &[], id, &[])? {
-        Choice::Wake(row) => Ok(Ok(store.order(&Order::Undo { wake: row.cycle.id }, config.clock().now())?)),
+        Choice::Wake(row) => {
+            let memory = Committed::open(&config.repo_dir()).ok().flatten();
+            let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
+            let what = cycle::what_it_did(Some(&row), subject.as_deref(), config.clock().now(), config.timezone);
+            store.order(&Order::Undo { wake: row.cycle.id }, config.clock().now())?;
+            Ok(Ok(what))
+        }
         Choice::Refused(why) => Ok(Err(why)),
     });
     match asked {
-        Ok(Ok(())) => once(config, arguments, UNDO, None),
+        Ok(Ok(what)) => {
+            complain(&format!("Undoing {what}."));
+            once(config, arguments, UNDO, None)
+        }
         Ok(Err(why)) => {
             complain(&format!("{why} `wake log` lists what was done."));
             ExitCode::from(super::EXIT_FAILED)

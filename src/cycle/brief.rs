@@ -11,11 +11,12 @@ mod files;
 
 pub use files::{File, View, with_images};
 
+use super::stale;
 use crate::{
     memory::{self, DocKind, episodic, others, skill::Skill},
     queue::{Exchange, Incoming},
     tool::Documents,
-    words::local,
+    words::{count, local},
 };
 
 /// Entries of the recent exchange that are shown.
@@ -254,6 +255,14 @@ fn messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) 
         // A row written by hand may have a time that can't be read: it counts as just said.
         let at = message.received_at.unwrap_or(now).with_timezone(&tz).to_rfc3339();
         text.push_str(&format!("\n<message id=\"{}\" at=\"{at}\" kind=\"{}\"", message.id, attribute(&message.kind)));
+        if let Some(since) = stale::kept_since(message, now) {
+            let days = now.signed_duration_since(since).num_days();
+            let said = since.with_timezone(&tz).format("%a %-d %b %Y at %H:%M");
+            text.push_str(&format!(
+                " kept=\"said on {said}, {} ago: answer with that in mind\"",
+                count(days.unsigned_abs() as usize, "day")
+            ));
+        }
         if let Some(name) = &message.sender_name {
             text.push_str(&format!(" from=\"{}\"", attribute(name)));
         }

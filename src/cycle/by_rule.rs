@@ -10,14 +10,15 @@ use super::{
     machine::Cycle,
     observe::Observation,
     orient::Reason,
+    stale,
     verify::Account,
     wake::{Ending, Wake},
 };
 use crate::{
     memory::decay,
-    queue::{Change, Entry, NO_MIND, NewOutgoing, OutgoingKind},
+    queue::{Change, Entry, Incoming, MessageOutcome, NO_MIND, NewOutgoing, OutgoingKind},
     repo::Repo,
-    words::day_and_time,
+    words::{count, day_and_time},
 };
 
 /// What rules make of the reasons of a cycle.
@@ -40,6 +41,11 @@ impl Deeds {
     }
 }
 
+/// The messages that a reason is about, as they were read.
+fn messages_of<'a>(reason: &Reason, observation: &'a Observation) -> Vec<&'a Incoming> {
+    observation.messages.iter().filter(|message| reason.messages().contains(&message.id)).collect()
+}
+
 impl Wake<'_> {
     /// A cycle without a mind: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
     pub(super) async fn by_rule(
@@ -48,6 +54,7 @@ impl Wake<'_> {
         observation: &Observation,
         reasons: &[Reason],
     ) -> Result<(), WakeError> {
+        let reported = (self.report.cycle_id.clone(), self.report.reasons.len());
         let cycle = self.new_cycle(reasons, NO_MIND)?;
         let plan_file = self.open_plan_file(&cycle, &[])?;
         let mut account = Account::default();
@@ -66,7 +73,10 @@ impl Wake<'_> {
             handles: reasons.iter().filter_map(Reason::handled_key).collect(),
             head: observation.head.clone().filter(|_| sees_commits),
         };
-        self.store.begin_cycle(self.fence, &cycle, std::slice::from_ref(&done), &deeds.changes, self.now())?;
+        let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
+        if !self.store.begin_by_rule(self.fence, &cycle, &done, &deeds.changes, &seen, self.now())? {
+            return self.leave_unbegun(&plan_file, reported);
+        }
         let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
         self.finish(repo, Ending::new(cycle, state, plan_file, account)).await
     }
@@ -105,6 +115,16 @@ impl Wake<'_> {
                 };
                 let told = format!("Told chat {chat_id} that the {}'s budget is spent", cap.name());
                 Deeds { changes: vec![Change::Send(notice)], receipts: vec![told] }
+            }
+            Reason::Stale { chat_id, thread_id, ids } => {
+                let closed = messages_of(reason, observation);
+                let text = self.context.redactor.redact(&stale::notice(&closed, *chat_id));
+                let notice = NewOutgoing { thread_id: *thread_id, ..NewOutgoing::notice(*chat_id, text) };
+                let n = count(ids.len(), "message");
+                let told =
+                    format!("Closed {n} in chat {chat_id} without an answer: kept for over a day, and about back then");
+                let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
+                Deeds { changes: vec![done, Change::Send(notice)], receipts: vec![told] }
             }
             // Reminders fire together, so that what was missed is told in one message.
             Reason::Reminder { .. }

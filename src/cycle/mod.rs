@@ -24,6 +24,7 @@ mod prepare;
 mod remind;
 mod resume;
 mod retention;
+mod stale;
 pub mod stop;
 mod taint;
 mod takeover;
@@ -44,7 +45,7 @@ pub use budget::{day_begin, month_begin};
 pub use observe::{mind_again_at, mind_called, mind_of};
 pub use resume::{GivingUp, MAX_TRIES, Uptake, uptake};
 pub(crate) use resume::{Teller, note_cut_off};
-pub use undoable::{Choice, undoable};
+pub use undoable::{Choice, undoable, what_it_did};
 pub(crate) use upkeep::merge_texts;
 pub use waiting::{Waiting, waiting};
 

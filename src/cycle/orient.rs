@@ -103,6 +103,15 @@ pub enum Reason {
         /// Rows, oldest first.
         ids: Vec<i64>,
     },
+    /// Messages of one chat are about a time that is over: they are closed by rule.
+    Stale {
+        /// The chat.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// Rows, oldest first.
+        ids: Vec<i64>,
+    },
     /// Messages of one chat wait because a budget is spent, and nobody was told so yet.
     OverBudget {
         /// Which.
@@ -167,7 +176,7 @@ pub enum Reason {
 impl Reason {
     /// The messages that it is about.
     pub fn messages(&self) -> &[i64] {
-        if let Self::Messages { ids, .. } = self { ids } else { &[] }
+        if let Self::Messages { ids, .. } | Self::Stale { ids, .. } = self { ids } else { &[] }
     }
 
     /// The key under which it is a reason no more once it was taken up.
@@ -189,6 +198,9 @@ impl Reason {
             Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
             Self::Messages { chat_id: 0, ids, .. } => format!("{} from the console", count(ids.len(), "message")),
             Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
+            Self::Stale { chat_id, ids, .. } => {
+                format!("{} in chat {chat_id} from back then", count(ids.len(), "message"))
+            }
             Self::OverBudget { chat_id, .. } => format!("chat {chat_id} waits for the budget"),
             Self::Reminder { id } => format!("reminder {id}"),
             Self::Task { title, missed_at: None, .. } => format!("task {title:?} has its next step now"),
@@ -260,9 +272,11 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
         _ => {}
     }
     let is_mechanical = |reason: &Reason| match reason {
-        Reason::Reminder { .. } | Reason::MissedTask { .. } | Reason::OverBudget { .. } | Reason::OfGuest { .. } => {
-            true
-        }
+        Reason::Reminder { .. }
+        | Reason::MissedTask { .. }
+        | Reason::Stale { .. }
+        | Reason::OverBudget { .. }
+        | Reason::OfGuest { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
         Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
     };

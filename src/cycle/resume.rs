@@ -291,8 +291,11 @@ impl Wake<'_> {
             (Interrupt::OverBudget { cap, most_usd }, open) => {
                 let budget = Budget::look(self.store, self.context.config, self.now())?;
                 match open {
-                    Some(first) => {
-                        let key = orient::budget_key(chat_id, *first, *cap);
+                    Some(_) => {
+                        let queued = self.store.queued()?;
+                        let open = queued.iter().filter(|message| state.open.contains(&message.id));
+                        let (now, tz) = (self.now(), self.context.config.timezone);
+                        let key = orient::budget_key(chat_id, open, *cap, now, tz);
                         changes.push(Change::Handled { key: key.clone(), value: String::new() });
                         (key, budget.notice(*cap, *most_usd, Waits::Message))
                     }

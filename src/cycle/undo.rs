@@ -10,6 +10,7 @@ use chrono_tz::Tz;
 use super::{
     Reply, WakeError,
     orient::Reason,
+    undoable::what_it_did,
     verify::Account,
     wake::{Ending, Wake},
 };
@@ -18,7 +19,7 @@ use crate::{
     memory::{DocKind, undo::revert},
     queue::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
     repo::{self, Repo},
-    words::{count, day_and_time},
+    words::count,
 };
 
 /// Names that are listed at most; the rest is counted.
@@ -114,17 +115,9 @@ fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
 
 /// Which wake it was, for people.
 fn described(repo: &Repo, row: Option<&CycleRow>, wake: &str, now: DateTime<Utc>, tz: Tz) -> Result<String, WakeError> {
-    let subject = match repo.wake_commit(wake)? {
-        Some(commit) => repo.message(commit)?.lines().next().unwrap_or_default().to_owned(),
-        None => String::new(),
-    };
-    let did = subject.strip_prefix("Wake: ").map(|did| format!(" ({did})")).unwrap_or_default();
-    let at = row.and_then(|row| row.started_at).map(|at| at.with_timezone(&tz));
-    let at = at.map(|at| match at.date_naive() == now.with_timezone(&tz).date_naive() {
-        true => at.format(" of today %H:%M").to_string(),
-        false => format!(" of {}", day_and_time(at.naive_local())),
-    });
-    Ok(format!("the wake{}{did}", at.unwrap_or_default()))
+    let message = repo.wake_commit(wake)?.map(|commit| repo.message(commit)).transpose()?;
+    let subject = message.as_deref().and_then(|message| message.lines().next());
+    Ok(what_it_did(row, subject, now, tz))
 }
 
 /// For the log and the commit.
@@ -147,16 +140,21 @@ fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
 fn answer(what: &str, restored: &Restored, taken: &TakenBack, chats: (i64, i64)) -> String {
     let mut lines = Vec::new();
     let files = restored.staged.len() + restored.removed.len();
-    lines.push(match (&restored.parked, restored.has_commit, files) {
-        (Some(branch), ..) => format!(
-            "What it wrote isn't in my memory yet, but on the branch `{branch}`, and I bring it in when I can. \
-             `git branch -D {branch}` before that takes it back."
-        ),
-        (None, false, _) => "Its commit isn't in my memory, so there was nothing to take back there.".to_owned(),
-        (None, true, 0) => "My memory needed no change.".to_owned(),
-        (None, true, n) => {
-            format!("My memory is without its changes, in {}; the log keeps that it happened.", count(n, "file"))
+    let is_nothing = restored.contested.is_empty()
+        && [&taken.cancelled, &taken.active_again, &taken.over].into_iter().all(Vec::is_empty);
+    lines.extend(match (&restored.parked, restored.has_commit, files) {
+        (Some(branch), ..) => Some(format!(
+            "What I wrote then isn't in my memory yet, but on the branch `{branch}`, and I bring it in when I can. \
+             `git branch -D {branch}` before that drops it."
+        )),
+        (None, false, _) => {
+            Some("My memory doesn't have what I wrote then, so there was nothing to take out.".to_owned())
         }
+        (None, true, 0) => is_nothing.then(|| "Nothing had been saved, so nothing changed.".to_owned()),
+        (None, true, n) => Some(format!(
+            "My memory no longer has those changes, in {}. The log keeps that it happened.",
+            count(n, "file")
+        )),
     });
     if !restored.contested.is_empty() {
         lines.push(format!("Left as it is, because it was changed since: {}.", named(&restored.contested, "")));
@@ -178,34 +176,30 @@ fn answer(what: &str, restored: &Restored, taken: &TakenBack, chats: (i64, i64))
     }
     match taken.sent {
         0 => {}
-        1 => lines.push("One message had been sent already and stays in the chat.".to_owned()),
-        n => lines.push(format!("{n} messages had been sent already and stay in the chat.")),
+        1 => lines.push("My reply can't be unsent.".to_owned()),
+        n => lines.push(format!("The {n} messages I had sent can't be unsent.")),
     }
     lines.extend(put_aside(&taken.messages, chats));
-    format!("Undone: {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
+    format!("I've undone {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
 }
 
 fn put_aside(messages: &[i64], (chat_id, of): (i64, i64)) -> Option<String> {
     let (first, rest) = messages.split_first()?;
-    let (what, it) = if rest.is_empty() && of != chat_id {
-        ("The message it had answered is put aside".to_owned(), "it")
-    } else if rest.is_empty() {
-        ("What you had asked is put aside".to_owned(), "it")
-    } else {
-        (format!("The {} messages it had answered are put aside", messages.len()), "them")
+    let (n, is_elsewhere) = (messages.len(), of != chat_id);
+    let held = match (rest, is_elsewhere) {
+        ([], true) => "The message I had answered is on hold.".to_owned(),
+        ([], false) => "Your message is on hold.".to_owned(),
+        (_, true) => format!("The {n} messages I had answered are on hold."),
+        (_, false) => format!("Your {n} messages are on hold."),
     };
+    let one = if rest.is_empty() { "it" } else { "the first" };
     let how = match chat_id {
-        CONSOLE_CHAT_ID => format!(
-            "`wake queue retry {first}` tries {it} afresh",
-            it = if rest.is_empty() { "it" } else { "the first" }
-        ),
+        CONSOLE_CHAT_ID => format!("`wake queue retry {first}` runs {one} again."),
+        _ if is_elsewhere => format!("Send /retry {first} to run {one} again."),
         // By itself it takes what was put aside in the same chat.
-        _ if of != chat_id => {
-            format!("/retry {first} tries {it} afresh", it = if rest.is_empty() { "it" } else { "the first" })
-        }
-        _ => format!("/retry tries {it} afresh"),
+        _ => format!("Send /retry to run {} again.", if rest.is_empty() { "it" } else { "them" }),
     };
-    Some(format!("{what}; {how}."))
+    Some(format!("{held} {how}"))
 }
 
 fn reminders(texts: &[String]) -> &'static str {
@@ -241,33 +235,50 @@ mod tests {
             sent: 2,
             messages: vec![7],
         };
-        insta::assert_snapshot!(answer("the wake of today 14:03 (remembered “x”)", &restored, &taken, (4242, 4242)), @r"
-        Undone: the wake of today 14:03 (remembered “x”).
-        - My memory is without its changes, in 1 file; the log keeps that it happened.
+        insta::assert_snapshot!(answer("what I did at 14:03: remembered “x”", &restored, &taken, (4242, 4242)), @r"
+        I've undone what I did at 14:03: remembered “x”.
+        - My memory no longer has those changes, in 1 file. The log keeps that it happened.
         - Left as it is, because it was changed since: b.md, “Report”.
         - Cancelled: the reminders “Stretch”, “Drink”.
         - Active again: the reminder “Water the plants”.
         - Already over: the reminder “Call”.
         - One message that wasn't sent yet won't be.
-        - 2 messages had been sent already and stay in the chat.
-        - What you had asked is put aside; /retry tries it afresh.
+        - The 2 messages I had sent can't be unsent.
+        - Your message is on hold. Send /retry to run it again.
         ");
-        insta::assert_snapshot!(answer("the wake", &Restored::default(), &TakenBack { messages: vec![7, 8], ..TakenBack::default() }, (0, 0)), @r"
-        Undone: the wake.
-        - Its commit isn't in my memory, so there was nothing to take back there.
-        - The 2 messages it had answered are put aside; `wake queue retry 7` tries the first afresh.
+        let two = TakenBack { messages: vec![7, 8], ..TakenBack::default() };
+        insta::assert_snapshot!(answer("what I did", &Restored::default(), &two, (0, 0)), @r"
+        I've undone what I did.
+        - My memory doesn't have what I wrote then, so there was nothing to take out.
+        - Your 2 messages are on hold. `wake queue retry 7` runs the first again.
         ");
+        let only_answered = Restored { has_commit: true, ..Restored::default() };
+        let taken = TakenBack { sent: 1, messages: vec![7], ..TakenBack::default() };
+        insta::assert_snapshot!(answer("what I did", &only_answered, &taken, (4242, 4242)), @r"
+        I've undone what I did.
+        - Nothing had been saved, so nothing changed.
+        - My reply can't be unsent.
+        - Your message is on hold. Send /retry to run it again.
+        ");
+        let reminder = TakenBack { cancelled: vec!["Stretch".to_owned()], ..taken };
+        assert!(!answer("what I did", &only_answered, &reminder, (4242, 4242)).contains("Nothing had been saved"));
     }
 
     #[test]
     fn what_was_put_aside_elsewhere_is_retried_by_its_number() {
         assert_eq!(
             put_aside(&[7], (4242, 5555)).unwrap(),
-            "The message it had answered is put aside; /retry 7 tries it afresh."
+            "The message I had answered is on hold. Send /retry 7 to run it again."
         );
-        let two = put_aside(&[7, 8], (4242, 0)).unwrap();
-        assert!(two.ends_with("; /retry 7 tries the first afresh."), "{two}");
-        assert!(put_aside(&[7], (0, 4242)).unwrap().ends_with("`wake queue retry 7` tries it afresh."));
+        assert_eq!(
+            put_aside(&[7, 8], (4242, 0)).unwrap(),
+            "The 2 messages I had answered are on hold. Send /retry 7 to run the first again."
+        );
+        assert!(put_aside(&[7], (0, 4242)).unwrap().ends_with(" `wake queue retry 7` runs it again."));
+        assert_eq!(
+            put_aside(&[7, 8], (4242, 4242)).unwrap(),
+            "Your 2 messages are on hold. Send /retry to run them again."
+        );
     }
 
     #[test]

@@ -1,7 +1,13 @@
 //! Which wake `/undo` and `wake undo` mean: decided when it is asked for, so that a wake that is just ending isn't taken for
 //! the one that the person saw.
 
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
 use crate::queue::{CycleRow, CycleState, Store, StoreError};
+
+const NOTHING_LEFT: &str =
+    "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";
 
 /// What comes of asking for a wake to be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,38 +18,49 @@ pub enum Choice {
     Refused(String),
 }
 
-/// Finds the wake: the last of `chats` (of all when none is named) that nobody has asked to undo yet, not counting `already`; or
-/// the one whose id or commit begins with `id`.
+/// Which wake it is, for people: `what I did at 14:03: remembered “x”`. `subject`: its commit's.
+pub fn what_it_did(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<Utc>, tz: Tz) -> String {
+    let at = row.and_then(|row| row.started_at).map(|at| at.with_timezone(&tz));
+    let at = at.map(|at| match at.date_naive() == now.with_timezone(&tz).date_naive() {
+        true => at.format(" at %H:%M").to_string(),
+        false => at.format(" on %a %-d %b at %H:%M").to_string(),
+    });
+    let did = subject.and_then(|subject| subject.strip_prefix("Wake: ")).map(|did| format!(": {did}"));
+    format!("what I did{}{}", at.unwrap_or_default(), did.unwrap_or_default())
+}
+
+/// Finds the wake: the last of `chats` (of all when none is named) that did more than answer and that nobody has asked to undo
+/// yet, not counting `already`; or the one whose id or commit begins with `id`.
 pub fn undoable(store: &Store, chats: &[i64], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
     let Some(id) = id else {
         return Ok(match store.last_undoable(chats, already)? {
             Some(row) => Choice::Wake(Box::new(row)),
-            None => Choice::Refused("There is no wake left that could be undone.".to_owned()),
+            None => Choice::Refused(NOTHING_LEFT.to_owned()),
         });
     };
     let mut called = store.cycles_called(id, chats)?.into_iter();
     let row = match (called.next(), called.next()) {
         (Some(row), None) => row,
         (None, _) => {
-            return refused("There is no wake of that id here. Four characters of it, or of its commit's, are enough.");
+            return refused("I know nothing of that id here. Its first four characters are enough.");
         }
-        (Some(_), Some(_)) => return refused("Several wakes have an id that begins so: give more of it."),
+        (Some(_), Some(_)) => return refused("Several ids begin like that: give me more of it."),
     };
     let is_asked = already.contains(&row.cycle.id);
     match (row.state, store.undone(&row.cycle.id)?) {
-        (_, Some(true)) => refused("That wake is undone already."),
-        (_, Some(false)) => refused("That wake is to be undone already: it is done as soon as no other one runs."),
-        _ if is_asked => refused("That wake is to be undone already: it is done as soon as no other one runs."),
+        (_, Some(true)) => refused("That is undone already."),
+        (_, Some(false)) => refused("That is about to be undone already, as soon as I'm done with what I'm at."),
+        _ if is_asked => refused("That is about to be undone already, as soon as I'm done with what I'm at."),
         _ if row.cycle.reasons.iter().any(|reason| reason.starts_with("undo ")) => {
-            refused("That wake undid another one, and isn't undone itself. What it put aside can be retried.")
+            refused("That was an undo, which can't be undone. What it put on hold can be run again.")
         }
         (CycleState::Done, None) => Ok(Choice::Wake(Box::new(row))),
         (CycleState::Running | CycleState::Waiting | CycleState::Parked, None) => {
-            refused("That wake isn't over yet: it can be undone once it has committed.")
+            refused("I'm not done with that yet: it can be undone once I am.")
         }
         (CycleState::Failed | CycleState::Abandoned, None) => {
-            refused("That wake committed nothing: there is nothing to undo.")
+            refused("That came to nothing, so there's nothing to undo.")
         }
     }
 }

@@ -78,7 +78,9 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
 /// Each message by itself: when one of two is answered, that is progress.
 fn names(reason: &Reason) -> Vec<String> {
     match reason {
-        Reason::Messages { ids, .. } => ids.iter().map(|id| format!("message {id}")).collect(),
+        Reason::Messages { ids, .. } | Reason::Stale { ids, .. } => {
+            ids.iter().map(|id| format!("message {id}")).collect()
+        }
         other => vec![other.describe()],
     }
 }

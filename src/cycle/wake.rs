@@ -389,7 +389,7 @@ impl<'a> Wake<'a> {
 
     /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
     /// album). The next look takes it up as it is then.
-    fn leave_unbegun(
+    pub(super) fn leave_unbegun(
         &mut self,
         plan_file: &PlanFile,
         (cycle_id, n_reasons): (Option<String>, usize),

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{Entry, Fence, NewOutgoing, Result, Store, journal, json, outbox};
 use crate::{
-    channel::Question,
+    channel::{Question, TextFile},
     clock::{parse_time, rfc3339},
     policy::Verdict,
     shown,
@@ -341,8 +341,12 @@ impl Store {
     }
 }
 
-/// What a part of a message asks: the last one of a question that can still be decided.
-pub(super) fn question(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rusqlite::Result<Option<Question>> {
+/// What a part of a message asks, with what is too long for it: the last one of a question that can still be decided.
+pub(super) fn question(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> rusqlite::Result<Option<(Question, Option<TextFile>)>> {
     tx.prepare_cached(
         "SELECT id, nonce, tool, action, reasons FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
@@ -351,9 +355,9 @@ pub(super) fn question(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rus
         let (id, nonce, tool, action): (i64, String, String, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
-        let file =
-            is_long(&action, &reasons).then(|| (format!("{tool}-{id}.txt"), shown::file(id, &tool, &action, &reasons)));
-        Ok(Question { nonce, file })
+        let file = is_long(&action, &reasons)
+            .then(|| TextFile { name: format!("{tool}-{id}.txt"), text: shown::file(id, &tool, &action, &reasons) });
+        Ok((Question { nonce }, file))
     })
     .optional()
 }

@@ -255,7 +255,10 @@ impl Store {
     pub fn end_cycle(&mut self, fence: Fence, id: &str, end: &CycleEnd<'_>, now: DateTime<Utc>) -> Result<()> {
         self.fenced(fence, |tx| {
             tx.execute(
-                "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5 WHERE id = ?1",
+                "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
+                     has_changed = EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
+                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1)
+                 WHERE id = ?1",
                 (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error),
             )?;
             for key in end.handled {

@@ -107,6 +107,9 @@ pub struct Incoming {
     /// Whether one of its files is on its way: being fetched, or listened to.
     #[serde(default)]
     pub awaits_files: bool,
+    /// Whether a person wanted it tried again.
+    #[serde(default)]
+    pub asked_again: bool,
 }
 
 /// One side of a past exchange, for the mind's view of a chat.
@@ -192,7 +195,7 @@ impl Incoming {
     pub(super) fn columns() -> String {
         format!(
             "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
-             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own",
+             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own, asked_again",
             attachments::AWAITS_FILES
         )
     }
@@ -215,6 +218,7 @@ impl Incoming {
             cycle_id: row.get(13)?,
             awaits_files: row.get(14)?,
             quotes_own: row.get(15)?,
+            asked_again: row.get(16)?,
         })
     }
 }
@@ -348,6 +352,11 @@ impl Store {
         self.put_aside(MessageOutcome::Undone)
     }
 
+    /// Messages that were closed because they were about a time that is over, oldest first.
+    pub fn stale_letters(&self) -> Result<Vec<Incoming>> {
+        self.put_aside(MessageOutcome::Stale)
+    }
+
     /// Messages that were taken out of the queue, oldest first.
     pub fn dropped_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside(MessageOutcome::Dropped)
@@ -389,7 +398,7 @@ impl Store {
         self.write(|tx| {
             let n = tx.execute(
                 "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
-                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone'))",
+                 WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone', 'stale'))",
                 (id, rfc3339(now)),
             )?;
             Ok(n == 1)
@@ -501,7 +510,7 @@ pub(super) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     let n = tx.execute(
         &format!(
             "UPDATE incoming_messages SET processed = 0, outcome = NULL, processed_at = NULL, attempts = 0, held_for = NULL,
-                 not_before = NULL
+                 not_before = NULL, asked_again = 1
              WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
         ),
         [id],

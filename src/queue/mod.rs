@@ -111,6 +111,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("other_chats.sql"),
     include_str!("seen_at.sql"),
     include_str!("stopped_chats.sql"),
+    include_str!("changed.sql"),
+    include_str!("asked_again.sql"),
+    include_str!("as_file.sql"),
 ];
 
 /// The database, opened for one process.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     channel::{
-        Question,
+        Question, TextFile,
         render::{self, Links},
     },
     clock::{LONGEST_WAIT, parse_time, rfc3339},
@@ -23,6 +23,11 @@ use crate::{
 /// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
 /// that lives on and has not said by then what became of it could not write that down, and never will.
 pub(super) const LONGEST_ATTEMPT: TimeDelta = TimeDelta::minutes(5);
+
+/// From so many parts on a message goes as its beginning and a file.
+const FILE_FROM_PARTS: usize = 4;
+/// What the file is called: it is Markdown.
+const WHOLE: &str = "answer.md";
 
 /// A part that this process has taken to send, and nobody else will.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +50,8 @@ pub struct Claimed {
     pub is_repeat: bool,
     /// Attempts so far, this one included.
     pub attempts: u32,
+    /// What goes with it as a file.
+    pub file: Option<TextFile>,
     /// What it asks, if this is the last part of a question.
     pub question: Option<Question>,
 }
@@ -351,7 +358,8 @@ pub(super) fn is_overdue(since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bo
 fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
     let only = pick.only.map(|only| json(&only));
     let sql = format!(
-        "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts, o.kind
+        "SELECT p.outgoing_id, p.part, o.chat_id, o.thread_id, o.reply_to, p.html, p.plain, p.repeats, p.attempts, o.kind,
+             CASE p.as_file WHEN 1 THEN o.message_text END
          FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
          WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
            AND {IS_TIME}
@@ -369,6 +377,10 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
         .prepare_cached(&sql)?
         .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT), json(&pick.served), json(&pick.alone)), |row| {
             let part: i64 = row.get(1)?;
+            let whole = row.get::<_, Option<String>>(10)?.map(|text| TextFile { name: WHOLE.to_owned(), text });
+            let is_question = row.get::<_, String>(9)? == OutgoingKind::Approval.as_str();
+            let asked = if is_question { approvals::question(tx, row.get(0)?, part)? } else { None };
+            let (question, file) = asked.map_or((None, whole), |(question, file)| (Some(question), file));
             Ok(Claimed {
                 outgoing_id: row.get(0)?,
                 part,
@@ -379,11 +391,8 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
                 plain: row.get(6)?,
                 is_repeat: row.get::<_, i64>(7)? > 0,
                 attempts: row.get::<_, u32>(8)? + 1,
-                question: if row.get::<_, String>(9)? == OutgoingKind::Approval.as_str() {
-                    approvals::question(tx, row.get(0)?, part)?
-                } else {
-                    None
-                },
+                file,
+                question,
             })
         })
         .optional()?;
@@ -475,7 +484,7 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
         .optional()?;
     if let Some(id) = id {
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
-        plan_parts_of(tx, id, &message.text, links, now)?;
+        plan_parts_of(tx, id, &message.text, message.kind, links, now)?;
     }
     Ok(id)
 }
@@ -490,13 +499,31 @@ fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
         .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for (id, text) in rows {
-        plan_parts_of(tx, id, &text, Links::Clickable, now)?;
+        plan_parts_of(tx, id, &text, OutgoingKind::Notice, Links::Clickable, now)?;
     }
     Ok(())
 }
 
-fn plan_parts_of(tx: &Transaction<'_>, id: i64, text: &str, links: Links, now: DateTime<Utc>) -> Result<()> {
+/// A question stays a message, under which its buttons are.
+fn plan_parts_of(
+    tx: &Transaction<'_>,
+    id: i64,
+    text: &str,
+    kind: OutgoingKind,
+    links: Links,
+    now: DateTime<Utc>,
+) -> Result<()> {
     let parts = render::render_with(text, links);
+    if parts.len() >= FILE_FROM_PARTS
+        && kind != OutgoingKind::Approval
+        && let Some(part) = render::beginning(text, links)
+    {
+        tx.execute(
+            "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, as_file, changed_at) VALUES (?1, 0, ?2, ?3, 1, ?4)",
+            (id, &part.html, &part.plain, rfc3339(now)),
+        )?;
+        return Ok(());
+    }
     if parts.is_empty() {
         // Nothing visible can be sent: say so instead of leaving a row that never ends.
         tx.execute(

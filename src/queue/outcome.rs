@@ -13,6 +13,8 @@ pub enum MessageOutcome {
     Dropped,
     /// Put aside: its answer was undone.
     Undone,
+    /// Put aside: it was about a time that is over.
+    Stale,
 }
 
 impl MessageOutcome {
@@ -24,9 +26,10 @@ impl MessageOutcome {
             Self::Dead => "dead",
             Self::Dropped => "dropped",
             Self::Undone => "undone",
+            Self::Stale => "stale",
         }
     }
 }
 
 /// The outcomes of what is put aside until somebody wants it tried again.
-pub(super) const PUT_ASIDE: &str = "('undone', 'dead', 'dropped')";
+pub(super) const PUT_ASIDE: &str = "('undone', 'dead', 'dropped', 'stale')";

@@ -42,6 +42,27 @@ impl Store {
         })
     }
 
+    /// Begins a cycle by rule with what is `done` by it, for messages as they were `seen`. If one of them is another now, nothing
+    /// happens: false.
+    pub fn begin_by_rule(
+        &mut self,
+        fence: Fence,
+        cycle: &NewCycle,
+        done: &Entry,
+        changes: &[Change],
+        seen: &[&Incoming],
+        now: DateTime<Utc>,
+    ) -> Result<bool> {
+        self.fenced(fence, |tx| {
+            let is_as_seen = is_as_seen(tx, seen)?;
+            if is_as_seen {
+                cycles::begin(tx, fence, cycle, std::slice::from_ref(done), now)?;
+                changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))?;
+            }
+            Ok(is_as_seen)
+        })
+    }
+
     /// Appends an entry made of messages as they were `seen`. If one of them is another now, nothing happens: false.
     pub fn join(
         &mut self,

@@ -47,11 +47,11 @@ pub struct TakenBack {
 }
 
 impl Store {
-    /// The wake that ended last of those that can be undone: of these chats, or of all when none is named. Wakes that answered
-    /// nobody go with the console, 0. `not` are left out.
+    /// The wake that ended last of those that can be undone and did more than answer: of these chats, or of all when none is
+    /// named. Wakes that answered nobody go with the console, 0. `not` are left out.
     pub fn last_undoable(&self, chats: &[i64], not: &[String]) -> Result<Option<CycleRow>> {
         let sql = format!(
-            "SELECT {} FROM cycles WHERE {UNDOABLE}
+            "SELECT {} FROM cycles WHERE {UNDOABLE} AND has_changed IS NOT 0
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
                  AND id NOT IN (SELECT value FROM json_each(?2))
              ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT 1",

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
 
 use reveille::channel::{
-    Channel as _, Form, Outgoing, Presence as _, Question, SendError, render,
+    Channel as _, Form, Outgoing, Presence as _, Question, SendError, TextFile, render,
     telegram::{ALLOWED_UPDATES, Command, RawUpdate, SendMessage, SetUpError, Telegram, TelegramError},
 };
 use serde_json::json;
@@ -34,6 +34,7 @@ fn hello() -> SendMessage<'static> {
         text: "hello",
         html: false,
         silent: false,
+        file: None,
         question: None,
     }
 }
@@ -47,6 +48,7 @@ fn outgoing(markdown: &str) -> Outgoing {
         html: part.html,
         plain: part.plain,
         silent: false,
+        file: None,
         question: None,
     }
 }
@@ -290,12 +292,14 @@ const METHODS: [&str; 15] = [
 ];
 
 async fn call(telegram: &Telegram, method: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let with_a_file = Question { nonce: "n".to_owned(), file: Some(("action.txt".to_owned(), "rm -r old".to_owned())) };
+    let question = Question { nonce: "n".to_owned() };
+    let file = TextFile { name: "action.txt".to_owned(), text: "rm -r old".to_owned() };
+    let document = SendMessage { file: Some(&file), question: Some(&question), ..hello() };
     match method {
         "getMe" => drop(telegram.get_me().await?),
         "getUpdates" => drop(poll(telegram, None, 0).await?),
         "sendMessage" => drop(telegram.send_any(hello()).await?),
-        "sendDocument" => drop(telegram.send_any(SendMessage { question: Some(&with_a_file), ..hello() }).await?),
+        "sendDocument" => drop(telegram.send_any(document).await?),
         "sendChatAction" => telegram.send_typing(ANA, None).await?,
         "setMessageReaction" => telegram.set_reaction(ANA, 7, "👀").await?,
         "editMessageText" => telegram.edit_message_text(ANA, 7, "hello").await?,

@@ -9,10 +9,14 @@ use reveille::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{
-    bot::{Stage, keeps_the_secret},
-    env::{CHAT, NOW, TestEnv, eventually},
-    telegram::FakeTelegram,
+use crate::{
+    mind::minded,
+    support::{
+        bot::{Stage, keeps_the_secret},
+        claude::Reply,
+        env::{CHAT, NOW, TestEnv, eventually},
+        telegram::{FakeTelegram, Fault},
+    },
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -323,4 +327,32 @@ fn a_correction_is_no_second_command() {
     bot.end().ok();
     assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
     assert!(env.queued().is_empty());
+}
+
+/// A long answer is one message and one sound, whatever becomes of the first try.
+#[test]
+fn an_answer_of_many_messages_comes_as_one_file_with_its_beginning() {
+    let (telegram, claude, env) = minded();
+    let long = format!("**All of it**, as on https://e.org:\n\n{}", "- another line of it\n".repeat(3_000).trim_end());
+    env.receive(CHAT, "tell me all");
+    claude.expect(Reply::text(&long));
+    telegram.fail_next("sendDocument", Fault::CloseAfterTaking);
+    env.once();
+    env.once();
+    let said = telegram.sent();
+    assert_eq!(said.len(), 2, "{said:#?}");
+    for message in &said {
+        assert_eq!(message.file.as_deref(), Some(long.as_str()));
+        assert!(message.visible.starts_with("All of it, as on https://e.org:"), "{}", message.visible);
+        assert!(message.visible.contains("The whole answer is in the file."), "{}", message.visible);
+    }
+    assert!(said[1].visible.contains("This may be a repeat"), "{}", said[1].visible);
+    assert_eq!(env.once()["outcome"], "idle");
+    // A shorter one is told in parts, and only the first makes a sound.
+    env.receive(CHAT, "and a little less");
+    claude.expect(Reply::text(&"What is long. ".repeat(600)));
+    env.once();
+    let silent: Vec<bool> = telegram.sent()[2..].iter().map(|message| message.silent).collect();
+    assert_eq!(silent, [false, true, true]);
+    env.check_sound();
 }

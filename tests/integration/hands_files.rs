@@ -271,7 +271,7 @@ fn a_wake_is_looked_up_and_taken_back_by_the_next_one() {
     assert!(!env.memory(SEMANTIC).contains("Cats bark"), "{}", env.log());
     assert_eq!(env.trailer("Undoes"), wake);
     let said = sent(&telegram);
-    assert!(said.last().unwrap().starts_with("Undone: the wake of today"), "{said:?}");
+    assert!(said.last().unwrap().starts_with("I've undone what I did at "), "{said:?}");
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }

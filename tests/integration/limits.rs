@@ -302,7 +302,7 @@ fn the_months_budget_holds_over_days_and_ends_with_the_persons_month() {
     let (telegram, claude, mut env) = minded();
     env.set("MONTHLY_BUDGET_USD", "20").once();
     spend(&env, "2026-11-03T12:00:00.000Z", 20.0);
-    env.receive(CHAT, "hello");
+    env.receive(CHAT, "explain black tea");
     env.once();
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("This month's budget"), "{said:#?}");
@@ -310,13 +310,22 @@ fn the_months_budget_holds_over_days_and_ends_with_the_persons_month() {
     let status = env.health(&["status"]).ok().stdout;
     assert!(status.contains("0.00 of 5.00 USD today, 20.00 of 20.00 this month"), "{status}");
     assert!(status.contains("not asked before the month is over"), "{status}");
+    // Each day its first message is answered in words.
+    env.at("2026-11-22T14:00:00Z").receive(CHAT, "and green tea");
+    env.once();
+    env.receive(CHAT, "are you there?");
+    assert_eq!(env.once()["outcome"], "idle");
+    let said = sent(&telegram);
+    assert!(said.len() == 2 && said[1].contains("This month's budget"), "{said:#?}");
     // Still November in Berlin, then December.
     env.at("2026-11-30T22:59:00Z");
     assert_eq!(env.once()["outcome"], "idle");
     env.at("2026-11-30T23:01:00Z");
     claude.expect(Reply::text("Hello."));
-    assert_eq!(env.once()["answered"], 1);
-    assert_eq!(sent(&telegram)[1..], ["Hello."]);
+    assert_eq!(env.once()["answered"], 2);
+    let said = sent(&telegram);
+    assert!(said[2].contains("an older message of yours") && said[2].contains("“are you there?”"), "{said:#?}");
+    assert_eq!(said[3..], ["Hello."]);
     env.check_sound();
 }
 

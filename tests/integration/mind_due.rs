@@ -83,9 +83,46 @@ fn a_try_that_broke_off_counts_against_the_budget_before_the_next() {
 }
 
 #[test]
+fn what_went_stale_is_closed_with_a_word_and_the_rest_is_answered_with_its_date_in_mind() {
+    let (telegram, claude, mut env) = minded();
+    env.once();
+    for text in ["ok", "why is the sky blue?", "what time is it?"] {
+        env.receive(CHAT, text);
+    }
+    env.execute("UPDATE incoming_messages SET held_for = 'offline'");
+    env.at("2026-12-10T14:06:00Z");
+    claude.expect(Reply::text("Because of the air."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(
+        sent(&telegram),
+        [
+            "I've closed 2 older messages of yours without an answer, as they were about back then: “ok” (1), “what time is it?” (3). \
+             /retry 1 brings the first back.",
+            "Because of the air."
+        ]
+    );
+    let shown = opening(&last(&claude), "<messages>");
+    assert!(
+        shown.contains(" kept=\"said on Sat 21 Nov 2026 at 15:00, 19 days ago: answer with that in mind\""),
+        "{shown}"
+    );
+    assert!(shown.contains("sky") && !shown.contains("what time"), "{shown}");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert!(!env.wake(&["queue", "list"]).ok().stdout.contains("what time"));
+    let all = env.wake(&["queue", "list", "--all"]).ok().stdout;
+    assert!(all.contains("closed: about back then") && all.contains("what time is it?"), "{all}");
+    // Brought back, it is answered, however old it is.
+    env.wake(&["queue", "retry", "3"]).ok();
+    claude.expect(Reply::text("Six past three."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(sent(&telegram)[2..], ["Six past three."]);
+    env.check_sound();
+}
+
+#[test]
 fn a_budget_of_nothing_asks_nothing_and_says_so() {
     let (telegram, claude, mut env) = minded();
-    env.set("DAILY_BUDGET_USD", "0").receive(CHAT, "hello");
+    env.set("DAILY_BUDGET_USD", "0").receive(CHAT, "explain black tea");
     env.once();
     for day in 22..25 {
         env.at(&format!("2026-11-{day}T14:00:00Z"));

@@ -68,7 +68,7 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
         ("/remind drink in 2 hours", "Reminder set: drink"),
         ("/cost", "Today"),
         ("/log", "under way"),
-        ("/undo", "There is no wake left that could be undone"),
+        ("/undo", "There's nothing to undo"),
         ("/retry", "nothing to try again"),
         ("/wake", "I am awake"),
         ("/whoami", "id 4242"),
@@ -108,7 +108,8 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
          VALUES (4242, 'Tea', 'Europe/Berlin', '2026-11-21T14:59:00', '2026-11-21T13:59:00Z', '2026-11-21T12:00:00Z')",
     );
     let bot = start_bot(&env, &telegram);
-    telegram.push_text(CHAT, CHAT, "and dogs bark");
+    let stopped = "Stopped since 15:00. Your message is kept; send /resume to continue.";
+    assert_eq!(command(&telegram, "and dogs bark"), stopped);
     eventually("it is kept", || env.queued().len() == 2);
     let told = telegram.sent().len();
     let ran = env.wake(&["--once", "--json"]).ok();
@@ -184,6 +185,46 @@ fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     guests_command("/resume");
     eventually("the guest is answered", || sent(&telegram).iter().any(|text| text == "It is salty."));
     assert!(!sent(&telegram).iter().any(|text| text == "It is deep."));
+    bot.signal(Signal::TERM);
+    bot.end().ok();
+    env.check_sound();
+}
+
+/// A stop that somebody forgot is no dead bot.
+#[test]
+fn the_first_message_after_a_stop_is_answered_in_words_and_then_the_first_of_each_day() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.wake(&["stop"]).ok();
+    let restarted = |env: &TestEnv, bot: Running| {
+        bot.signal(Signal::TERM);
+        bot.end().ok();
+        start_bot(env, &telegram)
+    };
+    let mut bot = start_bot(&env, &telegram);
+    let stopped = "Stopped since 15:00. Your message is kept; send /resume to continue.";
+    assert_eq!(command(&telegram, "remember that cats purr"), stopped);
+    for n in 2..4 {
+        bot = restarted(&env, bot);
+        telegram.push_text(CHAT, CHAT, "are you there?");
+        eventually("it is kept", || env.queued().len() == n);
+        assert!(command(&telegram, "/status").contains("Stopped since"), "the next that is said");
+    }
+    env.at("2026-11-22T08:00:00Z");
+    bot = restarted(&env, bot);
+    assert!(command(&telegram, "hello?").starts_with("Stopped since Sat 21 Nov 15:00. Your message is kept;"));
+    // Another stop is another word.
+    command(&telegram, "/resume");
+    eventually("what is known is answered", || sent(&telegram).iter().any(|text| text.contains("purr")));
+    let unsent = "SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL";
+    eventually("all is said", || {
+        env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND held_for IS NULL") == 0
+            && env.query::<i64>(unsent) == 0
+            && env.query::<i64>("SELECT is_locked FROM processing_lock") == 0
+    });
+    command(&telegram, "/stop");
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    assert!(command(&telegram, "hello?").starts_with("Stopped since 09:00. "));
     bot.signal(Signal::TERM);
     bot.end().ok();
     env.check_sound();

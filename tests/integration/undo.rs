@@ -44,10 +44,11 @@ fn the_last_wake_is_taken_back_in_one_commit_that_says_so() {
     assert_eq!(reminders(&env), 1);
     let ran = env.wake(&["undo"]).ok();
     assert!(
-        ran.stdout.starts_with("Undone: the wake of today 15:00 (") && ran.stdout.contains("“stretch”"),
+        ran.stdout.starts_with("I've undone what I did at 15:00: remembered “") && ran.stdout.contains("“stretch”"),
         "{ran:#?}"
     );
-    assert!(ran.stdout.contains("stays in the chat") && ran.stdout.contains("wake queue retry 2"), "{ran:#?}");
+    assert!(ran.stderr.contains("Undoing what I did at 15:00: remembered “"), "{ran:#?}");
+    assert!(ran.stdout.contains("can't be unsent") && ran.stdout.contains("wake queue retry 2"), "{ran:#?}");
     assert_eq!(env.memory(SEMANTIC).trim_end(), before.trim_end());
     assert_eq!(env.trailer("Undoes"), undone);
     assert_eq!(env.git(&["rev-list", "--count", "HEAD"]), "4");
@@ -62,14 +63,36 @@ fn the_last_wake_is_taken_back_in_one_commit_that_says_so() {
     assert!(env.wake(&["undo"]).ok().stdout.contains("cats purr"));
     assert!(!env.memory(SEMANTIC).contains("purr"));
     let ran = env.wake(&["undo"]);
-    assert!(ran.code == 1 && ran.stderr.contains("no wake left"), "{ran:#?}");
+    assert!(ran.code == 1 && ran.stderr.contains("There's nothing to undo"), "{ran:#?}");
     let ran = env.wake(&["undo", &undone]);
-    assert!(ran.code == 1 && ran.stderr.contains("undone already"), "{ran:#?}");
+    assert!(ran.code == 1 && ran.stderr.contains("That is undone already"), "{ran:#?}");
 
     env.wake(&["queue", "retry", "2"]).ok();
     env.once();
     assert!(env.memory(SEMANTIC).contains("dogs bark"));
     assert_eq!(reminders(&env), 1);
+    env.check_sound();
+}
+
+#[test]
+fn without_an_id_the_last_wake_that_did_something_is_meant() {
+    let env = lived_in();
+    say(&env, "list reminders");
+    let answered = env.trailer("Wake-Id");
+    let ran = env.wake(&["undo"]).ok();
+    assert!(ran.stdout.contains("remembered “dogs bark") || ran.stdout.contains("remembered “Dogs bark"), "{ran:#?}");
+    say(&env, "remind me tomorrow at 9 to stretch");
+    say(&env, "list reminders");
+    assert_eq!(reminders(&env), 1);
+    let ran = env.wake(&["undo"]).ok();
+    assert!(ran.stdout.contains("Cancelled: the reminder “stretch”"), "{ran:#?}");
+    assert_eq!(reminders(&env), 0);
+    assert!(env.wake(&["undo"]).ok().stdout.contains("cats purr"));
+    let ran = env.wake(&["undo"]);
+    assert!(ran.code == 1 && ran.stderr.contains("There's nothing to undo"), "{ran:#?}");
+    // By its id it can be: its message is tried afresh after it.
+    let ran = env.wake(&["undo", &answered]).ok();
+    assert!(ran.stdout.contains("Nothing had been saved, so nothing changed."), "{ran:#?}");
     env.check_sound();
 }
 
@@ -93,7 +116,7 @@ fn what_waits_on_a_branch_is_said_to_be_taken_back_there() {
     say(&env, "remember that fish swim");
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked/"]);
     let ran = env.wake(&["undo"]).ok();
-    assert!(ran.stdout.contains(&format!("`git branch -D {branch}` before that takes it back")), "{ran:#?}");
+    assert!(ran.stdout.contains(&format!("`git branch -D {branch}` before that drops it")), "{ran:#?}");
     env.git(&["branch", "-q", "-D", &branch]);
     env.git(&["checkout", "-q", "main"]);
     env.once();
@@ -145,22 +168,22 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
     telegram.push_text(CHAT, CHAT, "/undo");
     let said = telegram.wait_for_sent(3, Duration::from_secs(60));
-    assert!(said[1].visible.starts_with("I take back the wake of today 15:00 ("), "{said:#?}");
+    assert!(said[1].visible.starts_with("Undoing what I did at 15:00: "), "{said:#?}");
     insta::assert_snapshot!(said[2].visible, @r"
-    Undone: the wake of today 15:00 (set the reminder “Stretch”, Sun 22 Nov 2026 at 09:00; ended the reminder “Water”; 2 more).
+    I've undone what I did at 15:00: set the reminder “Stretch”, Sun 22 Nov 2026 at 09:00; ended the reminder “Water”; 2 more.
 
-    • My memory is without its changes, in 1 file; the log keeps that it happened.
+    • My memory no longer has those changes, in 1 file. The log keeps that it happened.
     • Cancelled: the reminder “Stretch”.
     • Active again: the reminder “Water”.
     • One message that wasn't sent yet won't be.
-    • What you had asked is put aside; /retry tries it afresh.
+    • Your message is on hold. Send /retry to run it again.
     ");
     let state = |text: &str| env.query::<String>(&format!("SELECT state FROM reminders WHERE text = '{text}'"));
     assert_eq!((state("Stretch").as_str(), state("Water").as_str()), ("cancelled", "active"));
     assert!(!env.memory(ACTIVE).contains("Write a report"));
     telegram.push_text(CHAT, CHAT, "/undo");
     let said = telegram.wait_for_sent(5, Duration::from_secs(60));
-    assert!(said[4].visible.contains("One message had been sent already"), "{said:#?}");
+    assert!(said[4].visible.contains("My reply can't be unsent"), "{said:#?}");
 
     claude.expect(Reply::text("Again."));
     telegram.push_text(CHAT, CHAT, "/retry");
@@ -198,18 +221,18 @@ fn what_is_ordered_while_a_wake_runs_is_acknowledged_at_once_and_done_after_it()
     };
     telegram.push_text(CHAT, CHAT, "/undo");
     let told = said(2);
-    assert!(told.starts_with("I take back the wake of today 15:00 ("), "{told}");
-    assert!(told.ends_with("as soon as nothing else runs, and say then what became of it."), "{told}");
+    assert!(told.starts_with("Undoing what I did at 15:00: "), "{told}");
+    assert!(told.ends_with(". I'll tell you when it's done."), "{told}");
     let open = || env.query::<i64>("SELECT count(*) FROM undos WHERE done_at IS NULL");
     assert_eq!((open(), env.trailer("Wake-Id") == undone), (1, true), "the wake still runs");
     assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 1);
     // Asked for again it is another wake's, of which there is none.
     telegram.push_text(CHAT, CHAT, "/undo");
-    assert!(said(3).contains("no wake left"), "{}", said(3));
+    assert!(said(3).contains("There's nothing to undo"), "{}", said(3));
 
     gate.open();
     assert_eq!(said(4), "So they do.");
-    assert!(said(5).starts_with("Undone: the wake of today 15:00 ("), "{}", said(5));
+    assert!(said(5).starts_with("I've undone what I did at 15:00: "), "{}", said(5));
     eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
     bot.signal(Signal::TERM);
     bot.end().ok();
@@ -225,7 +248,7 @@ fn it_is_done_while_all_else_is_stopped() {
     env.wake(&["stop"]).ok();
     env.wake(&["--once", "--say", "hello"]).ok();
     let ran = env.wake(&["undo"]).ok();
-    assert!(ran.stdout.starts_with("Undone: "), "{ran:#?}");
+    assert!(ran.stdout.starts_with("I've undone "), "{ran:#?}");
     assert!(!env.memory(SEMANTIC).contains("dogs bark"));
     assert_eq!(env.queued().len(), 1, "only that was done");
 }
@@ -242,10 +265,11 @@ fn an_undo_that_is_killed_is_done_once() {
             env.wake(&["--once"]);
             env.execute("DROP TRIGGER cut");
             let ran = env.wake(&["--once"]).ok();
-            let shown: i64 = env.query("SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'Undone: %'");
+            let shown: i64 =
+                env.query("SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'I''ve undone %'");
             assert_eq!(shown, 1, "{table} {when}: {ran:#?}");
             let text: String =
-                env.query("SELECT message_text FROM outgoing_messages WHERE message_text LIKE 'Undone: %'");
+                env.query("SELECT message_text FROM outgoing_messages WHERE message_text LIKE 'I''ve undone %'");
             assert!(text.contains("Cancelled: the reminder “stretch”"), "{table} {when}: {text}");
             assert_eq!(env.query::<i64>("SELECT count(*) FROM undos WHERE done_at IS NULL"), 0);
             let after = env.git(&["rev-list", "--count", "HEAD"]);

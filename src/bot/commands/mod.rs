@@ -108,6 +108,11 @@ impl<'a> Desk<'a> {
         Ok(reply)
     }
 
+    /// Whether all work is stopped once this batch's commands are carried out.
+    pub(super) fn stopped(&self) -> Option<Stopped> {
+        self.stopped
+    }
+
     /// Whether a chat is the owner's: it may see and undo what was done for the console, too.
     fn is_owners(&self, chat_id: i64) -> bool {
         chat_id == self.config.owner_chat_id

@@ -11,7 +11,7 @@ use crate::{
     process::Identity,
     queue::{
         Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
-        OutgoingKind, PartOutcome, Pick,
+        OutgoingKind, PartOutcome, Pick, StagedFile,
     },
     redact::Redactor,
     repo::{self, Publish, Repo},
@@ -76,7 +76,8 @@ impl Scene {
         let done = Change::Done { messages: vec![message], outcome: MessageOutcome::Answered };
         let reply =
             NewOutgoing { chat_id, text: "Done.".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
-        self.store.record(fence, id, &answered, &[done, Change::Send(reply)], now()).unwrap();
+        let file = StagedFile { path: "notes.md".to_owned(), base: None, content: id.to_owned() };
+        self.store.record(fence, id, &answered, &[done, Change::Send(reply), Change::File(file)], now()).unwrap();
         let commit = commits.then(|| self.commit(id));
         self.end(fence, id, commit.as_deref());
         message
@@ -179,7 +180,7 @@ fn before_the_first_wake_each_has_an_answer() {
     No wake yet.
 
     /undo
-    There is no wake left that could be undone. /log lists what I did.
+    There's nothing to undo: all that I saved or set here is undone already, or I only answered. /log lists what I did.
 
     /retry
     There is nothing to try again: nothing was undone or given up here.
@@ -346,11 +347,11 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     };
     assert_eq!(wake(scene.reply(BOB, "/undo")), "20261121T135000Z-1");
     assert_eq!(wake(scene.reply(ANA, "/undo")), "20261121T130000Z-1");
-    insta::assert_snapshot!(scene.says("/undo 20261121T1200"), @"I take back the wake of today 15:00 (remembered “x”) as soon as nothing else runs, and say then what became of it.");
+    insta::assert_snapshot!(scene.says("/undo 20261121T1200"), @"Undoing what I did at 15:00: remembered “x”. I'll tell you when it's done.");
     // The owner may take back anything by its id; others what was done for them.
     assert_eq!(wake(scene.reply(ANA, "/undo 20261121T1350")), "20261121T135000Z-1");
     assert!(scene.reply(BOB, "/undo 20261121T1300").order.is_none());
-    insta::assert_snapshot!(scene.says("/undo 20261121T1"), @"Several wakes have an id that begins so: give more of it. /log lists what I did.");
+    insta::assert_snapshot!(scene.says("/undo 20261121T1"), @"Several ids begin like that: give me more of it. /log lists what I did.");
     assert_eq!(wake(scene.reply(BOB, "/undo 20261121T1")), "20261121T135000Z-1", "the only one of this chat");
     let mut desk = Desk::open(&scene.store, &scene.config, now()).unwrap();
     let twice = [2, 3, 4].map(|id| desk.answer(&asked(ANA, id, "/undo")).unwrap().order);
@@ -358,7 +359,7 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     assert_eq!(twice[2], None);
     scene.carry_out(ANA, 5, "/undo");
     assert_eq!(wake(scene.reply(ANA, "/undo")), "20261121T120000Z-1");
-    insta::assert_snapshot!(scene.says("/undo 20261121T1300"), @"That wake is to be undone already: it is done as soon as no other one runs. /log lists what I did.");
+    insta::assert_snapshot!(scene.says("/undo 20261121T1300"), @"That is about to be undone already, as soon as I'm done with what I'm at. /log lists what I did.");
     let log = scene.says("/log").replace(&id.chars().take(8).collect::<String>(), "01234567");
     insta::assert_snapshot!(log, @r"
     - today 15:00: 1 message in chat 4343 (feedface)

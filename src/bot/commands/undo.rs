@@ -3,7 +3,7 @@
 use super::{super::batch::Asked, Desk, Reply};
 use crate::{
     config::CONSOLE_CHAT_ID,
-    cycle::{Choice, undoable},
+    cycle::{Choice, undoable, what_it_did},
     queue::{Order, Result},
     repo::Committed,
 };
@@ -21,11 +21,9 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
         Choice::Wake(row) => row,
         Choice::Refused(why) => return Ok(Reply::says(format!("{why} /log lists what I did."))),
     };
-    let at = row.started_at.map(|at| format!(" of {}", desk.local(at))).unwrap_or_default();
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
     let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
-    let did = subject.as_deref().and_then(|subject| subject.strip_prefix("Wake: "));
-    let did = did.map(|did| format!(" ({did})")).unwrap_or_default();
-    let text = format!("I take back the wake{at}{did} as soon as nothing else runs, and say then what became of it.");
+    let what = what_it_did(Some(&row), subject.as_deref(), desk.now, desk.config.timezone);
+    let text = format!("Undoing {what}. I'll tell you when it's done.");
     Ok(Reply::orders(text, Order::Undo { wake: row.cycle.id }))
 }

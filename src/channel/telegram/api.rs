@@ -19,7 +19,7 @@ use super::{
     command::MenuCommand,
     error::{Parameters, TelegramError},
 };
-use crate::channel::Question;
+use crate::channel::{Question, TextFile};
 
 /// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -135,7 +135,9 @@ pub struct SendMessage<'a> {
     pub html: bool,
     /// Delivered without a sound.
     pub silent: bool,
-    /// Buttons, and maybe a file that the text stands under.
+    /// A file that the text stands under.
+    pub file: Option<&'a TextFile>,
+    /// Buttons.
     pub question: Option<&'a Question>,
 }
 
@@ -232,8 +234,8 @@ impl Telegram {
 
     /// Sends a message, as a file with a text under it if it carries one, and gives its id.
     pub async fn send_any(&self, message: SendMessage<'_>) -> Result<i64, TelegramError> {
-        match message.question.and_then(|question| question.file.as_ref()) {
-            Some((name, bytes)) => self.send_document(message, name, bytes).await,
+        match message.file {
+            Some(file) => self.send_document(message, file).await,
             None => self.send_message(message).await,
         }
     }
@@ -245,12 +247,12 @@ impl Telegram {
     }
 
     /// Sends a file with the message's text, of 1,024 characters at most, under it.
-    async fn send_document(&self, message: SendMessage<'_>, name: &str, bytes: &str) -> Result<i64, TelegramError> {
+    async fn send_document(&self, message: SendMessage<'_>, file: &TextFile) -> Result<i64, TelegramError> {
         let request = MessageRequest::from(message);
         let json = |value: serde_json::Result<String>| {
             value.map_err(|error| TelegramError::NotSent { why: format!("a request that can't be written: {error}") })
         };
-        let file = Part::bytes(bytes.as_bytes().to_vec()).file_name(name.to_owned());
+        let file = Part::bytes(file.text.as_bytes().to_vec()).file_name(file.name.clone());
         let mut form = Form::new()
             .text("chat_id", message.chat_id.to_string())
             .text("caption", message.text.to_owned())

@@ -52,6 +52,7 @@ impl Telegram {
             text: if form == Form::Html { &part.html } else { &part.plain },
             html: form == Form::Html,
             silent: part.silent,
+            file: part.file.as_ref(),
             question: part.question.as_ref(),
         };
         let formatted = self.send_any(message(Form::Html)).await;

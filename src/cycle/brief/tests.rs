@@ -46,6 +46,17 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
 }
 
 #[test]
+fn what_was_kept_long_says_when_it_was_said() {
+    let kept = Incoming { received_at: parse_time("2026-11-02T13:06:00Z"), ..message(5, "why is the sky blue?") };
+    let raw = joined(&[&kept, &message(6, "and now?")], &[], now(), Tz::Europe__Berlin);
+    let shown_now = blocks(&raw).join("\n");
+    let when = "kept=\"said on Mon 2 Nov 2026 at 14:06, 19 days ago: answer with that in mind\"";
+    assert_eq!((shown_now.matches(when).count(), shown_now.matches("kept=").count()), (1, 1), "{shown_now}");
+    let read: Vec<(i64, Option<DateTime<Utc>>)> = shown(&raw).iter().map(|shown| (shown.id, shown.at)).collect();
+    assert_eq!(read, [(5, kept.received_at), (6, Some(now()))]);
+}
+
+#[test]
 fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
     let documents = no_documents();
     let quoting = Incoming {

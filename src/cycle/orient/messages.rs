@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 
 use super::{Mind, Observed, Reason};
 use crate::{
     clock::is_over,
-    cycle::{brief::MAX_MESSAGES, gate::waiting_for_files},
+    cycle::{brief::MAX_MESSAGES, gate::waiting_for_files, stale},
     queue::{Cap, CycleRow, Incoming, NewCycle},
 };
 
@@ -54,15 +55,24 @@ pub fn joining<'a>(
             && !is_taken(message, open_cycles)
             && !waiting.contains(&message.id)
             && is_answerable(message, mind, now)
+            && !stale::is_stale(message, now)
     };
     queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
 }
 
-/// The key under which a chat was told that its messages, from the oldest on, wait for a budget.
-pub fn budget_key(chat_id: i64, oldest: i64, cap: Cap) -> String {
+/// The key under which a chat was told that its messages wait for a budget: once for each day on which more of them come.
+pub fn budget_key<'a>(
+    chat_id: i64,
+    waiting: impl IntoIterator<Item = &'a Incoming>,
+    cap: Cap,
+    now: DateTime<Utc>,
+    tz: Tz,
+) -> String {
+    let newest = waiting.into_iter().filter_map(|message| message.received_at).max().unwrap_or(now);
+    let day = newest.with_timezone(&tz).date_naive();
     match cap {
-        Cap::Day => format!("budget/{chat_id}/{oldest}"),
-        Cap::Month => format!("budget/{chat_id}/{oldest}/month"),
+        Cap::Day => format!("budget/{chat_id}/{day}"),
+        Cap::Month => format!("budget/{chat_id}/{day}/month"),
     }
 }
 
@@ -109,30 +119,40 @@ fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
     message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
 }
 
-/// What is to be answered now, chat by chat.
+/// What is to be answered now, chat by chat; and first what isn't any more, because it was kept for so long.
 pub(super) fn due(observed: &Observed<'_>) -> Vec<Reason> {
+    let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
+    let is_stale = |message: &&Incoming| observed.mind.is_thinking && stale::is_stale(message, observed.now);
+    let (stale, due): (Vec<_>, Vec<_>) = due.partition(is_stale);
+    let stale = by_chat(&stale).into_iter().map(|(chat_id, thread_id, ids)| Reason::Stale { chat_id, thread_id, ids });
+    let due = by_chat(&due).into_iter().map(|(chat_id, thread_id, ids)| Reason::Messages { chat_id, thread_id, ids });
+    stale.chain(due).collect()
+}
+
+/// So many messages of each chat and topic as are looked at in one go.
+fn by_chat(messages: &[&Incoming]) -> Vec<(i64, Option<i64>, Vec<i64>)> {
     let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
-    for (message, _) in standings(observed).filter(|(_, standing)| *standing == Standing::Due) {
+    for message in messages {
         match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {
             Some((_, _, ids)) if ids.len() >= MAX_MESSAGES => {}
             Some((_, _, ids)) => ids.push(message.id),
             None => chats.push((message.chat_id, message.thread_id, vec![message.id])),
         }
     }
-    chats.into_iter().map(|(chat_id, thread_id, ids)| Reason::Messages { chat_id, thread_id, ids }).collect()
+    chats
 }
 
-/// A chat is told once for as long as its oldest message waits, however many follow.
+/// A chat is told when its first message waits, and then of the first one of each day.
 pub(super) fn over_budget(observed: &Observed<'_>) -> Vec<Reason> {
     let mut chats = BTreeSet::new();
-    let waiting = observed
-        .messages
-        .iter()
-        .filter(|message| message.held_for.as_deref() != Some(&observed.mind.name) && chats.insert(message.chat_id));
-    waiting
+    let is_kept = |message: &&Incoming| message.held_for.as_deref() == Some(&observed.mind.name);
+    let waiting = || observed.messages.iter().filter(|message| !is_kept(message));
+    waiting()
+        .filter(|message| chats.insert(message.chat_id))
         .filter_map(|oldest| {
             let cap = observed.mind.out_of_budget(Some(oldest.chat_id))?;
-            let key = budget_key(oldest.chat_id, oldest.id, cap);
+            let of_chat = waiting().filter(|message| message.chat_id == oldest.chat_id);
+            let key = budget_key(oldest.chat_id, of_chat, cap, observed.now, observed.tz);
             let (chat_id, thread_id) = (oldest.chat_id, oldest.thread_id);
             (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat_id, thread_id, key })
         })

@@ -88,6 +88,51 @@ fn message(id: i64, chat_id: i64) -> Incoming {
     Incoming { id, chat_id, text: "hello".to_owned(), kind: "text".to_owned(), ..Incoming::default() }
 }
 
+#[test]
+fn what_went_stale_is_closed_before_the_rest_is_answered() {
+    let mut scene = scene();
+    let old = |id, text: &str| Incoming {
+        text: text.to_owned(),
+        received_at: Some(scene.now - TimeDelta::days(3)),
+        held_for: Some("offline".to_owned()),
+        ..message(id, 7)
+    };
+    let new = Incoming { received_at: Some(scene.now), ..message(4, 7) };
+    scene.messages = vec![old(1, "hello"), old(2, "buy milk"), old(3, "?"), new];
+    let stale = Reason::Stale { chat_id: 7, thread_id: None, ids: vec![1, 3] };
+    let answered = Reason::Messages { chat_id: 7, thread_id: None, ids: vec![2, 4] };
+    assert_eq!(scene.reasons(), [stale.clone(), answered.clone()]);
+    assert_eq!(choose(scene.reasons(), &scene.mind, 7), Some(Work::Mechanical(vec![stale])));
+    assert_eq!(choose(vec![answered.clone()], &scene.mind, 7), Some(Work::Think { reasons: vec![answered] }));
+    // Nor do they join a conversation that goes on.
+    let running = open_cycle("c", CycleState::Running, None);
+    let cycle = NewCycle { chat_id: Some(7), ..running.cycle.clone() };
+    let joined = joining(&scene.messages, &cycle, &[], &[running], &scene.mind, scene.now);
+    assert_eq!(joined.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 4]);
+    // While no mind can answer, they are kept.
+    scene.mind = Mind { is_available: false, ..scene.mind.clone() };
+    assert_eq!(scene.reasons(), []);
+    scene.mind = Mind { name: "offline".to_owned(), is_thinking: false, is_available: true, ..scene.mind.clone() };
+    assert_eq!(scene.reasons(), [Reason::Messages { chat_id: 7, thread_id: None, ids: vec![4] }]);
+}
+
+#[test]
+fn a_chat_that_waits_for_a_budget_is_told_of_each_days_first_message() {
+    let mut scene = scene();
+    scene.mind.over_budget = Some(Cap::Month);
+    let at = |id, received_at| Incoming { received_at: Some(received_at), ..message(id, 7) };
+    let key = |scene: &Scene| scene.reasons().iter().find_map(Reason::handled_key);
+    scene.messages = vec![at(1, scene.now)];
+    let first = key(&scene).unwrap();
+    scene.handled.insert(first.clone());
+    scene.messages.push(at(2, scene.now + TimeDelta::hours(8)));
+    assert_eq!(key(&scene), None, "an hour before midnight");
+    scene.later(24 * 60);
+    assert_eq!(key(&scene), None, "nothing has come");
+    scene.messages.push(at(3, scene.now));
+    assert!(key(&scene).is_some_and(|key| key != first));
+}
+
 fn open_cycle(id: &str, state: CycleState, not_before: Option<DateTime<Utc>>) -> CycleRow {
     CycleRow {
         cycle: NewCycle {

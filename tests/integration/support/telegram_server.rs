@@ -263,7 +263,9 @@ fn send_document(state: &mut State, request: &Value) -> Result<Value, String> {
     let fields = message.as_object_mut().unwrap();
     let file = fields.remove("document").unwrap();
     let caption = fields.remove("caption").unwrap_or_default();
-    if caption.as_str().unwrap_or_default().encode_utf16().count() > 1024 {
+    let text = caption.as_str().unwrap_or_default();
+    let visible = if request["parse_mode"] == "HTML" { visible_text(text) } else { Ok(text.to_owned()) };
+    if visible.unwrap_or_default().encode_utf16().count() > 1024 {
         return Err("message caption is too long".to_owned());
     }
     fields.insert("text".to_owned(), caption);

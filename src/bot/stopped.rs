@@ -1,0 +1,106 @@
+//! What a chat is told whose messages wait because all work is stopped: a stop that somebody forgot looks like a dead bot else.
+//!
+//! It is an answer of the bot's own, in the transaction that stores the messages: the first after the stop, and then the first of
+//! each day, is answered in words.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    clock::rfc3339,
+    config::Config,
+    queue::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped},
+    words::local_day_and_time,
+};
+
+/// What is said of a batch's messages, once each chat.
+pub(super) fn notices(
+    messages: &[NewIncoming],
+    stopped: Option<Stopped>,
+    config: &Config,
+    now: DateTime<Utc>,
+) -> Vec<NewOutgoing> {
+    let Some(stopped) = stopped else { return Vec::new() };
+    let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
+    let last: BTreeMap<i64, &NewIncoming> = ours.map(|message| (message.chat_id, message)).collect();
+    let today = now.with_timezone(&config.timezone).date_naive();
+    let since = stopped.at.map(rfc3339).unwrap_or_default();
+    let notice = |(chat_id, message): (i64, &NewIncoming)| NewOutgoing {
+        chat_id,
+        text: text(stopped, chat_id, config, now),
+        // Nothing else is sent now.
+        kind: OutgoingKind::Command,
+        key: Some(format!("stopped/{chat_id}/{since}/{today}")),
+        thread_id: message.thread_id,
+        reply_to: message.channel_message_id,
+        ..NewOutgoing::default()
+    };
+    last.into_iter().map(notice).collect()
+}
+
+fn text(stopped: Stopped, chat_id: i64, config: &Config, now: DateTime<Utc>) -> String {
+    let tz = config.timezone;
+    let day = |at: DateTime<Utc>| at.with_timezone(&tz).date_naive();
+    let since = stopped.at.map(|at| match day(at) == day(now) {
+        true => at.with_timezone(&tz).format(" since %H:%M").to_string(),
+        false => format!(" since {}", local_day_and_time(at, tz)),
+    });
+    let next = if chat_id == stopped.chat_id || chat_id == config.owner_chat_id {
+        "send /resume to continue"
+    } else {
+        "I'll get to it when work goes on"
+    };
+    format!("Stopped{}. Your message is kept; {next}.", since.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::parse_time;
+
+    const ANA: i64 = 4242;
+    const BOB: i64 = 4343;
+
+    fn config() -> Config {
+        let sources = [("HOME", "/nowhere".to_owned()), ("ALLOWED_CHAT_IDS", format!("{ANA},{BOB}"))];
+        let sources = sources.map(|(name, value)| (name.to_owned(), value)).into();
+        Config::from_sources(&sources, None, Some("Europe/Berlin")).unwrap()
+    }
+
+    fn said(messages: &[NewIncoming], now: &str) -> Vec<NewOutgoing> {
+        let stopped = Stopped { at: parse_time("2026-11-21T13:03:00Z"), chat_id: ANA };
+        notices(messages, Some(stopped), &config(), parse_time(now).unwrap())
+    }
+
+    fn message(chat_id: i64, channel_message_id: i64) -> NewIncoming {
+        NewIncoming { chat_id, channel_message_id: Some(channel_message_id), ..NewIncoming::default() }
+    }
+
+    #[test]
+    fn each_chat_is_told_once_a_day_since_when_and_what_to_do() {
+        let today = said(&[message(ANA, 1), message(BOB, 2), message(ANA, 3)], "2026-11-21T14:00:00Z");
+        let texts: Vec<&str> = today.iter().map(|notice| notice.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "Stopped since 14:03. Your message is kept; send /resume to continue.",
+                "Stopped since 14:03. Your message is kept; I'll get to it when work goes on."
+            ]
+        );
+        assert_eq!(today[0].reply_to, Some(3));
+        let keys = |now| said(&[message(ANA, 1)], now).into_iter().map(|notice| notice.key).collect::<Vec<_>>();
+        assert_eq!(keys("2026-11-21T22:59:00Z"), [today[0].key.clone()]);
+        assert_ne!(keys("2026-11-21T23:01:00Z"), [today[0].key.clone()], "it is another day in Berlin");
+        let tomorrow = said(&[message(ANA, 1)], "2026-11-22T14:00:00Z");
+        assert!(tomorrow[0].text.starts_with("Stopped since Sat 21 Nov 14:03. "), "{}", tomorrow[0].text);
+    }
+
+    #[test]
+    fn nobody_is_told_who_said_nothing_to_us() {
+        let to_others = NewIncoming { is_only_part: true, ..message(ANA, 1) };
+        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ANA, 2) };
+        assert_eq!(said(&[to_others, command], "2026-11-21T14:00:00Z"), []);
+        assert_eq!(notices(&[message(ANA, 1)], None, &config(), parse_time("2026-11-21T14:00:00Z").unwrap()), []);
+    }
+}

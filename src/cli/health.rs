@@ -4,7 +4,7 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use super::{EXIT_FAILED, config_failure, log, print, print_json, redactor};
+use super::{EXIT_FAILED, SettingsArguments, config_failure, log, print, print_json, redactor};
 use crate::{
     config::Config,
     health::{self, Report, Status},
@@ -18,7 +18,7 @@ use crate::{
     arg_required_else_help = true,
     after_help = "\
 Exit codes: 0 nothing critical (warnings included) · 1 something critical remains after repairs · 2 usage · 78 configuration.
-Settings come from the environment and from .env in the workspace; see .env.example.
+Settings come from the environment and from .env in the workspace (or --env-file FILE); see .env.example.
 
 Examples:
   health check                       look at everything, repair what a crash left: what cron calls
@@ -27,6 +27,8 @@ Examples:
   health status                      one screen: last wake, queue, memory, cost"
 )]
 struct Arguments {
+    #[command(flatten)]
+    settings: SettingsArguments,
     #[command(subcommand)]
     command: Command,
 }
@@ -56,7 +58,7 @@ enum Command {
 /// Runs the binary.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let config = match Config::load() {
+    let config = match Config::load(arguments.settings.env_file.as_deref()) {
         Ok(config) => config,
         Err(error) => {
             if matches!(arguments.command, Command::Check { json: true, .. }) {

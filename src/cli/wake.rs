@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
 use super::{
-    approvals, complain, failed, history,
+    SettingsArguments, approvals, complain, failed, history,
     mcp::{self, Asked},
     policy::{self, PolicyAction},
     print, print_json, queue, within,
@@ -34,7 +34,7 @@ const UNDO: &str = "undo";
     version,
     after_help = "\
 Exit codes: 0 done, nothing due, or another wake runs · 1 it failed, and says what was kept · 2 usage · 78 configuration.
-Settings come from the environment and from .env in the workspace; see .env.example.
+Settings come from the environment and from .env in the workspace (or --env-file FILE); see .env.example.
 
 Examples:
   wake --once                        do what is due and end: what cron calls
@@ -71,6 +71,8 @@ struct Arguments {
     /// Leave replies to the console for the next wake that somebody watches.
     #[arg(long, hide = true)]
     no_console: bool,
+    #[command(flatten)]
+    settings: SettingsArguments,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -130,7 +132,7 @@ pub fn main() -> ExitCode {
         return code;
     }
     let arguments = Arguments::parse();
-    let config = match super::set_up() {
+    let config = match super::set_up(&arguments.settings) {
         Ok(config) => config,
         Err(code) => return code,
     };

@@ -230,6 +230,16 @@ impl Config {
         self.workspace_dir.join(".bot-lock")
     }
 
+    /// Empty, and touched whenever a program has a wake look (`cycle::waker`).
+    pub fn look_path(&self) -> PathBuf {
+        self.workspace_dir.join(".last-look")
+    }
+
+    /// What `health check --quiet` has told.
+    pub fn health_told_path(&self) -> PathBuf {
+        self.workspace_dir.join(".health-told")
+    }
+
     /// The git repository: the memory and the standing orders.
     pub fn repo_dir(&self) -> PathBuf {
         self.workspace_dir.join(&self.repo_name)

@@ -53,6 +53,9 @@ struct Arguments {
 
 #[derive(Debug, clap::Args)]
 struct RunArguments {
+    /// End at once, in silence and with 0, if a bot runs already: for cron.
+    #[arg(long)]
+    unless_running: bool,
     /// The program to start when something is due.
     #[arg(long, value_name = "PATH", hide = true, global = true)]
     wake: Option<PathBuf>,
@@ -122,6 +125,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(config: &Config, arguments: RunArguments) -> ExitCode {
+    let RunArguments { unless_running, wake, ear } = arguments;
     let (telegram, runtime) = match (open_telegram(config), super::runtime()) {
         (Ok(telegram), Ok(runtime)) => (telegram, runtime),
         (Err(code), _) => return code,
@@ -131,10 +135,11 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
     let outside = Outside { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
-        bot::run(outside, stop, arguments.wake, arguments.ear).await
+        bot::run(outside, stop, wake, ear).await
     });
     match ended {
         Ok(()) => ExitCode::SUCCESS,
+        Err(BotError::Taken(_)) if unless_running => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!(
                 "failed: {}\nMessages that were stored stay queued; what wasn't is kept by Telegram for a day.",

@@ -1,6 +1,6 @@
 //! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::process::ExitCode;
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
+    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome, waker},
     people,
     queue::{Cap, Order, Store, StoreError, wait_after},
     repo::RepoError,
@@ -270,6 +270,10 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
 /// One wake, and the store that it used, for what is shown of it.
 async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), WakeError> {
     let mut store = cycle::open_store(context.config)?;
+    let streams = [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()];
+    if waker::is_by_itself(trigger, streams.contains(&true)) {
+        waker::leave_sign(context.config, context.clock.now());
+    }
     store.readmit(&context.config.allowed_chat_ids)?;
     let config = people::admitted(context.config, &store)?;
     let context = Context { config: &config, ..context };

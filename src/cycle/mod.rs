@@ -35,6 +35,7 @@ mod upkeep;
 pub mod verify;
 mod waiting;
 pub mod wake;
+pub mod waker;
 
 use std::path::PathBuf;
 

@@ -3,7 +3,6 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::support::{
-    claude::FakeClaude,
     env::{CHAT, Ran, TestEnv, eventually},
     telegram::{FakeTelegram, TOKEN},
 };
@@ -158,22 +157,18 @@ fn settings_come_from_the_workspace_and_the_environment_wins() {
 /// A folder from elsewhere that is worked in must not choose where the key and the memory are sent.
 #[test]
 fn another_folders_file_is_named_and_not_read() {
-    let mut env = TestEnv::new();
-    let claude = FakeClaude::start();
-    env.set("ANTHROPIC_API_KEY", KEY);
-    let theirs = format!("ANTHROPIC_BASE_URL={}\n", claude.url());
-    write(&env.path(".env"), 0o600, &theirs);
-    // Nobody is there to answer: what counts is whom it asks.
-    env.set("HTTPS_PROXY", "http://127.0.0.1:9");
-    let ran = env.wake(&["say", "hello"]);
-    assert_eq!((claude.connections(), claude.requests().len()), (0, 0), "{ran:#?}");
-    env.set("MODEL", "offline");
-    write(&env.path(".env"), 0o600, &format!("{theirs}AUTONOMY=yes\nMODEL=resnet 50\nDATABASE=x\n"));
+    let env = TestEnv::new();
+    let theirs = env.bare_remote("theirs.git");
+    let text = format!("REPO_URL={}\n", theirs.display());
+    write(&env.path(".env"), 0o600, &text);
+    env.wake(&["say", "remember that the code is 1234"]).ok();
+    assert_eq!(env.git_in(&theirs, &["for-each-ref"]), "", "the memory was sent there");
+    write(&env.path(".env"), 0o600, &format!("{text}AUTONOMY=yes\nMODEL=resnet 50\nDATABASE=x\n"));
     for (program, path, args) in programs() {
         let ran = env.run(path, args);
         assert_eq!(ran.code, if program == "bot" { 78 } else { 0 }, "{program}: {ran:#?}");
         let named = format!("{} isn't read", env.path(".env").display());
-        assert!(ran.stderr.contains(&named) && ran.stderr.contains("ANTHROPIC_BASE_URL, MODEL, AUTONOMY"), "{ran:#?}");
+        assert!(ran.stderr.contains(&named) && ran.stderr.contains("MODEL, REPO_URL, AUTONOMY"), "{ran:#?}");
         assert!(!ran.stderr.contains("resnet") && !ran.stderr.contains("DATABASE"), "{ran:#?}");
     }
     // What isn't about us isn't spoken of.

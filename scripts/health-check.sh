@@ -4,5 +4,5 @@ set -eu
 . "$(dirname -- "$0")/lib.sh"
 health=$(find_program health)
 explicit_path
-cd "$root" # its .env counts when the workspace has none
+cd "$root" # an .env here counted once: the program says how to move it
 exec "$health" check "$@"

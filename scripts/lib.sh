@@ -158,6 +158,55 @@ target_dir() {
     esac
 }
 
+# The workspace that the programs find by themselves: the environment's, else the default.
+workspace() {
+    case ${WORKSPACE_DIR-} in
+        '') printf '%s\n' "${XDG_DATA_HOME:-$HOME/.local/share}/reveille" ;;
+        \~/*) printf '%s\n' "$HOME/${WORKSPACE_DIR#\~/}" ;;
+        *) printf '%s\n' "$WORKSPACE_DIR" ;;
+    esac
+}
+
+# offer_links BIN: lets the programs in BIN be called by their names. On a terminal it asks; else it names the command. What is
+# installed already, or is another program of that name, stays.
+offer_links() {
+    bin=$1
+    dir=$HOME/.local/bin
+    set --
+    for name in wake bot health reveille-ear; do
+        # As with -nt: every sh that we meet has -ef.
+        # shellcheck disable=SC3013
+        if [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/$name" ] || [ "$dir/$name" -ef "$bin/$name" ]; then
+            continue
+        elif [ -e "$dir/$name" ]; then
+            say "$dir/$name is another program and stays; this one is $bin/$name"
+        else
+            set -- "$@" "$bin/$name"
+        fi
+    done
+    [ $# -gt 0 ] || return 0
+    answer=no
+    if [ -t 0 ] && [ -t 2 ]; then
+        printf '\nLink the programs into %s, so that wake, bot and health can be called by name? [Y/n] ' "$dir" >&2
+        read -r answer || answer=no
+    fi
+    case $answer in
+        '' | [Yy]*)
+            mkdir -p "$dir"
+            ln -sf "$@" "$dir/"
+            ;;
+        *)
+            say "To call the programs by name:"
+            say "  mkdir -p '$dir' && ln -sf$(printf " '%s'" "$@") '$dir/'"
+            ;;
+    esac
+    case :$PATH: in
+        *:"$dir":*) ;;
+        *) say "$dir isn't on your PATH yet. Add it, and open a new terminal:
+  echo 'export PATH=\"\$HOME/.local/bin:\$PATH\"' >> ~/.profile" ;;
+    esac
+}
+
 # find_program NAME: this clone's build, the newest if there are two, else what `cargo install` or a person put in place.
 find_program() {
     built=$(target_dir)

@@ -5,6 +5,7 @@
 //! collected, so that a person corrects all of them at once. Nothing here changes while the program runs: state lives
 //! in the workspace.
 
+mod env_file;
 mod error;
 mod files;
 mod raw;
@@ -15,6 +16,7 @@ mod values;
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -31,6 +33,7 @@ use crate::{
     clock::{Clock, FixedClock, SystemClock},
     disk::Reserve,
     redact::Secret,
+    words::in_shell,
 };
 pub(crate) use files::read_private;
 
@@ -112,6 +115,8 @@ pub struct Config {
     pub no_color: bool,
     /// The `.env` that was read, if any.
     pub env_file: Option<PathBuf>,
+    /// The same, if `--env-file` named it: what we start has to be given it, too.
+    pub named_env_file: Option<PathBuf>,
     /// The files that hold keys, as `TELEGRAM_BOT_TOKEN_FILE` and its like name them.
     pub key_files: Vec<PathBuf>,
     /// The person's home directory, for `~/` in their policy.
@@ -121,27 +126,53 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the settings of this process.
+    /// Reads the settings of this process; `env_file` is read in place of the workspace's `.env`.
     ///
     /// # Errors
     /// Every setting that is wrong, by name. Binaries print it and exit with [`crate::cli::EXIT_CONFIG`].
-    pub fn load() -> Result<Self, ConfigError> {
-        let cwd = std::env::current_dir().ok();
+    pub fn load(env_file: Option<&Path>) -> Result<Self, ConfigError> {
+        let absolute = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         let zone = iana_time_zone::get_timezone().ok();
-        Self::from_sources(&environment(), cwd.as_deref(), zone.as_deref())
+        let mut config = Self::from_sources(&environment(), absolute.as_deref(), zone.as_deref())?;
+        if let Ok(cwd) = std::env::current_dir() {
+            config.pass_over(&cwd);
+        }
+        Ok(config)
     }
 
-    /// Reads the settings from a given environment, the current directory (whose `.env` counts when the workspace has
-    /// none) and the name of the system's time zone.
+    /// Reads the settings from a given environment, a file that is read in place of the workspace's `.env`, and the name of the
+    /// system's time zone.
     ///
     /// # Errors
     /// Every setting that is wrong, by name.
     pub fn from_sources(
         env: &BTreeMap<String, String>,
-        cwd: Option<&Path>,
+        env_file: Option<&Path>,
         system_zone: Option<&str>,
     ) -> Result<Self, ConfigError> {
-        resolve::resolve(raw::Raw::gather(env, cwd), system_zone)
+        let mut config = resolve::resolve(raw::Raw::gather(env, env_file), system_zone)?;
+        config.named_env_file = env_file.map(Path::to_owned);
+        Ok(config)
+    }
+
+    /// Tells of an `.env` in the current directory, which counted once where the workspace has none. What a folder from elsewhere
+    /// says must choose neither where the key and the memory are sent nor whether we start.
+    fn pass_over(&mut self, cwd: &Path) {
+        let Some((path, names)) = raw::passed_over(cwd).filter(|_| self.env_file.is_none()) else { return };
+        let own = self.workspace_dir.join(".env");
+        let command = if names.contains(&"WORKSPACE_DIR") {
+            format!("start with --env-file {}", in_shell(&path))
+        } else {
+            format!("mkdir -p -m 700 {} && mv {} {}", in_shell(&self.workspace_dir), in_shell(&path), in_shell(&own))
+        };
+        let names = names.join(", ");
+        self.notes.push(format!(
+            "{} isn't read: settings come from the environment and from {}. It sets {names}. If these are your settings: {command}",
+            path.display(),
+            own.display(),
+        ));
+        // It may hold keys: it stays as hidden from programs as if it counted.
+        self.key_files.push(path);
     }
 
     /// What the bot can't do without: a token. Whom it listens to can be settled by pairing.
@@ -172,6 +203,11 @@ impl Config {
         }
     }
 
+    /// What a program of ours has to be started with so that it reads the settings that we read.
+    pub fn settings_arguments(&self) -> Vec<OsString> {
+        self.named_env_file.iter().flat_map(|path| ["--env-file".into(), path.clone().into_os_string()]).collect()
+    }
+
     /// Everything that must not reach a log, a message, a prompt or a commit.
     pub fn secrets(&self) -> Vec<Secret> {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
@@ -192,6 +228,16 @@ impl Config {
     /// Locked while a bot runs: one poller per workspace.
     pub fn bot_lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".bot-lock")
+    }
+
+    /// Empty, and touched whenever a program has a wake look (`cycle::waker`).
+    pub fn look_path(&self) -> PathBuf {
+        self.workspace_dir.join(".last-look")
+    }
+
+    /// What `health check --quiet` has told.
+    pub fn health_told_path(&self) -> PathBuf {
+        self.workspace_dir.join(".health-told")
     }
 
     /// The git repository: the memory and the standing orders.

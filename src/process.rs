@@ -254,7 +254,7 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
 #[expect(clippy::disallowed_methods, reason = "the one home of Command::new")]
 pub fn spawn_detached(
     exe: &Path,
-    args: &[&str],
+    args: &[impl AsRef<OsStr>],
     env: &[(&str, &OsStr)],
     stdout: Stdio,
     stderr: Stdio,

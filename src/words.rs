@@ -1,5 +1,7 @@
 //! Times, counts, sizes and lists as a person reads them.
 
+use std::path::Path;
+
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
@@ -58,6 +60,13 @@ pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     }
 }
 
+/// A path as a shell takes it for one word.
+pub fn in_shell(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,=".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +78,12 @@ mod tests {
         let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
         assert_eq!(ago(now - TimeDelta::minutes(3), now), "3 min ago");
         assert_eq!(ago(now + TimeDelta::hours(2), now), "in 2 h");
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(in_shell(Path::new("/home/a/b-c_1.env")), "/home/a/b-c_1.env");
+        assert_eq!(in_shell(Path::new("/home/Ann's $HOME/x")), r"'/home/Ann'\''s $HOME/x'");
     }
 
     #[test]

@@ -225,7 +225,7 @@ impl<'a> Bot<'a> {
 
     /// Starts a wake; its end is told by a signal.
     fn start_wake(&mut self) -> Event {
-        match wake::start(&self.wake) {
+        match wake::start(&self.wake, &self.outside.config.settings_arguments()) {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "a wake was started");
                 self.child = Some(child);

@@ -1,6 +1,7 @@
 //! The child process that a nudge is.
 
 use std::{
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::{Child, Stdio},
 };
@@ -18,6 +19,7 @@ pub(super) fn program() -> PathBuf {
 }
 
 /// Starts a wake in its own process group: it outlives the bot. What it logs goes where the bot's log goes.
-pub(super) fn start(program: &Path) -> std::io::Result<Child> {
-    process::spawn_detached(program, &ARGUMENTS, &[], Stdio::null(), Stdio::inherit())
+pub(super) fn start(program: &Path, settings: &[OsString]) -> std::io::Result<Child> {
+    let arguments: Vec<&OsStr> = ARGUMENTS.iter().map(OsStr::new).chain(settings.iter().map(|part| &**part)).collect();
+    process::spawn_detached(program, &arguments, &[], Stdio::null(), Stdio::inherit())
 }

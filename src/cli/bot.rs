@@ -5,7 +5,7 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, config_failure, ear, failed, pair, print,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, ear, failed, pair, print,
     transcribe::TranscribeArguments,
 };
 use crate::{
@@ -27,12 +27,11 @@ const MAX_TEXT_BYTES: u64 = 100_000;
 #[command(
     name = "bot",
     version,
-    args_conflicts_with_subcommands = true,
     after_help = "\
 Without a command it runs until SIGTERM or Ctrl-C; a wake that is running then is let finish.
 It needs TELEGRAM_BOT_TOKEN (ask @BotFather on Telegram). It listens to ALLOWED_CHAT_IDS (numeric, comma separated) and to who
 paired; while that is nobody, a one-time code stands in its terminal that pairs with who sends it. Settings come from the
-environment and from .env in the workspace; see .env.example. One bot per workspace, and one program per token.
+environment and from .env in the workspace (or --env-file FILE); see .env.example. One bot per workspace, and one program per token.
 Exit codes: 0 asked to end, paired, or the message is delivered or safely queued · 1 it failed, and says what was kept · 2 usage ·
 78 configuration, or Telegram doesn't know the token and never did.
 
@@ -45,6 +44,8 @@ Examples:
 )]
 struct Arguments {
     #[command(flatten)]
+    settings: SettingsArguments,
+    #[command(flatten)]
     run: RunArguments,
     #[command(subcommand)]
     command: Option<Command>,
@@ -52,18 +53,21 @@ struct Arguments {
 
 #[derive(Debug, clap::Args)]
 struct RunArguments {
+    /// End at once, in silence and with 0, if a bot runs already: for cron.
+    #[arg(long)]
+    unless_running: bool,
     /// The program to start when something is due.
-    #[arg(long, value_name = "PATH", hide = true)]
+    #[arg(long, value_name = "PATH", hide = true, global = true)]
     wake: Option<PathBuf>,
     /// The program that listens to recordings in place of the speech model.
-    #[arg(long, value_name = "PATH", hide = true)]
+    #[arg(long, value_name = "PATH", hide = true, global = true)]
     ear: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run until SIGTERM; the same as no command.
-    Run(RunArguments),
+    Run,
     /// Send a message (Markdown) to an allowed chat; works while a bot and a wake run.
     ///
     /// It enters the outbox first and is then sent at once. What can't be sent now is sent by a later wake.
@@ -105,13 +109,12 @@ enum WebhookAction {
 /// Runs the binary.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let config = match super::set_up() {
+    let config = match super::set_up(&arguments.settings) {
         Ok(config) => config,
         Err(code) => return code,
     };
     match arguments.command {
-        None => run(&config, arguments.run),
-        Some(Command::Run(arguments)) => run(&config, arguments),
+        None | Some(Command::Run) => run(&config, arguments.run),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
         Some(Command::Transcribe(_)) => ear::become_ear(),
         Some(Command::Pair { list: true }) => pair::list(&config),
@@ -122,6 +125,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(config: &Config, arguments: RunArguments) -> ExitCode {
+    let RunArguments { unless_running, wake, ear } = arguments;
     let (telegram, runtime) = match (open_telegram(config), super::runtime()) {
         (Ok(telegram), Ok(runtime)) => (telegram, runtime),
         (Err(code), _) => return code,
@@ -131,10 +135,11 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
     let outside = Outside { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
-        bot::run(outside, stop, arguments.wake, arguments.ear).await
+        bot::run(outside, stop, wake, ear).await
     });
     match ended {
         Ok(()) => ExitCode::SUCCESS,
+        Err(BotError::Taken(_)) if unless_running => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!(
                 "failed: {}\nMessages that were stored stay queued; what wasn't is kept by Telegram for a day.",

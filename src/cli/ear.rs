@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use super::{
-    complain, failed,
+    SettingsArguments, complain, failed,
     transcribe::{TranscribeArguments, transcribe},
 };
 use crate::{bot::media, config::Config, process};
@@ -15,6 +15,8 @@ use crate::{bot::media, config::Config, process};
 #[derive(Debug, Parser)]
 #[command(name = media::EAR, version)]
 struct Arguments {
+    #[command(flatten)]
+    settings: SettingsArguments,
     #[command(subcommand)]
     command: Command,
 }
@@ -34,7 +36,7 @@ enum Command {
 /// Runs the binary.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let config = match super::set_up() {
+    let config = match super::set_up(&arguments.settings) {
         Ok(config) => config,
         Err(code) => return code,
     };

@@ -4,10 +4,10 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use super::{EXIT_FAILED, config_failure, log, print, print_json, redactor};
+use super::{EXIT_FAILED, SettingsArguments, config_failure, log, print, print_json, redactor};
 use crate::{
     config::Config,
-    health::{self, Report, Status},
+    health::{self, Report, Status, told},
 };
 
 /// Finds what is wrong with Reveille on this machine, and repairs what can be repaired safely.
@@ -18,15 +18,18 @@ use crate::{
     arg_required_else_help = true,
     after_help = "\
 Exit codes: 0 nothing critical (warnings included) · 1 something critical remains after repairs · 2 usage · 78 configuration.
-Settings come from the environment and from .env in the workspace; see .env.example.
+Settings come from the environment and from .env in the workspace (or --env-file FILE); see .env.example.
 
 Examples:
-  health check                       look at everything, repair what a crash left: what cron calls
+  health check                       look at everything, repair what a crash left
+  health check --quiet               the same, and print only what is wrong and new: what cron calls
   health check --dry-run             only tell; nothing is locked or written
   health check --json | jq .status   for monitors: \"ok\", \"warn\" or \"critical\"
   health status                      one screen: last wake, queue, memory, cost"
 )]
 struct Arguments {
+    #[command(flatten)]
+    settings: SettingsArguments,
     #[command(subcommand)]
     command: Command,
 }
@@ -44,6 +47,9 @@ enum Command {
         /// Tell what would be repaired, and touch nothing.
         #[arg(long)]
         dry_run: bool,
+        /// Print only what is wrong and wasn't at the last quiet check; nothing if that is nothing. For cron.
+        #[arg(long, conflicts_with_all = ["json", "dry_run"])]
+        quiet: bool,
     },
     /// Show how it is going, on one screen.
     Status {
@@ -56,7 +62,7 @@ enum Command {
 /// Runs the binary.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let config = match Config::load() {
+    let config = match Config::load(arguments.settings.env_file.as_deref()) {
         Ok(config) => config,
         Err(error) => {
             if matches!(arguments.command, Command::Check { json: true, .. }) {
@@ -66,11 +72,12 @@ pub fn main() -> ExitCode {
         }
     };
     log::start(&config);
-    for note in &config.notes {
-        tracing::warn!("{note}");
+    if !matches!(arguments.command, Command::Check { quiet: true, .. }) {
+        note(&config.notes);
     }
     match arguments.command {
-        Command::Check { json, dry_run } => check(&config, json, dry_run),
+        Command::Check { quiet: true, .. } => check_quietly(&config),
+        Command::Check { json, dry_run, .. } => check(&config, json, dry_run),
         Command::Status { json } => status(&config, json),
     }
 }
@@ -82,7 +89,35 @@ fn check(config: &Config, json: bool, dry_run: bool) -> ExitCode {
     } else {
         print(&report.render(config.no_color || !std::io::stdout().is_terminal()));
     }
-    match report.status {
+    exit_code(report.status)
+}
+
+/// Prints what wasn't told before: cron mails it.
+fn check_quietly(config: &Config) -> ExitCode {
+    let report = health::check(config, &redactor(config), config.clock().now(), false);
+    let path = config.health_told_path();
+    let (news, notes, told) = report.news(&config.notes, &told::read(&path));
+    note(&notes);
+    if !news.checks.is_empty() {
+        print(&news.render(config.no_color || !std::io::stdout().is_terminal()));
+    }
+    // Before the first wake there is no workspace, and none is made for this.
+    if config.workspace_dir.is_dir()
+        && let Err(error) = told::write(&path, &told)
+    {
+        tracing::warn!("{} can't be written, so the same is told again: {error}", path.display());
+    }
+    exit_code(report.status)
+}
+
+fn note(notes: &[String]) {
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+}
+
+fn exit_code(status: Status) -> ExitCode {
+    match status {
         Status::Critical => ExitCode::from(EXIT_FAILED),
         Status::Ok | Status::Warn => ExitCode::SUCCESS,
     }

@@ -16,7 +16,7 @@ mod transcribe;
 pub mod wake;
 mod within;
 
-use std::{io::Write as _, process::ExitCode, time::Duration};
+use std::{io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
 
 use tokio::sync::watch;
 
@@ -50,9 +50,17 @@ const MODEL_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long one turn may take.
 const MODEL_TURN_TIMEOUT: Duration = Duration::from_secs(600);
 
+/// Where settings come from besides the environment, for each program and each of its commands.
+#[derive(Debug, clap::Args)]
+struct SettingsArguments {
+    /// Read settings from this file in place of the workspace's .env; the environment still wins.
+    #[arg(long, global = true, value_name = "FILE")]
+    env_file: Option<PathBuf>,
+}
+
 /// Loads the settings and starts the log on stderr; prints every problem and gives the exit code when that fails.
-fn set_up() -> Result<Config, ExitCode> {
-    match Config::load() {
+fn set_up(arguments: &SettingsArguments) -> Result<Config, ExitCode> {
+    match Config::load(arguments.env_file.as_deref()) {
         Ok(config) => {
             log::start(&config);
             for note in &config.notes {

@@ -1,12 +1,12 @@
 //! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::process::ExitCode;
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use chrono::{DateTime, Utc};
 use clap::{Parser, Subcommand};
 
 use super::{
-    approvals, complain, failed, history,
+    SettingsArguments, approvals, complain, failed, history,
     mcp::{self, Asked},
     policy::{self, PolicyAction},
     print, print_json, queue, within,
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
+    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome, waker},
     people,
     queue::{Cap, Order, Store, StoreError, wait_after},
     repo::{Committed, RepoError},
@@ -34,7 +34,7 @@ const UNDO: &str = "undo";
     version,
     after_help = "\
 Exit codes: 0 done, nothing due, or another wake runs · 1 it failed, and says what was kept · 2 usage · 78 configuration.
-Settings come from the environment and from .env in the workspace; see .env.example.
+Settings come from the environment and from .env in the workspace (or --env-file FILE); see .env.example.
 
 Examples:
   wake --once                        do what is due and end: what cron calls
@@ -71,6 +71,8 @@ struct Arguments {
     /// Leave replies to the console for the next wake that somebody watches.
     #[arg(long, hide = true)]
     no_console: bool,
+    #[command(flatten)]
+    settings: SettingsArguments,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -130,7 +132,7 @@ pub fn main() -> ExitCode {
         return code;
     }
     let arguments = Arguments::parse();
-    let config = match super::set_up() {
+    let config = match super::set_up(&arguments.settings) {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -278,6 +280,10 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
 /// One wake, and the store that it used, for what is shown of it.
 async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), WakeError> {
     let mut store = cycle::open_store(context.config)?;
+    let streams = [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()];
+    if waker::is_by_itself(trigger, streams.contains(&true)) {
+        waker::leave_sign(context.config, context.clock.now());
+    }
     store.readmit(&context.config.allowed_chat_ids)?;
     let config = people::admitted(context.config, &store)?;
     let context = Context { config: &config, ..context };

@@ -2,12 +2,13 @@
 //! the rest: the workspace (for its `.env`) and a secret's own file.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     path::{Path, PathBuf},
 };
 
 use super::{
+    env_file::{self, Line},
     error::Problem,
     files::read_private,
     values::{self, RepoUrl},
@@ -90,6 +91,7 @@ pub(super) struct Said {
 #[derive(Default)]
 pub(super) struct Raw {
     said: BTreeMap<&'static str, Said>,
+    empty: BTreeSet<&'static str>,
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
     pub(super) no_color: bool,
@@ -105,7 +107,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    pub(super) fn gather(env: &BTreeMap<String, String>, cwd: Option<&Path>) -> Self {
+    pub(super) fn gather(env: &BTreeMap<String, String>, env_file: Option<&Path>) -> Self {
         let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
         let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
         let proxies = PROXIES.iter().filter_map(|name| env.get(*name));
@@ -121,7 +123,7 @@ impl Raw {
                 raw.say(name, value, Source::Environment);
             }
         }
-        raw.read_env_file(cwd);
+        raw.read_env_file(env_file);
         for (name, file_name) in SECRETS {
             raw.read_secret_file(name, file_name);
         }
@@ -153,51 +155,38 @@ impl Raw {
                 source: Some(source),
                 what: "expected text in UTF-8, got something else".to_owned(),
             });
-        } else if !value.is_empty() {
+        } else if value.is_empty() {
+            self.empty.insert(name);
+        } else {
             self.said.entry(name).or_insert(Said { value: value.to_owned(), source });
         }
     }
 
-    /// Finds the workspace and its `.env`, else the current directory's. One file is read, never two.
-    fn read_env_file(&mut self, cwd: Option<&Path>) {
-        let told = self.said.contains_key("WORKSPACE_DIR");
-        self.workspace_dir = if told { self.said_workspace() } else { self.default_workspace() };
+    /// Whether a setting is there and says nothing.
+    pub(super) fn is_empty(&self, name: &str) -> bool {
+        self.empty.contains(name) && self.get(name).is_none()
+    }
 
-        if let Some(path) = self.workspace_dir.as_deref().and_then(env_file_in) {
+    /// Finds the workspace and the one file that counts: the one that was named, else the workspace's `.env`.
+    fn read_env_file(&mut self, named: Option<&Path>) {
+        let told = self.said.contains_key("WORKSPACE_DIR");
+        if let Some(path) = named {
+            self.take_file(path);
+        }
+        let is_named = self.said.contains_key("WORKSPACE_DIR");
+        self.workspace_dir = if is_named { self.said_workspace() } else { self.default_workspace() };
+        let own = self.workspace_dir.as_deref().and_then(env_file_in).filter(|_| named.is_none());
+        if let Some(path) = own {
             let workspace = self.workspace_dir.clone();
             self.take_file(&path);
             if !told && self.get("WORKSPACE_DIR").is_some() && self.said_workspace() != workspace {
-                let what = "the .env inside a workspace can't name another one; set it in the environment";
+                let what = "the .env inside a workspace can't name another one; set it in the environment, or in a file that --env-file names";
                 self.problem_with("WORKSPACE_DIR", what);
             }
-        } else if let Some(path) = cwd.and_then(env_file_in) {
-            self.take_cwd_file(&path, told);
         }
         if self.workspace_dir.is_none() && !self.problems.iter().any(|p| p.subject == "WORKSPACE_DIR") {
             let what = "expected an absolute path, got nothing; it has no default because HOME isn't set";
             self.problems.push(Problem::new("WORKSPACE_DIR", what));
-        }
-    }
-
-    /// The current directory's `.env` may lead to a workspace that has its own: then that one counts.
-    fn take_cwd_file(&mut self, path: &Path, told: bool) {
-        let mut there = Self { home: self.home.clone(), ..Self::default() };
-        there.take_file(path);
-        let workspace = if told { None } else { there.said_workspace() };
-        let other = workspace.as_deref().and_then(env_file_in).filter(|other| other != path);
-        if let Some(other) = other {
-            self.notes.push(format!(
-                "{} leads to {}, which is read in its place: only one of them counts.",
-                path.display(),
-                other.display()
-            ));
-            self.workspace_dir = workspace;
-            self.take_file(&other);
-            return;
-        }
-        self.take_file(path);
-        if !told && self.get("WORKSPACE_DIR").is_some() {
-            self.workspace_dir = self.said_workspace();
         }
     }
 
@@ -227,12 +216,18 @@ impl Raw {
         if private.readable_by_others {
             self.notes.push(format!("{0} can be read by other users: run chmod 600 {0}", path.display()));
         }
-        let text = private.text.strip_prefix('\u{feff}').unwrap_or(&private.text);
         let mut seen = BTreeMap::new();
-        for line in dotenvy::from_read_iter(text.as_bytes()) {
-            match line {
-                Ok((name, value)) => self.take_line(path, &mut seen, &name, &value),
-                Err(error) => self.problems.push(unreadable_line(path, text, &error)),
+        for (number, line) in lines(&private.text) {
+            match env_file::read(line) {
+                Line::Nothing => {}
+                Line::Said(name, value) => self.take_line(path, &mut seen, name, value),
+                // The line itself isn't shown: it may hold a secret.
+                Line::Unreadable => {
+                    let what = format!(
+                        "line {number} can't be read; expected NAME=value, and an end to each quotation mark that a value begins with"
+                    );
+                    self.problems.push(Problem::new(path.display().to_string(), what));
+                }
             }
         }
     }
@@ -243,10 +238,10 @@ impl Raw {
             return;
         };
         let source = Source::File(path.to_owned());
+        self.say(known, value, source.clone());
         if value.trim().is_empty() {
             return;
         }
-        self.say(known, value, source.clone());
         if seen.insert(known, value.to_owned()).is_some_and(|earlier| earlier != value) {
             let what = "set twice with different values; keep one".to_owned();
             self.problems.push(Problem { subject: name.to_owned(), source: Some(source), what });
@@ -293,17 +288,22 @@ fn env_file_in(dir: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The line itself isn't shown: it may hold a secret.
-fn unreadable_line(path: &Path, text: &str, error: &dotenvy::Error) -> Problem {
-    let number = match error {
-        dotenvy::Error::LineParse(line, _) => line
-            .lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-            .and_then(|line| text.lines().position(|candidate| candidate.contains(line))),
-        _ => None,
-    };
-    let place = number.map_or_else(|| "a line".to_owned(), |at| format!("line {}", at + 1));
-    let what = format!("{place} can't be read; expected NAME=value, with quotes around a value that has spaces");
-    Problem::new(path.display().to_string(), what)
+/// A file's lines, each with its number.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.strip_prefix('\u{feff}').unwrap_or(text).lines())
+}
+
+/// The settings of ours that a directory's `.env` names, with its path. Their values aren't looked at: whoever put it there isn't
+/// known to be our person.
+pub(super) fn passed_over(dir: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
+    let path = env_file_in(dir)?;
+    let text = read_private(&path).ok()?.text;
+    let named: BTreeSet<&str> = lines(&text)
+        .filter_map(|(_, line)| match env_file::read(line) {
+            Line::Said(name, _) => Some(name),
+            Line::Nothing | Line::Unreadable => None,
+        })
+        .collect();
+    let ours: Vec<_> = VARIABLES.into_iter().filter(|name| named.contains(name)).collect();
+    if ours.is_empty() { None } else { Some((path, ours)) }
 }

@@ -62,6 +62,14 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY: the offline mind answers.");
         settings.0.notes.push(note);
     }
+    for (name, limit) in [
+        ("DAILY_BUDGET_USD", format!("the limit is {DEFAULT_BUDGET_USD} USD a day")),
+        ("MONTHLY_BUDGET_USD", "there is no limit a month".to_owned()),
+    ] {
+        if settings.0.is_empty(name) {
+            settings.0.notes.push(format!("{name} is empty: {limit}. Give an amount, or take the line out."));
+        }
+    }
     if let Some(now) = fixed_now {
         settings.0.notes.push(format!("REVEILLE_NOW is set: the clock stands still at {}.", now.to_rfc3339()));
     }
@@ -104,6 +112,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         log_level,
         no_color,
         env_file,
+        named_env_file: None,
         key_files,
         home,
         notes,

@@ -7,7 +7,7 @@ use super::*;
 const TOKEN: &str = "123456789:AAExampleExampleExampleExampleExamp";
 const KEY: &str = "sk-ant-example-000000000000";
 
-/// An empty home, workspace and current directory of one test's own.
+/// An empty home, workspace and other directory of one test's own.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -37,7 +37,14 @@ impl Place {
     fn bare(&self, env: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let mut all = BTreeMap::from([("HOME".to_owned(), self.path("home").display().to_string())]);
         all.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        Config::from_sources(&all, Some(&self.path("cwd")), Some("Europe/Berlin"))
+        Config::from_sources(&all, None, Some("Europe/Berlin"))
+    }
+
+    /// With the file `cwd/.env` named by `--env-file`, in an environment that says nothing.
+    fn named(&self, text: &str) -> Result<Config, ConfigError> {
+        let file = self.file("cwd/.env", text);
+        let env = BTreeMap::from([("HOME".to_owned(), self.path("home").display().to_string())]);
+        Config::from_sources(&env, Some(&file), Some("Europe/Berlin"))
     }
 
     /// With the workspace `work`.
@@ -107,20 +114,16 @@ fn the_example_names_every_variable_with_its_default() {
     assert_eq!(named, VARIABLES);
 
     let place = Place::new();
-    let settings = |text: &str| {
-        place.file("cwd/.env", text);
-        let mut config = place.bare(&[]).unwrap();
-        config.env_file = None;
-        format!("{config:?}")
-    };
+    let settings = |text: &str| format!("{:?}", place.named(text).unwrap());
     let all_said: String = text
         .lines()
         .filter(|line| !line.starts_with("# "))
         .fold(String::new(), |all, line| all + line.trim_start_matches('#') + "\n");
     let said_nothing = settings("");
     assert_eq!(settings(text), said_nothing);
-    // Said aloud, the default model needs a key: the one difference is the note that says so.
-    assert_eq!(settings(&all_said.replace("\nMODEL=claude", "\n# MODEL=claude")), said_nothing);
+    // Said aloud, the default model needs a key and no limit is a choice: the one difference are the notes that say so.
+    let quietly = all_said.replace("\nMODEL=claude", "\n# MODEL=claude").replace("\nMONTHLY_", "\n# MONTHLY_");
+    assert_eq!(settings(&quietly), said_nothing);
     assert!(all_said.contains(&format!("\nMODEL={}\n", place.bare(&[]).unwrap().model)));
 }
 
@@ -320,7 +323,7 @@ fn secrets_are_never_shown() {
     assert!(!text.contains("hunter2") && !text.contains("AAExample"), "{text}");
 
     let place = Place::new();
-    place.file("work/.env", "MODEL=offline\nTELEGRAM_BOT_TOKEN=1:hunter2 hunter2\n");
+    place.file("work/.env", "MODEL=offline\nTELEGRAM_BOT_TOKEN='1:hunter2\n");
     let text = place.config(&[]).unwrap_err().to_string();
     assert!(text.contains("line 2") && !text.contains("hunter2"), "{text}");
 }
@@ -347,21 +350,60 @@ fn the_environment_wins_over_the_file_and_empty_is_unset() {
 }
 
 #[test]
-fn one_env_file_counts_and_the_workspaces_comes_first() {
+fn one_env_file_counts_and_the_one_that_is_named_comes_first() {
     let place = Place::new();
-    place.file("cwd/.env", "REPO_NAME=cwd\n");
-    assert_eq!(place.config(&[]).unwrap().repo_name, "cwd");
     place.file("work/.env", "AUTONOMY=2\n");
-    assert_eq!(place.config(&[]).unwrap().repo_name, "brain");
+    assert_eq!(place.config(&[]).unwrap().autonomy, Autonomy::Full);
+    let work = place.path("work");
+    let named = place.named(&format!("WORKSPACE_DIR={}\nREPO_NAME=cwd\n", work.display())).unwrap();
+    assert_eq!((named.workspace_dir, named.repo_name.as_str(), named.autonomy), (work, "cwd", Autonomy::Smart));
+    assert_eq!(named.env_file, named.named_env_file);
 
-    // The current directory's file may name the workspace, whose own file then counts.
-    place.file("cwd/.env", &format!("WORKSPACE_DIR={}\nREPO_NAME=cwd\n", place.path("other").display()));
-    let led = place.bare(&[]).unwrap();
-    assert_eq!((led.workspace_dir, led.repo_name.as_str()), (place.path("other"), "cwd"));
-    let other = place.file("other/.env", "REPO_NAME=other\n");
-    let led = place.bare(&[]).unwrap();
-    assert_eq!((led.workspace_dir, led.repo_name.as_str(), led.env_file), (place.path("other"), "other", Some(other)));
-    assert!(led.notes.iter().any(|note| note.contains("leads to")), "{:?}", led.notes);
+    let env = BTreeMap::from([("HOME".to_owned(), place.path("home").display().to_string())]);
+    let missing = Config::from_sources(&env, Some(&place.path("missing")), None).unwrap_err();
+    assert_eq!(subjects(&missing), [place.path("missing").display().to_string()]);
+}
+
+#[test]
+fn the_current_directorys_env_file_is_told_of_only_where_it_would_have_counted() {
+    let place = Place::new();
+    let cwd = place.path("cwd");
+    let notes = |place: &Place, env: &[(&str, &str)]| {
+        let mut config = place.config(env).unwrap();
+        config.pass_over(&cwd);
+        (config.notes, config.key_files)
+    };
+    let silent = (Vec::new(), Vec::new());
+    assert_eq!(notes(&place, &[]), silent);
+    place.file("cwd/.env", "OTHER=1\nnonsense\n");
+    assert_eq!(notes(&place, &[]), silent);
+    let file = place.file("cwd/.env", "AUTONOMY=yes\nMODEL=x y\n");
+    let (told, hidden) = notes(&place, &[]);
+    assert!(told[0].contains("It sets MODEL, AUTONOMY.") && told[0].contains(&format!("mv {} ", file.display())));
+    assert!(!told[0].contains("x y"), "{told:?}");
+    assert_eq!(hidden, [file]);
+    // The workspace's own can't name another one: then the file stays where it is, and is named.
+    place.file("cwd/.env", "WORKSPACE_DIR=/elsewhere\n");
+    assert!(notes(&place, &[]).0[0].contains("start with --env-file /"));
+    place.file("work/.env", "AUTONOMY=1\n");
+    assert_eq!(notes(&place, &[]), silent);
+}
+
+#[test]
+fn an_empty_limit_is_told_and_a_dollar_is_a_dollar() {
+    let place = Place::new();
+    place.file("work/.env", "DAILY_BUDGET_USD=$2\nMONTHLY_BUDGET_USD=$20\n");
+    let config = place.config(&[]).unwrap();
+    assert_eq!((config.daily_budget_usd, config.monthly_budget_usd), (2.0, Some(20.0)));
+    place.file("work/.env", "DAILY_BUDGET_USD=\nMONTHLY_BUDGET_USD=''\n");
+    let notes = place.config(&[]).unwrap().notes;
+    assert!(notes[0].starts_with("DAILY_BUDGET_USD is empty: the limit is 5 USD a day."), "{notes:?}");
+    assert!(notes[1].starts_with("MONTHLY_BUDGET_USD is empty: there is no limit a month."), "{notes:?}");
+    // The environment's silence is no silence where the file speaks.
+    place.file("work/.env", "DAILY_BUDGET_USD=1\n");
+    let config = place.config(&[("DAILY_BUDGET_USD", "")]).unwrap();
+    assert_eq!((config.daily_budget_usd, config.notes), (1.0, vec![]));
+    refuses("MONTHLY_BUDGET_USD", &["2 EUR", "€2", "$", "$$2", "$-1", "${TWO}"]);
 }
 
 #[test]

@@ -293,7 +293,8 @@ pub(super) fn autonomy(value: &str) -> Result<Autonomy, String> {
 }
 
 pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
-    let amount = value.parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd));
+    let amount =
+        value.strip_prefix('$').unwrap_or(value).parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd));
     amount.map(f64::abs).ok_or_else(|| format!("an amount in US dollars from 0 to {MAX_BUDGET_USD}, such as 2.50"))
 }
 

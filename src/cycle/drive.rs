@@ -22,7 +22,7 @@ use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp,
     queue::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
-    tool::{Done, Outcome, Refusal, Registry, answer},
+    tool::{Done, Outcome, Refusal, Registry, Unwoken, answer, unwoken_key},
     words,
 };
 
@@ -337,6 +337,9 @@ impl Wake<'_> {
                     live.world.reminders = self.store.reminders()?;
                 }
                 Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
+                Change::Handled { key, .. } if *key == unwoken_key(live.cycle.chat_id) => {
+                    live.world.unwoken = Unwoken::default();
+                }
                 Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } | Change::Fire(_) => {}
             }
         }

@@ -36,6 +36,7 @@ mod upkeep;
 pub mod verify;
 mod waiting;
 pub mod wake;
+pub mod waker;
 
 use std::path::PathBuf;
 

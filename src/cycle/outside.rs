@@ -27,7 +27,7 @@ use crate::{
     process,
     queue::{Entry, HEAD_SEEN, Incoming, Store},
     repo::Repo,
-    tool::{Attachments, Documents, Effect, Outcome, READ, Refusal, World},
+    tool::{Attachments, Documents, Effect, Outcome, READ, Refusal, Unwoken, World},
 };
 
 /// The mind of such a cycle, as its row and its commit name it.
@@ -224,6 +224,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         tell_per_day: 0,
         quiet_hours: config.quiet_hours,
         reminders: store.reminders()?,
+        unwoken: Unwoken::default(),
         documents,
         skills: Vec::new(),
         exchanges: Vec::new(),

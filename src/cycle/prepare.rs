@@ -3,8 +3,18 @@
 use std::{collections::BTreeSet, rc::Rc};
 
 use super::{
-    WakeError, attached::Allowance, brief, budget::day_begin, drive::registry, machine::Cycle, observe::Observation,
-    orient::Reason, taint, verify::Account, wake::Wake,
+    WakeError,
+    attached::Allowance,
+    brief,
+    budget::day_begin,
+    drive::registry,
+    machine::Cycle,
+    observe::Observation,
+    orient::Reason,
+    taint,
+    verify::Account,
+    wake::Wake,
+    waker::{Timed, Waker},
 };
 use crate::{
     mcp,
@@ -17,7 +27,8 @@ use crate::{
     queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
     tool::{
-        Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Readable, Undoable, World,
+        Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Readable, Undoable,
+        Unwoken, World, unwoken_key,
     },
 };
 
@@ -77,6 +88,7 @@ impl Wake<'_> {
             tell_per_day: config.tell_per_day,
             quiet_hours: config.quiet_hours,
             reminders: self.store.reminders()?,
+            unwoken: self.unwoken(cycle)?,
             documents,
             skills,
             attachments: self.attachments(cycle)?,
@@ -86,6 +98,19 @@ impl Wake<'_> {
             },
             undoable: self.undoable(cycle)?,
         })
+    }
+
+    /// What a chat is to be told of what it sets for a time; nothing if it was told today, or if it isn't the owner's.
+    fn unwoken(&self, cycle: &NewCycle) -> Result<Unwoken, StoreError> {
+        let (config, now) = (self.context.config, self.now());
+        let today = now.with_timezone(&config.timezone).date_naive().to_string();
+        let told = self.store.handled(&unwoken_key(cycle.chat_id))?;
+        if view::foreign_chat(cycle.chat_id, config.owner_chat_id).is_some() || told == Some(today) {
+            return Ok(Unwoken::default());
+        }
+        let waker = Waker::look(config, now);
+        let warning = |what| waker.warning(what, config);
+        Ok(Unwoken { reminder: warning(Timed::Reminder), task: warning(Timed::Task) })
     }
 
     /// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one

@@ -10,6 +10,7 @@ mod render;
 mod repair;
 mod scene;
 pub mod status;
+pub mod told;
 
 use chrono::{DateTime, Utc};
 

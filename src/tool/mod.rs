@@ -42,7 +42,7 @@ pub use plan::{Complexity, Plan, Step};
 pub(crate) use read::READ;
 pub(crate) use reply::answer;
 pub use touched::Touched;
-pub use world::{Chat, Documents, World};
+pub use world::{Chat, Documents, Unwoken, World, unwoken_key};
 
 pub use crate::policy::Risk;
 

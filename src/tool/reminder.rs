@@ -74,7 +74,7 @@ fn set(args: &Set, world: &World) -> Outcome {
     let (slot, rule) = understood(&args.when, world)?;
     let chat = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
     let at = format!("{}{}", spoken(slot, rule.as_ref(), world.tz), policy(args.missed));
-    Ok(Done {
+    let done = Done {
         content: format!("Reminder set: {text} — {at}"),
         receipt: Some(format!("Set the reminder “{}”, {at}", brief(&text))),
         changes: vec![Change::AddReminder(NewReminder {
@@ -88,7 +88,8 @@ fn set(args: &Set, world: &World) -> Outcome {
             missed: args.missed,
         })],
         ..Done::default()
-    })
+    };
+    Ok(world.told_unwoken(done, world.unwoken.reminder.as_ref()))
 }
 
 /// The next slot that an expression means, and how it recurs.

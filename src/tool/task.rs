@@ -175,12 +175,13 @@ fn add(args: &Add, world: &World) -> Outcome {
     if let Some(chat) = world.foreign_chat() {
         text = TaskList::parse(&text).0.set(&title, "chat", Some(&chat.to_string())).map_err(Refusal::because)?;
     }
-    Ok(Done {
+    let done = Done {
         content: format!("Added to {}: {title}", args.list.name()),
         receipt: Some(format!("Added the task “{}” to {}", brief(&title), args.list.name())),
         changes: vec![args.list.stage(world, text)],
         ..Done::default()
-    })
+    };
+    Ok(world.told_unwoken(done, args.at.as_ref().and(world.unwoken.task.as_ref())))
 }
 
 fn update(args: &Update, world: &World) -> Outcome {
@@ -194,13 +195,15 @@ fn update(args: &Update, world: &World) -> Outcome {
     let text = tasks.set(&title, &args.key, args.value.as_deref()).map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
     let value = args.value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
-    Ok(Done {
+    let done = Done {
         content: format!("{title}: {} is {value}.", args.key),
         receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
         changes: vec![list.stage(world, text)],
         taint,
         ..Done::default()
-    })
+    };
+    let is_timed = args.value.is_some() && args.key.eq_ignore_ascii_case("at");
+    Ok(world.told_unwoken(done, world.unwoken.task.as_ref().filter(|_| is_timed)))
 }
 
 fn touch(args: &Which, world: &World) -> Outcome {

@@ -50,6 +50,7 @@ impl Scene {
             tell_per_day: 3,
             quiet_hours: None,
             reminders: Vec::new(),
+            unwoken: Unwoken::default(),
             documents: Documents::new(dir.path(), Vec::new()),
             skills: Vec::new(),
             attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },

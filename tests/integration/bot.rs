@@ -418,6 +418,9 @@ fn a_second_bot_is_refused() {
     let second = stage.env.bot(&[]);
     assert_eq!(second.code, 1, "{second:#?}");
     assert!(second.stderr.contains("another bot runs on this workspace"), "{second:#?}");
+    // Cron's is silent about it, since it comes every five minutes.
+    let crons = stage.env.bot(&["--unless-running"]).ok();
+    assert!(!crons.stderr.contains("another bot"), "{crons:#?}");
     stage.say("the first one goes on");
     stage.all_confirmed();
     stage.end(bot);

@@ -614,6 +614,37 @@ fn wrong_settings_are_one_critical_check_and_exit_78() {
     assert!(ran.stderr.contains("TIMEZONE"));
 }
 
+/// What cron mails: each trouble once, and again when it has been gone.
+#[test]
+fn a_quiet_check_prints_what_is_wrong_and_new() {
+    let env = healthy();
+    let quietly = |env: &TestEnv| {
+        let ran = env.health(&["check", "--quiet"]);
+        (ran.code, ran.stdout, ran.stderr)
+    };
+    // A note about the settings is said once, too.
+    let (code, said, notes) = quietly(&env);
+    assert!(code == 0 && said.is_empty() && notes.contains("REVEILLE_NOW"), "{said}{notes}");
+    assert_eq!(quietly(&env), (0, String::new(), String::new()));
+    let open = |mode| fs::set_permissions(env.workspace(), fs::Permissions::from_mode(mode)).unwrap();
+    open(0o755);
+    let (code, said, _) = quietly(&env);
+    assert!(code == 0 && said.starts_with("warn     workspace") && !said.contains("ok "), "{said}");
+    assert_eq!(quietly(&env), (0, String::new(), String::new()));
+    open(0o700);
+    assert_eq!(quietly(&env), (0, String::new(), String::new()));
+    open(0o755);
+    assert!(quietly(&env).1.contains("workspace"));
+    // What doesn't work is told once, too; monitors see it by the exit code each time.
+    fs::write(env.brain().join(".git/HEAD"), "nonsense").unwrap();
+    let (code, said, _) = quietly(&env);
+    assert!(code == 1 && said.contains("critical repository"), "{said}");
+    let (code, said, _) = quietly(&env);
+    assert_eq!((code, said.as_str()), (1, ""));
+    // A loud check neither reads nor changes what was told.
+    assert_eq!(of(&check(&env, &[]), "repository")["status"], "critical");
+}
+
 #[test]
 fn the_command_line_teaches() {
     let env = TestEnv::new();

@@ -90,6 +90,8 @@ mod undo;
 #[cfg(test)]
 mod units;
 #[cfg(test)]
+mod unwoken;
+#[cfg(test)]
 mod updates;
 #[cfg(test)]
 mod voice;

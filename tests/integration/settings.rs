@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::support::{
-    env::{Ran, TestEnv},
-    telegram::TOKEN,
+    env::{CHAT, Ran, TestEnv, eventually},
+    telegram::{FakeTelegram, TOKEN},
 };
 
 const WAKE: &str = env!("CARGO_BIN_EXE_wake");
@@ -143,10 +143,8 @@ fn check_heard(env: &TestEnv, name: &str) {
 }
 
 #[test]
-fn settings_come_from_the_workspace_else_the_current_directory_and_the_environment_wins() {
+fn settings_come_from_the_workspace_and_the_environment_wins() {
     let mut env = TestEnv::new();
-    write(&env.path(".env"), 0o600, "REPO_NAME=of-cwd\n");
-    check_heard(&env, "of-cwd");
     write(&env.workspace().join(".env"), 0o600, "# mine\nREPO_NAME='of-workspace'\n");
     check_heard(&env, "of-workspace");
     env.set("REPO_NAME", "of-environment");
@@ -156,13 +154,95 @@ fn settings_come_from_the_workspace_else_the_current_directory_and_the_environme
     check_heard(&env, "of-workspace");
 }
 
+/// A folder from elsewhere that is worked in must not choose where the key and the memory are sent.
 #[test]
-fn a_workspace_can_be_named_in_the_current_directorys_file() {
+fn another_folders_file_is_named_and_not_read() {
+    let env = TestEnv::new();
+    let theirs = env.bare_remote("theirs.git");
+    let text = format!("REPO_URL={}\n", theirs.display());
+    write(&env.path(".env"), 0o600, &text);
+    env.wake(&["say", "remember that the code is 1234"]).ok();
+    assert_eq!(env.git_in(&theirs, &["for-each-ref"]), "", "the memory was sent there");
+    write(&env.path(".env"), 0o600, &format!("{text}AUTONOMY=yes\nMODEL=resnet 50\nDATABASE=x\n"));
+    for (program, path, args) in programs() {
+        let ran = env.run(path, args);
+        assert_eq!(ran.code, if program == "bot" { 78 } else { 0 }, "{program}: {ran:#?}");
+        let named = format!("{} isn't read", env.path(".env").display());
+        assert!(ran.stderr.contains(&named) && ran.stderr.contains("MODEL, REPO_URL, AUTONOMY"), "{ran:#?}");
+        assert!(!ran.stderr.contains("resnet") && !ran.stderr.contains("DATABASE"), "{ran:#?}");
+    }
+    // What isn't about us isn't spoken of.
+    write(&env.path(".env"), 0o600, "DATABASE=x\n");
+    assert!(!env.wake(&["--once"]).ok().stderr.contains(".env"));
+}
+
+#[test]
+fn the_command_that_is_named_moves_the_file_to_where_it_counts() {
+    let env = TestEnv::new();
+    write(&env.path(".env"), 0o600, "REPO_NAME=mine\n");
+    let ran = env.wake(&["queue", "list"]);
+    let rest = ran.stderr.split("your settings: ").nth(1).unwrap_or_else(|| panic!("{ran:#?}"));
+    env.run("sh", &["-c", rest.lines().next().unwrap()]).ok();
+    assert!(!env.path(".env").exists());
+    check_heard(&env, "mine");
+    assert!(!env.wake(&["--once"]).ok().stderr.contains(".env"));
+}
+
+#[test]
+fn a_file_of_settings_can_be_named_to_each_program_and_may_name_the_workspace() {
     let mut env = TestEnv::new();
     env.unset("WORKSPACE_DIR");
-    let text = format!("WORKSPACE_DIR={}\nREPO_NAME=mind\n", env.workspace().display());
-    write(&env.path(".env"), 0o600, &text);
-    check_heard(&env, "mind");
+    let place = env.path("elsewhere").display().to_string();
+    write(&env.path("mine.env"), 0o600, &format!("WORKSPACE_DIR={place}\nREPO_NAME=mind\n"));
+    // The workspace's own file doesn't count beside it.
+    write(&env.path("elsewhere/.env"), 0o600, "REPO_NAME=other\n");
+    for args in [vec!["--env-file", "mine.env", "--once"], vec!["log", "--env-file", "mine.env"]] {
+        env.wake(&args).ok();
+    }
+    assert!(env.path("elsewhere/mind/.git").exists() && !env.path("home/.local/share/reveille").exists());
+    let status = env.health(&["status", "--env-file", "mine.env"]).ok();
+    assert!(status.stdout.contains(&place), "{status:#?}");
+    let sent = env.bot(&["--env-file", "mine.env", "send", "--chat", "0", "hello"]).ok();
+    assert!(sent.stdout.contains("queued"), "{sent:#?}");
+    for (program, path, args) in programs() {
+        let ran = env.run(path, &[args, &["--env-file", "missing.env"]].concat());
+        assert_eq!(ran.code, 78, "{program}: {ran:#?}");
+        assert!(ran.stderr.contains("missing.env: can't be read"), "{program}: {ran:#?}");
+    }
+}
+
+#[test]
+fn what_the_bot_starts_is_given_the_same_file() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::new();
+    env.unset("WORKSPACE_DIR");
+    let text = format!(
+        "WORKSPACE_DIR={}\nTELEGRAM_BOT_TOKEN={TOKEN}\nTELEGRAM_API_URL={}\nALLOWED_CHAT_IDS={CHAT}\n",
+        env.workspace().display(),
+        telegram.url(),
+    );
+    write(&env.path("mine.env"), 0o600, &text);
+    telegram.push_text(CHAT, CHAT, "help");
+    let bot = env.start(BOT, &["--env-file", "mine.env"]);
+    eventually("the message is answered", || !telegram.calls("sendMessage").is_empty());
+    bot.signal(rustix::process::Signal::TERM);
+    assert_eq!(bot.end().code, 0);
+    assert!(env.brain().join(".git").exists());
+}
+
+#[test]
+fn values_are_literal_and_money_may_have_its_sign() {
+    let env = TestEnv::new();
+    let limits = |text: &str| {
+        write(&env.workspace().join(".env"), 0o600, text);
+        env.health(&["status"]).ok()
+    };
+    let told = limits("DAILY_BUDGET_USD=$2\nMONTHLY_BUDGET_USD=$20\n").stdout;
+    assert!(told.contains("of 2.00 USD today") && told.contains("of 20.00 this month"), "{told}");
+    let told = limits("MONTHLY_BUDGET_USD=\n");
+    assert!(told.stderr.contains("MONTHLY_BUDGET_USD is empty: there is no limit a month"), "{told:#?}");
+    write(&env.workspace().join(".env"), 0o600, "DAILY_BUDGET_USD=2 EUR\n");
+    check_refused(&env, "DAILY_BUDGET_USD", "an amount in US dollars");
 }
 
 #[test]
@@ -179,10 +259,14 @@ fn without_a_workspace_setting_it_lies_in_the_data_home() {
 
 #[test]
 fn a_file_that_others_could_have_written_is_refused() {
-    for (place, mode) in [("workspace/.env", 0o620), ("workspace/.env", 0o602), (".env", 0o666)] {
+    for (place, mode, args) in [
+        ("workspace/.env", 0o620, &["--once"][..]),
+        ("workspace/.env", 0o602, &["--once"]),
+        ("mine.env", 0o666, &["--once", "--env-file", "mine.env"]),
+    ] {
         let env = TestEnv::new();
         write(&env.path(place), mode, &format!("ANTHROPIC_API_KEY={KEY}\n"));
-        let ran = env.wake(&["--once"]);
+        let ran = env.wake(args);
         assert_eq!(ran.code, 78, "{place} {mode:o}: {ran:#?}");
         assert!(ran.stderr.contains("other users can write to it") && ran.stderr.contains("chmod 600"), "{ran:#?}");
         assert!(!format!("{ran:?}").contains(KEY));

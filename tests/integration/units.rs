@@ -162,3 +162,80 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
         }
     }
 }
+
+/// A program that writes down how it was started.
+fn stand_in(path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, "#!/bin/sh\necho \"$0 $*\"\n").unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn the_script_for_the_bot_keeps_its_log_in_the_workspace() {
+    let home = tempfile::tempdir().unwrap();
+    stand_in(&home.path().join("target/quick/bot"));
+    for _ in 0..2 {
+        let ran = cron("bot-up.sh", home.path(), &["--env-file", "x"]);
+        assert!(ran.status.success() && ran.stdout.is_empty() && ran.stderr.is_empty(), "{ran:?}");
+    }
+    let log = home.path().join(".local/share/reveille/logs/bot.log");
+    let said = fs::read_to_string(&log).unwrap();
+    assert_eq!(said.matches("bot --unless-running --env-file x\n").count(), 2, "{said}");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&log), mode(log.parent().unwrap())), (0o600, 0o700));
+    assert_eq!(mode(&home.path().join(".local/share/reveille")), 0o700);
+}
+
+/// What `scripts/run` ends with: the programs by their names.
+#[expect(clippy::disallowed_methods, reason = "a shell's function is tested by a shell")]
+fn offer_links(home: &Path) -> Output {
+    let script = ". \"$(dirname \"$0\")/lib.sh\"; offer_links \"$1\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(project("scripts/run")).arg(home.join("target/quick")).env_clear();
+    command.env("HOME", home).env("PATH", "/usr/bin:/bin").stdin(std::process::Stdio::null());
+    command.output().unwrap()
+}
+
+#[test]
+fn without_a_terminal_the_command_that_links_the_programs_is_named() {
+    let home = tempfile::Builder::new().prefix("a home").tempdir().unwrap();
+    for name in ["wake", "bot", "health", "reveille-ear"] {
+        stand_in(&home.path().join("target/quick").join(name));
+    }
+    let said = String::from_utf8(offer_links(home.path()).stderr).unwrap();
+    assert!(!home.path().join(".local/bin").exists(), "{said}");
+    assert!(said.contains("isn't on your PATH yet"), "{said}");
+    let command =
+        said.lines().find(|line| line.trim_start().starts_with("mkdir -p ")).unwrap_or_else(|| panic!("{said}"));
+    assert!(run("sh", &["-c", command]).unwrap().status.success(), "{command}");
+    for name in ["wake", "bot", "health", "reveille-ear"] {
+        let link = fs::read_link(home.path().join(".local/bin").join(name)).unwrap();
+        assert_eq!(link, home.path().join("target/quick").join(name));
+    }
+    assert_eq!(String::from_utf8(offer_links(home.path()).stderr).unwrap(), "");
+
+    // Another program of that name stays.
+    fs::remove_file(home.path().join(".local/bin/health")).unwrap();
+    stand_in(&home.path().join(".local/bin/health"));
+    let said = String::from_utf8(offer_links(home.path()).stderr).unwrap();
+    assert!(said.contains("health is another program and stays") && !said.contains("ln -s"), "{said}");
+}
+
+/// Every command of ours in the README is one that the scripts put in place.
+#[test]
+fn the_readme_starts_what_is_there() {
+    let readme = fs::read_to_string(project("README.md")).unwrap();
+    let mut scripts: Vec<&str> = readme.split("scripts/").skip(1).collect();
+    scripts.iter_mut().for_each(|rest| {
+        *rest = rest
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.')
+            .next()
+            .unwrap()
+            .trim_end_matches('.');
+    });
+    assert!(scripts.contains(&"bot-up.sh") && scripts.contains(&"run"), "{scripts:?}");
+    for script in scripts {
+        assert!(project("scripts").join(script).exists(), "scripts/{script}");
+    }
+    assert!(!readme.contains("mkdir -p ~/.local/share"), "a workspace that others can read");
+}

@@ -21,7 +21,7 @@ use reveille::{
     policy::Rules,
     redact::Secret,
     sandbox::Confinement,
-    tool::{Attachments, Documents, Registry, World},
+    tool::{Attachments, Documents, Registry, Unwoken, World},
     web::{Grants, Limits, Lookup, Names, Page, Web, WebError, search::Engine},
 };
 use serde_json::json;
@@ -346,6 +346,7 @@ fn world(dir: &Path) -> World {
         tell_per_day: 0,
         quiet_hours: None,
         reminders: Vec::new(),
+        unwoken: Unwoken::default(),
         documents: Documents::new(dir, Vec::new()),
         skills: Vec::new(),
         attachments: Attachments::default(),

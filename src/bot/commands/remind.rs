@@ -15,7 +15,7 @@ use crate::{
     policy::Rules,
     process,
     queue::{Change, Order, Result},
-    tool::{Attachments, Chat, Documents, Outcome, Registry, World},
+    tool::{Attachments, Chat, Documents, Outcome, Registry, Unwoken, World},
 };
 
 /// How it is used.
@@ -83,6 +83,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         tell_per_day: config.tell_per_day,
         quiet_hours: config.quiet_hours,
         reminders: desk.store.reminders()?,
+        unwoken: Unwoken::default(),
         documents: Documents::new(&config.repo_dir(), Vec::new()),
         skills: Vec::new(),
         attachments: Attachments::default(),

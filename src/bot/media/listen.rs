@@ -2,7 +2,10 @@
 //! its end. It dies with the bot, and when all work is stopped: such an end costs no recording one of its tries. Where there is
 //! nothing to listen with, no recording holds its message up.
 
-use std::{cell::RefCell, os::unix::process::ExitStatusExt as _, path::PathBuf, process::ExitStatus, time::Duration};
+use std::{
+    cell::RefCell, ffi::OsString, os::unix::process::ExitStatusExt as _, path::PathBuf, process::ExitStatus,
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use tokio::{
@@ -105,13 +108,13 @@ impl Listener {
         if !gap.is_zero() {
             return Ok(gap);
         }
-        self.start(ear);
+        self.start(ear, &shared.outside.config.settings_arguments());
         Ok(LOOK_WHILE_LISTENING)
     }
 
-    fn start(&mut self, ear: Option<&PathBuf>) {
+    fn start(&mut self, ear: Option<&PathBuf>, settings: &[OsString]) {
         self.asked_to_end = None;
-        match start(ear) {
+        match start(ear, settings) {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "recordings are being listened to");
                 self.working = Some(Working { child, until: Instant::now() + CHILD_TIMEOUT });
@@ -180,8 +183,8 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
 }
 
 /// The program that listens, beside this one.
-fn start(ear: Option<&PathBuf>) -> Result<Leashed, ProcessError> {
-    let spec = Spec::new(process::beside(super::EAR)).args(["listen"]);
+fn start(ear: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
+    let spec = Spec::new(process::beside(super::EAR)).args(["listen"]).args(settings);
     let with = ear.map(|ear| spec.clone().args(["--with".as_ref(), ear.as_os_str()]));
     Leashed::start(&with.unwrap_or(spec))
 }

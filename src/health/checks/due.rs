@@ -1,12 +1,15 @@
 //! `due`: what has its time and nobody does: reminders, and an undo that was asked for. A wake sees to both within minutes.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 
 use crate::{
+    cycle::waker::{Timed, Waker},
     health::{
+        Status,
         finding::{Finding, Trouble},
         scene::Scene,
-        words::ago,
+        words::{ago, count, local_day_and_time},
     },
     queue::{Reminder, Undo},
 };
@@ -20,7 +23,20 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok("left to the wake at work, or to the next one after wake resume"));
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    Ok(judge(&store.reminders()?, &store.open_undos()?, overdue, scene.now))
+    let (reminders, waker) = (store.reminders()?, Waker::look(scene.config, scene.now));
+    let finding = judge(&reminders, &store.open_undos()?, overdue, scene.now);
+    if finding.status == Status::Ok && !reminders.is_empty() && !waker.wakes_for(Timed::Reminder) {
+        return Ok(unwoken(&reminders, waker.mending(scene.config), scene.config.timezone));
+    }
+    Ok(finding)
+}
+
+/// Nothing is late yet; it would be.
+fn unwoken(reminders: &[Reminder], mending: String, tz: Tz) -> Finding {
+    let next = reminders.iter().map(|reminder| reminder.what.next_at).min();
+    let next = next.map(|at| format!(", the next for {}", local_day_and_time(at, tz))).unwrap_or_default();
+    let found = format!("{} set{next}, and nothing wakes me by itself", count(reminders.len(), "reminder"));
+    Finding::warn(found, mending)
 }
 
 /// `overdue`: how long nobody has to do what is due.

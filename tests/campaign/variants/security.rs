@@ -507,6 +507,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "is_owners: server.guests,",
     ),
     story(
+        "integration::settings::another_folders_file_is_named_and_not_read",
+        "the current directory's settings count",
+        "src/config/raw.rs",
+        "let own = self.workspace_dir.as_deref().and_then(env_file_in).filter(|_| named.is_none());",
+        "let own = self.workspace_dir.as_deref().and_then(env_file_in).or_else(|| env_file_in(Path::new(\".\")));",
+    ),
+    story(
         "integration::hands_shell::files_that_settings_name_for_keys_are_out_of_reach",
         "files that settings name for keys are open to commands",
         "let named = config.env_file.iter().chain(&config.key_files).cloned();",

@@ -1,0 +1,93 @@
+//! What `health check --quiet` has told: cron mails whatever is printed, and the same trouble every quarter of an hour is read by
+//! nobody. A finding is told when it comes, and again when it has been gone or has become worse.
+
+use std::{collections::BTreeSet, io, path::Path};
+
+use super::{CheckReport, Report, Status};
+
+/// More is damage, and as good as nothing, in bytes.
+const MAX_BYTES: u64 = 64 * 1024;
+
+impl Report {
+    /// Of this report, and of notes about the settings, what isn't among `told`; and what to keep as told from now on.
+    pub fn news(&self, notes: &[String], told: &BTreeSet<String>) -> (Self, Vec<String>, BTreeSet<String>) {
+        let wrong: Vec<&CheckReport> = self.checks.iter().filter(|check| check.status != Status::Ok).collect();
+        let keep = wrong.iter().map(|check| key(check)).chain(notes.iter().map(|note| note_key(note))).collect();
+        let new = wrong.into_iter().filter(|check| !told.contains(&key(check))).cloned().collect();
+        let notes = notes.iter().filter(|note| !told.contains(&note_key(note))).cloned().collect();
+        (Self::new(new, Vec::new()), notes, keep)
+    }
+}
+
+fn key(check: &CheckReport) -> String {
+    let how_bad = if check.status == Status::Critical { "critical" } else { "warn" };
+    format!("{} {how_bad}", check.id)
+}
+
+fn note_key(note: &str) -> String {
+    format!("note {}", note.replace('\n', " "))
+}
+
+/// Reads what was told; a file that isn't there or isn't ours has told nothing.
+pub fn read(path: &Path) -> BTreeSet<String> {
+    let is_small = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
+    let text = if is_small { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Writes it down, in one step.
+///
+/// # Errors
+/// It can't be written: the same is told once more then.
+pub fn write(path: &Path, told: &BTreeSet<String>) -> io::Result<()> {
+    let text: String = told.iter().map(|line| format!("{line}\n")).collect();
+    let new = path.with_extension("new");
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(checks: &[(&'static str, Status)]) -> Report {
+        let check = |(id, status): &(&'static str, Status)| CheckReport {
+            id,
+            status: *status,
+            detail: format!("what {id} is"),
+            fix: None,
+        };
+        Report::new(checks.iter().map(check).collect(), vec!["lock"])
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_when_it_comes_and_when_it_gets_worse() {
+        let mut told = BTreeSet::new();
+        let mut tell = |checks: &[(&'static str, Status)], notes: &[&str]| {
+            let notes: Vec<String> = notes.iter().map(|note| (*note).to_owned()).collect();
+            let (report, notes, now_told) = report(checks).news(&notes, &told);
+            told = now_told;
+            let ids: Vec<_> = report.checks.iter().map(|check| check.id).collect();
+            (ids.join(" "), notes.join(" "), report.repaired.len())
+        };
+        let (ok, warn, bad) = (Status::Ok, Status::Warn, Status::Critical);
+        let said = |ids: &str, notes: &str| (ids.to_owned(), notes.to_owned(), 0);
+        assert_eq!(tell(&[("disk", ok), ("due", warn), ("lock", warn)], &["a note"]), said("due lock", "a note"));
+        assert_eq!(tell(&[("disk", ok), ("due", warn), ("lock", warn)], &["a note"]), said("", ""));
+        assert_eq!(tell(&[("disk", bad), ("due", bad), ("lock", ok)], &["a note"]), said("disk due", ""));
+        assert_eq!(tell(&[("disk", bad), ("due", bad), ("lock", warn)], &[]), said("lock", ""));
+        assert_eq!(tell(&[], &["a note"]), said("", "a note"));
+    }
+
+    #[test]
+    fn what_was_told_is_read_back_and_damage_is_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".health-told");
+        assert_eq!(read(&path), BTreeSet::new());
+        let told = BTreeSet::from(["disk warn".to_owned(), "note a b".to_owned()]);
+        write(&path, &told).unwrap();
+        assert_eq!(read(&path), told);
+        std::fs::write(&path, vec![b'x'; 70_000]).unwrap();
+        assert_eq!(read(&path), BTreeSet::new());
+    }
+}

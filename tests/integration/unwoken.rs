@@ -1,0 +1,104 @@
+//! What is set for a time says so where nothing will wake for it, and `health` warns before it is late.
+
+use std::{fs, time::SystemTime};
+
+use super::support::{
+    env::{NOW, TestEnv},
+    telegram::FakeTelegram,
+};
+
+const NOTHING: &str = "Nothing wakes me by itself yet, so this will come only when you run `wake --once`.";
+
+#[track_caller]
+fn set(env: &TestEnv, text: &str) -> String {
+    let said = env.wake(&["say", "remind", "me", "tomorrow", "at", "9", "to", text]).ok().stdout;
+    assert!(said.contains(&format!("Reminder set: {text}")), "{said}");
+    said
+}
+
+#[test]
+fn the_first_reminder_of_a_day_says_that_nothing_wakes_and_how_to_mend_it() {
+    let mut env = TestEnv::new();
+    let said = set(&env, "call Anna");
+    assert!(said.contains(NOTHING), "{said}");
+    // The line works as it stands: cron knows nothing of this environment.
+    let line = said.split('`').find(|part| part.starts_with("*/5 * * * * ")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains(&format!("WORKSPACE_DIR={} ", env.workspace().display())), "{line}");
+    assert!(line.ends_with(&format!("{} --once", env!("CARGO_BIN_EXE_wake"))), "{line}");
+    assert!(!set(&env, "write").contains("wakes me"));
+    env.at("2026-11-22T06:00:00Z");
+    assert!(set(&env, "sleep").contains(NOTHING));
+
+    let command = line.trim_start_matches("*/5 * * * * ");
+    env.run("sh", &["-c", command]).ok();
+    env.at("2026-11-23T06:00:00Z");
+    let said = set(&env, "rest");
+    assert!(said.contains("Nothing has woken me by itself since Sun 22 Nov 07:00"), "{said}");
+}
+
+#[test]
+fn what_cron_starts_leaves_a_sign_and_a_persons_word_does_not() {
+    let mut env = TestEnv::new();
+    env.wake(&["say", "help"]).ok();
+    assert!(!env.workspace().join(".last-look").exists());
+    env.wake(&["--once"]).ok();
+    env.at("2026-11-21T14:29:00Z");
+    assert!(!set(&env, "call Anna").contains("wakes me"));
+}
+
+/// An idle wake touches one file, and writes neither it nor the database.
+#[test]
+fn the_sign_of_an_idle_wake_is_a_time() {
+    let mut env = TestEnv::new();
+    env.once();
+    let all = || {
+        let names = ["messages.db", "messages.db-wal"].map(|name| fs::read(env.workspace().join(name)).ok());
+        let sign = fs::metadata(env.workspace().join(".last-look")).unwrap();
+        (names, sign.len(), fs::read_dir(env.workspace()).unwrap().count())
+    };
+    let before = all();
+    assert_eq!(before.1, 0);
+    let when = "2026-11-21T14:10:00Z";
+    let vars = [("REVEILLE_NOW", when)];
+    let idle = env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--json"]).envs(vars).output().unwrap();
+    assert!(String::from_utf8_lossy(&idle.stdout).contains("\"outcome\":\"idle\""), "{idle:?}");
+    assert_eq!(all(), before);
+    let sign = fs::metadata(env.workspace().join(".last-look")).unwrap().modified().unwrap();
+    let expected = reveille::clock::parse_time(when).unwrap();
+    assert_eq!(sign, SystemTime::from(expected));
+    env.at(NOW);
+}
+
+#[test]
+fn a_bot_wakes_for_reminders() {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    let said = set(&env, "call Anna");
+    assert!(said.contains("Run `bot`, or add this line"), "{said}");
+    env.execute("DELETE FROM handled WHERE key LIKE 'unwoken/%'");
+    let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["--wake", "/bin/true"]);
+    telegram.wait_for_calls("getUpdates", 1, std::time::Duration::from_secs(60));
+    assert!(!set(&env, "write").contains("wakes me"));
+    bot.signal(rustix::process::Signal::TERM);
+    bot.end();
+}
+
+#[test]
+fn health_warns_before_a_reminder_is_late() {
+    let mut env = TestEnv::new();
+    set(&env, "call Anna");
+    let due = |env: &TestEnv| {
+        let report = env.health(&["check", "--json"]).json();
+        let checks = report["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["id"] == "due").unwrap()
+    };
+    let found = due(&env);
+    assert_eq!(found["status"], "warn", "{found}");
+    let detail = "1 reminder set, the next for Sun 22 Nov 09:00, and nothing wakes me by itself";
+    assert_eq!(found["detail"], detail);
+    assert!(found["fix"].as_str().unwrap().contains("*/5 * * * * WORKSPACE_DIR="), "{found}");
+    env.wake(&["--once"]).ok();
+    assert_eq!(due(&env)["status"], "ok");
+    env.at("2026-11-21T15:00:00Z");
+    assert_eq!(due(&env)["status"], "warn");
+}

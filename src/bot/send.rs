@@ -8,7 +8,7 @@ use crate::{
     clock::Clock,
     config::{CONSOLE_CHAT_ID, Config},
     process::Identity,
-    queue::{NewOutgoing, PartState, Stopped, Store, Undelivered},
+    queue::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered},
     redact::Redactor,
 };
 
@@ -43,7 +43,7 @@ pub enum Sending {
 /// Queues a message and delivers it at once. Whether the chat may be written to is for the caller to check.
 ///
 /// # Errors
-/// The workspace's or the store's; nothing was queued then, or it is queued and wakes deliver it.
+/// The workspace's or the store's: nothing was stored then, and nothing is sent.
 pub async fn send(
     config: &Config,
     channel: Option<&dyn Channel>,
@@ -59,6 +59,20 @@ pub async fn send(
     if chat_id == CONSOLE_CHAT_ID {
         return Ok(Sending::Shown);
     }
+    // From here on it is stored: whatever fails, wakes deliver it.
+    match sent(&mut store, channel, clock, redactor, id).await {
+        Ok(sending) => Ok(sending),
+        Err(error) => Ok(Sending::Waits { until: None, why: Some(redactor.redact(&error.to_string())) }),
+    }
+}
+
+async fn sent(
+    store: &mut Store,
+    channel: Option<&dyn Channel>,
+    clock: &dyn Clock,
+    redactor: &Redactor,
+    id: Option<i64>,
+) -> Result<Sending, StoreError> {
     if let Some(stopped) = store.stopped()? {
         return Ok(Sending::Stopped(stopped));
     }
@@ -66,7 +80,7 @@ pub async fn send(
         return Ok(Sending::Waits { until: None, why: None });
     };
     if let Some(channel) = channel {
-        deliver::deliver(&mut store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
+        deliver::deliver(store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
     }
     Ok(store.undelivered_message(id)?.map_or(Sending::Delivered, read))
 }

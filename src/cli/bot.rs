@@ -160,7 +160,7 @@ fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
     };
     let config = &match with_people(config) {
         Ok(config) => config,
-        Err(error) => return failed(&error),
+        Err(error) => return not_stored(&error.to_string()),
     };
     if let Err(why) = check(config, chat_id, &text) {
         complain(&format!("{why} Nothing was queued."));
@@ -182,8 +182,16 @@ fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
     let sending = bot::send(config, channel, clock.as_ref(), &redactor, chat_id, &text);
     match runtime.block_on(sending) {
         Ok(sending) => show(&sending, config),
-        Err(error) => failed(&redactor.redact(&error.to_string())),
+        Err(error) => not_stored(&redactor.redact(&error.to_string())),
     }
+}
+
+fn not_stored(why: &str) -> ExitCode {
+    complain(&format!(
+        "failed: {why}\nYour message was NOT stored, so it won't be sent. See that the disk has room and that the workspace can be \
+         written; `health check` tells more. Then send it again."
+    ));
+    ExitCode::from(EXIT_FAILED)
 }
 
 /// The settings, joined with who paired. No store is made for it.

@@ -175,16 +175,58 @@ fn once(config: &Config, arguments: &Arguments, reason: &str, say: Option<&str>)
             }
             show_report(context, &mut store, &report, arguments)
         }
-        Err(error) => {
+        Err(Failure { error, kept }) => {
             let why = context.redactor.redact(&error.to_string());
             if arguments.json {
                 let report = Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() };
                 print_json(&report);
             }
-            complain_of_failure(&why);
+            complain(&format!("failed: {why}\n{}", kept.in_words(&error)));
             exit_code(&error)
         }
     })
+}
+
+/// A wake that failed.
+struct Failure {
+    error: WakeError,
+    kept: Kept,
+}
+
+/// What is known to be in the queue when a wake fails: only what was committed there is said to be kept.
+#[derive(Debug, Clone, Copy)]
+enum Kept {
+    /// The database couldn't be used, and nothing was said.
+    Unknown,
+    /// Something was said, and it isn't in the queue.
+    NotStored,
+    /// What was in the queue before.
+    Queue,
+    /// What was just said, too.
+    Message,
+}
+
+impl Kept {
+    fn in_words(self, error: &WakeError) -> String {
+        match self {
+            Self::Unknown => what_to_do(error).to_owned(),
+            Self::NotStored => {
+                format!("Your message was NOT stored. {} Then say it again.", what_to_do(error))
+            }
+            Self::Queue => "What is queued stays queued; the next wake goes on from here.".to_owned(),
+            Self::Message => "Your message is stored: it stays queued, and the next wake goes on from here.".to_owned(),
+        }
+    }
+}
+
+/// What helps where nothing can be stored.
+pub(super) fn what_to_do(error: &WakeError) -> &'static str {
+    match error {
+        WakeError::Store(StoreError::Damaged(_)) => "`health check` tells how to save what is in the database.",
+        WakeError::Store(StoreError::Newer { .. }) => "Please update this program.",
+        WakeError::Store(StoreError::Busy) => "Wait until the other program is done.",
+        _ => "See that the disk has room and that the workspace can be written; `health check` tells more.",
+    }
 }
 
 /// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
@@ -242,10 +284,6 @@ fn resume(config: &Config) -> ExitCode {
     }
 }
 
-fn complain_of_failure(why: &str) {
-    complain(&format!("failed: {why}\nWhat was said stays queued; the next wake goes on from here."));
-}
-
 /// The exit code of a wake that failed.
 fn exit_code(error: &WakeError) -> ExitCode {
     match error {
@@ -277,18 +315,30 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     Some(format!("Your message is kept: {until}."))
 }
 
-/// One wake, and the store that it used, for what is shown of it.
-async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), WakeError> {
-    let mut store = cycle::open_store(context.config)?;
+/// One wake, and the store that it used, for what is shown of it. What is said is stored first, whatever then fails.
+async fn look(context: Context<'_>, trigger: &str, say: Option<&str>) -> Result<(Report, Store), Failure> {
+    let not_kept = if say.is_some() { Kept::NotStored } else { Kept::Unknown };
+    let failed = |kept| move |error| Failure { error, kept };
+    let mut store = cycle::open_store(context.config).map_err(failed(not_kept))?;
     let streams = [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()];
     if waker::is_by_itself(trigger, streams.contains(&true)) {
         waker::leave_sign(context.config, context.clock.now());
     }
+    if let Some(text) = say {
+        let said = store.say(CONSOLE_CHAT_ID, &context.redactor.redact(text), context.clock.now());
+        said.map_err(WakeError::Store).map_err(failed(not_kept))?;
+    }
+    let kept = if say.is_some() { Kept::Message } else { Kept::Queue };
+    match wake(context, &mut store, trigger).await {
+        Ok(report) => Ok((report, store)),
+        Err(error) => Err(Failure { error, kept }),
+    }
+}
+
+async fn wake(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     store.readmit(&context.config.allowed_chat_ids)?;
-    let config = people::admitted(context.config, &store)?;
-    let context = Context { config: &config, ..context };
-    let report = cycle::once(context, &mut store, trigger, say).await?;
-    Ok((report, store))
+    let config = people::admitted(context.config, store)?;
+    cycle::once(Context { config: &config, ..context }, store, trigger).await
 }
 
 /// Wakes whenever something is due, until it is asked to end.
@@ -309,7 +359,7 @@ fn stay(config: &Config, arguments: &Arguments) -> ExitCode {
                 Ok((report, mut store)) => {
                     show_report(context, &mut store, &report, arguments);
                 }
-                Err(error) => {
+                Err(Failure { error, .. }) => {
                     complain(&format!("failed: {}", context.redactor.redact(&error.to_string())));
                     if matches!(error, WakeError::Repo(RepoError::Configuration(_))) {
                         return exit_code(&error);
@@ -388,7 +438,7 @@ fn show_report(context: Context<'_>, store: &mut Store, report: &Report, argumen
     }
     match (&report.error, report.outcome) {
         (Some(error), _) => {
-            complain_of_failure(error);
+            complain(&format!("failed: {error}\nWhat is queued stays queued; the next wake goes on from here."));
             ExitCode::from(super::EXIT_FAILED)
         }
         (None, WakeOutcome::Failed) => ExitCode::from(super::EXIT_FAILED),

@@ -88,7 +88,7 @@ pub struct Context<'a> {
     pub stop: &'a watch::Receiver<bool>,
 }
 
-/// Why a wake failed, by what should be done. What was said stays queued in every case.
+/// Why a wake failed, by what should be done. What was stored before stays queued in every case.
 #[derive(Debug, thiserror::Error)]
 pub enum WakeError {
     /// The workspace can't be made or written.
@@ -171,15 +171,7 @@ pub struct Reply {
 ///
 /// # Errors
 /// When the workspace, the database or the repository can't be used. A mind or a remote that can't be reached is no error.
-pub async fn once(
-    context: Context<'_>,
-    store: &mut Store,
-    trigger: &str,
-    say: Option<&str>,
-) -> Result<Report, WakeError> {
-    if let Some(text) = say {
-        store.say(crate::config::CONSOLE_CHAT_ID, &context.redactor.redact(text), context.clock.now())?;
-    }
+pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
         // What ended in doubt in this very wake is the next one's to repeat.

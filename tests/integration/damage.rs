@@ -306,6 +306,8 @@ fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
             let ran = env.wake(&args);
             assert_eq!(ran.code, 1, "{ran:#?}");
             assert!(ran.stderr.contains("the database is damaged"), "{ran:#?}");
+            assert!(!ran.stderr.contains("stays queued"), "{ran:#?}");
+            assert_eq!(ran.stderr.contains("was NOT stored"), args.contains(&"--say"), "{ran:#?}");
         }
         assert_eq!(fs::read(&db).unwrap(), bad, "it is left for a person");
     }

@@ -189,6 +189,46 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     assert_eq!(world.stored(), 121);
 }
 
+/// A text too long for the pages that the log has already.
+fn long(text: &str) -> String {
+    format!("{text} {}", "and so on ".repeat(4_000))
+}
+
+#[test]
+fn what_could_not_be_stored_is_not_said_to_be_kept() {
+    let outer = TestEnv::new();
+    let Some(mut world) = SmallWorld::new(&outer, 16) else { return };
+    world.env.set("DISK_RESERVE_MB", "0");
+    world.env.wake(&["--once"]).ok();
+    world.fill();
+    let text = long("remember that tea is at five");
+    for args in [&["say", &text][..], &["--once", "--say", &text], &["--once", "--say", &text, "--json"]] {
+        let ran = world.env.wake(args);
+        assert_eq!(ran.code, 1, "{ran:#?}");
+        assert!(ran.stderr.contains("Your message was NOT stored") && ran.stderr.contains("room"), "{ran:#?}");
+        assert!(!ran.stderr.contains("queued"), "{ran:#?}");
+    }
+    let ran = world.env.bot(&["send", "--chat", &CHAT.to_string(), &text]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
+    assert!(ran.stderr.contains("was NOT stored") && ran.stderr.contains("won't be sent"), "{ran:#?}");
+    world.disk.resize(64);
+    assert_eq!(world.stored(), 0);
+    assert!(world.telegram.sent().is_empty());
+}
+
+#[test]
+fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    fs::write(env.brain().join(".git/refs/heads/main"), "nonsense\n").unwrap();
+    let ran = env.wake(&["say", "remember that tea is at five"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stderr.contains("Your message is stored"), "{ran:#?}");
+    assert_eq!(env.queued().len(), 1);
+    let ran = env.wake(&["--once"]);
+    assert!(ran.stderr.contains("What is queued stays queued") && !ran.stderr.contains("Your message"), "{ran:#?}");
+}
+
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 
 #[test]

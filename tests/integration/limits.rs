@@ -394,7 +394,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
             Context { config: &config, clock: &clock, model: &model, channel: None, redactor: &redactor, stop: &stop };
         let wake = || {
             let mut store = env.store();
-            runtime.block_on(reveille::cycle::once(context, &mut store, "test", None)).unwrap()
+            runtime.block_on(reveille::cycle::once(context, &mut store, "test")).unwrap()
         };
         // One more than a cycle has tries.
         for turns in 1..=4 {

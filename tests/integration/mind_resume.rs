@@ -533,7 +533,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
         Context { config: &config, clock: &clock, model: &Silent, channel: None, redactor: &redactor, stop: &stop };
     let wake = || {
         let mut store = env.store();
-        runtime.block_on(reveille::cycle::once(context, &mut store, "test", None)).unwrap()
+        runtime.block_on(reveille::cycle::once(context, &mut store, "test")).unwrap()
     };
     for tries in 0..3 {
         let report = wake();

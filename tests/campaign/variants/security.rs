@@ -509,7 +509,6 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::settings::another_folders_file_is_named_and_not_read",
         "the current directory's settings count",
-        "src/config/raw.rs",
         "let own = self.workspace_dir.as_deref().and_then(env_file_in).filter(|_| named.is_none());",
         "let own = self.workspace_dir.as_deref().and_then(env_file_in).or_else(|| env_file_in(Path::new(\".\")));",
     ),

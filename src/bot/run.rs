@@ -354,7 +354,7 @@ impl<'a> Bot<'a> {
         }
         let notices = reading.notices(config.owner_chat_id);
         reading.batch.notices.extend(notices);
-        let stopped = desk.stopped();
+        let stopped = |chat_id| desk.stopped(chat_id);
         reading.batch.notices.extend(stopped::notices(&reading.batch.messages, stopped, &self.door.config, now));
         let mut accepted = self.store.accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);

@@ -1,4 +1,4 @@
-//! What a chat is told whose messages wait because all work is stopped: a stop that somebody forgot looks like a dead bot else.
+//! What a chat is told whose messages wait because of a stop, of all work or of that chat's: a stop that somebody forgot looks like a dead bot else.
 //!
 //! It is an answer of the bot's own, in the transaction that stores the messages: the first after the stop, and then the first of
 //! each day, is answered in words.
@@ -17,26 +17,28 @@ use crate::{
 /// What is said of a batch's messages, once each chat.
 pub(super) fn notices(
     messages: &[NewIncoming],
-    stopped: Option<Stopped>,
+    stopped: impl Fn(i64) -> Option<Stopped>,
     config: &Config,
     now: DateTime<Utc>,
 ) -> Vec<NewOutgoing> {
-    let Some(stopped) = stopped else { return Vec::new() };
     let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
     let last: BTreeMap<i64, &NewIncoming> = ours.map(|message| (message.chat_id, message)).collect();
     let today = now.with_timezone(&config.timezone).date_naive();
-    let since = stopped.at.map(rfc3339).unwrap_or_default();
-    let notice = |(chat_id, message): (i64, &NewIncoming)| NewOutgoing {
-        chat_id,
-        text: text(stopped, chat_id, config, now),
-        // Nothing else is sent now.
-        kind: OutgoingKind::Command,
-        key: Some(format!("stopped/{chat_id}/{since}/{today}")),
-        thread_id: message.thread_id,
-        reply_to: message.channel_message_id,
-        ..NewOutgoing::default()
+    let notice = |(chat_id, message): (i64, &NewIncoming)| {
+        let stopped = stopped(chat_id)?;
+        let since = stopped.at.map(rfc3339).unwrap_or_default();
+        Some(NewOutgoing {
+            chat_id,
+            text: text(stopped, chat_id, config, now),
+            // Nothing else is sent now.
+            kind: OutgoingKind::Command,
+            key: Some(format!("stopped/{chat_id}/{since}/{today}")),
+            thread_id: message.thread_id,
+            reply_to: message.channel_message_id,
+            ..NewOutgoing::default()
+        })
     };
-    last.into_iter().map(notice).collect()
+    last.into_iter().filter_map(notice).collect()
 }
 
 fn text(stopped: Stopped, chat_id: i64, config: &Config, now: DateTime<Utc>) -> String {
@@ -70,7 +72,7 @@ mod tests {
 
     fn said(messages: &[NewIncoming], now: &str) -> Vec<NewOutgoing> {
         let stopped = Stopped { at: parse_time("2026-11-21T13:03:00Z"), chat_id: ANA };
-        notices(messages, Some(stopped), &config(), parse_time(now).unwrap())
+        notices(messages, |_| Some(stopped), &config(), parse_time(now).unwrap())
     }
 
     fn message(chat_id: i64, channel_message_id: i64) -> NewIncoming {
@@ -101,6 +103,6 @@ mod tests {
         let to_others = NewIncoming { is_only_part: true, ..message(ANA, 1) };
         let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ANA, 2) };
         assert_eq!(said(&[to_others, command], "2026-11-21T14:00:00Z"), []);
-        assert_eq!(notices(&[message(ANA, 1)], None, &config(), parse_time("2026-11-21T14:00:00Z").unwrap()), []);
+        assert_eq!(notices(&[message(ANA, 1)], |_| None, &config(), parse_time("2026-11-21T14:00:00Z").unwrap()), []);
     }
 }

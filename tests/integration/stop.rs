@@ -162,6 +162,7 @@ fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     // What the guest writes is kept; what the owner writes is answered.
     telegram.push_text(BOB, BOB, "and the sea?");
     eventually("it is kept", || env.queued().len() == 1);
+    eventually("they are told so", || sent(&telegram).iter().any(|text| text.starts_with("Stopped since")));
     claude.expect(Reply::text("It is wet."));
     telegram.push_text(CHAT, CHAT, "what is rain?");
     eventually("the owner is answered", || sent(&telegram).iter().any(|text| text == "It is wet."));

@@ -108,9 +108,10 @@ impl<'a> Desk<'a> {
         Ok(reply)
     }
 
-    /// Whether all work is stopped once this batch's commands are carried out.
-    pub(super) fn stopped(&self) -> Option<Stopped> {
-        self.stopped
+    /// The stop that holds for a chat once this batch's commands are carried out: of all work, or of its own.
+    pub(super) fn stopped(&self, chat_id: i64) -> Option<Stopped> {
+        let own = || self.stopped_chats.get(&chat_id).map(|at| Stopped { at: *at, chat_id });
+        self.stopped.or_else(own)
     }
 
     /// Whether a chat is the owner's: it may see and undo what was done for the console, too.
@@ -125,8 +126,7 @@ impl<'a> Desk<'a> {
 
     /// Since when nothing is done for the asking chat, if so: all work is stopped, or its own.
     fn stopped_for(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
-        let own = || self.stopped_chats.get(&asked.message.chat_id).copied();
-        self.stopped.map(|stopped| stopped.at).or_else(own)
+        self.stopped(asked.message.chat_id).map(|stopped| stopped.at)
     }
 
     /// Answers from what the asking chat may see of the memory's last commit; trouble with it is an answer, too.

@@ -114,7 +114,7 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
         ApprovalState::Denied => "This was refused before.",
         ApprovalState::Withdrawn => "What asked this is over. Nothing was done.",
         _ if approval.is_expired(clock.now()) => "This came too late. Nothing was done.",
-        _ => "This isn't yours to decide.",
+        _ => "Only the person I asked can answer this.",
     }
 }
 

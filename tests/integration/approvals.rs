@@ -131,9 +131,9 @@ fn nobody_else_nowhere_else_and_no_other_button_decides() {
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{LISTED},{GROUP}"));
     let asked = question(&telegram);
     let (id, yes) = (asked.message_id, asked.buttons[0].clone());
-    assert_eq!(press(&telegram, &env, (LISTED, LISTED, id, &yes)), "This isn't yours to decide.");
-    assert_eq!(press(&telegram, &env, (GROUP, CHAT, id, &yes)), "This isn't yours to decide.");
-    assert_eq!(press(&telegram, &env, (CHAT, CHAT, id + 1, &yes)), "This isn't yours to decide.");
+    assert_eq!(press(&telegram, &env, (LISTED, LISTED, id, &yes)), "Only the person I asked can answer this.");
+    assert_eq!(press(&telegram, &env, (GROUP, CHAT, id, &yes)), "Only the person I asked can answer this.");
+    assert_eq!(press(&telegram, &env, (CHAT, CHAT, id + 1, &yes)), "Only the person I asked can answer this.");
     let guessed = format!("yes:{}", "0".repeat(32));
     assert!(press(&telegram, &env, (CHAT, CHAT, id, &guessed)).contains("don't know this question"));
     let bot = start_bot(&env);

@@ -266,7 +266,7 @@ fn as_sent() -> Vec<(&'static str, &'static str, Value, Fate)> {
     let old = json!({"chat": chat, "message_id": 7, "date": 0});
     let pressed = |id: &str, message: Value| json!({"id": id, "from": ana, "message": message, "chat_instance": "-7", "data": "yes:0123456789abcdef"});
     let question = json!({"message_id": 8, "from": us, "chat": chat, "date": 1_700_000_000, "text": "May I do this?",
-        "reply_markup": {"inline_keyboard": [[{"text": "✅ Yes, once", "callback_data": "yes:0123456789abcdef"}]]}});
+        "reply_markup": {"inline_keyboard": [[{"text": "✅ Allow once", "callback_data": "yes:0123456789abcdef"}]]}});
     vec![
         ("a reaction", "message_reaction", reacted("user", &ana, &chat), Ignored),
         ("an anonymous reaction", "message_reaction", reacted("actor_chat", &forum, &forum), Refused),

@@ -463,7 +463,7 @@ struct Button {
 
 impl From<&Question> for Keyboard {
     fn from(question: &Question) -> Self {
-        let yes = Button { text: "✅ Yes, once", callback_data: question.yes() };
+        let yes = Button { text: "✅ Allow once", callback_data: question.yes() };
         let no = Button { text: "❌ No", callback_data: question.no() };
         Self { inline_keyboard: [[yes, no]] }
     }

@@ -299,6 +299,6 @@ fn programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_o
     let transport = identity_in(&pid);
     env.wake(&["stop"]).ok();
     assert!(!transport.is_alive());
-    assert!(wake.end().ok().stderr.contains("/stop"));
+    assert!(wake.end().ok().stderr.contains("Stopped since "));
     assert!(!pid.exists(), "nothing else was started");
 }

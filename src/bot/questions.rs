@@ -150,7 +150,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
 
 fn outcome(approval: &Approval, tz: Tz) -> String {
     let at = approval.decided_at.map(|at| format!(", {}", local_day_and_time(at, tz))).unwrap_or_default();
-    let by = if approval.decided_by.as_deref() == Some("console") { " at the console" } else { "" };
+    let by = if approval.decided_by.as_deref() == Some("console") { " in the terminal" } else { "" };
     match approval.state {
         ApprovalState::Approved => format!("✅ Allowed{by}, once{at}."),
         ApprovalState::Denied => format!("❌ Refused{by}{at}."),

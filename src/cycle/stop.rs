@@ -26,7 +26,7 @@ const CHILDREN_FOR: Duration = Duration::from_millis(2_500);
 pub fn notice(stopped: Stopped, tz: Tz) -> String {
     let since = stopped.at.map(|at| format!(" since {}", at.with_timezone(&tz).format("%a %-d %b %Y, %H:%M")));
     format!(
-        "All work is stopped by /stop{}. What comes is kept; `wake resume`, or /resume in the chat, goes on.",
+        "Stopped{}. New messages will wait; `wake resume`, or /resume in the chat, continues.",
         since.unwrap_or_default()
     )
 }

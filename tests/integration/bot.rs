@@ -117,7 +117,7 @@ fn commands_are_answered_by_the_bot_itself() {
     let sent = stage.telegram.wait_for_sent(3, PATIENCE);
     assert!(sent[0].visible.starts_with("Hello!"), "{sent:#?}");
     assert!(sent[1].visible.contains("remind me"), "{sent:#?}");
-    assert!(sent[2].visible.contains("Asleep") && sent[2].visible.contains("No wake yet"), "{sent:#?}");
+    assert!(sent[2].visible.contains("Idle") && sent[2].visible.contains("I haven't done anything yet"), "{sent:#?}");
     assert!(sent.iter().all(|message| message.chat_id == CHAT && message.reply_to.is_some()));
     eventually("every answer is marked as sent", || {
         stage.env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NOT NULL")
@@ -159,7 +159,7 @@ fn a_command_is_answered_while_a_wake_runs() {
     stage.wait_for_starts(1);
     stage.say("/status");
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
-    assert!(sent[0].visible.contains("1 message waits"), "{sent:#?}");
+    assert!(sent[0].visible.contains("1 message waiting"), "{sent:#?}");
     stage.answer_all();
     stage.end(bot);
     assert_eq!(stage.starts().len(), 1);
@@ -478,7 +478,7 @@ fn a_wake_that_can_not_be_started_is_tried_again() {
     });
     stage.say("/status");
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
-    assert!(sent[0].visible.contains("1 message waits"), "{sent:#?}");
+    assert!(sent[0].visible.contains("1 message waiting"), "{sent:#?}");
     std::fs::hard_link(stage.env.path("fake-wake"), stage.env.path("not-there-yet")).unwrap();
     stage.wait_for_starts(1);
     stage.answer_all();

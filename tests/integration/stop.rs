@@ -60,17 +60,17 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
     let bot = start_bot(&env, &telegram);
     hold_in_second_request(&env, &telegram, &claude);
     for (text, part) in [
-        ("/status", "Awake"),
+        ("/status", "Working"),
         ("/tasks", "No tasks"),
         ("/memory", "semantic-memory.md"),
-        ("/memory cats", "I know nothing about “cats”."),
+        ("/memory cats", "I have no notes about “cats”."),
         ("/remind", "1. Stretch"),
         ("/remind drink in 2 hours", "Reminder set: drink"),
         ("/cost", "Today"),
         ("/log", "under way"),
         ("/undo", "There's nothing to undo"),
         ("/retry", "nothing to try again"),
-        ("/wake", "I am awake"),
+        ("/wake", "I'm at work"),
         ("/whoami", "id 4242"),
         ("/resume", "Nothing is stopped"),
         ("/help", "/memory"),
@@ -114,7 +114,7 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     let told = telegram.sent().len();
     let ran = env.wake(&["--once", "--json"]).ok();
     assert_eq!(ran.json()["outcome"], "idle");
-    assert!(ran.stderr.contains("stopped by /stop since Sat 21 Nov 2026, 15:00"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait"), "{}", ran.stderr);
     assert!(env.health(&["status"]).ok().stdout.contains("stopped"));
     let ran = env.wake(&["--once", "--say", "hello"]).ok();
     assert!(ran.stderr.contains("Your message is kept, and answered when work goes on."), "{}", ran.stderr);
@@ -125,7 +125,7 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
 
     claude.expect(Reply::text("Both are done."));
     claude.expect(Reply::text("They do."));
-    assert!(command(&telegram, "/resume").starts_with("I go on"));
+    assert!(command(&telegram, "/resume").starts_with("Resuming"));
     eventually("all is answered", || sent(&telegram).iter().any(|text| text == "They do."));
     let requests = claude.requests();
     assert_eq!(requests[2].raw, requests[1].raw, "the conversation goes on as it was");
@@ -156,7 +156,7 @@ fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     claude.expect(Reply::text("It is blue.").stalled_after(1, &gate));
     telegram.push_text(CHAT, CHAT, "why is the sky blue?");
     asked(&claude, 1);
-    assert!(guests_command("/stop").starts_with("Stopped. What I was doing for this chat"));
+    assert!(guests_command("/stop").starts_with("Stopped for this chat."));
     gate.open();
     eventually("the owner is answered", || sent(&telegram).iter().any(|text| text == "It is blue."));
     // What the guest writes is kept; what the owner writes is answered.
@@ -172,7 +172,7 @@ fn a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners() {
     // In the middle of the guest's own.
     let stalled = Gate::default();
     claude.expect(Reply::text("It is deep.").stalled_after(1, &stalled));
-    assert!(guests_command("/resume").starts_with("I go on here"));
+    assert!(guests_command("/resume").starts_with("Resuming here"));
     asked(&claude, 3);
     guests_command("/stop");
     eventually("the wake lets go", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
@@ -280,7 +280,7 @@ fn what_is_sent_by_hand_while_all_is_stopped_says_so_and_leaves_afterwards() {
     env.wake(&["stop"]).ok();
     let ran = env.bot(&["send", "--chat", &CHAT.to_string(), "backup done"]).ok();
     assert_eq!(ran.stdout, "queued: it leaves when work goes on\n");
-    assert!(ran.stderr.contains("All work is stopped by /stop since Sat 21 Nov 2026, 15:00"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait"), "{}", ran.stderr);
     env.once();
     assert_eq!(sent(&telegram), [""; 0]);
     env.wake(&["resume"]).ok();
@@ -352,6 +352,6 @@ fn programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_o
     let transport = identity_in(&pid);
     env.wake(&["stop"]).ok();
     assert!(!transport.is_alive());
-    assert!(wake.end().ok().stderr.contains("/stop"));
+    assert!(wake.end().ok().stderr.contains("Stopped since "));
     assert!(!pid.exists(), "nothing else was started");
 }

@@ -34,12 +34,11 @@ impl Cost {
         ];
         lines.extend(self.month.iter().map(|(model, spent)| format!("- {model}: {}", described(spent))));
         if self.month.is_empty() {
-            lines.push("Nothing was asked of a mind that costs anything.".to_owned());
+            lines.push("No paid model use yet.".to_owned());
         }
         if *reserved_usd > 0.0 {
             lines.push(format!(
-                "${reserved_usd:.2} of it is set aside: for a request under way, or for one whose wake was cut off, so that nobody knows \
-                 what it cost."
+                "${reserved_usd:.2} of it is set aside, for a request that is under way or was cut off."
             ));
         }
         lines.join("\n")
@@ -100,7 +99,7 @@ mod tests {
         insta::assert_snapshot!(none.text(), @r"
         **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
         **November**: $0.00
-        Nothing was asked of a mind that costs anything.
+        No paid model use yet.
         ");
     }
 }

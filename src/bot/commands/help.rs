@@ -21,7 +21,7 @@ pub(super) fn text(config: &Config, is_owners: bool) -> String {
     let menu = Command::menu();
     let lines: Vec<String> = menu.iter().map(|entry| format!("/{}: {}", entry.command, entry.description)).collect();
     let whose = if is_owners { String::new() } else { format!("\n\n{KEPT_FOR_THE_OWNER}") };
-    format!("{say}{whose}\n\nThese are answered at once, asleep or awake:\n{}", lines.join("\n"))
+    format!("{say}{whose}\n\nThese are answered at once, even while I work:\n{}", lines.join("\n"))
 }
 
 pub(super) fn did_you_mean(text: &str, meant: &str) -> String {

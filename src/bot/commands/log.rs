@@ -32,7 +32,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<String> {
 
 fn text(lines: &[String]) -> String {
     match lines {
-        [] => "No wake yet.".to_owned(),
+        [] => "I haven't done anything yet.".to_owned(),
         lines => format!("{}\n\n/undo with an id takes that one back; /log 20 shows more.", lines.join("\n")),
     }
 }
@@ -100,6 +100,6 @@ mod tests {
 
         /undo with an id takes that one back; /log 20 shows more.
         ");
-        assert_eq!(text(&[]), "No wake yet.");
+        assert_eq!(text(&[]), "I haven't done anything yet.");
     }
 }

@@ -60,7 +60,7 @@ fn listing(files: &[Listed]) -> String {
 fn quoted(words: &str, hits: &[Hit]) -> String {
     let words = brief(words, 60);
     if hits.is_empty() {
-        return format!("I know nothing about “{words}”.");
+        return format!("I have no notes about “{words}”.");
     }
     let lines = hits.iter().take(MAX_HITS).map(|hit| {
         let name = hit.path.rsplit('/').next().unwrap_or(&hit.path);
@@ -98,7 +98,7 @@ mod tests {
         - Home: the wifi code is 1234 (semantic-memory.md, line 2, 2026-11-21)
         - 10:00 told Bob the wifi code (episodic-memory.md, line 2, 2026-11-20)
         ");
-        insta::assert_snapshot!(quoted("zebras", &[]), @"I know nothing about “zebras”.");
+        insta::assert_snapshot!(quoted("zebras", &[]), @"I have no notes about “zebras”.");
         let many: String = (0..12).map(|n| format!("- tea {n}\n")).collect();
         let text = quoted("tea", &search(&[(SEMANTIC_MEMORY, &many)], "tea", MAX_HITS + 1));
         assert!(

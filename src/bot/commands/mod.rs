@@ -142,7 +142,7 @@ impl<'a> Desk<'a> {
         });
         match answered {
             Ok(Some(text)) => text,
-            Ok(None) => "I have no memory yet: the first wake makes it.".to_owned(),
+            Ok(None) => "I haven't written anything down yet.".to_owned(),
             Err(error) => format!("My memory couldn't be read: {error}"),
         }
     }

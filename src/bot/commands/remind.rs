@@ -41,7 +41,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
         Err(refusal) => Reply::says(refusal.0),
         Ok(done) => {
             // Who has stopped their own chat is reminded all the same.
-            let later = if desk.stopped.is_some() { " (all work is stopped: it is sent after /resume)" } else { "" };
+            let later = if desk.stopped.is_some() { " (I'm stopped: it's sent after /resume)" } else { "" };
             let text = format!("{}{later}", done.content);
             let order = done.changes.into_iter().find_map(|change| match change {
                 Change::AddReminder(reminder) => Some(Order::Remind(reminder)),

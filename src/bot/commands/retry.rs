@@ -13,7 +13,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
         let chat = id.map(|id| desk.store.retryable(id)).transpose()?.flatten();
         return Ok(match (id, chat) {
             (Some(id), Some(chat)) if chat == chat_id || desk.is_owners(chat_id) => again(desk, asked, vec![id]),
-            _ => Reply::says("No message of that number waits or was put aside here. /retry alone takes the last."),
+            _ => Reply::says("I have no message of that number on hold here. /retry alone takes the last."),
         });
     }
     let mut messages = desk.store.undone_messages(chat_id)?;
@@ -22,13 +22,13 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
         messages = dead.iter().filter(|message| message.chat_id == chat_id).map(|message| message.id).collect();
     }
     Ok(match messages.as_slice() {
-        [] => Reply::says("There is nothing to try again: nothing was undone or given up here."),
+        [] => Reply::says("There's nothing to try again: nothing here was undone or given up."),
         _ => again(desk, asked, messages),
     })
 }
 
 fn again(desk: &Desk<'_>, asked: &Asked, messages: Vec<i64>) -> Reply {
-    let when = if desk.stopped_for(asked).is_some() { "after /resume" } else { "now" };
-    let text = format!("I try {} afresh, {when}.", count(messages.len(), "message"));
+    let when = if desk.stopped_for(asked).is_some() { " after /resume" } else { "" };
+    let text = format!("Trying {} again{when}.", count(messages.len(), "message"));
     Reply::orders(text, Order::Retry { messages })
 }

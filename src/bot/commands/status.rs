@@ -49,7 +49,6 @@ struct LastWake {
     at: Option<DateTime<Utc>>,
     reasons: Vec<String>,
     state: CycleState,
-    commit: Option<String>,
 }
 
 impl Status {
@@ -90,17 +89,17 @@ impl Status {
 
     fn stopped(&self) -> Option<String> {
         let since = self.stopped_since?.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
-        Some(format!("**Stopped**{since}: nothing is done until /resume."))
+        Some(format!("**Stopped**{since}. Send /resume to continue."))
     }
 
     fn questions(&self) -> Vec<String> {
         let question = |Question { id, tool, asked_at, expires_at, is_asked_here }: &Question| {
             let since = asked_at.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
             let until = expires_at.map(|at| format!(" until {}", self.local(at))).unwrap_or_default();
-            let here = if *is_asked_here { "The buttons under it decide" } else { "The buttons in its chat decide" };
+            let here = if *is_asked_here { "under it" } else { "in its chat" };
             format!(
-                "**A question waits for you**{since}{until}: may I use `{tool}`? {here}; so does `wake approvals approve {id}`, or \
-                 `deny {id}`, at the machine."
+                "**A question waits for you**{since}{until}: may I use `{tool}`? Answer with the buttons {here}, or in a terminal with \
+                 `wake approvals approve {id}` or `deny {id}`."
             )
         };
         self.questions.iter().map(question).collect()
@@ -108,44 +107,40 @@ impl Status {
 
     fn running(&self) -> String {
         match self.running_since {
-            Some(Some(since)) => format!("**Awake** since {}.", self.local(since)),
-            Some(None) => "**Awake**.".to_owned(),
-            None => "**Asleep**.".to_owned(),
+            Some(Some(since)) => format!("**Working** since {}.", self.local(since)),
+            Some(None) => "**Working**.".to_owned(),
+            None => "**Idle**.".to_owned(),
         }
     }
 
     fn last_wake(&self) -> String {
         let Some(last) = &self.last else {
-            return "No wake yet.".to_owned();
+            return "I haven't done anything yet.".to_owned();
         };
         let at = last.at.map_or_else(|| "at an unknown time".to_owned(), |at| self.local(at));
-        let outcome = match (last.state, &last.commit) {
-            (CycleState::Running, _) if self.running_since.is_some() => "under way".to_owned(),
-            (CycleState::Running, _) => "cut off; the next wake resumes it".to_owned(),
-            (CycleState::Waiting, _) => "waiting for the mind".to_owned(),
-            (CycleState::Parked, _) => "waiting for you".to_owned(),
-            (CycleState::Done, Some(commit)) => {
-                format!("done, commit {}", commit.chars().take(8).collect::<String>())
-            }
-            (CycleState::Done, None) => "done".to_owned(),
-            (CycleState::Failed, _) => "failed; what it was about is kept".to_owned(),
-            (CycleState::Abandoned, _) => "given up after several tries".to_owned(),
+        let outcome = match last.state {
+            CycleState::Running if self.running_since.is_some() => "under way".to_owned(),
+            CycleState::Running => "cut off; I'll go on with it".to_owned(),
+            CycleState::Waiting => "waiting for the AI model".to_owned(),
+            CycleState::Parked => "waiting for you".to_owned(),
+            CycleState::Done => "done".to_owned(),
+            CycleState::Failed => "failed; what it was about is kept".to_owned(),
+            CycleState::Abandoned => "given up after several tries".to_owned(),
         };
         let reasons = match last.reasons.len() {
             0 => String::new(),
-            _ => format!(" for {}", last.reasons.join(", ")),
+            _ => format!(", {}", last.reasons.join(", ")),
         };
-        format!("Last wake: {at}{reasons} ({outcome}).")
+        format!("Last: {at}{reasons} ({outcome}).")
     }
 
     fn waiting(&self) -> String {
         match self.queue {
-            (0, _) => "No message waits.".to_owned(),
+            (0, _) => "No messages waiting.".to_owned(),
             (n, oldest) => {
                 let n = usize::try_from(n).unwrap_or(usize::MAX);
-                let verb = if n == 1 { "waits" } else { "wait" };
                 let since = oldest.map(|at| format!(", the oldest for {}", age(self.now - at)));
-                format!("{} {verb}{}.", count(n, "message"), since.unwrap_or_default())
+                format!("{} waiting{}.", count(n, "message"), since.unwrap_or_default())
             }
         }
     }
@@ -162,7 +157,7 @@ impl Status {
         ];
         let told = outstanding.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", replies(n)));
         match told.collect::<Vec<_>>().join("; ") {
-            nothing if nothing.is_empty() => "Every reply was delivered.".to_owned(),
+            nothing if nothing.is_empty() => "All replies delivered.".to_owned(),
             told => format!("{told}."),
         }
     }
@@ -172,15 +167,15 @@ impl Status {
         let month = monthly_usd.map(|usd| format!(", ${month_usd:.2} of ${usd:.2} this month")).unwrap_or_default();
         let money = format!("${today_usd:.2} of ${daily_usd:.2} used today{month}");
         match (self.mind.as_str(), self.is_mind_available) {
-            (OFFLINE_MODEL, _) => format!("Mind: offline (no key), {money}."),
-            (name, true) => format!("Mind: {name}, {money}."),
+            (OFFLINE_MODEL, _) => format!("AI model: none (no key), {money}."),
+            (name, true) => format!("AI model: {name}, {money}."),
             (name, false) if self.over_budget == Some(Cap::Day) => {
-                format!("Mind: {name}, not asked any more today: the day's budget is used up, {money}.")
+                format!("AI model: {name}, not used any more today: the day's budget is spent, {money}.")
             }
             (name, false) if self.over_budget == Some(Cap::Month) => {
-                format!("Mind: {name}, not asked any more this month: the month's budget is used up, {money}.")
+                format!("AI model: {name}, not used any more this month: the month's budget is spent, {money}.")
             }
-            (name, false) => format!("Mind: {name}, couldn't be reached and is tried again soon, {money}."),
+            (name, false) => format!("AI model: {name}, couldn't be reached; I'll try again soon, {money}."),
         }
     }
 
@@ -199,7 +194,7 @@ impl Question {
 
 impl From<CycleRow> for LastWake {
     fn from(row: CycleRow) -> Self {
-        Self { at: row.started_at, reasons: row.cycle.reasons, state: row.state, commit: row.commit_id }
+        Self { at: row.started_at, reasons: row.cycle.reasons, state: row.state }
     }
 }
 
@@ -242,11 +237,11 @@ mod tests {
     #[test]
     fn a_fresh_assistant() {
         insta::assert_snapshot!(quiet().text(), @r"
-        - **Asleep**.
-        - No wake yet.
-        - No message waits.
-        - Every reply was delivered.
-        - Mind: offline (no key), $0.00 of $5.00 used today.
+        - **Idle**.
+        - I haven't done anything yet.
+        - No messages waiting.
+        - All replies delivered.
+        - AI model: none (no key), $0.00 of $5.00 used today.
         ");
     }
 
@@ -259,7 +254,6 @@ mod tests {
                 at: at("2026-11-20T08:00:00Z"),
                 reasons: vec!["2 messages in chat 4242".to_owned(), "reminder 3".to_owned()],
                 state: CycleState::Done,
-                commit: Some("0123456789abcdef".to_owned()),
             }),
             queue: (3, at("2026-11-21T08:15:00Z")),
             outstanding: Outstanding { tried: 2, in_doubt: 0, refused: 1, console: 1 },
@@ -278,14 +272,14 @@ mod tests {
             ..quiet()
         };
         insta::assert_snapshot!(status.text(), @r"
-        - **Stopped** since today 09:59: nothing is done until /resume.
-        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? The buttons under it decide; so does `wake approvals approve 4`, or `deny 4`, at the machine.
-        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? The buttons in its chat decide; so does `wake approvals approve 5`, or `deny 5`, at the machine.
-        - **Awake** since today 09:59.
-        - Last wake: Fri 2026-11-20 09:00 for 2 messages in chat 4242, reminder 3 (done, commit 01234567).
-        - 3 messages wait, the oldest for 45 min.
+        - **Stopped** since today 09:59. Send /resume to continue.
+        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? Answer with the buttons under it, or in a terminal with `wake approvals approve 4` or `deny 4`.
+        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? Answer with the buttons in its chat, or in a terminal with `wake approvals approve 5` or `deny 5`.
+        - **Working** since today 09:59.
+        - Last: Fri 2026-11-20 09:00, 2 messages in chat 4242, reminder 3 (done).
+        - 3 messages waiting, the oldest for 45 min.
         - 2 replies not delivered yet; 1 reply refused by Telegram for good; `health status` says why.
-        - Mind: claude-sonnet-5-5, couldn't be reached and is tried again soon, $1.23 of $5.00 used today.
+        - AI model: claude-sonnet-5-5, couldn't be reached; I'll try again soon, $1.23 of $5.00 used today.
         ");
     }
 

@@ -9,24 +9,20 @@ pub(super) fn stop(desk: &Desk<'_>, asked: &Asked) -> Reply {
     let since = desk.stopped_for(asked).map(|at| at.map(|at| format!(" since {}", desk.local(at))).unwrap_or_default());
     match (is_owners, since) {
         (true, _) if desk.stopped.is_none() => Reply::orders(
-            "Stopped. Whatever I was doing ends now and is kept; I start nothing, remind of nothing and say nothing but answers to \
-             commands until /resume. /undo takes back what I did last.",
+            "Stopped. New messages and reminders will wait. Send /resume to continue; /undo takes back what I did last.",
             order,
         ),
-        // Ordered again: should something still run, it is ended again.
-        (true, since) => {
-            Reply::orders(format!("All work is stopped already{}. /resume goes on.", since.unwrap_or_default()), order)
-        }
         (false, None) => Reply::orders(
-            "Stopped. What I was doing for this chat ends now and is kept, and what you write here waits until /resume. Reminders \
-             still come.",
+            "Stopped for this chat. New messages here will wait; reminders still come. Send /resume to continue.",
             order,
         ),
-        (false, Some(since)) if desk.stopped.is_none() => {
-            Reply::orders(format!("I have stopped already{since}. /resume goes on."), order)
+        (false, Some(since)) if desk.stopped.is_some() => {
+            Reply::says(format!("My owner has stopped me{since}. What you write here is kept."))
         }
-        (false, Some(since)) => {
-            Reply::says(format!("My owner has stopped all work{since}. What you write here is kept."))
+        // Ordered again: should something still run, it is ended again.
+        (_, since) => {
+            let since = since.unwrap_or_default();
+            Reply::orders(format!("Stopped already{since}. Send /resume to continue."), order)
         }
     }
 }
@@ -37,14 +33,11 @@ pub(super) fn resume(desk: &Desk<'_>, asked: &Asked) -> Reply {
     let is_own = desk.stopped_chats.contains_key(&asked.message.chat_id);
     match desk.stopped {
         Some(_) if !is_owners => {
-            let text = "My owner has stopped all work: it goes on by their word.";
+            let text = "My owner has stopped me. Only they can resume.";
             if is_own { Reply::orders(text, order) } else { Reply::says(text) }
         }
-        Some(_) => Reply::orders("I go on: with what was interrupted first, then with what has come since.", order),
-        None if is_own => Reply::orders(
-            "I go on here: with what was interrupted first, then with what you have written since.",
-            order,
-        ),
+        Some(_) => Reply::orders("Resuming, oldest work first.", order),
+        None if is_own => Reply::orders("Resuming here, oldest work first.", order),
         None => Reply::says("Nothing is stopped: I work whenever something is due."),
     }
 }

@@ -30,19 +30,12 @@ fn text(active: &TaskList, backlog: &TaskList, today: chrono::NaiveDate) -> Stri
     if active.is_empty() && backlog.is_empty() {
         return "No tasks. Say “add task …”, or what you are working on.".to_owned();
     }
-    let shown = |tasks: &[Task]| match tasks {
-        [] => "nothing".to_owned(),
-        tasks => bounded(tasks.iter().map(|task| line(task, today)).collect(), MAX_SHOWN),
-    };
+    let shown = |tasks: &[Task]| bounded(tasks.iter().map(|task| line(task, today)).collect(), MAX_SHOWN);
     // The owner sees those of other chats, too, each of which has room for as many.
     let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
-    format!(
-        "**In hand** ({}{of}):\n{}\n\n**Waiting** ({}):\n{}",
-        active.len(),
-        shown(&active),
-        backlog.len(),
-        shown(&backlog)
-    )
+    let in_hand = (!active.is_empty()).then(|| format!("**In hand** ({}{of}):\n{}", active.len(), shown(&active)));
+    let waiting = (!backlog.is_empty()).then(|| format!("**Waiting** ({}):\n{}", backlog.len(), shown(&backlog)));
+    in_hand.into_iter().chain(waiting).collect::<Vec<_>>().join("\n\n")
 }
 
 fn line(task: &Task, today: chrono::NaiveDate) -> String {
@@ -90,6 +83,8 @@ mod tests {
         - Thing 12
         and 2 more
         ");
+        let one = text(&TaskList::parse("## Tea\n").0, &TaskList::parse("").0, day);
+        assert_eq!(one, "**In hand** (1 of 7):\n- Tea");
         insta::assert_snapshot!(text(&TaskList::parse("").0, &TaskList::parse("").0, day), @"No tasks. Say “add task …”, or what you are working on.");
     }
 }

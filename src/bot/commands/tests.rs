@@ -154,17 +154,17 @@ fn before_the_first_wake_each_has_an_answer() {
         .collect();
     insta::assert_snapshot!(said.join("\n\n"), @r"
     /status
-    - **Asleep**.
-    - No wake yet.
-    - No message waits.
-    - Every reply was delivered.
-    - Mind: offline (no key), $0.00 of $5.00 used today.
+    - **Idle**.
+    - I haven't done anything yet.
+    - No messages waiting.
+    - All replies delivered.
+    - AI model: none (no key), $0.00 of $5.00 used today.
 
     /tasks
-    I have no memory yet: the first wake makes it.
+    I haven't written anything down yet.
 
     /memory
-    I have no memory yet: the first wake makes it.
+    I haven't written anything down yet.
 
     /remind
     No reminders are set.
@@ -174,28 +174,28 @@ fn before_the_first_wake_each_has_an_answer() {
     /cost
     **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
     **November**: $0.00
-    Nothing was asked of a mind that costs anything.
+    No paid model use yet.
 
     /log
-    No wake yet.
+    I haven't done anything yet.
 
     /undo
     There's nothing to undo: all that I saved or set here is undone already, or I only answered. /log lists what I did.
 
     /retry
-    There is nothing to try again: nothing was undone or given up here.
+    There's nothing to try again: nothing here was undone or given up.
 
     /stop
-    Stopped. Whatever I was doing ends now and is kept; I start nothing, remind of nothing and say nothing but answers to commands until /resume. /undo takes back what I did last.
+    Stopped. New messages and reminders will wait. Send /resume to continue; /undo takes back what I did last.
 
     /resume
     Nothing is stopped: I work whenever something is due.
 
     /wake
-    I look now. Nothing is due.
+    Checking now: nothing is due.
 
     /whoami
-    You are Ana, id 4242. This is our private chat. It is the owner's: I speak here unasked, and you may use every command, on whatever I did for any chat.
+    You're Ana (id 4242), my owner. You can use every command, and I may message you here first.
     ");
 }
 
@@ -253,9 +253,9 @@ fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
     scene.carry_out(ANA, 1, "/stop");
     let stopped = scene.store.stopped().unwrap().unwrap();
     assert_eq!((stopped.at, stopped.chat_id), (Some(now()), ANA));
-    insta::assert_snapshot!(scene.says("/stop"), @"All work is stopped already since today 15:00. /resume goes on.");
+    insta::assert_snapshot!(scene.says("/stop"), @"Stopped already since today 15:00. Send /resume to continue.");
     assert!(scene.says("/status").starts_with("- **Stopped** since today 15:00"));
-    assert_eq!(scene.says("/wake"), "All work is stopped: /resume goes on.");
+    assert_eq!(scene.says("/wake"), "Stopped. Send /resume to continue.");
     scene.carry_out(ANA, 2, "/resume");
     assert_eq!(scene.store.stopped().unwrap(), None);
     // The update of the stop comes again: it was carried out.
@@ -272,13 +272,13 @@ fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
 #[test]
 fn a_guests_orders_are_for_their_own_chat() {
     let mut scene = Scene::new();
-    insta::assert_snapshot!(scene.carry_out(BOB, 1, "/stop"), @"Stopped. What I was doing for this chat ends now and is kept, and what you write here waits until /resume. Reminders still come.");
+    insta::assert_snapshot!(scene.carry_out(BOB, 1, "/stop"), @"Stopped for this chat. New messages here will wait; reminders still come. Send /resume to continue.");
     let is_stopped = |scene: &Scene, chat| scene.store.is_stopped_for(Some(chat)).unwrap();
     assert!(is_stopped(&scene, BOB) && !is_stopped(&scene, ANA) && scene.store.stopped().unwrap().is_none());
     let bob = |scene: &Scene, text: &str| scene.reply(BOB, text).text;
     assert_eq!(bob(&scene, "/stop"), "I have stopped already since today 15:00. /resume goes on.");
     assert!(bob(&scene, "/status").starts_with("- **Stopped** since today 15:00"));
-    assert_eq!(bob(&scene, "/wake"), "Work for this chat is stopped: /resume goes on.");
+    assert_eq!(bob(&scene, "/wake"), "Stopped. Send /resume to continue.");
     assert!(!scene.says("/status").contains("Stopped") && scene.says("/wake").starts_with("I look now."));
     assert!(scene.reply(ANA, "/resume").order.is_none(), "nothing of theirs is stopped");
 
@@ -290,11 +290,11 @@ fn a_guests_orders_are_for_their_own_chat() {
     scene.carry_out(ANA, 4, "/resume");
     assert!(!is_stopped(&scene, BOB), "what was their own they have lifted");
     scene.carry_out(BOB, 5, "/stop");
-    insta::assert_snapshot!(scene.carry_out(BOB, 6, "/resume"), @"I go on here: with what was interrupted first, then with what you have written since.");
+    insta::assert_snapshot!(scene.carry_out(BOB, 6, "/resume"), @"Resuming here, oldest work first.");
     assert!(!is_stopped(&scene, BOB));
 
     let message = scene.store.say(ANA, "surprise", now()).unwrap();
-    assert_eq!(bob(&scene, "/wake"), "I look now at what waits in this chat.", "message {message} is not theirs");
+    assert_eq!(bob(&scene, "/wake"), "Checking now what waits in this chat.", "message {message} is not theirs");
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn in_a_group_the_owners_orders_alone_are_for_all() {
 fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
     let mut scene = Scene::new();
     let message = scene.store.say(ANA, "why is the sky blue?", now()).unwrap();
-    assert!(scene.says("/wake").ends_with(&format!("Due:\n- message {message}")));
+    assert_eq!(scene.says("/wake"), "Checking now: 1 message to answer, nothing else due.");
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     let opening =
         Entry::Said { messages: vec![message], raw: String::new(), handles: Vec::new(), head: None, taint: None };
@@ -324,14 +324,14 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
     let mut lock = WakeLock::try_acquire(&scene.config.lock_path(), &Identity::current(), now()).unwrap();
     let work = Work { cycle_id: Some("c1"), chat_id: Some(ANA), ..Work::default() };
     lock.describe(&Identity::current(), now(), work).unwrap();
-    insta::assert_snapshot!(scene.says("/wake"), @"I am awake, and look again as soon as I am done. Nothing else is due. 1 message is in hand.");
+    insta::assert_snapshot!(scene.says("/wake"), @"I'm at work, and check again right after: 1 message to answer, nothing else due.");
 
     let held = Entry::Worked { ms: 1 };
     let hold = Change::Hold { messages: vec![message], mind: "offline".to_owned() };
     scene.store.record(fence, "c1", &held, &[hold], now()).unwrap();
     scene.end(fence, "c1", None);
     drop(lock);
-    insta::assert_snapshot!(scene.says("/wake"), @"I look now. Nothing else is due. 1 message is kept until there is a mind that can answer.");
+    insta::assert_snapshot!(scene.says("/wake"), @"Checking now: nothing is due. 1 message waits for an AI model that can answer it.");
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn retry_takes_what_was_given_up_here() {
     conn.execute("UPDATE incoming_messages SET outcome = 'dead'", []).unwrap();
     assert!(scene.reply(BOB, "/retry").order.is_none());
     assert!(scene.reply(BOB, &format!("/retry {id}")).order.is_none());
-    assert_eq!(scene.carry_out(ANA, 1, "/retry"), "I try 1 message afresh, now.");
+    assert_eq!(scene.carry_out(ANA, 1, "/retry"), "Trying 1 message again.");
     assert_eq!(scene.store.queued().unwrap().len(), 1);
     // Answered again meanwhile, and the update comes once more.
     conn.execute("UPDATE incoming_messages SET processed = 1, outcome = 'answered'", []).unwrap();
@@ -395,7 +395,7 @@ fn the_memory_is_read_as_it_was_committed() {
     let path = scene.config.repo_dir().join(memory::SEMANTIC_MEMORY);
     std::fs::write(path, "half-way").unwrap();
     assert!(scene.says("/memory").contains("semantic-memory.md"));
-    assert_eq!(scene.says("/memory half-way"), "I know nothing about “half-way”.");
+    assert_eq!(scene.says("/memory half-way"), "I have no notes about “half-way”.");
     assert!(scene.says("/tasks").starts_with("No tasks."));
 }
 
@@ -412,7 +412,7 @@ fn another_chat_is_not_told_what_the_owners_said() {
     scene.commit_with("w", &[change(memory::SEMANTIC_MEMORY, facts), change(memory::ACTIVE, tasks)]);
     assert!(scene.says("/memory safe").contains("1234") && scene.says("/tasks").contains("Surprise"));
     let bob = |text: &str| scene.reply(BOB, text).text;
-    assert_eq!(bob("/memory safe"), "I know nothing about “safe”.");
+    assert_eq!(bob("/memory safe"), "I have no notes about “safe”.");
     assert!(!bob("/memory wifi").contains("attic"), "a person's own line is the owner's");
     assert!(bob("/tasks").starts_with("No tasks."));
     assert!(!bob("/memory").contains(".md"), "not even which files there are");
@@ -421,13 +421,13 @@ fn another_chat_is_not_told_what_the_owners_said() {
         repo::Change { path: memory::SEMANTIC_MEMORY.to_owned(), base: Some(facts.to_owned()), content: Some(marked) };
     scene.commit_with("v", &[change]);
     let bob = |text: &str| scene.reply(BOB, text).text;
-    assert!(bob("/memory wifi").contains("attic") && bob("/memory safe").contains("know nothing"));
+    assert!(bob("/memory wifi").contains("attic") && bob("/memory safe").contains("no notes"));
     let listed = bob("/memory");
     assert!(
         listed.contains("- memory/agent-memory/semantic-memory.md (54 B)") && listed.matches(".md").count() == 1,
         "{listed}"
     );
     scene.worked("20261121T120000Z-1", ANA, false);
-    assert!(scene.says("/status").contains("Last wake: today 15:00 for 1 message in chat 4242"));
-    assert!(scene.reply(BOB, "/status").text.contains("\n- No wake yet.\n"), "none was for this chat");
+    assert!(scene.says("/status").contains("Last: today 15:00, 1 message in chat 4242"));
+    assert!(scene.reply(BOB, "/status").text.contains("\n- I haven't done anything yet.\n"), "none was for this chat");
 }

@@ -2,30 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{super::batch::Asked, Desk, Reply, bounded};
+use super::{super::batch::Asked, Desk, Reply};
 use crate::{
     cycle::{self, lock, orient::Standing},
     queue::{Order, Result},
-    words::count,
+    words::{count, list},
 };
-
-/// Reasons that are named at most.
-const MAX_NAMED: usize = 8;
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
     let is_owners = desk.is_by_owner(asked);
-    match desk.stopped_for(asked) {
-        Some(_) if desk.stopped.is_some() && !is_owners => {
-            return Ok(Reply::says("My owner has stopped all work: it goes on by their word."));
-        }
-        Some(_) if desk.stopped.is_none() => return Ok(Reply::says("Work for this chat is stopped: /resume goes on.")),
-        Some(_) => return Ok(Reply::says("All work is stopped: /resume goes on.")),
-        None => {}
+    if desk.stopped.is_some() && !is_owners {
+        return Ok(Reply::says("My owner has stopped me. Only they can resume."));
+    }
+    if desk.stopped_for(asked).is_some() {
+        return Ok(Reply::says("Stopped. Send /resume to continue."));
     }
     let order = Order::Wake { is_owners };
     // What else is due, and how much waits, is the owner's to know.
     if !desk.is_owners(asked.message.chat_id) {
-        return Ok(Reply::orders("I look now at what waits in this chat.", order));
+        return Ok(Reply::orders("Checking now what waits in this chat.", order));
     }
     let holder = lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
     let mut waiting = cycle::waiting(desk.store, desk.config, desk.now)?;
@@ -37,31 +32,40 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
 }
 
 fn text(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usize>) -> String {
-    let look = if is_awake { "I am awake, and look again as soon as I am done." } else { "I look now." };
-    if !due.is_empty() {
-        let lines = due.into_iter().map(|name| format!("- {name}")).collect();
-        return format!("{look} Due:\n{}", bounded(lines, MAX_NAMED));
+    let look = if is_awake { "I'm at work, and check again right after" } else { "Checking now" };
+    let n = |standing| messages.get(&standing).copied().unwrap_or(0);
+    let (mut to_answer, mut waits_for_budget) = (n(Standing::InHand) + n(Standing::BackOff), n(Standing::Budget) > 0);
+    let mut others = BTreeSet::new();
+    for name in due {
+        if name.starts_with("message ") {
+            to_answer += 1;
+        } else if name.ends_with(" waits for the budget") {
+            waits_for_budget = true;
+        } else {
+            others.insert(if name.starts_with("resume ") { "unfinished work".to_owned() } else { name });
+        }
     }
-    let waiting = messages.iter().filter_map(|(standing, n)| sentence(*standing, *n));
-    let said: Vec<String> = [format!("{look} Nothing else is due.")].into_iter().chain(waiting).collect();
-    match said.as_slice() {
-        [_] => format!("{look} Nothing is due."),
-        said => said.join(" "),
-    }
-}
-
-/// What is said of `n` messages that aren't due.
-fn sentence(standing: Standing, n: usize) -> Option<String> {
-    let (is, waits) = if n == 1 { ("is", "waits") } else { ("are", "wait") };
-    let n = count(n, "message");
-    match standing {
-        Standing::Due => None,
-        Standing::InHand => Some(format!("{n} {is} in hand.")),
-        Standing::Files => Some(format!("{n} {waits} for files that are on their way.")),
-        Standing::Mind => Some(format!("{n} {is} kept until there is a mind that can answer.")),
-        Standing::Budget => Some(format!("{n} {waits} for the budget: /cost shows it.")),
-        Standing::BackOff => Some(format!("{n} {is} kept: I try whether I can answer now.")),
-    }
+    let messages = (to_answer > 0).then(|| format!("{} to answer", count(to_answer, "message")));
+    let found = match (messages, others.is_empty()) {
+        (None, true) => "nothing is due".to_owned(),
+        (Some(messages), true) => format!("{messages}, nothing else due"),
+        (messages, false) => list(messages.into_iter().chain(others)),
+    };
+    let waits = |n: usize, one: &str, many: &str| match n {
+        0 => None,
+        1 => Some(format!("1 message {one}.")),
+        n => Some(format!("{n} messages {many}.")),
+    };
+    let waiting = [
+        waits(n(Standing::Files), "waits for its files", "wait for their files"),
+        waits(
+            n(Standing::Mind),
+            "waits for an AI model that can answer it",
+            "wait for an AI model that can answer them",
+        ),
+        waits_for_budget.then(|| "Your messages are waiting: the budget is too small for them. See /cost.".to_owned()),
+    ];
+    [format!("{look}: {found}.")].into_iter().chain(waiting.into_iter().flatten()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -70,14 +74,24 @@ mod tests {
 
     #[test]
     fn it_says_what_is_due_or_how_it_stands_with_what_is_kept() {
-        let says = |is_awake, messages: &[(Standing, usize)]| {
-            text(is_awake, BTreeSet::new(), &messages.iter().copied().collect())
+        let says = |is_awake, due: &[&str], messages: &[(Standing, usize)]| {
+            text(is_awake, due.iter().map(|name| (*name).to_owned()).collect(), &messages.iter().copied().collect())
         };
-        assert_eq!(says(false, &[]), "I look now. Nothing is due.");
-        assert_eq!(says(true, &[]), "I am awake, and look again as soon as I am done. Nothing is due.");
-        let all = [Standing::InHand, Standing::Files, Standing::Mind, Standing::Budget, Standing::BackOff];
-        insta::assert_snapshot!(says(false, &all.map(|standing| (standing, 2))), @"I look now. Nothing else is due. 2 messages are in hand. 2 messages wait for files that are on their way. 2 messages are kept until there is a mind that can answer. 2 messages wait for the budget: /cost shows it. 2 messages are kept: I try whether I can answer now.");
-        let due = (1..=10).map(|n| format!("message {n}")).collect();
-        assert!(text(false, due, &BTreeMap::new()).ends_with("- message 7\nand 2 more"));
+        assert_eq!(says(false, &[], &[]), "Checking now: nothing is due.");
+        assert_eq!(says(true, &[], &[]), "I'm at work, and check again right after: nothing is due.");
+        let kept = [(Standing::InHand, 3), (Standing::BackOff, 2)];
+        assert_eq!(says(false, &[], &kept), "Checking now: 5 messages to answer, nothing else due.");
+        assert_eq!(
+            says(false, &["chat 42 waits for the budget"], &[(Standing::Budget, 1)]),
+            "Checking now: nothing is due. Your messages are waiting: the budget is too small for them. See /cost."
+        );
+        assert_eq!(
+            says(false, &["message 7", "message 8", "reminder 3", "resume 20261121T140000Z-1"], &[(Standing::Due, 2)]),
+            "Checking now: 2 messages to answer, reminder 3, unfinished work."
+        );
+        assert_eq!(
+            says(false, &[], &[(Standing::Files, 1), (Standing::Mind, 2)]),
+            "Checking now: nothing is due. 1 message waits for its files. 2 messages wait for an AI model that can answer them."
+        );
     }
 }

@@ -9,18 +9,17 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> String {
 
 fn text(chat_id: i64, sender_id: i64, name: &str, is_owners: bool) -> String {
     let name = if name.is_empty() { "somebody without a name" } else { name };
-    let chat = if chat_id == sender_id {
-        "This is our private chat".to_owned()
-    } else {
-        format!("This is the group {chat_id}")
-    };
-    let may = if is_owners {
-        "It is the owner's: I speak here unasked, and you may use every command, on whatever I did for any chat."
-    } else {
-        "You may talk to me and use every command; /log, /undo and /retry concern what I did for this chat, and a /stop of \
-         another chat is lifted there or by the owner."
-    };
-    format!("You are {name}, id {sender_id}. {chat}. {may}")
+    let group = if chat_id == sender_id { String::new() } else { format!(", in the group {chat_id}") };
+    if is_owners {
+        let whose = if group.is_empty() { ", my owner" } else { ", my owner's chat" };
+        return format!(
+            "You're {name} (id {sender_id}){group}{whose}. You can use every command, and I may message you here first."
+        );
+    }
+    format!(
+        "You're {name} (id {sender_id}){group}. You can talk to me and use every command. /log, /undo and /retry are about what I \
+         did for this chat; a /stop from another chat is lifted there, or by my owner."
+    )
 }
 
 #[cfg(test)]
@@ -29,7 +28,7 @@ mod tests {
 
     #[test]
     fn it_says_who_and_what() {
-        insta::assert_snapshot!(text(4242, 4242, "Ana", true), @"You are Ana, id 4242. This is our private chat. It is the owner's: I speak here unasked, and you may use every command, on whatever I did for any chat.");
-        insta::assert_snapshot!(text(-1001, 4242, "", false), @"You are somebody without a name, id 4242. This is the group -1001. You may talk to me and use every command; /log, /undo and /retry concern what I did for this chat, and a /stop of another chat is lifted there or by the owner.");
+        insta::assert_snapshot!(text(4242, 4242, "Ana", true), @"You're Ana (id 4242), my owner. You can use every command, and I may message you here first.");
+        insta::assert_snapshot!(text(-1001, 4242, "", false), @"You're somebody without a name (id 4242), in the group -1001. You can talk to me and use every command. /log, /undo and /retry are about what I did for this chat; a /stop from another chat is lifted there, or by my owner.");
     }
 }

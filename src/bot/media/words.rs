@@ -13,7 +13,7 @@ pub(super) fn unfetched(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
     notice(
         file,
         format!(
-            "I couldn't get {what} ({why}). Your message is kept; send the file once more, smaller if it is large, if I shall look at it."
+            "I couldn't get {what} ({why}). Your message is kept; send the file once more, smaller if it is large, if you want me to look at it."
         ),
     )
 }

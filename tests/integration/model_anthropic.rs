@@ -78,8 +78,9 @@ fn go_on(conversation: &mut Conversation, turn: &Turn) {
     let results: Vec<String> = tool_calls(&turn.content, &turn.stop)
         .iter()
         .map(|call| {
-            let content = if call.complete { format!("did {}", call.input.get()) } else { "cut off, not run".to_owned() };
-            serde_json::json!({"type": "tool_result", "tool_use_id": call.id, "content": content, "is_error": !call.complete}).to_string()
+            let is_complete = call.fault.is_none();
+            let content = if is_complete { format!("did {}", call.input.get()) } else { "cut off, not run".to_owned() };
+            serde_json::json!({"type": "tool_result", "tool_use_id": call.id, "content": content, "is_error": !is_complete}).to_string()
         })
         .collect();
     conversation.messages.push(format!(r#"{{"role":"user","content":[{}]}}"#, results.join(",")));
@@ -162,7 +163,7 @@ fn a_call_cut_off_by_the_limit_is_not_complete_and_the_conversation_goes_on() {
     let turn = ask(&fake, &conversation).unwrap();
     assert_eq!(turn.stop, Stop::MaxTokens);
     let calls = tool_calls(&turn.content, &turn.stop);
-    assert_eq!(calls.iter().map(|call| call.complete).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(calls.iter().map(|call| call.fault.is_none()).collect::<Vec<_>>(), [true, false]);
     assert_eq!(calls[1].input.get(), r#"{"INVALID_JSON":"{\"a\":\"unfin"}"#);
     go_on(&mut conversation, &turn);
     ask(&fake, &conversation).unwrap();

@@ -19,7 +19,7 @@
 //! public. [`web`] reads pages for the mind. [`mcp`] is the Model Context Protocol, both ways: other programs' tools for us, ours
 //! for them. [`redact`] masks secrets in whatever is shown, sent or committed.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
-//! [`words`] are times, counts and lists as a person reads them.
+//! [`words`] are times, counts and lists as a person reads them; [`json`] sees what a reader of JSON passes over.
 
 pub mod bot;
 pub mod channel;
@@ -30,6 +30,7 @@ pub mod cycle;
 pub mod disk;
 pub mod hands;
 pub mod health;
+pub mod json;
 pub mod mcp;
 pub mod media;
 pub mod memory;

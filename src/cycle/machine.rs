@@ -108,7 +108,8 @@ enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pending {
     request: Request,
-    is_complete: bool,
+    /// Why it must not run.
+    fault: Option<&'static str>,
     /// Whether somebody began to run it. Within one wake its outcome follows at once.
     was_begun: bool,
     /// What the policy said.
@@ -132,7 +133,7 @@ impl Pending {
         let (name, input) =
             unwrapped(&call.name, call.input.get()).unwrap_or_else(|| (call.name, call.input.get().to_owned()));
         Self {
-            is_complete: call.complete,
+            fault: call.fault,
             request: Request { id: call.id, name, input },
             was_begun: false,
             verdict: None,
@@ -474,10 +475,7 @@ fn next_call(calls: &[Pending]) -> Step {
     };
     let call = pending.request.clone();
     match pending {
-        Pending { is_complete: false, .. } => Step::Reject {
-            call,
-            why: "This call was cut off before its arguments were complete. It was not run; call again.".to_owned(),
-        },
+        Pending { fault: Some(why), .. } => Step::Reject { call, why: (*why).to_owned() },
         Pending { was_begun: true, decided, .. } => {
             Step::Again { call, was_allowed: matches!(decided, Some((true, _))) }
         }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json::has_key_twice;
+
 /// The revision of the protocol that we ask for.
 pub const LATEST: &str = "2025-11-25";
 /// The revisions whose parts that we use are the same.
@@ -46,6 +48,8 @@ impl RpcError {
 pub(super) enum Message {
     /// Wants an answer.
     Request { id: Value, method: String, params: Value },
+    /// Wants one, and can't be taken: this is the answer.
+    Refused { id: Value, why: RpcError },
     /// Wants none.
     Notification { method: String },
     /// Is one.
@@ -64,6 +68,11 @@ pub(super) fn parse(text: &str) -> Result<Message, RpcError> {
     }
     let id = object.remove("id").filter(|id| id.is_string() || id.is_number());
     match (object.remove("method"), id) {
+        // What one reader would be shown another might not do.
+        (Some(_), Some(id)) if has_key_twice(text) => Ok(Message::Refused {
+            id,
+            why: invalid("a key stands twice in this message, so that it can be read in two ways"),
+        }),
         (Some(Value::String(method)), Some(id)) => {
             Ok(Message::Request { id, method, params: object.remove("params").unwrap_or_default() })
         }
@@ -120,6 +129,13 @@ mod tests {
         ));
         let failed = is(r#"{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"no"}}"#);
         assert_eq!(failed, Message::Response { id: "a".into(), result: Err(RpcError::new(-1, "no")) });
+    }
+
+    #[test]
+    fn a_request_that_can_be_read_in_two_ways_is_answered_with_why() {
+        let text = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"a":1,"a":2}}}"#;
+        let Message::Refused { id, why } = parse(text).unwrap() else { panic!() };
+        assert_eq!((id, why.code), (7.into(), RpcError::INVALID));
     }
 
     #[test]

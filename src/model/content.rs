@@ -9,10 +9,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Stop;
+use crate::json::has_key_twice;
 
 /// Key under which arguments that were no JSON object are kept, as text, in a tool call's `input`. It is the form that
 /// the provider's documentation suggests for telling a model of its own broken arguments.
 pub const INVALID_INPUT_KEY: &str = "INVALID_JSON";
+
+/// Of a call that didn't come through whole.
+const CUT_OFF: &str = "This call was cut off before its arguments were complete. It was not run; call again.";
+/// Of a call that a person could be shown otherwise than it runs.
+const KEY_TWICE: &str = "A key stands twice in the arguments of this call, so that they can be read in two ways. It was not run; call \
+                         again with each key once.";
 
 /// One call of a tool by the model. Each must be answered by a `tool_result` in the very next user message, whether it
 /// was run or not: a call without its result makes the conversation unusable.
@@ -24,8 +31,8 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments: a JSON object, byte for byte as received.
     pub input: Box<RawValue>,
-    /// Whether the call came through whole. One that didn't must not run; its result is an error that says so.
-    pub complete: bool,
+    /// Why it must not run, in words for the model: its result is an error that says so.
+    pub fault: Option<&'static str>,
 }
 
 /// The fields of a block that are looked at here.
@@ -48,7 +55,7 @@ struct Block<'a> {
 /// When the turn was cut off ([`Stop::MaxTokens`], [`Stop::ContextExceeded`]) or ended for a reason we don't know, a
 /// call in its last block counts as incomplete even if its arguments happen to parse: nobody can tell whether there was
 /// more to come. After a [`Stop::Refusal`] no call is complete. Arguments that were no JSON object (kept under
-/// [`INVALID_INPUT_KEY`]) are never complete.
+/// [`INVALID_INPUT_KEY`]) are never complete. Nor does a call run whose arguments have a key twice, at whatever depth.
 pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
     let blocks = blocks(content);
     let last = blocks.len().saturating_sub(1);
@@ -63,8 +70,9 @@ pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
             Stop::Refusal(_) => false,
         };
         let input = block.input.map_or_else(empty_object, RawValue::to_owned);
-        let complete = whole && is_usable(&input);
-        calls.push(ToolCall { id: id.into_owned(), name: name.into_owned(), input, complete });
+        let fault =
+            if !whole || !is_usable(&input) { Some(CUT_OFF) } else { has_key_twice(input.get()).then_some(KEY_TWICE) };
+        calls.push(ToolCall { id: id.into_owned(), name: name.into_owned(), input, fault });
     }
     calls
 }
@@ -113,7 +121,7 @@ mod tests {
         {"type":"new_thing","text":"no"},{"type":"tool_use","id":"t2","name":"reply","input":{}}]"#;
 
     fn completeness(content: &str, stop: &Stop) -> Vec<bool> {
-        tool_calls(content, stop).iter().map(|call| call.complete).collect()
+        tool_calls(content, stop).iter().map(|call| call.fault.is_none()).collect()
     }
 
     #[test]
@@ -141,6 +149,16 @@ mod tests {
         assert_eq!(completeness(TURN, &Stop::Refusal("no".into())), [false, false]);
         let broken = r#"[{"type":"tool_use","id":"t","name":"n","input":{"INVALID_JSON":"{\"a\":"}},{"type":"tool_use","id":"u","name":"n","input":[1]}]"#;
         assert_eq!(completeness(broken, &Stop::ToolUse), [false, false]);
+    }
+
+    #[test]
+    fn a_call_that_can_be_read_in_two_ways_does_not_run() {
+        let call = |input: &str| format!(r#"[{{"type":"tool_use","id":"t","name":"n","input":{input}}}]"#);
+        let fault = |input: &str| tool_calls(&call(input), &Stop::ToolUse)[0].fault;
+        assert_eq!(fault(r#"{"command":"ls","options":{"command":"rm"}}"#), None);
+        assert_eq!(fault(r#"{"command":"ls","command":"rm"}"#), Some(KEY_TWICE));
+        assert_eq!(fault(r#"{"a":[{"command":"ls","comm\u0061nd":"rm"}]}"#), Some(KEY_TWICE));
+        assert_eq!(fault(r#"{"INVALID_JSON":"{"}"#), Some(CUT_OFF));
     }
 
     #[test]

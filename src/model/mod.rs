@@ -9,7 +9,18 @@ pub mod claude_code;
 pub mod content;
 pub mod offline;
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{
+    cell::Cell,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
 
 use crate::redact::Redactor;
 
@@ -27,12 +38,59 @@ pub trait Model {
     /// What these tokens cost, in US dollars, where the turn doesn't say it itself.
     fn cost_usd(&self, usage: &Usage) -> f64;
 
-    /// Asks once for the next turn. No retries: the caller decides by the error.
-    fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a>;
+    /// Asks once for the next turn. No retries: the caller decides by the error. How far the request gets is told meanwhile.
+    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a>;
 
     /// Lets go of what is kept from one turn of a conversation to its next. Called when nobody asks for that one any more, for
     /// now: it must go at once.
     fn rest(&self) {}
+}
+
+/// How far a request has got, for whoever waits for its turn: one that is given up is paid for as far as it went.
+#[derive(Debug, Default)]
+pub struct Progress {
+    is_leaving: Arc<AtomicBool>,
+    usage: Cell<Usage>,
+    news: Notify,
+}
+
+/// What is known of a request that was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// No byte of it has left: it costs nothing.
+    Unsent,
+    /// It has left, and nothing was told of it: it may cost what was set aside.
+    Sent,
+    /// What its answer has told so far: the prompt's tokens, and as many of the answer as have come.
+    Told(Usage),
+}
+
+impl Progress {
+    /// To be set, on whichever thread, before the first byte of what is asked leaves.
+    fn leaving(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_leaving)
+    }
+
+    /// Takes down what an answer has told so far.
+    fn tell(&self, usage: Usage) {
+        if self.usage.replace(usage) != usage {
+            self.news.notify_one();
+        }
+    }
+
+    /// What is known by now.
+    pub fn known(&self) -> Known {
+        match self.usage.get() {
+            usage if usage != Usage::default() => Known::Told(usage),
+            _ if self.is_leaving.load(Ordering::Acquire) => Known::Sent,
+            _ => Known::Unsent,
+        }
+    }
+
+    /// Ends when more has been told.
+    pub async fn news(&self) {
+        self.news.notified().await;
+    }
 }
 
 /// All that a model is told. Every string is raw JSON that is sent as it stands.

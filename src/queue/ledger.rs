@@ -1,5 +1,6 @@
 //! What the minds cost: one row a request, discarded turns included. The row is there before the request leaves, with the most
-//! that it may cost: a wake that is killed meanwhile leaves that counted as spent.
+//! that it may cost, and is brought along with what its answer tells: a wake that is killed meanwhile leaves counted what it may
+//! have cost by then.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row};
@@ -68,6 +69,26 @@ impl Store {
         })
     }
 
+    /// Replaces what is set aside for a request under way by the most that it may have cost by now. Whoever calls this again as the
+    /// answer grows keeps that true.
+    pub fn bring_along(&mut self, fence: Fence, reservation: Reservation, most: &Spent) -> Result<()> {
+        // Lost with the power it leaves more set aside, or of two such steps the one before.
+        self.fenced_relaxed(fence, |tx| {
+            tx.prepare_cached(
+                "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6 WHERE id = ?1 AND reserved = 1",
+            )?
+            .execute((
+                reservation.0,
+                tokens(most.tokens.input),
+                tokens(most.tokens.output),
+                tokens(most.tokens.cache_read),
+                tokens(most.tokens.cache_write),
+                most.cost_usd,
+            ))?;
+            Ok(())
+        })
+    }
+
     /// Replaces what was set aside by what the request cost, with the journal entries of its end; `discarded` says that its turn
     /// was cut off and isn't kept. One that used nothing leaves no row.
     pub fn settle(
@@ -102,8 +123,8 @@ impl Store {
         })
     }
 
-    /// What of that is only set aside, in US dollars: for a request under way, and for those whose wake was cut off, of which
-    /// nobody knows what they cost.
+    /// What of that is only set aside, in US dollars: for a request under way, and for those that were cut off, of which nobody
+    /// knows what exactly they cost.
     pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
         let sql = "SELECT COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE reserved = 1 AND at >= ?1";
         Ok(self.conn.query_row(sql, [rfc3339(since)], |row| row.get(0))?)

@@ -418,3 +418,18 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
     assert!(status == "warn" && detail.contains("its question is gone"), "{detail}");
     assert!(env.health(&["status", "--json"]).ok().json()["questions"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn a_call_that_can_be_read_in_two_ways_is_never_asked_about() {
+    let (telegram, claude, mut env) = minded();
+    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
+    let twice = format!(r#"{{"fact":"Tea is in the attic","fact":"{FACT}"}}"#);
+    claude.expect(Reply::tool("t1", "remember", twice));
+    claude.expect(Reply::text("Then I leave it."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let told = results(&last(&claude));
+    assert!(told[0].1 && told[0].0.contains("stands twice"), "{told:?}");
+    assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
+    assert_eq!((facts(&env), env.query::<i64>("SELECT count(*) FROM approvals")), (0, 0));
+    env.check_sound();
+}

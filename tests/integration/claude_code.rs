@@ -16,7 +16,7 @@ use super::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reveille::{
     model::{
-        Conversation, Model as _, ModelError,
+        Conversation, Model as _, ModelError, Progress,
         claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
     },
     redact::Secret,
@@ -348,8 +348,13 @@ fn stop_ends_the_run_at_once_and_resume_is_another() {
     claude.expect(Reply::text("Both are done.").stalled_after(4, &Gate::default()));
     let wake = start_wake(&env);
     asked(&claude, 2);
+    eventually("what was told is written down", || {
+        env.query::<i64>("SELECT count(*) FROM ledger WHERE input = 10") == 2
+    });
     env.wake(&["stop"]).ok();
     assert_eq!(end_well(wake)["outcome"], "parked");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE reserved = 1"), 0);
+    assert!(env.query::<f64>("SELECT cost_usd FROM ledger WHERE discarded = 1") < 0.01);
     check_gone(&env);
     env.wake(&["resume"]).ok();
     claude.expect(Reply::text("Both are done."));
@@ -595,7 +600,7 @@ fn a_turn_that_takes_too_long_is_given_up_and_nothing_of_its_run_is_left() {
         messages: vec![json!({"role": "user", "content": [{"type": "text", "text": "hello"}]}).to_string()],
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let ended = runtime.block_on(mind.turn(&conversation));
+    let ended = runtime.block_on(mind.turn(&conversation, &Progress::default()));
     assert!(matches!(&ended, Err(ModelError::Transient { why, .. }) if why.contains('5')), "{ended:?}");
     let pid = std::fs::read_to_string(env.path("started")).unwrap();
     let process = format!("/proc/{}/cmdline", pid.trim());

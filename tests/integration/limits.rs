@@ -5,7 +5,7 @@ use super::{
     mind::{asked, end_well, last, minded, results, sent, start_wake},
     support::{
         claude::{Block, FakeClaude, Reply},
-        env::{CHAT, NOW, TestEnv},
+        env::{CHAT, NOW, TestEnv, eventually},
         http::Gate,
         telegram::FakeTelegram,
     },
@@ -13,7 +13,7 @@ use super::{
 use reveille::{
     config::Config,
     cycle::{Context, WakeOutcome},
-    model::{Conversation, Model, Stop, Turn, TurnFuture, Usage},
+    model::{Conversation, Model, Progress, Stop, Turn, TurnFuture, Usage},
     redact::Redactor,
 };
 use rustix::process::Signal;
@@ -213,10 +213,10 @@ fn the_owner_is_told_of_circles_even_when_all_is_answered() {
 fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
     let (_telegram, claude, env) = minded();
     env.receive(CHAT, "hello");
-    claude.expect(Reply::text("Hello.").stalled_after(1, &Gate::default()));
+    claude.expect(Reply::text("Hello.").stalled_after(0, &Gate::default()));
     let wake = start_wake(&env);
     asked(&claude, 1);
-    // It was set aside before the request left.
+    // It was set aside before the request left, and nothing has been told of it.
     let set_aside: f64 = env.query("SELECT cost_usd FROM ledger WHERE reserved = 1");
     assert!(set_aside > 0.16, "{set_aside}: less than the longest answer");
     wake.signal(Signal::KILL);
@@ -231,6 +231,54 @@ fn what_a_killed_request_may_have_cost_stays_counted_and_shown() {
     let spent = env.health(&["status", "--json"]).ok().json();
     assert_eq!(spent["reserved_usd"], json!(set_aside));
     assert!((spent["spent_today_usd"].as_f64().unwrap() - set_aside - booked).abs() < 1e-9, "{spent}");
+    env.check_sound();
+}
+
+#[test]
+fn a_request_that_is_cut_off_costs_what_was_told_of_it_by_then() {
+    for is_killed in [true, false] {
+        let (_telegram, claude, env) = minded();
+        env.receive(CHAT, "hello");
+        claude.expect(Reply::text("Hello.").stalled_after(4, &Gate::default()));
+        let wake = start_wake(&env);
+        asked(&claude, 1);
+        eventually("what was told is written down", || {
+            env.query::<i64>("SELECT COALESCE(max(input), 0) FROM ledger") == 10
+        });
+        if is_killed {
+            wake.signal(Signal::KILL);
+        } else {
+            env.wake(&["stop"]).ok();
+        }
+        wake.end();
+        let cost: f64 = env.query("SELECT sum(cost_usd) FROM ledger");
+        assert!(cost > 0.0 && cost < 0.01, "{cost}");
+        let (reserved, discarded): (bool, bool) =
+            (env.query("SELECT reserved FROM ledger"), env.query("SELECT discarded FROM ledger"));
+        assert_eq!((reserved, discarded), (is_killed, !is_killed));
+        env.wake(&["resume"]).ok();
+        claude.expect(Reply::text("Hello."));
+        assert_eq!(end_well(start_wake(&env))["answered"], 1);
+        env.check_sound();
+    }
+}
+
+#[test]
+fn a_request_that_was_stopped_before_it_left_costs_nothing() {
+    let (_telegram, claude, mut env) = minded();
+    env.once();
+    // It takes connections and never says a word: nothing can be sent before a handshake.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    env.set("ANTHROPIC_BASE_URL", &format!("https://{}", silent.local_addr().unwrap())).receive(CHAT, "hello");
+    let wake = start_wake(&env);
+    let _connection = silent.accept().unwrap();
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE reserved = 1"), 1);
+    env.wake(&["stop"]).ok();
+    wake.end();
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 0);
+    env.set("ANTHROPIC_BASE_URL", &claude.url()).wake(&["resume"]).ok();
+    claude.expect(Reply::text("Hello."));
+    assert_eq!(end_well(start_wake(&env))["answered"], 1);
     env.check_sound();
 }
 
@@ -349,7 +397,7 @@ impl Model for Slow {
         0.0
     }
 
-    fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
+    fn turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
         if self.turns.get() >= self.until.get() {
             return Box::pin(std::future::pending());
         }

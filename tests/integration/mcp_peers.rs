@@ -5,7 +5,7 @@
 use std::{net::TcpListener, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use super::support::{
-    env::{Ran, TestEnv, eventually},
+    env::{Ran, TestEnv, eventually, is_private_inside},
     peers,
 };
 
@@ -74,10 +74,15 @@ fn servers_of_others_are_spoken_with_in_the_sandbox() {
     let Some(peers) = Peers::find("servers_of_others_are_spoken_with_in_the_sandbox") else { return };
     let kept = peers.env.workspace().join("mcp/memory/memory.json").display().to_string();
     let brain = peers.env.brain().display().to_string();
+    // Where this was cloned below /tmp, nothing of them is there within the sandbox unless it is granted.
+    let granted = match is_private_inside(&peers.dir) {
+        true => format!("writable = {}\n", quoted(&[&peers.dir.display().to_string()])),
+        false => String::new(),
+    };
     let python = |program: &str| peers.dir.join("python/bin").join(program).display().to_string();
     peers.settings(&format!(
-        "[[server]]\nname = \"all\"\ncommand = {}\n[[server]]\nname = \"memory\"\ncommand = {}\nenv = {{ MEMORY_FILE_PATH = {kept:?} }}\n\
-         [[server]]\nname = \"time\"\ncommand = {}\n[[server]]\nname = \"git\"\ncommand = {}\ntools = [\"git_log\"]\n",
+        "[[server]]\nname = \"all\"\ncommand = {}\n{granted}[[server]]\nname = \"memory\"\ncommand = {}\n{granted}env = {{ MEMORY_FILE_PATH = {kept:?} }}\n\
+         [[server]]\nname = \"time\"\ncommand = {}\n{granted}[[server]]\nname = \"git\"\ncommand = {}\n{granted}tools = [\"git_log\"]\n",
         quoted(&["node", &peers.script("server-everything/dist/index.js"), "stdio"]),
         quoted(&["node", &peers.script("server-memory/dist/index.js")]),
         quoted(&[&python("mcp-server-time"), "--local-timezone", "UTC"]),

@@ -36,8 +36,13 @@ impl Client {
 
     #[track_caller]
     fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.ask_raw(method, &params.to_string())
+    }
+
+    #[track_caller]
+    fn ask_raw(&mut self, method: &str, params: &str) -> Value {
         self.id += 1;
-        let message = json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params});
+        let message = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{params}}}"#, self.id);
         writeln!(self.input.as_ref().unwrap(), "{message}").unwrap();
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -254,6 +259,18 @@ fn while_another_wake_is_at_work_or_all_is_stopped_nothing_is_changed() {
     assert!(is_error && told.contains("Nothing was done"), "{told}");
     env.wake(&["resume"]).ok();
     assert!(!client.call("remember", &json!({"fact": "Tea is in the attic"})).1);
+    client.end();
+    env.check_sound();
+}
+
+#[test]
+fn a_call_that_can_be_read_in_two_ways_is_answered_with_why_and_not_done() {
+    let env = world();
+    let mut client = Client::start(&env);
+    let twice = r#"{"name":"remember","arguments":{"fact":"Tea is in the attic","f\u0061ct":"Tea is gone"}}"#;
+    let answer = client.ask_raw("tools/call", twice);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("stands twice"), "{answer}");
+    assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("Tea is"));
     client.end();
     env.check_sound();
 }

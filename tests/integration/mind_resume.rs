@@ -12,7 +12,7 @@ use super::{
 use reveille::{
     config::Config,
     cycle::{Context, WakeOutcome},
-    model::{Conversation, Model, TurnFuture, Usage},
+    model::{Conversation, Model, Progress, TurnFuture, Usage},
     redact::Redactor,
 };
 use rustix::process::Signal;
@@ -506,7 +506,7 @@ impl Model for Silent {
         0.0
     }
 
-    fn turn<'a>(&'a self, _: &'a Conversation) -> TurnFuture<'a> {
+    fn turn<'a>(&'a self, _: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
         Box::pin(std::future::pending())
     }
 }

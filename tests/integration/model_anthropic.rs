@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reveille::{
     model::{
-        Conversation, Model as _, ModelError, Stop, Turn, Usage,
+        Conversation, Known, Model as _, ModelError, Progress, Stop, Turn, Usage,
         anthropic::{Anthropic, AnthropicOptions, Effort},
         content::{assistant_message, text_of, tool_calls},
     },
@@ -44,7 +44,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn ask_with(options: AnthropicOptions, conversation: &Conversation) -> Result<Turn, ModelError> {
     let model = Anthropic::new(options).expect("options that work");
-    let answer = runtime().block_on(model.turn(conversation));
+    let answer = runtime().block_on(model.turn(conversation, &Progress::default()));
     if let Err(error) = &answer {
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains("sk-ant") && !shown.contains("127.0.0.1") && !shown.contains("Hello"), "{shown}");
@@ -78,8 +78,9 @@ fn go_on(conversation: &mut Conversation, turn: &Turn) {
     let results: Vec<String> = tool_calls(&turn.content, &turn.stop)
         .iter()
         .map(|call| {
-            let content = if call.complete { format!("did {}", call.input.get()) } else { "cut off, not run".to_owned() };
-            serde_json::json!({"type": "tool_result", "tool_use_id": call.id, "content": content, "is_error": !call.complete}).to_string()
+            let is_complete = call.fault.is_none();
+            let content = if is_complete { format!("did {}", call.input.get()) } else { "cut off, not run".to_owned() };
+            serde_json::json!({"type": "tool_result", "tool_use_id": call.id, "content": content, "is_error": !is_complete}).to_string()
         })
         .collect();
     conversation.messages.push(format!(r#"{{"role":"user","content":[{}]}}"#, results.join(",")));
@@ -101,7 +102,7 @@ fn turns_share_one_connection() {
     let runtime = runtime();
     for _ in 0..3 {
         fake.expect(Reply::text("ok"));
-        runtime.block_on(model.turn(&hello())).unwrap();
+        runtime.block_on(model.turn(&hello(), &Progress::default())).unwrap();
     }
     assert_eq!(fake.connections(), 1);
 }
@@ -162,7 +163,7 @@ fn a_call_cut_off_by_the_limit_is_not_complete_and_the_conversation_goes_on() {
     let turn = ask(&fake, &conversation).unwrap();
     assert_eq!(turn.stop, Stop::MaxTokens);
     let calls = tool_calls(&turn.content, &turn.stop);
-    assert_eq!(calls.iter().map(|call| call.complete).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(calls.iter().map(|call| call.fault.is_none()).collect::<Vec<_>>(), [true, false]);
     assert_eq!(calls[1].input.get(), r#"{"INVALID_JSON":"{\"a\":\"unfin"}"#);
     go_on(&mut conversation, &turn);
     ask(&fake, &conversation).unwrap();
@@ -218,14 +219,49 @@ fn retry_after_is_passed_on() {
 
 #[test]
 fn a_stream_that_breaks_off_is_transient_and_counts_its_tokens() {
-    let spent = Usage { input: 10, output: 1, cache_read: 30, cache_write: 20 };
+    let told = |usage: Usage| Usage { output: 0, ..usage };
+    let spent = Usage { input: 10, output: 0, cache_read: 30, cache_write: 20 };
+    let mut last = 0;
     for events in 1..6 {
         let (why, _, counted) = transient(ask_once(Reply::text("Hello there").cut_after(events)));
-        assert_eq!(counted, spent, "{why}");
+        assert_eq!(told(counted), spent, "{why}");
+        // The output, too, by what has come of it.
+        assert!((1..20).contains(&counted.output) && counted.output >= last, "{counted:?}");
+        last = counted.output;
     }
+    assert!(last > 1);
     assert_eq!(transient(ask_once(Reply::text("x").cut_after(0))).2, Usage::default());
     let (why, _, counted) = transient(ask_once(Reply::text("x").error_event_after(3, "overloaded_error")));
-    assert!(why.contains("overloaded_error") && counted == spent, "{why}");
+    assert!(why.contains("overloaded_error") && told(counted) == spent, "{why}");
+}
+
+#[test]
+fn how_far_a_request_got_is_known_when_it_is_given_up() {
+    let gate = Gate::default();
+    for (reply, is_told) in
+        [(Reply::text("x").stalled_after(0, &gate), false), (Reply::text("x").stalled_after(3, &gate), true)]
+    {
+        let fake = FakeClaude::start();
+        fake.expect(reply);
+        let (model, progress) = (Anthropic::new(options(&fake.url())).unwrap(), Progress::default());
+        let conversation = hello();
+        assert_eq!(progress.known(), Known::Unsent);
+        let is_far_enough = async {
+            while fake.requests().is_empty() || (is_told && progress.known() == Known::Sent) {
+                tokio::task::yield_now().await;
+            }
+        };
+        runtime().block_on(async {
+            tokio::select! {
+                turn = model.turn(&conversation, &progress) => panic!("{turn:?}"),
+                () = is_far_enough => {}
+            }
+        });
+        match progress.known() {
+            Known::Told(usage) => assert!(is_told && usage.input == 10 && usage.output > 0, "{usage:?}"),
+            known => assert_eq!((known, is_told), (Known::Sent, false)),
+        }
+    }
 }
 
 #[test]

@@ -70,6 +70,6 @@ fn react(text: &str, id: u64, has_news: &mut bool) -> Reaction {
             *has_news |= method == "notifications/tools/list_changed";
             Reaction::Nothing
         }
-        Ok(Message::Response { .. }) | Err(_) => Reaction::Nothing,
+        Ok(Message::Response { .. } | Message::Refused { .. }) | Err(_) => Reaction::Nothing,
     }
 }

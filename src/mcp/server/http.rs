@@ -4,7 +4,17 @@
 //! has to name this machine in `Host` (and in `Origin`, if there is one) and to know the token. Nothing is sent unasked, so there is
 //! no stream to open by `GET`; a session's number is given out because clients expect one, and means nothing here.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -19,7 +29,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, oneshot},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
 };
 
 use super::{Handler, Job, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, token, work};
@@ -33,8 +43,11 @@ use crate::{
 
 /// Where the server is found.
 pub const PATH: &str = "/mcp";
-/// Connections at a time; more wait.
-const MAX_CONNECTIONS: usize = 32;
+/// Requests at a time whose head has come; more wait.
+const MAX_REQUESTS: usize = 32;
+/// Connections at a time whose request's head hasn't come: one more ends the one that has waited longest. Whoever opens them needn't
+/// know the token, so they take no place of a request.
+const MAX_HEADS: usize = 64;
 /// How long a request's head may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a request's body may take.
@@ -79,24 +92,49 @@ pub async fn serve(
 
 async fn accept(listener: &TcpListener, door: &Arc<Door>) -> Infallible {
     let mut connections = JoinSet::new();
+    let mut heads: VecDeque<Head> = VecDeque::new();
     loop {
+        heads.retain(Head::is_awaited);
         tokio::select! {
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                Ok((stream, peer)) => { connections.spawn(connection(stream, peer, door.clone())); }
+            accepted = listener.accept(), if connections.len() < MAX_REQUESTS + heads.len() => match accepted {
+                Ok((stream, peer)) => {
+                    while heads.len() >= MAX_HEADS && let Some(oldest) = heads.pop_front() {
+                        oldest.connection.abort();
+                    }
+                    let has_come = Arc::new(AtomicBool::new(false));
+                    let connection = connections.spawn(connection(stream, peer, door.clone(), has_come.clone()));
+                    heads.push_back(Head { has_come, connection });
+                    // A head that came with its connection is read before the next is accepted.
+                    tokio::task::yield_now().await;
+                }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
         }
     }
 }
 
-async fn connection(stream: TcpStream, peer: SocketAddr, door: Arc<Door>) {
+/// A connection whose request's head is awaited.
+struct Head {
+    has_come: Arc<AtomicBool>,
+    connection: AbortHandle,
+}
+
+impl Head {
+    fn is_awaited(&self) -> bool {
+        !self.has_come.load(Ordering::Relaxed) && !self.connection.is_finished()
+    }
+}
+
+/// One request: what is open after it would wait for a head again.
+async fn connection(stream: TcpStream, peer: SocketAddr, door: Arc<Door>, has_come: Arc<AtomicBool>) {
     let service = service_fn(move |request| {
+        has_come.store(true, Ordering::Relaxed);
         let door = door.clone();
         async move { Ok::<_, Infallible>(door.answer(request).await) }
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);
     if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%peer, %error, "an MCP connection broke");
     }
@@ -168,6 +206,7 @@ impl Door {
     async fn deal_with(&self, message: Message) -> Answered {
         let (id, is_introduction) = match &message {
             Message::Request { id, method, .. } => (Some(id.clone()), method == "initialize"),
+            Message::Refused { id, .. } => (Some(id.clone()), false),
             _ => (None, false),
         };
         let (done, answered) = oneshot::channel();

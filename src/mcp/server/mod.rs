@@ -197,7 +197,14 @@ fn deal_with(
     jobs: &mpsc::Sender<Job>,
     done: impl FnOnce(Result<Value, RpcError>) + Send + 'static,
 ) -> bool {
-    let Message::Request { method, params, .. } = message else { return false };
+    let (method, params) = match message {
+        Message::Request { method, params, .. } => (method, params),
+        Message::Refused { why, .. } => {
+            done(Err(why));
+            return true;
+        }
+        Message::Notification { .. } | Message::Response { .. } => return false,
+    };
     match offer.next(&method, &params) {
         Next::Answer(answer) => done(answer),
         Next::Work(work) => {

@@ -47,7 +47,7 @@ async fn listen(offer: &Offer, mut lines: mpsc::Receiver<Result<String, RpcError
         match line.and_then(|line| message::parse(&line)) {
             Ok(message) => {
                 let id = match &message {
-                    Message::Request { id, .. } => Some(id.clone()),
+                    Message::Request { id, .. } | Message::Refused { id, .. } => Some(id.clone()),
                     _ => None,
                 };
                 deal_with(offer, message, &jobs, move |answer| say(&response(id.as_ref(), &answer)));

@@ -151,6 +151,42 @@ async fn a_message_is_answered_once_and_what_is_none_is_refused() {
     .await;
 }
 
+/// Connections that have begun a request and don't go on.
+fn unfinished(url: &str, how_many: usize) -> Vec<std::net::TcpStream> {
+    let host = url.trim_start_matches("http://").split('/').next().unwrap();
+    let begin = || {
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        std::io::Write::write_all(&mut stream, b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
+        stream.set_nonblocking(true).unwrap();
+        stream
+    };
+    std::iter::repeat_with(begin).take(how_many).collect()
+}
+
+/// Whether the server has neither answered nor hung up.
+fn is_open(mut stream: &std::net::TcpStream) -> bool {
+    std::io::Read::read(&mut stream, &mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+#[tokio::test]
+async fn requests_that_nobody_finishes_hold_up_no_other() {
+    served(async |client, url| {
+        let ping = async || {
+            let request = client.post(&url).bearer_auth("secret-token").header("content-type", "application/json");
+            request.body(PING).send().await.unwrap().status()
+        };
+        let few = unfinished(&url, 40);
+        assert_eq!(ping().await, 200);
+        assert!(few.iter().all(is_open), "nobody had to wait for their end");
+        // More than are kept: those that wait longest make room.
+        let many = unfinished(&url, 100);
+        assert_eq!(ping().await, 200);
+        assert!(many.last().is_some_and(is_open));
+        assert!(!few.iter().any(is_open));
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn no_other_address_than_a_loopback_one_is_served() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();

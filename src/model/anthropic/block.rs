@@ -56,6 +56,12 @@ impl Block {
         Ok(())
     }
 
+    /// How long what the model has written of it is so far, in bytes, and some more.
+    pub(super) fn bytes(&self) -> usize {
+        let partial = self.partial_input.as_ref().map_or(0, String::len);
+        self.fields.iter().map(|(_, value)| value.len()).sum::<usize>() + partial
+    }
+
     /// The finished block as raw JSON.
     pub(super) fn finish(mut self) -> String {
         if let Some(raw) = self.untouched {

@@ -10,17 +10,25 @@ pub mod price;
 pub mod retry;
 pub mod stream;
 
-use std::{error::Error as _, fmt, ops::Deref, sync::OnceLock, time::Duration};
+use std::{
+    error::Error as _,
+    fmt,
+    ops::Deref,
+    sync::{OnceLock, atomic::Ordering},
+    time::Duration,
+};
 
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
 use reqwest::{
     Client, Response, Url,
-    header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER},
     redirect,
 };
 
 pub(super) use block::object_fields;
 
-use super::{Conversation, Model, ModelError, Turn, TurnFuture, Usage};
+use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, Usage};
 use crate::redact::{Redactor, Secret};
 
 /// The version of the API that this program speaks.
@@ -136,13 +144,21 @@ impl Anthropic {
         })
     }
 
-    async fn ask(&self, conversation: &Conversation) -> Result<Turn, ModelError> {
+    async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
+        let body = self.body(conversation);
+        let (length, leaving) = (body.len(), progress.leaving());
+        // Asked for once a connection is there to send it on.
+        let body = Full::<Bytes>::from(body).map_frame(move |frame| {
+            leaving.store(true, Ordering::Release);
+            frame
+        });
         let request = self
             .client()?
             .post(self.url.clone())
             .headers(self.headers.clone())
+            .header(CONTENT_LENGTH, length)
             .timeout(self.total_timeout)
-            .body(self.body(conversation));
+            .body(reqwest::Body::wrap(body));
         let response = self.unless_silent(request.send()).await?;
         if response.status().as_u16() != 200 {
             return Err(self.refused(response).await);
@@ -152,7 +168,7 @@ impl Anthropic {
                 "Something other than the Claude API answered (no event stream): a proxy or a sign-in page, perhaps";
             return Err(transient(why.to_owned()));
         }
-        self.read(response).await
+        self.read(response, progress).await
     }
 
     /// The request's body: the conversation's own bytes between constant fields. The top-level `cache_control` lets the
@@ -179,11 +195,13 @@ impl Anthropic {
         body
     }
 
-    async fn read(&self, mut response: Response) -> Result<Turn, ModelError> {
+    async fn read(&self, mut response: Response, progress: &Progress) -> Result<Turn, ModelError> {
         let request_id = header(&response, "request-id").map(str::to_owned);
         let mut stream = stream::TurnStream::default();
         while let Some(bytes) = self.next_piece(&mut response, &stream).await? {
-            if stream.push(&bytes).map_err(|error| self.redacted(error))? {
+            let is_whole = stream.push(&bytes).map_err(|error| self.redacted(error))?;
+            progress.tell(stream.usage());
+            if is_whole {
                 let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
                 // Whether the body ended in time makes no difference to the turn.
                 drop(tokio::time::timeout(END_OF_BODY_TIMEOUT, rest).await);
@@ -263,8 +281,8 @@ impl Model for Anthropic {
         price::cost_usd(&self.model, usage)
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {
-        Box::pin(self.ask(conversation))
+    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
+        Box::pin(self.ask(conversation, progress))
     }
 }
 

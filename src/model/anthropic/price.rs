@@ -8,7 +8,7 @@ use crate::model::{Conversation, Usage};
 /// The day on which the prices were read.
 pub const PRICES_READ_ON: &str = "2026-11-21";
 
-/// Bytes of a prompt that make one token, at the least: dense text and other scripts than Latin come near it.
+/// Bytes of text that make one token, at the least: dense text and other scripts than Latin come near it.
 const FEWEST_BYTES_PER_TOKEN: u64 = 2;
 
 /// Tokens that a picture makes, at the most.
@@ -95,8 +95,12 @@ pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
 /// The most that a request is likely to cost, in USD, for the budget check before it: nothing of the prompt cached yet,
 /// all of it written to the cache, and the output as long as allowed.
 pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f64 {
-    let prompt_tokens = (prompt_bytes as u64).div_ceil(FEWEST_BYTES_PER_TOKEN);
-    cost_usd(model, &Usage { cache_write: prompt_tokens, output: max_tokens, ..Usage::default() })
+    cost_usd(model, &Usage { cache_write: most_tokens(prompt_bytes), output: max_tokens, ..Usage::default() })
+}
+
+/// The most tokens that so many bytes of text are likely to be.
+pub fn most_tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(FEWEST_BYTES_PER_TOKEN)
 }
 
 /// A prompt's size for [`estimate_max_cost`], in bytes. A picture isn't paid for by the bytes that it is written in.

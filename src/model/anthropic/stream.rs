@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{block::Block, error};
+use super::{block::Block, error, price};
 use crate::model::{ModelError, Stop, Turn, Usage};
 
 /// The longest answer that is read, in bytes of the event stream. The longest real ones are some megabytes.
@@ -126,15 +126,19 @@ impl TurnStream {
         Ok(Turn { content: content(self.blocks), stop, usage: self.usage, cost_usd: None, request_id })
     }
 
-    /// What was counted of its tokens so far.
+    /// Its tokens so far; none before the server has told those of the prompt. A server counts output only at the end: until then
+    /// it is as much as the bytes that have come can be.
     pub fn usage(&self) -> Usage {
-        self.usage
+        if self.usage == Usage::default() {
+            return self.usage;
+        }
+        let streamed_bytes: usize = self.blocks.values().map(Block::bytes).sum();
+        Usage { output: self.usage.output.max(price::most_tokens(streamed_bytes)), ..self.usage }
     }
 
-    /// An error for an answer that broke off, with the tokens it cost so far. A server counts output only at the end, so
-    /// `spent` is a lower bound.
+    /// An error for an answer that broke off, with the tokens it cost so far.
     pub fn broken(&self, why: &str) -> ModelError {
-        ModelError::Transient { why: why.to_owned(), retry_after: None, spent: self.usage }
+        ModelError::Transient { why: why.to_owned(), retry_after: None, spent: self.usage() }
     }
 
     fn on_event(&mut self, data: &str) -> Result<(), ModelError> {
@@ -158,7 +162,7 @@ impl TurnStream {
             }
             "message_delta" => self.on_message_delta(event.delta, event.usage)?,
             "message_stop" => self.complete = true,
-            "error" => return Err(error::from_event(event.error, self.usage)),
+            "error" => return Err(error::from_event(event.error, self.usage())),
             // `content_block_stop` says nothing new, `ping` nothing at all, and new kinds must not break us.
             _ => {}
         }

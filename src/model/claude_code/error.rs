@@ -13,8 +13,8 @@ pub(super) fn transient(why: impl Into<String>, spent: Usage) -> ModelError {
     ModelError::Transient { why: why.into(), retry_after: None, spent }
 }
 
-pub(super) fn too_slow(after: Duration) -> ModelError {
-    transient(format!("Claude Code took longer than a turn may take ({} s)", after.as_secs()), Usage::default())
+pub(super) fn too_slow(after: Duration, spent: Usage) -> ModelError {
+    transient(format!("Claude Code took longer than a turn may take ({} s)", after.as_secs()), spent)
 }
 
 pub(super) fn not_found(program: &Path) -> ModelError {

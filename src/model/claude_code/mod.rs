@@ -16,7 +16,7 @@ mod run;
 use std::{cell::RefCell, fmt, path::PathBuf, time::Duration};
 
 use self::run::Run;
-use super::{Conversation, Model, ModelError, Turn, TurnFuture, Usage, anthropic::price};
+use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, Usage, anthropic::price};
 use crate::{
     config::CLAUDE_CODE,
     redact::{Redactor, Secret},
@@ -89,17 +89,17 @@ impl ClaudeCode {
 
     /// Goes on with the run that waits, where the conversation has just its results to tell; otherwise with a new one. Given up in
     /// between, the run ends with its future.
-    async fn ask(&self, conversation: &Conversation) -> Result<Turn, ModelError> {
+    async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         let timeout = self.options.turn_timeout;
         let turn = tokio::time::timeout(timeout, async {
             let waiting = self.waiting.take();
-            let run = match waiting.and_then(|run| run.told(conversation)) {
+            let run = match waiting.and_then(|run| run.told(conversation, progress)) {
                 Some(run) => run,
-                None => Run::begin(&self.options, conversation).await?,
+                None => Run::begin(&self.options, conversation, progress).await?,
             };
-            run.turn(conversation).await
+            run.turn(conversation, progress).await
         });
-        let (turn, waits) = turn.await.unwrap_or_else(|_| Err(error::too_slow(timeout)))?;
+        let (turn, waits) = turn.await.unwrap_or_else(|_| Err(error::too_slow(timeout, progress.usage.get())))?;
         self.waiting.replace(waits);
         Ok(turn)
     }
@@ -119,9 +119,9 @@ impl Model for ClaudeCode {
         price::cost_usd(&self.options.model, usage)
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {
+    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
         // The last gate: the command may have quoted its key.
-        Box::pin(async { self.ask(conversation).await.map_err(|error| error.redacted(&self.redactor)) })
+        Box::pin(async { self.ask(conversation, progress).await.map_err(|error| error.redacted(&self.redactor)) })
     }
 
     fn rest(&self) {

@@ -192,7 +192,7 @@ pub(super) fn awaited(turn: &Turn) -> Option<Vec<String>> {
     let calls = tool_calls(&turn.content, &turn.stop);
     let is_ours = |name: &str| !name.ends_with(FOREIGN);
     let is_readable = |input: &str| input.starts_with('{') && !input.contains(INVALID_INPUT_KEY);
-    let all = calls.iter().all(|call| call.complete && is_ours(&call.name) && is_readable(call.input.get()));
+    let all = calls.iter().all(|call| call.fault.is_none() && is_ours(&call.name) && is_readable(call.input.get()));
     (all && !calls.is_empty()).then(|| calls.into_iter().map(|call| call.id).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap, convert::Infallible, ffi::OsString, io, net::Ipv4Addr, path::Path, pin::Pin, rc::Rc,
-    time::Duration,
+    sync::atomic::Ordering, time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use crate::{
         server::{Answer, Offer, http, token},
     },
     model::{
-        Conversation, ModelError, Stop, Turn, Usage,
+        Conversation, ModelError, Progress, Stop, Turn, Usage,
         anthropic::{price, stream::TurnStream},
         content::{assistant_message, tool_calls},
     },
@@ -113,7 +113,11 @@ struct Waits {
 
 impl Run {
     /// Starts the command and tells it the conversation.
-    pub(super) async fn begin(options: &ClaudeCodeOptions, conversation: &Conversation) -> Result<Self, ModelError> {
+    pub(super) async fn begin(
+        options: &ClaudeCodeOptions,
+        conversation: &Conversation,
+        progress: &Progress,
+    ) -> Result<Self, ModelError> {
         let program = process::find(&options.program).ok_or_else(|| error::not_found(&options.program))?;
         let not_set_up = |fault: &dyn std::fmt::Display| {
             error::transient(format!("a run of Claude Code can't be set up: {fault}"), Usage::default())
@@ -135,6 +139,7 @@ impl Run {
             ProcessError::NotFound { .. } => error::not_found(&program),
             fault => not_set_up(&fault),
         })?;
+        progress.leaving().store(true, Ordering::Release);
         lines.say(prompt::line(conversation));
         let offer = Offer { instructions: String::new(), tools, has_resources: false };
         let serving = serving(listener, token, offer, Rc::clone(&results));
@@ -144,7 +149,7 @@ impl Run {
     }
 
     /// Tells the run what its calls have come to, if that is all that is new in the conversation; none if it can't go on with it.
-    pub(super) fn told(mut self, conversation: &Conversation) -> Option<Self> {
+    pub(super) fn told(mut self, conversation: &Conversation, progress: &Progress) -> Option<Self> {
         let Waits { messages, turn, calls, fuse } = self.waits.take()?;
         // Whether it has burnt down is settled now.
         drop(fuse);
@@ -152,14 +157,19 @@ impl Run {
         let [said, told] = new else { return None };
         let is_next = turn.as_ref() == Some(said) && self.lines.is_leashed();
         let told = results(told, &calls).filter(|_| is_next)?;
+        progress.leaving().store(true, Ordering::Release);
         self.results.tell(told);
         Some(self)
     }
 
     /// Listens until a turn is whole. With it comes the run itself, if it waits for the results of the turn's calls; one that would go
     /// on without us ends here.
-    pub(super) async fn turn(mut self, conversation: &Conversation) -> Result<(Turn, Option<Self>), ModelError> {
-        let (turn, model) = self.listen().await?;
+    pub(super) async fn turn(
+        mut self,
+        conversation: &Conversation,
+        progress: &Progress,
+    ) -> Result<(Turn, Option<Self>), ModelError> {
+        let (turn, model) = self.listen(progress).await?;
         let turn = relay::with_own_names(turn, &self.offered);
         let list_price = price::cost_usd(&model, &turn.usage);
         match (&turn.stop, relay::awaited(&turn)) {
@@ -180,7 +190,7 @@ impl Run {
     }
 
     /// The next turn as the API sends it, and the model that took it.
-    async fn listen(&mut self) -> Result<(Turn, String), ModelError> {
+    async fn listen(&mut self, progress: &Progress) -> Result<(Turn, String), ModelError> {
         let mut stream = TurnStream::default();
         let mut model = None;
         let mut fault = None;
@@ -192,7 +202,9 @@ impl Run {
                 }
                 Line::Event { raw, begins } => {
                     model = model.or(begins);
-                    if stream.event(&raw)? {
+                    let is_whole = stream.event(&raw)?;
+                    progress.tell(stream.usage());
+                    if is_whole {
                         let model = model.filter(|model| !model.is_empty()).unwrap_or_else(|| self.model.clone());
                         return Ok((stream.finish(None)?, model));
                     }

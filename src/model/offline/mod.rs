@@ -18,7 +18,7 @@ use self::{
     grammar::Parsed,
     phrase::{Part, parts_of},
 };
-use super::{Conversation, Model, Stop, Turn, TurnFuture, Usage};
+use super::{Conversation, Model, Progress, Stop, Turn, TurnFuture, Usage};
 use crate::{
     cycle::brief::{self, Shown},
     tool::MAX_STEPS,
@@ -91,7 +91,7 @@ impl Model for Offline {
         0.0
     }
 
-    fn turn<'a>(&'a self, conversation: &'a Conversation) -> TurnFuture<'a> {
+    fn turn<'a>(&'a self, conversation: &'a Conversation, _: &'a Progress) -> TurnFuture<'a> {
         Box::pin(async { Ok(self.answer(conversation)) })
     }
 }

@@ -58,6 +58,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("forget_files", |s, f| s.forget_files(f, &["a.jpg".to_owned()])),
         ("forget", |s, f| s.forget(f, at(9), 10).map(drop)),
         ("reserve", |s, f| s.reserve(f, ("c1", "m"), 0.0, &[], at(9)).map(drop)),
+        ("bring_along", |s, f| s.bring_along(f, Reservation(1), &Spent::default())),
         ("settle", |s, f| s.settle(f, "c1", (Reservation(1), &Spent::default(), false), &[], at(9))),
         ("upkeep_recovered", |s, f| s.upkeep_recovered(f, UpkeepKind::Parked, at(9))),
         ("upkeep_ok", |s, f| s.upkeep_ok(f, UpkeepKind::Push, at(9))),

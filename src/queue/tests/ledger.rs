@@ -51,6 +51,24 @@ fn what_is_set_aside_counts_as_spent_until_it_is_replaced() {
 }
 
 #[test]
+fn what_is_set_aside_follows_what_is_known_until_it_is_settled() {
+    let mut world = world();
+    let reservation = world.reserve(0.5, &[], 1).unwrap();
+    for most in [used(0.1), used(0.2)] {
+        world.store.bring_along(world.fence, reservation, &most).unwrap();
+        assert_eq!(
+            (world.store.spent_by("c1").unwrap(), world.store.reserved_since(at(0)).unwrap()),
+            (most, most.cost_usd)
+        );
+    }
+    world.settle(reservation, &used(0.15));
+    assert_eq!((world.store.spent_by("c1").unwrap(), world.store.reserved_since(at(0)).unwrap()), (used(0.15), 0.0));
+    // Once it is settled, it is.
+    world.store.bring_along(world.fence, reservation, &used(9.0)).unwrap();
+    assert_eq!(world.store.spent_by("c1").unwrap(), used(0.15));
+}
+
+#[test]
 fn what_was_not_used_leaves_no_row() {
     let mut world = world();
     let reservation = world.reserve(0.5, &[], 1).unwrap();

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     support::{
         claude::FakeClaude,
-        env::{CHAT, NOW, Ran, TestEnv},
+        env::{CHAT, NOW, Ran, TestEnv, seen_inside},
         http::{HttpServer, Response, lock},
         mcp::SERVER,
         telegram::FakeTelegram,
@@ -69,7 +69,7 @@ pub(super) struct Template(TestEnv);
 
 impl Template {
     pub(super) fn new() -> Self {
-        let mut env = TestEnv::within(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        let mut env = TestEnv::within(&seen_inside());
         let remote = env.bare_remote("remote.git");
         env.set("REPO_URL", &remote.display().to_string());
         env.wake(&["--once"]).ok();

@@ -103,7 +103,7 @@ pub(super) fn check_turns(exchanges: &[Exchange], env: &TestEnv) -> Result<(), S
             got.push(&exchange.body);
         }
     }
-    let booked: i64 = env.query("SELECT count(*) FROM ledger WHERE discarded = 0 AND input > 0");
+    let booked: i64 = env.query("SELECT count(*) FROM ledger WHERE reserved = 0 AND discarded = 0 AND input > 0");
     if usize::try_from(booked) == Ok(got.len()) {
         Ok(())
     } else {

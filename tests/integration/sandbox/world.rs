@@ -15,6 +15,8 @@ use reveille::{
     sandbox::{Confined, Confinement, Sandbox},
 };
 
+use crate::support::env::seen_inside;
+
 /// What every secret file holds.
 const SECRET: &str = "SECRET of the person";
 /// No attempt takes longer.
@@ -124,7 +126,7 @@ pub(super) struct Ran {
 impl World {
     pub(super) fn new() -> Self {
         // Not below /tmp, which is another one inside anyway.
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let dir = tempfile::tempdir_in(seen_inside()).unwrap();
         let base = dir.path();
         let write = |path: PathBuf, text: &str| {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -254,7 +256,7 @@ pub(super) fn probe() -> &'static Path {
     static PROBE: OnceLock<PathBuf> = OnceLock::new();
     PROBE.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/sandbox/probe.c");
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let target = seen_inside();
         let (made, program) = (target.join(format!("probe-{}", std::process::id())), target.join("probe"));
         #[expect(clippy::disallowed_methods, reason = "the compiler of a helper of the tests")]
         let output = Command::new("cc")

@@ -345,6 +345,31 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// Whether this is below a directory that is another one within the sandbox.
+pub(crate) fn is_private_inside(path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    ["/tmp", "/var/tmp"].iter().any(|private| real(path).starts_with(real(Path::new(private))))
+}
+
+/// Where worlds lie whose files have to be there within the sandbox: the target directory, or the person's cache, where this was
+/// cloned below a directory for temporary files.
+pub(crate) fn seen_inside() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    if !is_private_inside(&target) {
+        return target;
+    }
+    let home = || variable("HOME").map(|home| Path::new(&home).join(".cache"));
+    let cache = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()).or_else(home);
+    let cache = cache.expect("HOME, or a clone that isn't below /tmp").join("reveille-tests");
+    assert!(
+        !is_private_inside(&cache),
+        "{} is below /tmp, and so is the clone: nothing there is seen in the sandbox",
+        cache.display()
+    );
+    std::fs::create_dir_all(&cache).unwrap();
+    cache
+}
+
 /// Waits until something is so; fails the test when it never comes.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {

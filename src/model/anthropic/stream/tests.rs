@@ -124,6 +124,26 @@ fn cut_anywhere_it_is_transient_and_counts_what_was_spent() {
 }
 
 #[test]
+fn what_has_come_of_an_answer_counts_before_the_server_counts_it() {
+    let mut stream = TurnStream::default();
+    assert_eq!(stream.usage(), Usage::default());
+    let text = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"0123456789"}}"#;
+    stream.event(r#"{"type":"message_start","message":{"usage":{"input_tokens":12,"output_tokens":1}}}"#).unwrap();
+    assert_eq!(stream.usage(), Usage { input: 12, output: 1, ..Usage::default() });
+    stream.event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#).unwrap();
+    for n in 1..=100 {
+        stream.event(text).unwrap();
+        let output = stream.usage().output;
+        assert!((n * 5..n * 5 + 10).contains(&output), "{output} of {n}");
+    }
+    stream
+        .event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":300}}"#)
+        .unwrap();
+    stream.event(r#"{"type":"message_stop"}"#).unwrap();
+    assert_eq!(stream.finish(None).unwrap().usage.output, 300, "its own count in the end");
+}
+
+#[test]
 fn an_error_event_ends_the_turn_by_its_kind() {
     let start = RICH[0];
     for kind in ["overloaded_error", "api_error", "rate_limit_error", "timeout_error", "some_new_error"] {

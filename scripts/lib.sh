@@ -196,6 +196,7 @@ offer_links() {
             ln -sf "$@" "$dir/"
             ;;
         *)
+            say ""
             say "To call the programs by name:"
             say "  mkdir -p '$dir' && ln -sf$(printf " '%s'" "$@") '$dir/'"
             ;;

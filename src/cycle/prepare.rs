@@ -17,6 +17,7 @@ use super::{
     waker::{Timed, Waker},
 };
 use crate::{
+    config::CONSOLE_CHAT_ID,
     mcp,
     memory::{
         self,
@@ -110,7 +111,10 @@ impl Wake<'_> {
         }
         let waker = Waker::look(config, now);
         let warning = |what| waker.warning(what, config);
-        Ok(Unwoken { reminder: warning(Timed::Reminder), task: warning(Timed::Task) })
+        // What comes by Telegram comes by a bot: it wakes for its own reminders.
+        let is_heard_here = cycle.chat_id.is_none_or(|id| id == CONSOLE_CHAT_ID);
+        let reminder = if is_heard_here { warning(Timed::Reminder) } else { None };
+        Ok(Unwoken { reminder, task: warning(Timed::Task) })
     }
 
     /// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one

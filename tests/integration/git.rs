@@ -529,7 +529,7 @@ fn an_interval_goes_on_through_the_hour_that_the_clock_change_doubles() {
     // 01:30 in Berlin; 02:30 comes twice.
     env.at("2027-10-30T23:30:00Z");
     let said = say(&env, "remind me every hour to breathe").stdout;
-    assert!(said.ends_with("next Sun 31 Oct 2027 at 02:30\n"), "{said}");
+    assert!(said.contains("next Sun 31 Oct 2027 at 02:30\n"), "{said}");
     for hour in ["00:30", "01:30", "02:30"] {
         env.at(&format!("2027-10-31T{hour}:00Z"));
         assert_eq!(env.wake(&["--once"]).ok().stdout, "⏰ breathe\n", "{hour}");

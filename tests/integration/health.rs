@@ -636,13 +636,16 @@ fn a_quiet_check_prints_what_is_wrong_and_new() {
     open(0o755);
     assert!(quietly(&env).1.contains("workspace"));
     // What doesn't work is told once, too; monitors see it by the exit code each time.
-    fs::write(env.brain().join(".git/HEAD"), "nonsense").unwrap();
+    for log in ["-wal", "-shm"] {
+        fs::remove_file(env.workspace().join(format!("messages.db{log}"))).ok();
+    }
+    fs::write(env.workspace().join("messages.db"), "nonsense".repeat(1_000)).unwrap();
     let (code, said, _) = quietly(&env);
-    assert!(code == 1 && said.contains("critical repository"), "{said}");
+    assert!(code == 1 && said.contains("critical database"), "{said}");
     let (code, said, _) = quietly(&env);
     assert_eq!((code, said.as_str()), (1, ""));
     // A loud check neither reads nor changes what was told.
-    assert_eq!(of(&check(&env, &[]), "repository")["status"], "critical");
+    assert_eq!(of(&check(&env, &[]), "database")["status"], "critical");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     channel::deliver,
     memory::{DocKind, merge},
+    outside,
     queue::{NewOutgoing, UpkeepKind},
     repo::{
         BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError,
@@ -310,8 +311,9 @@ impl Wake<'_> {
         let path = self.context.redactor.redact(&left.path);
         let week = self.now().with_timezone(&self.context.config.timezone).format("%G-W%V");
         let text = format!(
-            "I did not commit `{path}`: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
-             the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced."
+            "I did not commit {}: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
+             the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced.",
+            outside::name(&path)
         );
         self.alarm(&format!("secret/{path}/{week}"), text).map(drop)
     }
@@ -323,7 +325,11 @@ impl Wake<'_> {
             Ok(edits) => {
                 for left in edits.left_alone {
                     self.tell_refused(&left)?;
-                    account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
+                    account.notes.push(format!(
+                        "Left alone, not committed: {} ({})",
+                        outside::name(&left.path),
+                        left.why
+                    ));
                 }
                 Ok(())
             }
@@ -341,7 +347,7 @@ fn left_out(why: &str) -> String {
 }
 
 fn both_changed(path: &String) -> String {
-    format!("Both sides had changed {path}; both are kept in it.")
+    format!("Both sides had changed {}; both are kept in it.", outside::name(path))
 }
 
 /// Joins a person's text and ours, by the kind of document. The person wins, the other side stays visible.

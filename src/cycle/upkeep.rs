@@ -311,9 +311,8 @@ impl Wake<'_> {
         let path = self.context.redactor.redact(&left.path);
         let week = self.now().with_timezone(&self.context.config.timezone).format("%G-W%V");
         let text = format!(
-            "I did not commit {}: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
-             the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced.",
-            outside::name(&path)
+            "I did not commit `{path}`: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
+             the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced."
         );
         self.alarm(&format!("secret/{path}/{week}"), text).map(drop)
     }
@@ -325,11 +324,7 @@ impl Wake<'_> {
             Ok(edits) => {
                 for left in edits.left_alone {
                     self.tell_refused(&left)?;
-                    account.notes.push(format!(
-                        "Left alone, not committed: {} ({})",
-                        outside::name(&left.path),
-                        left.why
-                    ));
+                    account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
                 }
                 Ok(())
             }

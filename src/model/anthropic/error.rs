@@ -186,8 +186,8 @@ mod tests {
     fn the_message_is_the_servers_on_one_bounded_line() {
         let body = r#"{"error":{"type":"overloaded_error","message":"Over\nloaded"},"request_id":"req_1"}"#;
         assert_eq!(
-            refused(529, body).to_string(),
-            "Claude is overloaded (HTTP 529): overloaded_error Over loaded (request req_1)"
+            crate::outside::unmarked(&refused(529, body).to_string()),
+            "Claude is overloaded (HTTP 529): `overloaded_error Over loaded` (request `req_1`)"
         );
         let long = format!(r#"{{"error":{{"type":"x","message":"{}"}}}}"#, "ü".repeat(9000));
         assert!(refused(400, &long).to_string().chars().count() < 600);

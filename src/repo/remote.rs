@@ -89,10 +89,7 @@ pub enum RemoteError {
         why: Outside,
     },
     /// A commit that isn't there yet seems to hold a secret: a person must take it out, or push it by themselves.
-    #[error(
-        "{} in the commit {commit:.10} seems to hold a secret, and what is pushed can't be taken back",
-        Outside::new(Origin::FileName, place)
-    )]
+    #[error("{place} in the commit {commit:.10} seems to hold a secret, and what is pushed can't be taken back")]
     HoldsSecret {
         /// The commit, in full.
         commit: String,

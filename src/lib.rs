@@ -36,6 +36,7 @@ pub mod media;
 pub mod memory;
 pub mod model;
 pub mod net_guard;
+pub mod outside;
 pub mod people;
 pub mod policy;
 pub mod process;

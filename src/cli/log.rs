@@ -13,7 +13,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use crate::{config::Config, redact::Redactor};
+use crate::{config::Config, outside, redact::Redactor};
 
 /// Begins to log, as the settings say.
 pub(super) fn start(config: &Config) {
@@ -39,7 +39,7 @@ struct Masked<W> {
 
 impl<W: Write> Write for Masked<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        self.inner.write_all(self.redactor.redact(&String::from_utf8_lossy(event)).as_bytes())?;
+        self.inner.write_all(outside::unmarked(&self.redactor.redact(&String::from_utf8_lossy(event))).as_bytes())?;
         Ok(event.len())
     }
 

@@ -30,6 +30,7 @@ use crate::{
         claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
         offline::Offline,
     },
+    outside,
     redact::{Redactor, Secret},
     repo,
 };
@@ -169,7 +170,7 @@ fn print_json(value: &impl serde::Serialize) {
 
 /// Writes a line for people to stderr.
 fn complain(text: &str) {
-    writeln!(std::io::stderr().lock(), "{}", text.trim_end()).ok();
+    writeln!(std::io::stderr().lock(), "{}", outside::unmarked(text.trim_end())).ok();
 }
 
 /// Says what failed and gives the exit code for it.

@@ -15,7 +15,7 @@ use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Choice, Context, Report, WakeError, WakeOutcome, waker},
-    people,
+    outside, people,
     queue::{Cap, Order, Store, StoreError, wait_after},
     repo::{Committed, RepoError},
 };
@@ -419,6 +419,12 @@ fn show_report(context: Context<'_>, store: &mut Store, report: &Report, argumen
         if arguments.no_console { Ok(Vec::new()) } else { show_console(store, context.clock.now(), arguments.json) };
     if arguments.json {
         let mut report = report.clone();
+        let texts = report
+            .notes
+            .iter_mut()
+            .chain(&mut report.error)
+            .chain(report.replies.iter_mut().map(|reply| &mut reply.text));
+        texts.for_each(|text| *text = outside::unmarked(text).into_owned());
         if let Ok(shown) = &shown {
             // Replies of earlier wakes that nobody saw belong to what is shown now.
             let is_new = |text: &String| {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
-    mcp,
+    mcp, outside,
     queue::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, Unwoken, answer, unwoken_key},
     words,
@@ -192,7 +192,12 @@ impl Wake<'_> {
     ) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
         let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
-        let done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
+        let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
+        // A refusal is our own word, but for what an error from outside has brought into it.
+        if let Some(outside) = is_error.then(|| outside::origins_in(&done.content)).flatten() {
+            done.taint = taint::joined(done.taint.into_iter().chain([outside]));
+            done.content = outside::unmarked(&done.content).into_owned();
+        }
         let changes = self.fit_to_leave(done.changes);
         let receipt = done.receipt.map(|what| redactor.redact(&what));
         let entry = Entry::Outcome {

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     memory::{self, episodic, others, view},
+    outside,
     queue::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
     tool::Documents,
@@ -153,10 +154,13 @@ impl Wake<'_> {
             .iter()
             .map(|line| redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" ")))
             .collect();
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        // What came from outside with an error makes the entry one of a wake that has read others.
+        let is_of_others = lines.iter().any(|line| outside::origins_in(line).is_some());
+        let lines: Vec<_> = lines.iter().map(|line| outside::unmarked(line)).collect();
+        let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
         let log = documents.text(memory::EPISODIC_MEMORY);
         let foreign = view::foreign_chat(ending.cycle.chat_id, self.context.config.owner_chat_id);
-        let mark = others::mark(self.store.taints_of(&ending.cycle.id)?.is_some());
+        let mark = others::mark(is_of_others || self.store.taints_of(&ending.cycle.id)?.is_some());
         let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
         let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
         let (log, archived) = episodic::archive(&log, episodic::MAX_LOG_LINES).unwrap_or((log, Vec::new()));
@@ -185,7 +189,7 @@ impl Wake<'_> {
             tokens.input, tokens.output, tokens.cache_read, tokens.cache_write
         );
         let cost = format!("{:.4}", spent.cost_usd);
-        let message = self.context.redactor.redact(&ending.account.commit_message());
+        let message = self.context.redactor.redact(&outside::unmarked(&ending.account.commit_message()));
         let messages = if messages.is_empty() { "none".to_owned() } else { messages.join(",") };
         let mut trailers = vec![
             ("Wake-Id", ending.cycle.id.as_str()),
@@ -240,11 +244,10 @@ impl Wake<'_> {
         let today = now.with_timezone(&self.context.config.timezone).date_naive();
         for change in damaged {
             let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
-            let why = why.unwrap_or_else(|| change.path.clone());
+            let why = why.unwrap_or_else(|| outside::name(&change.path));
             let text = format!(
                 "I could not write to my memory: {why}. The file is as you left it, and what I wanted to write is kept on the \
-                 branch `{branch}`. Please put the file right; `git log -p -- {}` shows what it was.",
-                change.path
+                 branch `{branch}`. Please put the file right; `git log -p` of it shows what it was."
             );
             self.report.notes.push(text.clone());
             self.alarm(&format!("damaged/{}/{today}", change.path), text)?;

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     channel::deliver,
     memory::{DocKind, merge},
+    outside,
     queue::{NewOutgoing, UpkeepKind},
     repo::{
         BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError,
@@ -350,7 +351,7 @@ fn left_out(why: &str) -> String {
 }
 
 fn both_changed(path: &String) -> String {
-    format!("Both sides had changed {path}; both are kept in it.")
+    format!("Both sides had changed {}; both are kept in it.", outside::name(path))
 }
 
 /// Joins a person's text and ours, by the kind of document. The person wins, the other side stays visible.

@@ -1,6 +1,6 @@
 //! What a check found, and why one could not look.
 
-use crate::{cycle::lock::LockError, process::ProcessError, queue::StoreError, repo::RepoError};
+use crate::{cycle::lock::LockError, outside, process::ProcessError, queue::StoreError, repo::RepoError};
 
 /// How bad it is; the worst is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -30,7 +30,8 @@ pub struct Finding {
 impl Finding {
     /// All is well.
     pub(super) fn ok(detail: impl Into<String>) -> Self {
-        Self { status: Status::Ok, detail: detail.into(), fix: None, repair: None }
+        let detail = outside::unmarked(&detail.into()).into_owned();
+        Self { status: Status::Ok, detail, fix: None, repair: None }
     }
 
     /// A person should know.

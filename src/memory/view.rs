@@ -60,6 +60,10 @@ pub(super) fn is_for_all(comment: &str) -> bool {
 
 /// Whether an edit shows a chat that isn't the owner's a line that it wasn't shown, or shows it elsewhere: what only a person does.
 pub fn reveals(path: &str, old: &str, new: &str) -> bool {
+    // Of these a chat has its own, or sees them as they are: a person is asked about each change of them.
+    if is_whole(path) {
+        return false;
+    }
     // Whose marks there are; and somebody who has none.
     let mut views: BTreeSet<i64> = lines(new).flat_map(chats_named).collect();
     views.insert(i64::MIN);
@@ -69,6 +73,11 @@ pub fn reveals(path: &str, old: &str, new: &str) -> bool {
         // What goes reveals nothing: the rest has to stand there in its order.
         !lines(&is).filter(|line| !is_blank(line)).all(|line| was.any(|other| other == line))
     })
+}
+
+/// Whether a chat that isn't the owner's is shown all of what it knows by this name: its own, or what holds in every chat.
+fn is_whole(path: &str) -> bool {
+    matches!(path, WORKING_MEMORY | CONTEXT) || steers(path)
 }
 
 /// The chats that a line may be marked with.
@@ -113,7 +122,7 @@ impl View {
 
     /// What this chat may see of the document: its own, and what is for all. The standing orders and the skills hold in every chat.
     pub fn shown(&self, path: &str, text: &str) -> String {
-        if matches!(path, WORKING_MEMORY | CONTEXT) || steers(path) {
+        if is_whole(path) {
             return text.to_owned();
         }
         let document = Document::split(text);
@@ -413,6 +422,9 @@ mod tests {
             assert!(!reveals(SEMANTIC_MEMORY, old, &old.replacen(from, to, 1)), "{from} {to}");
         }
         assert!(!reveals("memory/notes.md", "", "# Notes\n- a <!-- wake a -->\n"));
+        for path in [CLAUDE, "skills/tea/SKILL.md", WORKING_MEMORY, CONTEXT] {
+            assert!(!reveals(path, "# Old\n", "# New\n"), "{path}");
+        }
         let tasks = "## Mine\n- status: active\n\n## Bob's\n- chat: 5555\n";
         for (from, to) in
             [("- status: active\n", "- chat: 5555\n"), ("- chat: 5555\n", "- chat: 5555\n- next: secret\n")]

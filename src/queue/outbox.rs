@@ -17,6 +17,7 @@ use crate::{
         render::{self, Links},
     },
     clock::{LONGEST_WAIT, parse_time, rfc3339},
+    outside,
     process::Identity,
 };
 
@@ -462,6 +463,7 @@ pub(super) fn leave_out(
 /// whoever planned it, a notice too.
 pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
     let taint = provenance::of_outgoing(tx, message)?;
+    let text = outside::unmarked(&message.text);
     let id: Option<i64> = tx
         .prepare_cached(
             "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id, taint)
@@ -470,7 +472,7 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
         .query_row(
             rusqlite::params![
                 message.chat_id,
-                message.text,
+                text,
                 rfc3339(now),
                 message.kind.as_str(),
                 message.key,
@@ -484,7 +486,7 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
         .optional()?;
     if let Some(id) = id {
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
-        plan_parts_of(tx, id, &message.text, message.kind, links, now)?;
+        plan_parts_of(tx, id, &text, message.kind, links, now)?;
     }
     Ok(id)
 }

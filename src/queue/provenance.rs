@@ -2,12 +2,12 @@
 //! it then: an order that waits in an old message, or in our own answer to it, must not be taken for its person's.
 //!
 //! Of our own messages it is written down with them, by the chat and the journal of the cycle that wrote them: nobody who plans a
-//! message can forget to say so.
+//! message can forget to say so. What an error from outside has brought into a text stands in it with its mark (`outside`).
 
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Incoming, NewIncoming, NewOutgoing, OutgoingKind, Result, Store};
-use crate::config::CONSOLE_CHAT_ID;
+use crate::{config::CONSOLE_CHAT_ID, outside};
 
 /// Kinds of messages whose text is its sender's own words, or a description in which nobody else has a word: times, numbers, places.
 const OWN_KINDS: [&str; 9] =
@@ -58,15 +58,16 @@ fn describes_own(line: &str) -> bool {
 
 /// Whose words a message of ours may hold, as it is planned.
 pub(super) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result<Option<String>> {
+    let outside = outside::origins_in(&message.text);
     if let Some(taint) = &message.taint {
-        return Ok(Some(taint.clone()));
+        return Ok(Some(outside.map_or_else(|| taint.clone(), |outside| format!("{taint}, {outside}"))));
     }
     if message.kind == OutgoingKind::Command {
         return Ok(Some(COMMANDS.to_owned()));
     }
-    let Some(cycle) = message.cycle_id.as_deref() else { return Ok(None) };
+    let Some(cycle) = message.cycle_id.as_deref() else { return Ok(outside) };
     let said = of_another_chat(tx, cycle, message.chat_id)?;
-    let origins: Vec<String> = said.into_iter().chain(of_cycle(tx, cycle)?).collect();
+    let origins: Vec<String> = outside.into_iter().chain(said).chain(of_cycle(tx, cycle)?).collect();
     Ok((!origins.is_empty()).then(|| origins.join(", ")))
 }
 

@@ -17,7 +17,10 @@ use super::{
     remote::{self, failure},
     wake_signature,
 };
-use crate::process;
+use crate::{
+    outside::{Origin, Outside},
+    process,
+};
 
 /// How long the first clone may take; it holds the whole history.
 pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -140,7 +143,10 @@ fn make_from_remote(
     match git.references_glob(&format!("refs/remotes/{REMOTE}/*"))?.count() {
         0 => first_commit(dir, templates, now).map(|()| Created::ClonedEmpty),
         _ => Err(RepoError::Unreachable(RemoteError::Refused {
-            why: "it has branches, but its default branch isn't one of them: set the default branch there".to_owned(),
+            why: Outside::new(
+                Origin::Remote,
+                "it has branches, but its default branch isn't one of them: set the default branch there",
+            ),
         })),
     }
 }

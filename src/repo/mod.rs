@@ -54,6 +54,7 @@ pub use self::{
 pub use git2::Oid;
 
 use self::worktree::WorkTree;
+use crate::outside::{self, Origin, Outside};
 
 /// Whom wakes commit as.
 pub const WAKE_NAME: &str = "Reveille";
@@ -205,7 +206,7 @@ pub enum RepoError {
     #[error("the branch moved while a commit was being made. Nothing was changed")]
     Moved,
     /// A file is in the way of other commits: a person clears it.
-    #[error("{path} is in the way: {obstacle}. Nothing was changed: {}", obstacle.way_out())]
+    #[error("{} is in the way: {obstacle}. Nothing was changed: {}", outside::name(path), obstacle.way_out())]
     Blocked {
         /// The file.
         path: String,
@@ -216,7 +217,7 @@ pub enum RepoError {
     #[error("the remote's history has nothing in common with this repository's. Nothing was changed: check REPO_URL")]
     Unrelated,
     /// A path that leads out of the work tree, into git's own files, or to something that isn't a file.
-    #[error("{path} won't be touched: {why}")]
+    #[error("{} won't be touched: {why}", outside::name(path))]
     UnsafePath {
         /// The path.
         path: String,
@@ -251,7 +252,7 @@ pub enum RepoError {
         why: String,
     },
     /// libgit2 couldn't.
-    #[error("git: {}", .0.message())]
+    #[error("git: {}", Outside::new(Origin::Remote, .0.message()))]
     Git(#[from] git2::Error),
     /// The file system couldn't.
     #[error("{what}: {source}")]
@@ -284,7 +285,7 @@ impl RepoError {
 
     /// For `map_err`: names what was tried on which path.
     fn io<E: Into<std::io::Error>>(what: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
-        move |source| Self::Io { what: format!("{what} {}", path.display()), source: source.into() }
+        move |source| Self::Io { what: format!("{what} {}", outside::name(path)), source: source.into() }
     }
 }
 

@@ -7,12 +7,13 @@
 use std::{path::Path, time::Duration};
 
 use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, park::RESCUED, unpushed::Exposed};
-use crate::process::{self, Output, ProcessError, Spec};
+use crate::{
+    outside::{Origin, Outside},
+    process::{self, Output, ProcessError, Spec},
+};
 
 /// How long a fetch or a push may take.
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How much of git's words is passed on.
-const MAX_WHY_CHARS: usize = 300;
 /// How git says that a lock file is there already.
 const LOCK_IN_THE_WAY: &str = ".lock': File exists";
 /// Variables that would lead git to another repository or have it run or print something. By their beginnings.
@@ -58,7 +59,7 @@ pub enum RemoteError {
     #[error("the remote can't be reached: {why}")]
     Unreachable {
         /// What git said, without secrets.
-        why: String,
+        why: Outside,
     },
     /// It took too long: try again later.
     #[error("the remote didn't answer in time")]
@@ -79,13 +80,13 @@ pub enum RemoteError {
     #[error("the remote refused: {why}")]
     Refused {
         /// What git said, without secrets.
-        why: String,
+        why: Outside,
     },
     /// It doesn't know us: a person must set up access.
     #[error("the remote wants other credentials: {why}")]
     Auth {
         /// What git said, without secrets.
-        why: String,
+        why: Outside,
     },
     /// A commit that isn't there yet seems to hold a secret: a person must take it out, or push it by themselves.
     #[error("{place} in the commit {commit:.10} seems to hold a secret, and what is pushed can't be taken back")]
@@ -139,7 +140,7 @@ impl Repo {
         }
         if stderr(&output).contains("couldn't find remote ref") {
             if self.may_be_somebody_else(timeout)? {
-                let why = "somebody else seems to answer in its place, as a captive portal does".to_owned();
+                let why = passed_on("somebody else seems to answer in its place, as a captive portal does");
                 return Err(RemoteError::Unreachable { why });
             }
             return Ok(self.retrying(|| self.saw_no_branch())?);
@@ -349,7 +350,8 @@ pub(super) fn failure(output: &Output) -> RemoteError {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("warning:"))
         .collect();
-    let why = if telling.is_empty() { process::describe(output.status) } else { passed_on(&telling.join(" ")) };
+    let why =
+        if telling.is_empty() { passed_on(&process::describe(output.status)) } else { passed_on(&telling.join(" ")) };
     if has(&AUTH) {
         RemoteError::Auth { why }
     } else if has(&REFUSED) {
@@ -359,13 +361,9 @@ pub(super) fn failure(output: &Output) -> RemoteError {
     }
 }
 
-/// Git's words on one line, bounded, without credentials.
-fn passed_on(words: &str) -> String {
-    let words = redact_urls(words.trim());
-    match words.char_indices().nth(MAX_WHY_CHARS) {
-        Some((end, _)) => format!("{}…", words.get(..end).unwrap_or_default()),
-        None => words,
-    }
+/// Git's words without credentials: it quotes the remote.
+fn passed_on(words: &str) -> Outside {
+    Outside::new(Origin::Remote, &redact_urls(words.trim()))
 }
 
 /// `https://user:password@host` becomes `https://***@host`, wherever it stands in a text.

@@ -79,7 +79,7 @@ impl Repo {
             if held.is_empty() {
                 clean.insert(new);
             } else if !held.is_subset(&self.held(old, secrets_in)) {
-                return Ok(Some(format!("`{name}`")));
+                return Ok(Some(crate::outside::name(path)));
             }
         }
         Ok(None)

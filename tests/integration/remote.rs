@@ -634,7 +634,7 @@ fn a_file_that_is_not_committed_keeps_the_remotes_commits_out_and_that_is_told()
     env.git_in(&elsewhere, &["add", "-A"]);
     push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes coffee\n");
     env.write_memory("draft.txt", "mine\n");
-    check_left_out(&mut env, "draft.txt is in the way: it has changes here that aren't committed");
+    check_left_out(&mut env, "`draft.txt` is in the way: it has changes here that aren't committed");
     assert_eq!(env.memory("draft.txt"), "mine\n");
 
     fs::remove_file(env.brain().join("draft.txt")).unwrap();

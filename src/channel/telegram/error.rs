@@ -7,6 +7,8 @@ use std::{error::Error as _, time::Duration};
 
 use serde::Deserialize;
 
+use crate::outside::{Origin, Outside};
+
 /// Waited for when a 429 names no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
 /// The longest wait that is taken for one: whoever answers with more isn't Telegram, or is mistaken.
@@ -24,29 +26,29 @@ pub enum TelegramError {
     RetryAfter(Duration),
     /// Something else fetches this bot's messages: another poller, or a webhook.
     #[error(
-        "something else fetches this bot's messages: {0}. Stop the other program that uses this token, or remove its \
-         webhook; if you can't find it, get a new token from @BotFather. Nothing is lost: fetching is tried again"
+        "something else fetches this bot's messages: {}. Stop the other program that uses this token, or remove its \
+         webhook; if you can't find it, get a new token from @BotFather. Nothing is lost: fetching is tried again", said(.0)
     )]
     Conflict(String),
     /// The token isn't valid (any more): a person must set another.
     #[error(
-        "Telegram doesn't accept the bot's token ({0}). Check TELEGRAM_BOT_TOKEN, or get a new one from @BotFather"
+        "Telegram doesn't accept the bot's token ({}). Check TELEGRAM_BOT_TOKEN, or get a new one from @BotFather", said(.0)
     )]
     Unauthorized(String),
     /// Not sent, because the text's formatting couldn't be read: send it as plain text.
-    #[error("Telegram couldn't read the formatting: {0}")]
+    #[error("Telegram couldn't read the formatting: {}", said(.0))]
     BadFormatting(String),
     /// Not sent, because the forum topic was closed or deleted: send it to the chat without one.
-    #[error("the topic is closed or gone: {0}")]
+    #[error("the topic is closed or gone: {}", said(.0))]
     TopicGone(String),
     /// Not sent, because the group has become a supergroup with this id.
     #[error("the group has become a supergroup, its id is now {0}: put that into ALLOWED_CHAT_IDS")]
     MigratedTo(i64),
     /// Nothing can be sent to this chat: the person blocked the bot, or the chat doesn't exist for it.
-    #[error("this chat can't be written to: {0}. The person has to write to the bot first, or unblock it")]
+    #[error("this chat can't be written to: {}. The person has to write to the bot first, or unblock it", said(.0))]
     ChatGone(String),
     /// Telegram won't do this, and asking again is no use.
-    #[error("Telegram refused the call ({code}): {description}")]
+    #[error("Telegram refused the call ({code}): {}", said(description))]
     Rejected {
         /// The error's code, mostly an HTTP status.
         code: i64,
@@ -65,6 +67,11 @@ pub enum TelegramError {
         /// What happened.
         why: String,
     },
+}
+
+/// Its words as they are told.
+fn said(description: &str) -> Outside {
+    Outside::new(Origin::Telegram, description)
 }
 
 /// What a failed answer adds for programs.

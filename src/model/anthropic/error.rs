@@ -8,13 +8,13 @@ use chrono::DateTime;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::{ModelError, Usage};
+use crate::{
+    model::{ModelError, Usage},
+    outside::{Origin, Outside},
+};
 
 /// How much of an error's body is read, in bytes.
 pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
-
-/// How much of the server's message is passed on, in characters.
-const MAX_MESSAGE_CHARS: usize = 500;
 
 /// An answer with another status than 200.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl Refused<'_> {
         let why = format!(
             "{}{}",
             told(&body.error, status),
-            request_id.map_or(String::new(), |id| format!(" (request {id})"))
+            request_id.map_or(String::new(), |id| format!(" (request {})", Outside::new(Origin::Model, id)))
         );
         let remedy = match status {
             429 if is_spending_limit(&body.error) => Remedy::AskPerson,
@@ -120,20 +120,15 @@ fn told(said: &ErrorObject, status: u16) -> String {
         500..=599 => "The Claude API is having trouble",
         _ => "The Claude API refused the request",
     };
-    match said_by(said).as_str() {
+    match format!("{}{}", said.kind, said.message).trim() {
         "" => format!("{what} (HTTP {status})"),
-        said => format!("{what} (HTTP {status}): {said}"),
+        _ => format!("{what} (HTTP {status}): {}", said_by(said)),
     }
 }
 
-/// The server's kind and message, on one line and bounded.
-fn said_by(said: &ErrorObject) -> String {
-    let text = format!("{} {}", said.kind, said.message);
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
+/// The server's kind and message.
+fn said_by(said: &ErrorObject) -> Outside {
+    Outside::new(Origin::Model, &format!("{} {}", said.kind, said.message))
 }
 
 /// Reads `retry-after`: seconds, or a date. A date is measured against the answer's own `date`, so that no clock is
@@ -191,11 +186,11 @@ mod tests {
     fn the_message_is_the_servers_on_one_bounded_line() {
         let body = r#"{"error":{"type":"overloaded_error","message":"Over\nloaded"},"request_id":"req_1"}"#;
         assert_eq!(
-            refused(529, body).to_string(),
-            "Claude is overloaded (HTTP 529): overloaded_error Over loaded (request req_1)"
+            crate::outside::unmarked(&refused(529, body).to_string()),
+            "Claude is overloaded (HTTP 529): `overloaded_error Over loaded` (request `req_1`)"
         );
         let long = format!(r#"{{"error":{{"type":"x","message":"{}"}}}}"#, "ü".repeat(9000));
-        assert!(refused(400, &long).to_string().chars().count() < MAX_MESSAGE_CHARS + 100);
+        assert!(refused(400, &long).to_string().chars().count() < 600);
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::{path::Path, time::Duration};
 
 use super::relay::Ended;
-use crate::model::{ModelError, Usage};
+use crate::{
+    model::{ModelError, Usage},
+    outside::{Origin, Outside},
+};
 
 /// How much of the command's words is passed on, in characters.
 const MAX_SAID_CHARS: usize = 500;
@@ -30,7 +33,7 @@ pub(super) fn not_found(program: &Path) -> ModelError {
 /// It ended without a result. One that never began is set up wrongly, or is too old to know our arguments.
 pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
     let said = short(complaint);
-    let said = if said.is_empty() { "it said nothing".to_owned() } else { said };
+    let said = if said.is_empty() { "it said nothing".to_owned() } else { quoted(&said) };
     if has_begun {
         return transient(format!("Claude Code ended in the middle of its turn ({said})"), spent);
     }
@@ -43,7 +46,7 @@ pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelErr
     let why = if said.is_empty() {
         "Claude Code ended without an answer".to_owned()
     } else {
-        format!("Claude Code says: {said}")
+        format!("Claude Code says: {}", quoted(&said))
     };
     match (ended.status, kind) {
         (Some(401..=403), _) | (_, Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed")) => {
@@ -59,6 +62,11 @@ pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelErr
         (None, Some("invalid_request")) => ModelError::Rejected { status: 400, why },
         (None, _) => transient(why, spent),
     }
+}
+
+/// Its words as they are told: the server's may be among them.
+fn quoted(said: &str) -> String {
+    Outside::new(Origin::Model, said).to_string()
 }
 
 /// On one line and bounded.
@@ -98,6 +106,6 @@ mod tests {
     #[test]
     fn what_it_says_is_one_bounded_line() {
         let why = fault(Some(500), None, &"many\nwords ".repeat(200)).to_string();
-        assert!(why.chars().count() < 600 && !why.contains('\n') && why.ends_with('…'), "{why}");
+        assert!(why.chars().count() < 600 && !why.contains('\n') && why.ends_with("…`"), "{why}");
     }
 }

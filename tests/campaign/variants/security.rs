@@ -94,7 +94,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what a marked wake did stands in the next opening",
-        "others::mark(self.store.taints_of(&ending.cycle.id)?.is_some());",
+        "others::mark(is_of_others || self.store.taints_of(&ending.cycle.id)?.is_some());",
         "others::mark(self.store.taints_of(&ending.cycle.id)?.is_some() && false);",
     ),
     hostile(
@@ -529,6 +529,30 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "files that settings name for keys are open to the editor",
         "Ok(roots.without(hands.key_files()))",
         "Ok(roots.without(hands.key_files().get(..0).unwrap_or_default()))",
+    ),
+    story(
+        "integration::chats::what_the_owners_assistant_writes_by_hand_is_the_owners",
+        "a guest is shown what isn't marked",
+        "let is_public = is_for_all &&",
+        "let is_public = (is_for_all || line.len() > 2) &&",
+    ),
+    story(
+        "integration::chats::a_section_that_a_person_marks_for_all_is_and_no_mind_marks_one",
+        "a mind marks a section for all",
+        "if !view::reveals(name, old, new) {",
+        "if !view::reveals(name, old, new) || !name.is_empty() {",
+    ),
+    story(
+        "integration::remote::what_a_remote_says_is_shown_as_code_and_is_nobodys_order_later",
+        "what a remote says is ours",
+        "let outside = outside::origins_in(&message.text);",
+        "let outside = outside::origins_in(&message.text).filter(|_| false);",
+    ),
+    story(
+        "integration::stop::a_guests_stop_ends_what_is_done_for_them_and_nothing_of_the_owners",
+        "a guest's stop ends all work",
+        "let is_owners = desk.is_by_owner(asked);\n    let order = Order::Stop",
+        "let is_owners = desk.is_by_owner(asked) || asked.update_id != 0;\n    let order = Order::Stop",
     ),
     story(
         "reveille::tool::tests::files::the_memorys_history_is_listed_and_shown_to_its_person_alone",

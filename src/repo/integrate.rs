@@ -89,6 +89,13 @@ impl Repo {
         Ok(integrated)
     }
 
+    /// Whether taking in what the last fetch brought changes more than `max` files.
+    pub fn has_much_to_take_in(&self, max: usize) -> Result<bool, RepoError> {
+        let Some(theirs) = self.id_of(&self.tracking_ref())? else { return Ok(false) };
+        let base = self.head()?.and_then(|ours| self.git.merge_base(ours, theirs).ok());
+        Ok(base != Some(theirs) && self.differing(base, theirs)?.len() > max)
+    }
+
     fn merge_commit(
         &self,
         ours: Oid,

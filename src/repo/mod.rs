@@ -49,7 +49,7 @@ pub use self::{
     park::{BroughtIn, Parked, Parking},
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{Change, Publish, Published},
-    remote::{Pushed, REMOTE_TIMEOUT, RemoteError},
+    remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},
 };
 pub use git2::Oid;
 

@@ -284,6 +284,18 @@ impl Wake<'_> {
         Ok(())
     }
 
+    /// The first run, and REPO_URL can't be reached: nothing waits for that.
+    pub(super) fn begin_without_remote(&mut self, error: &RemoteError) -> Result<(), WakeError> {
+        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
+        self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?;
+        let text = format!(
+            "I can't reach `REPO_URL` yet: {why}. I've begun with a fresh memory and answer from that. As soon as the remote answers I \
+             join the two, and nothing of either is lost."
+        );
+        self.report.notes.push(text.clone());
+        self.alarm("unjoined", text).map(drop)
+    }
+
     /// Told once per commit. To push it all the same is the person's to decide, and to do: a push can't be undone.
     fn alarm_of_secret(&mut self, repo: &Repo, commit: &str, why: &str) -> Result<(), WakeError> {
         let branch = repo.branch();

@@ -284,6 +284,10 @@ impl<'a> Wake<'a> {
             Created::FromTemplates => "made from the templates",
             Created::Cloned => "cloned from REPO_URL",
             Created::ClonedEmpty => "made from the templates for the empty remote",
+            Created::Unjoined(why) => {
+                self.begin_without_remote(&why)?;
+                "made from the templates"
+            }
         };
         self.report.notes.push(format!("The memory at {} was {how}.", config.repo_dir().display()));
         self.report.outcome = WakeOutcome::Worked;

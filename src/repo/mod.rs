@@ -15,6 +15,7 @@ mod history;
 mod index_lock;
 mod inspect;
 mod integrate;
+mod join;
 mod locks;
 mod maintain;
 mod names;

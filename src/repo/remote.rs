@@ -138,7 +138,7 @@ impl From<Duration> for Patience<'_> {
 }
 
 impl Patience<'_> {
-    fn run(&self, spec: Spec) -> Result<Output, ProcessError> {
+    pub(super) fn run(&self, spec: Spec) -> Result<Output, ProcessError> {
         process::run_unless(&spec.timeout(self.timeout), self.is_over)
     }
 }
@@ -149,6 +149,9 @@ impl Repo {
         let patience = patience.into();
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
+        }
+        if self.is_unjoined() {
+            self.take_branch_of_remote(patience)?;
         }
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];

@@ -389,7 +389,7 @@ fn a_silent_remote_is_asked_after_the_answer_gives_way_to_the_next_and_has_its_b
     assert_eq!(error, "it was broken off for a message that came");
 
     let asked = silent.calls();
-    for (at, fact) in [("2026-11-21T14:30:10Z", "Anna has a dog"), ("2026-11-21T14:30:20Z", "Bob has a cat")] {
+    for (at, fact) in [("2026-11-21T14:00:10Z", "Anna has a dog"), ("2026-11-21T14:00:20Z", "Bob has a cat")] {
         env.at(at);
         env.receive(CHAT, &format!("remember that {fact}"));
         assert_eq!(env.once()["answered"], 1);
@@ -712,28 +712,37 @@ fn a_repo_url_that_is_not_origin_is_a_wrong_setting() {
     check_in_step(&env, &remote);
 }
 
+/// Nothing waits for it, and when it answers nothing of either side is lost.
 #[test]
-fn a_remote_that_is_out_of_reach_at_the_first_run_leaves_nothing_but_the_queue() {
+fn a_remote_that_is_out_of_reach_at_the_first_run_is_gone_on_without_and_joined_later() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     let remote = env.path("later.git");
     env.set("REPO_URL", &remote.display().to_string());
     env.receive(CHAT, "remember that tea is at five");
-    for _ in 0..2 {
-        let ran = env.wake(&["--once"]);
-        assert_eq!(ran.code, 1, "{ran:#?}");
-        assert!(ran.stderr.contains("couldn't be cloned") && ran.stderr.contains("stays queued"), "{ran:#?}");
-        assert!(!env.brain().exists());
-        let mut left: Vec<_> = fs::read_dir(env.workspace()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.retain(|name| !name.to_string_lossy().starts_with("messages.db"));
-        assert_eq!(left, [".wake-lock"]);
-        assert_eq!(env.queued().len(), 1);
-        assert_eq!(env.query::<i64>("SELECT is_locked FROM processing_lock"), 0);
-    }
+    let ran = env.wake(&["--once"]).ok();
+    assert!(ran.stderr.contains("I can't reach `REPO_URL` yet"), "{ran:#?}");
+    assert_eq!(telegram.sent().iter().filter(|sent| sent.visible.contains("tea is at five")).count(), 1);
+    assert_eq!(told(&env, "I can''t reach `REPO_URL` yet"), 1);
+    let found = health_of_remote(&env);
+    assert_eq!(found["status"], "warn", "{found:#}");
+    assert!(found["detail"].as_str().unwrap().contains("not joined yet"), "{found:#}");
+
+    // Meanwhile another installation has filled it.
     env.bare_remote("later.git");
-    assert_eq!(env.once()["answered"], 1);
-    assert_eq!(telegram.sent().len(), 1);
+    let mut other = TestEnv::new();
+    other.set("REPO_URL", &remote.display().to_string());
+    say(&other, "remember that Anna has a dog");
+    env.at("2026-11-21T16:00:00Z");
+    let ran = say(&env, "remember that coffee is at three");
+    assert!(ran.stdout.contains("Remembered"), "{ran:#?}");
+    let facts = env.memory(SEMANTIC);
+    for fact in ["tea is at five", "Anna has a dog", "coffee is at three"] {
+        assert_eq!(facts.matches(fact).count(), 1, "{facts}");
+    }
     check_in_step(&env, &remote);
+    assert_eq!(health_of_remote(&env)["status"], "ok");
+    assert_eq!(told(&env, "REPO_URL"), 1);
     env.check_sound();
 }
 

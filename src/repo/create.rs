@@ -91,6 +91,12 @@ impl Repo {
     fn adopt(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
         if let Some(url) = repo_url {
             match self.git.find_remote(REMOTE) {
+                // Nothing was ever had from it: a wrong address or password may have been why.
+                Ok(origin) if self.is_unjoined() => {
+                    if origin.url_bytes() != url.as_bytes() {
+                        self.add_remote(url)?;
+                    }
+                }
                 Ok(origin) => {
                     let origin = String::from_utf8_lossy(origin.url_bytes()).into_owned();
                     if normal(&origin) != normal(url) {

@@ -45,6 +45,8 @@ pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1 << 20;
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
 /// How long a child may take to tidy up that is [asked first](Spec::asked_first).
 pub const TIDYING: Duration = Duration::from_secs(1);
+/// How often it is asked whether a child is still to go on.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Where Linux keeps the program that lets a child die with its parent, in the same instant; where it is missing, the leash alone
 /// does it a moment later. `PR_SET_PDEATHSIG` has to be set in the child, between
 /// fork and exec, which the standard library offers only as unsafe code.
@@ -193,6 +195,12 @@ pub enum ProcessError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Its caller had no more time for it; it and its children were killed.
+    #[error("{program} was broken off")]
+    BrokenOff {
+        /// The program.
+        program: String,
+    },
     /// It took too long; it and its children were killed.
     #[error("{program} was stopped after {} s", after.as_secs())]
     TimedOut {
@@ -207,6 +215,11 @@ pub enum ProcessError {
 
 /// Runs a program to its end or its time-out. An exit code other than 0 is no error here.
 pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
+    run_unless(spec, &|| false)
+}
+
+/// As [`run`], but ends it as its time-out would once `is_over` says so, which is asked several times a second.
+pub fn run_unless(spec: &Spec, is_over: &dyn Fn() -> bool) -> Result<Output, ProcessError> {
     let leash = Leash::new(spec).map_err(|source| ProcessError::Start { program: spec.name(), source })?;
     let group = leash.group();
     let mut child = match command(spec, group).spawn() {
@@ -223,7 +236,20 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
 
     let (ended, end) = mpsc::channel();
     thread::spawn(move || ended.send(child.wait()));
-    match end.recv_timeout(spec.timeout) {
+    let (mut left, mut is_broken_off) = (spec.timeout, false);
+    let ended = loop {
+        let step = left.min(LOOK_EVERY);
+        let ended = end.recv_timeout(step);
+        left = left.saturating_sub(step);
+        if !matches!(ended, Err(mpsc::RecvTimeoutError::Timeout)) || left.is_zero() {
+            break ended;
+        }
+        is_broken_off = is_over();
+        if is_broken_off {
+            break ended;
+        }
+    };
+    match ended {
         Ok(Ok(status)) => {
             let (stdout, out_truncated) = stdout.finish();
             let (stderr, err_truncated) = stderr.finish();
@@ -244,6 +270,9 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
             }
             signal(Signal::KILL);
             end.recv_timeout(DRAIN_GRACE).ok();
+            if is_broken_off {
+                return Err(ProcessError::BrokenOff { program: spec.name() });
+            }
             Err(ProcessError::TimedOut { program: spec.name(), after: spec.timeout, stderr: stderr.finish().0 })
         }
     }

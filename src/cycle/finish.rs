@@ -1,5 +1,5 @@
-//! The end of a cycle: its entry in the episodic memory, its one commit, then delivery, then push, in this order. A dead
-//! remote never delays an answer, and nothing is said to have happened that isn't committed.
+//! The end of a cycle: its entry in the episodic memory, its one commit, then delivery, in this order. What may take
+//! long comes after all answers, and nothing is said to have happened that isn't committed.
 
 use super::{
     Reply, WakeError,
@@ -73,7 +73,7 @@ impl Wake<'_> {
             ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(self.fence, &ending.cycle.id, &end, self.now())?;
-        self.close(repo, &commit, &ending.plan_file).await
+        self.close(&commit, &ending.plan_file).await
     }
 
     /// Ends a cycle whose commit was made before it was cut off.
@@ -96,7 +96,7 @@ impl Wake<'_> {
             ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
-        self.close(repo, commit, plan_file).await
+        self.close(commit, plan_file).await
     }
 
     /// The repairs that a commit of ours tells of, by its message: what was repaired since is still to be told.
@@ -110,11 +110,10 @@ impl Wake<'_> {
         Ok(repairs.into_iter().filter(|(_, what)| is_told(what)).map(|(id, _)| id).collect())
     }
 
-    async fn close(&mut self, repo: &Repo, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
+    async fn close(&mut self, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
         self.report.commit = Some(commit.to_owned());
         self.lay_down();
         self.deliver().await?;
-        self.push(repo)?;
         self.remove_plan_file(plan_file);
         Ok(())
     }

@@ -170,15 +170,18 @@ pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc
     Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
 }
 
+/// A remote that has just been silent to a fetch isn't pushed to either, for as long.
 pub(super) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
-    Ok(repo.has_remote() && is_ahead(repo)? && store.upkeep(UpkeepKind::Push)?.may_try(now))
+    let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
+    Ok(repo.has_remote() && is_ahead(repo)? && may_try(UpkeepKind::Push)? && may_try(UpkeepKind::Fetch)?)
 }
 
 pub(super) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
     let upkeep = store.upkeep(UpkeepKind::Fetch)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
-    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
+    let is_time = upkeep.failures > 0
+        || upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
     Ok(repo.has_remote() && is_time && upkeep.may_try(now))
 }
 

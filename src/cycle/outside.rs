@@ -343,6 +343,7 @@ impl Wake<'_> {
         let mut live = Live::new(cycle, state, world, plan_file, account, hands);
         self.record(&mut live, &turn(name, &input), &[])?;
         self.carry_on(&repo, live).await?;
+        self.after_answers(&repo)?;
         self.what_became_of(&id)
     }
 

@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use super::{
     WakeError,
     observe::{self, Observation},
-    orient::Reason,
+    orient::{self, Reason},
     verify::Account,
     wake::Wake,
 };
@@ -18,38 +18,71 @@ use crate::{
     outside,
     queue::{NewOutgoing, UpkeepKind},
     repo::{
-        BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, RemoteError, Repo, RepoError,
+        BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, Patience, Pushed, REMOTE_TIMEOUT,
+        RemoteError, Repo, RepoError,
     },
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
+/// Files that are taken in before an answer at most: more of them would delay it.
+const FEW: usize = 200;
 /// Housekeeping that didn't help isn't done again for so long: what is loose then is young and reached by nothing.
 const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
 /// After so many failures in a row a person is told that something can't be brought in: the first may pass by itself.
 const TELL_AFTER: u32 = 3;
 
 impl Wake<'_> {
-    /// Delivers, pushes and fetches what is due. Says whether anything was done. When somebody waits for an answer, only what
-    /// is written is delivered: their cycle pulls and pushes anyway.
-    pub(super) async fn upkeep(&mut self, repo: &Repo, is_waited_for: bool) -> Result<bool, WakeError> {
+    /// Delivers what is written. Says whether there was any.
+    pub(super) async fn upkeep(&mut self) -> Result<bool, WakeError> {
+        if self.context.channel.is_none() || !self.store.has_deliverable(self.now())? {
+            return Ok(false);
+        }
+        self.deliver().await?;
+        Ok(true)
+    }
+
+    /// What may take long, when nothing else is to be done: what was put off for answers, then what is due of fetching and pushing.
+    /// All obey their back-offs, and give way to whatever comes. Says whether anything was done.
+    pub(super) fn after_answers(&mut self, repo: &Repo) -> Result<bool, WakeError> {
+        if self.is_wanted(repo)? {
+            return Ok(false);
+        }
         let mut has_worked = false;
-        if self.context.channel.is_some() && self.store.has_deliverable(self.now())? {
-            self.deliver().await?;
+        let mut account = Account::default();
+        if std::mem::take(&mut self.has_put_off) {
+            self.may_take_long = true;
+            self.take_in_person_edits(repo, &mut account)?;
             has_worked = true;
         }
-        if is_waited_for || self.is_stopped()? {
-            return Ok(has_worked);
+        if std::mem::take(&mut self.has_put_off_commits) {
+            self.may_take_long = true;
+            self.integrate(repo, &mut account)?;
+            has_worked = true;
         }
         if observe::is_fetch_due(self.store, repo, self.context)? {
-            self.fetch_by_itself(repo)?;
+            self.may_take_long = true;
+            self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
             has_worked = true;
         }
-        if observe::is_push_due(self.store, repo, self.now())? {
+        self.may_take_long = false;
+        self.report.notes.extend(account.notes);
+        // What was taken in may be something to work on: that goes along then.
+        if !self.is_wanted(repo)? && observe::is_push_due(self.store, repo, self.now())? {
             self.push(repo)?;
             has_worked = true;
         }
         Ok(has_worked)
+    }
+
+    /// Whether there is anything to work on, or all work is to end.
+    fn is_wanted(&self, repo: &Repo) -> Result<bool, WakeError> {
+        if *self.context.stop.borrow() || self.is_stopped()? {
+            return Ok(true);
+        }
+        let observation = Observation::look(self.store, Some(repo), self.context)?;
+        let due = observation.due(self.context);
+        Ok(orient::choose(due, &observation.mind, self.context.config.owner_chat_id).is_some())
     }
 
     /// Sends what may be sent. What can't be sent waits in the outbox.
@@ -97,6 +130,9 @@ impl Wake<'_> {
         let mut account = Account::default();
         self.take_in_person_edits(repo, &mut account)?;
         self.report.notes.extend(account.notes);
+        if self.has_put_off {
+            return Ok(false);
+        }
         match repo.bring_in(now, &merge_texts) {
             Ok(brought) => {
                 for BroughtIn { branch, conflicts } in brought {
@@ -122,18 +158,12 @@ impl Wake<'_> {
         Ok(true)
     }
 
-    /// Takes in what the remote has, once a wake, before the memory is read.
+    /// Takes in what the remote has, once a wake, before the memory is read: if it was well when it was last asked. Somebody may wait for
+    /// an answer; any other remote is asked after that.
     pub(super) fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-        let may_try = self.store.upkeep(UpkeepKind::Fetch)?.may_try(self.now());
-        if repo.has_remote() && !self.has_fetched && may_try { self.fetch(repo, account, PULL_BOUND) } else { Ok(()) }
-    }
-
-    /// Fetches outside a cycle: what is to be known of it is said here, as no entry tells it.
-    fn fetch_by_itself(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        let mut account = Account::default();
-        self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
-        self.report.notes.extend(account.notes);
-        Ok(())
+        let (fetch, push) = (self.store.upkeep(UpkeepKind::Fetch)?, self.store.upkeep(UpkeepKind::Push)?);
+        let is_well = fetch.last_ok_at.is_some() && fetch.failures + push.failures == 0;
+        if repo.has_remote() && !self.has_fetched && is_well { self.fetch(repo, account, PULL_BOUND) } else { Ok(()) }
     }
 
     fn fetch(&mut self, repo: &Repo, account: &mut Account, bound: Duration) -> Result<(), WakeError> {
@@ -141,7 +171,9 @@ impl Wake<'_> {
             return Ok(());
         }
         self.has_fetched = true;
-        if let Err(error) = repo.fetch(bound) {
+        // Before an answer it is over soon by itself.
+        let is_over = || self.may_take_long && self.is_wanted(repo).unwrap_or(true);
+        if let Err(error) = repo.fetch(Patience { timeout: bound, is_over: &is_over }) {
             return self.remote_trouble(repo, UpkeepKind::Fetch, &error);
         }
         self.integrate(repo, account)
@@ -151,6 +183,11 @@ impl Wake<'_> {
     fn integrate(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         // A person's edits come first: they are then merged like any commit, and never in the way.
         self.take_in_person_edits(repo, account)?;
+        // What is wrong with it shows when it is taken in.
+        if self.has_put_off || !self.may_take_long && repo.has_much_to_take_in(FEW).unwrap_or(false) {
+            self.has_put_off_commits = true;
+            return Ok(());
+        }
         match repo.integrate(self.now(), &merge_texts) {
             Ok(Integrated::Merged { conflicts, .. }) => {
                 account.notes.push("Merged with the remote.".to_owned());
@@ -193,16 +230,18 @@ impl Wake<'_> {
     }
 
     /// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
-    pub(super) fn push(&mut self, repo: &Repo) -> Result<(), WakeError> {
+    fn push(&mut self, repo: &Repo) -> Result<(), WakeError> {
         if !repo.has_remote() || self.is_stopped()? {
             return Ok(());
         }
-        let redactor = self.context.redactor;
-        let push = || repo.push(REMOTE_TIMEOUT, &|text| redactor.secrets_in(text));
-        let mut pushed = push();
+        let mut pushed = self.push_once(repo);
         if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
-            self.fetch_by_itself(repo)?;
-            pushed = push();
+            let mut account = Account::default();
+            self.may_take_long = true;
+            self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
+            self.may_take_long = false;
+            self.report.notes.extend(account.notes);
+            pushed = self.push_once(repo);
         }
         match pushed {
             Ok(_) => {
@@ -211,6 +250,13 @@ impl Wake<'_> {
             }
             Err(error) => self.remote_trouble(repo, UpkeepKind::Push, &error),
         }
+    }
+
+    fn push_once(&self, repo: &Repo) -> Result<Pushed, RemoteError> {
+        let is_over = || self.is_wanted(repo).unwrap_or(true);
+        repo.push(Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over }, &|text| {
+            self.context.redactor.secrets_in(text)
+        })
     }
 
     /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
@@ -237,6 +283,18 @@ impl Wake<'_> {
             self.alarm(&format!("{name}/{today}"), text)?;
         }
         Ok(())
+    }
+
+    /// The first run, and REPO_URL can't be reached: nothing waits for that.
+    pub(super) fn begin_without_remote(&mut self, error: &RemoteError) -> Result<(), WakeError> {
+        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
+        self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?;
+        let text = format!(
+            "I can't reach `REPO_URL` yet: {why}. I've begun with a fresh memory and answer from that. As soon as the remote answers I \
+             join the two, and nothing of either is lost."
+        );
+        self.report.notes.push(text.clone());
+        self.alarm("unjoined", text).map(drop)
     }
 
     /// Told once per commit. To push it all the same is the person's to decide, and to do: a push can't be undone.
@@ -326,11 +384,15 @@ impl Wake<'_> {
         self.alarm(&format!("secret/{path}/{week}"), text).map(drop)
     }
 
-    /// Commits a person's uncommitted edits as theirs, before anything of the wake's own.
+    /// Commits a person's uncommitted edits as theirs, before anything of the wake's own; many of them only when nobody waits. What
+    /// a cycle writes meanwhile goes beside them: publishing looks at each file for itself.
     pub(super) fn take_in_person_edits(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
         let redactor = self.context.redactor;
-        match repo.commit_person_edits(self.now(), &|text| redactor.contains_secret(text), &merge_texts) {
+        let max = if self.may_take_long { usize::MAX } else { FEW };
+        let is_secret = |text: &str| redactor.contains_secret(text);
+        match repo.commit_few_person_edits(max, self.now(), &is_secret, &merge_texts) {
             Ok(edits) => {
+                self.has_put_off |= edits.put_off;
                 for left in edits.left_alone {
                     self.tell_refused(&left)?;
                     account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));

@@ -46,6 +46,12 @@ pub struct Wake<'a> {
     pub(super) trigger: &'a str,
     pub(super) report: &'a mut Report,
     pub(super) has_fetched: bool,
+    /// Whether a person's many edits wait until nobody else does.
+    pub(super) has_put_off: bool,
+    /// The same of what was fetched.
+    pub(super) has_put_off_commits: bool,
+    /// Whether nobody waits just now for what is done.
+    pub(super) may_take_long: bool,
     /// When this wake must have ended.
     pub(super) deadline: tokio::time::Instant,
     /// Whether what has failed stops one chat's work and nobody else's.
@@ -150,8 +156,6 @@ impl<'a> Wake<'a> {
         let me = Identity::current();
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
-        let (has_fetched, is_only_this_chats) = (false, false);
-        let chat_id = None;
         Ok(Self {
             context,
             store,
@@ -160,10 +164,13 @@ impl<'a> Wake<'a> {
             fence,
             trigger,
             report,
-            has_fetched,
+            has_fetched: false,
+            has_put_off: false,
+            has_put_off_commits: false,
+            may_take_long: false,
             deadline,
-            is_only_this_chats,
-            chat_id,
+            is_only_this_chats: false,
+            chat_id: None,
         })
     }
 
@@ -196,13 +203,12 @@ impl<'a> Wake<'a> {
             self.store.recover_outbox(self.fence, self.now())?;
         }
         self.clear_plan_files()?;
-        let is_waited_for = self.is_waited_for(&repo)?;
         let mut has_brought_in = false;
         if !self.is_stopped()? {
             has_brought_in = self.bring_in_parked(&repo)?;
             self.rewind_reminders()?;
         }
-        let mut has_worked = self.upkeep(&repo, is_waited_for).await? || has_brought_in;
+        let mut has_worked = self.upkeep().await? || has_brought_in;
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
             let reasons = observation.due(self.context);
@@ -225,6 +231,7 @@ impl<'a> Wake<'a> {
             }
         }
         // Last, when whoever waited has their answer.
+        has_worked |= self.after_answers(&repo)?;
         if self.report.outcome != WakeOutcome::Failed && !self.is_stopped()? {
             has_worked |= self.forget_old().await?;
         }
@@ -280,6 +287,10 @@ impl<'a> Wake<'a> {
             Created::FromTemplates => "made from the templates",
             Created::Cloned => "cloned from REPO_URL",
             Created::ClonedEmpty => "made from the templates for the empty remote",
+            Created::Unjoined(why) => {
+                self.begin_without_remote(&why)?;
+                "made from the templates"
+            }
         };
         self.report.notes.push(format!("The memory at {} was {how}.", config.repo_dir().display()));
         self.report.outcome = WakeOutcome::Worked;

@@ -14,6 +14,7 @@ use git2::{ConfigLevel, Repository, RepositoryInitOptions};
 use super::{
     DEFAULT_BRANCH, REMOTE, RemoteError, Repo, RepoError,
     index_lock::sync_directory,
+    join::UNJOINED,
     remote::{self, failure},
     wake_signature,
 };
@@ -25,8 +26,11 @@ use crate::{
 /// How long the first clone may take; it holds the whole history.
 pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// How long a remote may take to say that it is there, before that.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Where a repository came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Created {
     /// It was there.
     Existing,
@@ -34,6 +38,8 @@ pub enum Created {
     FromTemplates,
     /// Cloned from the remote.
     Cloned,
+    /// The remote can't be reached: made from the templates, to be joined with what it has as soon as it can.
+    Unjoined(RemoteError),
     /// Cloned from a remote without a commit: its first is made of the templates, to be pushed.
     ClonedEmpty,
 }
@@ -60,7 +66,13 @@ impl Repo {
         let making = beside(dir)?;
         clear(&making)?;
         let made = match repo_url {
-            Some(url) => make_from_remote(&making, url, templates, now),
+            Some(url) => match make_from_remote(&making, url, templates, now) {
+                Err(RepoError::Unreachable(why)) if !matches!(why, RemoteError::Refused { .. }) => {
+                    clear(&making)?;
+                    make_unjoined(&making, url, templates, now).map(|()| Created::Unjoined(why))
+                }
+                made => made,
+            },
             None => make_from_templates(&making, templates, now).map(|()| Created::FromTemplates),
         };
         let moved = made.and_then(|created| put_in_place(&making, dir).map(|()| created));
@@ -82,6 +94,12 @@ impl Repo {
     fn adopt(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
         if let Some(url) = repo_url {
             match self.git.find_remote(REMOTE) {
+                // Nothing was ever had from it: a wrong address or password may have been why.
+                Ok(origin) if self.is_unjoined() => {
+                    if origin.url_bytes() != url.as_bytes() {
+                        self.add_remote(url)?;
+                    }
+                }
                 Ok(origin) => {
                     let origin = String::from_utf8_lossy(origin.url_bytes()).into_owned();
                     if normal(&origin) != normal(url) {
@@ -103,6 +121,14 @@ impl Repo {
         Ok(())
     }
 
+    /// From now on this is our branch, here and at the remote.
+    pub(super) fn name_branch(&self, branch: &str) -> Result<(), RepoError> {
+        store_branch(&self.git, branch)?;
+        let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
+        config.set_str(&format!("branch.{branch}.remote"), REMOTE)?;
+        Ok(config.set_str(&format!("branch.{branch}.merge"), &format!("refs/heads/{branch}"))?)
+    }
+
     /// Into the repository's own configuration: libgit2 would take the file that is read above it, which is ours.
     fn add_remote(&self, url: &str) -> Result<(), RepoError> {
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
@@ -121,6 +147,17 @@ fn make_from_templates(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc
     first_commit(dir, templates, now)
 }
 
+/// As from the templates, with the remote's address, and with word that its history is still to be joined.
+fn make_unjoined(dir: &Path, url: &str, templates: &[(&str, &str)], now: DateTime<Utc>) -> Result<(), RepoError> {
+    make_from_templates(dir, templates, now)?;
+    let repo = Repo::open(dir)?;
+    repo.add_remote(url)?;
+    match repo.head()? {
+        Some(first) => repo.set_reference(UNJOINED, first, true, "the remote can't be reached yet"),
+        None => Ok(()),
+    }
+}
+
 fn make_from_remote(
     dir: &Path,
     url: &str,
@@ -128,9 +165,16 @@ fn make_from_remote(
     now: DateTime<Utc>,
 ) -> Result<Created, RepoError> {
     let parent = dir.parent().unwrap_or(Path::new("."));
+    let unreachable = |error: process::ProcessError| RepoError::Unreachable(error.into());
+    // The first answer waits for it: a remote that is silent is to be known as such soon.
+    let probe = remote::git(parent).args(["ls-remote", "--quiet", "--heads", "--", url]).timeout(PROBE_TIMEOUT);
+    let output = process::run(&probe).map_err(unreachable)?;
+    if !output.status.success() {
+        return Err(RepoError::Unreachable(failure(&output)));
+    }
     let clone = ["clone", "--quiet", "--template=", "--no-tags", "--origin", REMOTE, "--", url];
     let spec = remote::git(parent).args(clone).args([dir]).timeout(CLONE_TIMEOUT);
-    let output = process::run(&spec).map_err(|error| RepoError::Unreachable(error.into()))?;
+    let output = process::run(&spec).map_err(unreachable)?;
     if !output.status.success() {
         return Err(RepoError::Unreachable(failure(&output)));
     }

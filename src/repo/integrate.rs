@@ -79,14 +79,27 @@ impl Repo {
             Some(ours) if self.contains(ours, theirs)? => {
                 Integrated::Ahead { commits: self.git.graph_ahead_behind(ours, theirs)?.0 }
             }
-            Some(ours) if !self.contains(theirs, ours)? => self.merge_commit(ours, theirs, now, merge, stop)?,
+            Some(ours) if !self.contains(theirs, ours)? => match self.merge_commit(ours, theirs, now, merge, stop) {
+                Err(RepoError::Unrelated) => {
+                    self.join_histories(ours, theirs, now, merge, stop)?.ok_or(RepoError::Unrelated)?
+                }
+                merged => merged?,
+            },
             from => {
                 self.go_to(from, theirs, "pull: Fast-forward", merge, stop)?;
                 Integrated::FastForward { from, to: theirs }
             }
         };
         self.saw_remote_at(theirs)?;
+        self.forget_unjoined(theirs)?;
         Ok(integrated)
+    }
+
+    /// Whether taking in what the last fetch brought changes more than `max` files.
+    pub fn has_much_to_take_in(&self, max: usize) -> Result<bool, RepoError> {
+        let Some(theirs) = self.id_of(&self.tracking_ref())? else { return Ok(false) };
+        let base = self.head()?.and_then(|ours| self.git.merge_base(ours, theirs).ok());
+        Ok(base != Some(theirs) && self.differing(base, theirs)?.len() > max)
     }
 
     fn merge_commit(
@@ -194,7 +207,7 @@ impl Repo {
     }
 
     /// Both texts as one, by the caller's merge; none if they aren't both text.
-    fn joined(
+    pub(super) fn joined(
         &self,
         path: &str,
         base: Option<Item>,
@@ -259,7 +272,7 @@ impl Repo {
         }
     }
 
-    fn differing(&self, from: Option<Oid>, to: Oid) -> Result<Vec<FileMove>, RepoError> {
+    pub(super) fn differing(&self, from: Option<Oid>, to: Oid) -> Result<Vec<FileMove>, RepoError> {
         let tree = |commit| self.git.find_commit(commit)?.tree();
         let old = from.map(tree).transpose()?;
         let mut options = DiffOptions::new();

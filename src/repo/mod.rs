@@ -15,6 +15,7 @@ mod history;
 mod index_lock;
 mod inspect;
 mod integrate;
+mod join;
 mod locks;
 mod maintain;
 mod names;
@@ -49,7 +50,7 @@ pub use self::{
     park::{BroughtIn, Parked, Parking},
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{Change, Publish, Published},
-    remote::{Pushed, REMOTE_TIMEOUT, RemoteError},
+    remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},
 };
 pub use git2::Oid;
 

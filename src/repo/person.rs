@@ -34,6 +34,8 @@ pub struct PersonEdits {
     pub commit: Option<Oid>,
     /// The files in it.
     pub files: Vec<String>,
+    /// There are more changed files than were to be taken in: nothing was done.
+    pub put_off: bool,
     /// Changed files that weren't committed; they and what is staged of them are as they were.
     pub left_alone: Vec<LeftAlone>,
 }
@@ -55,13 +57,25 @@ impl Repo {
         is_secret: &IsSecret<'_>,
         merge: &Merge<'_>,
     ) -> Result<PersonEdits, RepoError> {
+        self.commit_few_person_edits(usize::MAX, now, is_secret, merge)
+    }
+
+    /// The same, unless more than `max` files have changed: somebody may wait for what comes after it.
+    pub fn commit_few_person_edits(
+        &self,
+        max: usize,
+        now: DateTime<Utc>,
+        is_secret: &IsSecret<'_>,
+        merge: &Merge<'_>,
+    ) -> Result<PersonEdits, RepoError> {
         self.finish_interrupted(merge)?;
         self.require_branch()?;
-        self.retrying(|| self.try_commit_person_edits(now, is_secret, merge, Stop::Never))
+        self.retrying(|| self.try_commit_person_edits(max, now, is_secret, merge, Stop::Never))
     }
 
     pub(super) fn try_commit_person_edits(
         &self,
+        max: usize,
         now: DateTime<Utc>,
         is_secret: &IsSecret<'_>,
         merge: &Merge<'_>,
@@ -71,7 +85,11 @@ impl Repo {
         let committed = tree::Files::of(&self.git, from)?;
         let mut edits = PersonEdits::default();
         let mut taken = Vec::new();
-        for Changed { path, why_left } in self.changed_files()? {
+        let changed = self.changed_files()?;
+        if changed.len() > max {
+            return Ok(PersonEdits { put_off: true, ..edits });
+        }
+        for Changed { path, why_left } in changed {
             match self.persons_file(&committed, &path, why_left, is_secret)? {
                 Judged::Same => {}
                 Judged::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
@@ -112,14 +130,7 @@ impl Repo {
         now: DateTime<Utc>,
     ) -> Result<Oid, RepoError> {
         let tree = tree::with_files(&self.git, from, files.iter().map(|file| (file.path.as_str(), file.before)))?;
-        let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        let message = match names.as_slice() {
-            [name] => format!("Edited by hand: {name}\n"),
-            names => {
-                let listed = names.get(..MAX_LISTED).map_or(names.join("\n"), |some| some.join("\n") + "\n…");
-                format!("Edited by hand: {} files\n\n{listed}\n", names.len())
-            }
-        };
+        let message = persons_message(files);
         let parents: Vec<Oid> = from.into_iter().collect();
         self.commit_object(&self.person(now)?, &message, tree, &parents)
     }
@@ -299,6 +310,29 @@ impl Repo {
         }
         Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?)
     }
+}
+
+/// What a person's commit says was done.
+fn persons_message(files: &[FileMove]) -> String {
+    let is_gone = |file: &FileMove| file.before.is_none();
+    let done = match files.iter().filter(|file| is_gone(file)).count() {
+        0 => "Edited by hand",
+        gone if gone == files.len() => "Deleted by hand",
+        _ => "Edited and deleted by hand",
+    };
+    if let [file] = files {
+        return format!("{done}: {}\n", file.path);
+    }
+    let is_mixed = files.iter().any(is_gone) && !files.iter().all(is_gone);
+    let mut listed: Vec<String> = files
+        .iter()
+        .take(MAX_LISTED)
+        .map(|file| format!("{}{}", file.path, if is_mixed && is_gone(file) { " (deleted)" } else { "" }))
+        .collect();
+    if files.len() > MAX_LISTED {
+        listed.push("…".to_owned());
+    }
+    format!("{done}: {} files\n\n{}\n", files.len(), listed.join("\n"))
 }
 
 /// What is said of "it", to follow on that.

@@ -64,6 +64,9 @@ pub enum RemoteError {
     /// It took too long: try again later.
     #[error("the remote didn't answer in time")]
     TimedOut,
+    /// Somebody began to wait meanwhile: try again later.
+    #[error("it was broken off for a message that came")]
+    BrokenOff,
     /// It has commits that we lack: fetch, integrate and push again.
     #[error("the remote has newer commits")]
     Moved,
@@ -114,22 +117,48 @@ impl From<ProcessError> for RemoteError {
     fn from(error: ProcessError) -> Self {
         match error {
             ProcessError::TimedOut { .. } => Self::TimedOut,
+            ProcessError::BrokenOff { .. } => Self::BrokenOff,
             other => Self::Local { why: other.to_string() },
         }
     }
 }
 
+/// How long a remote is waited for.
+#[derive(Clone, Copy)]
+pub struct Patience<'a> {
+    /// So long at most.
+    pub timeout: Duration,
+    /// And not a moment longer once this says so; it is asked several times a second.
+    pub is_over: &'a dyn Fn() -> bool,
+}
+
+impl From<Duration> for Patience<'_> {
+    fn from(timeout: Duration) -> Self {
+        Self { timeout, is_over: &|| false }
+    }
+}
+
+impl Patience<'_> {
+    pub(super) fn run(&self, spec: Spec) -> Result<Output, ProcessError> {
+        process::run_unless(&spec.timeout(self.timeout), self.is_over)
+    }
+}
+
 impl Repo {
     /// Asks the remote for our branch's commits. No branch there is no error; nothing of ours moves.
-    pub fn fetch(&self, timeout: Duration) -> Result<(), RemoteError> {
+    pub fn fetch<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<(), RemoteError> {
+        let patience = patience.into();
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
         }
+        if self.is_unjoined() {
+            self.take_branch_of_remote(patience)?;
+        }
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
-        let fetch = git(&self.root).args(fetch).args([refspec]).timeout(timeout);
+        let fetch = git(&self.root).args(fetch).args([refspec]);
         // A killed push or fetch leaves its lock on what was seen: waited for and cleared away, as a push may depend on this.
-        let output = self.retrying(|| match process::run(&fetch) {
+        let output = self.retrying(|| match patience.run(fetch.clone()) {
             Ok(output) if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) => {
                 Err(RepoError::Locked { path: self.git.commondir().join(format!("{}.lock", self.tracking_ref())) })
             }
@@ -139,7 +168,7 @@ impl Repo {
             return Ok(());
         }
         if stderr(&output).contains("couldn't find remote ref") {
-            if self.may_be_somebody_else(timeout)? {
+            if self.may_be_somebody_else(patience)? {
                 let why = passed_on("somebody else seems to answer in its place, as a captive portal does");
                 return Err(RemoteError::Unreachable { why });
             }
@@ -151,7 +180,12 @@ impl Repo {
     /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`]. So does one whose
     /// branch isn't where it was last seen: if it went back meanwhile, our commits on top would restore what was taken away.
     /// What would be there for the first time and holds a secret isn't sent.
-    pub fn push(&self, timeout: Duration, secrets_in: &SecretsIn<'_>) -> Result<Pushed, RemoteError> {
+    pub fn push<'a>(
+        &self,
+        patience: impl Into<Patience<'a>>,
+        secrets_in: &SecretsIn<'_>,
+    ) -> Result<Pushed, RemoteError> {
+        let patience = patience.into();
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
         }
@@ -177,11 +211,11 @@ impl Repo {
         let seen = seen.map_or_else(String::new, |seen| seen.to_string());
         let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
-        let push = git(&self.root).args(push).args([lease.as_str(), REMOTE, &refspec]).timeout(timeout);
+        let push = git(&self.root).args(push).args([lease.as_str(), REMOTE, &refspec]);
         let is_locked = |output: &Output| !output.status.success() && stderr(output).contains(LOCK_IN_THE_WAY);
-        let mut output = process::run(&push)?;
+        let mut output = patience.run(push.clone())?;
         if is_locked(&output) && self.await_remote() {
-            output = process::run(&push)?;
+            output = patience.run(push.clone())?;
         }
         if is_locked(&output) {
             return Err(RemoteError::Locked);
@@ -195,12 +229,12 @@ impl Repo {
 
     /// Whether it isn't sure that the remote itself has answered that our branch, which it had, isn't there. Over HTTP git takes any
     /// page with status 200 for the list of a repository's branches, an empty one. A second look is to show a list, without ours.
-    fn may_be_somebody_else(&self, timeout: Duration) -> Result<bool, RemoteError> {
+    fn may_be_somebody_else(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
         let is_http = self.git.find_remote(REMOTE).is_ok_and(|origin| origin.url_bytes().starts_with(b"http"));
         if !is_http || self.id_of(&self.accepted_ref())?.is_none() {
             return Ok(false);
         }
-        let listed = process::run(&git(&self.root).args(["ls-remote", "--quiet", REMOTE]).timeout(timeout))?;
+        let listed = patience.run(git(&self.root).args(["ls-remote", "--quiet", REMOTE]))?;
         if !listed.status.success() {
             return Err(failure(&listed));
         }

@@ -15,6 +15,8 @@ use crate::{
 struct Facts {
     /// Commits that the remote lacks, and that we lack; none before the first fetch or push.
     apart: Option<(usize, usize)>,
+    /// The memory was begun without it.
+    is_unjoined: bool,
     push: Upkeep,
     fetch: Upkeep,
 }
@@ -28,6 +30,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     }
     let facts = Facts {
         apart: repo.ahead_behind()?,
+        is_unjoined: repo.is_unjoined(),
         push: store.upkeep(UpkeepKind::Push)?,
         fetch: store.upkeep(UpkeepKind::Fetch)?,
     };
@@ -36,6 +39,9 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 
 fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
     let sum = match facts.apart {
+        _ if facts.is_unjoined => {
+            "not joined yet: the memory was begun without it, and is joined as soon as it answers".to_owned()
+        }
         Some((0, 0)) => "has everything".to_owned(),
         Some((ahead, 0)) => format!("lacks {ahead} of our commits"),
         Some((0, behind)) => format!("has {behind} commits more"),
@@ -47,11 +53,11 @@ fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
         .filter(|(_, upkeep)| upkeep.failures > 0)
         .map(|(kind, upkeep)| failure(kind.as_str(), upkeep, now));
     let failed: Vec<String> = failed.collect();
-    if failed.is_empty() {
+    if failed.is_empty() && !facts.is_unjoined {
         return Finding::ok(sum);
     }
     Finding::warn(
-        format!("{sum}; {}", failed.join("; ")),
+        [vec![sum], failed].concat().join("; "),
         "everything is committed here; try by hand in the memory's directory: git fetch, git push",
     )
 }
@@ -78,7 +84,8 @@ mod tests {
     #[test]
     fn being_apart_is_normal_and_failing_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
-        let mut facts = Facts { apart: Some((2, 1)), push: Upkeep::default(), fetch: Upkeep::default() };
+        let mut facts =
+            Facts { apart: Some((2, 1)), is_unjoined: false, push: Upkeep::default(), fetch: Upkeep::default() };
         let finding = judge(&facts, now);
         assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "lacks 2 of our commits and has 1 more"));
         facts.push = Upkeep {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::repo::advance::Stop;
 
 #[test]
 fn without_a_remote_the_templates_are_the_first_commit() {
@@ -49,13 +50,95 @@ fn a_remote_with_commits_is_cloned_on_its_own_branch() {
     assert_eq!(world.status(), "");
 }
 
+/// A memory that was begun while its remote was away, which by now has a history of its own on `branch`.
+fn begun_without(world: &World, branch: &str) -> Repo {
+    let url = world.path("remote.git").to_str().unwrap().to_owned();
+    let (repo, created) = Repo::open_or_create(&world.brain(), Some(&url), &TEMPLATES, now()).unwrap();
+    assert!(matches!(created, Created::Unjoined(RemoteError::Unreachable { .. })), "{created:?}");
+    assert!(repo.is_unjoined() && repo.fetch(TIMEOUT).is_err());
+    world.git_in("home", &["init", "--quiet", "--bare", &format!("--initial-branch={branch}"), &url]);
+    repo
+}
+
+fn theirs(world: &World, branch: &str) {
+    world.git_in("home", &["init", "--quiet", &format!("--initial-branch={branch}"), "../other"]);
+    world.git_in("other", &["remote", "add", "origin", "../remote.git"]);
+    world.other_pushes("claude.md", b"# Their orders\n");
+    world.other_pushes(ACTIVE, b"# Active\n\n## Water the plants\n- touched: 2026-11-20\n\n## Theirs\n");
+}
+
 #[test]
-fn a_remote_that_cannot_be_reached_leaves_nothing_behind() {
+fn a_remote_that_cannot_be_reached_is_joined_as_soon_as_it_can() {
+    for branch in ["main", "trunk"] {
+        let world = World::new();
+        let mut repo = begun_without(&world, branch);
+        let base = world.read(ACTIVE);
+        let changes = [
+            change(ACTIVE, Some(&base), Some(&format!("{base}\n## Ours\n"))),
+            change("memory/new.md", None, Some("new\n")),
+        ];
+        let ours = repo.publish(&wake(&changes)).unwrap().commit;
+        theirs(&world, branch);
+        let their = Oid::from_str(world.git_in("remote.git", &["rev-parse", branch]).trim()).unwrap();
+        if branch != "main" {
+            let error = repo.fetch(TIMEOUT).unwrap_err();
+            assert!(error.to_string().contains("is trunk, and so is ours now"), "{error}");
+            repo = Repo::open(&world.brain()).unwrap();
+        }
+        repo.fetch(TIMEOUT).unwrap();
+        let joined = repo.integrate(now(), &crate::cycle::merge_texts).unwrap();
+        assert!(matches!(&joined, Integrated::Merged { conflicts, .. } if *conflicts == [ACTIVE]), "{joined:?}");
+        let head = repo.head().unwrap().unwrap();
+        assert!(repo.contains(head, ours).unwrap() && repo.contains(head, their).unwrap());
+        assert_eq!((repo.branch(), repo.is_unjoined()), (branch, false));
+        assert_eq!(world.read("claude.md"), "# Their orders\n", "an untouched template yields");
+        assert!(!world.file("skills/an example/SKILL.md").exists());
+        assert_eq!(world.read("memory/new.md"), "new\n");
+        let active = world.read(ACTIVE);
+        for task in ["## Water the plants", "## Theirs", "## Ours"] {
+            assert_eq!(active.matches(task).count(), 1, "{active}");
+        }
+        assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(head));
+        assert_eq!(
+            world.git_in("remote.git", &["for-each-ref", "--format=%(refname)"]).trim(),
+            format!("refs/heads/{branch}")
+        );
+        assert_eq!(world.status(), "");
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn an_empty_remote_that_comes_later_gets_our_history() {
     let world = World::new();
-    let url = world.path("nowhere.git");
-    let error = Repo::open_or_create(&world.brain(), url.to_str(), &TEMPLATES, now()).err().unwrap();
-    assert!(matches!(error, RepoError::Unreachable(RemoteError::Unreachable { .. })), "{error}");
-    assert_eq!(fs::read_dir(world.path("workspace")).unwrap().count(), 0);
+    let repo = begun_without(&world, "main");
+    repo.fetch(TIMEOUT).unwrap();
+    assert_eq!(repo.integrate(now(), &both).unwrap(), Integrated::NoRemote);
+    let head = repo.head().unwrap().unwrap();
+    assert_eq!(repo.push(TIMEOUT, &never_secret).unwrap(), Pushed::To(head));
+    repo.fetch(TIMEOUT).unwrap();
+    assert_eq!(repo.integrate(now(), &both).unwrap(), Integrated::UpToDate);
+    assert!(!repo.is_unjoined());
+}
+
+/// Killed anywhere in it, the next wake joins them, once.
+#[test]
+fn a_join_that_is_killed_is_finished() {
+    for stop in [Stop::AfterLock, Stop::AfterNote, Stop::AfterBranch, Stop::AfterFiles, Stop::AfterIndex] {
+        let world = World::new();
+        let repo = begun_without(&world, "main");
+        repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))])).unwrap();
+        theirs(&world, "main");
+        repo.fetch(TIMEOUT).unwrap();
+        repo.try_integrate(now(), &both, stop).unwrap();
+        drop(repo);
+        let repo = Repo::open(&world.brain()).unwrap();
+        repo.integrate(now(), &both).unwrap();
+        assert_eq!(world.git(&["log", "--merges", "--oneline"]).lines().count(), 1, "{stop:?}");
+        assert_eq!((world.read("claude.md"), world.read("memory/new.md")), ("# Their orders\n".into(), "new\n".into()));
+        assert!(!repo.is_unjoined());
+        assert_eq!(world.status(), "");
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_persons_commit_killed_anywhere_is_theirs() {
         let repo = world.local();
         world.write(ACTIVE, "theirs\n");
         world.git(&["add", ACTIVE]);
-        repo.try_commit_person_edits(now(), &never_secret, &both, stop).unwrap();
+        repo.try_commit_person_edits(usize::MAX, now(), &never_secret, &both, stop).unwrap();
         let repo = reopened(&world);
         repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(world.git(&["log", "--format=%an"]), "Ann\nReveille\n", "{stop:?}");

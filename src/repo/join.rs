@@ -1,0 +1,118 @@
+//! A memory that was begun without its remote, which couldn't be reached: the first fetch that succeeds joins the two histories,
+//! which have no commit in common. What was never touched of the templates yields to what the remote has; what was, is merged
+//! with it as if both had begun with the templates. A merge commit holds both histories: nothing of either is lost.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Condition, Merge, Oid, Repo, RepoError,
+    advance::Stop,
+    integrate::Integrated,
+    remote::{self, Patience, RemoteError},
+    tree::{self, Item},
+    wake_signature,
+};
+
+/// Stands at the commit of the templates for as long as the remote wasn't joined.
+pub(super) const UNJOINED: &str = "refs/reveille/unjoined";
+
+impl Repo {
+    /// Whether the memory was begun without its remote, and the two weren't joined yet.
+    pub fn is_unjoined(&self) -> bool {
+        self.git.find_reference(UNJOINED).is_ok()
+    }
+
+    /// Makes one of our history and the remote's, if they are still to be joined; none if they aren't.
+    pub(super) fn join_histories(
+        &self,
+        ours: Oid,
+        theirs: Oid,
+        now: DateTime<Utc>,
+        merge: &Merge<'_>,
+        stop: Stop,
+    ) -> Result<Option<Integrated>, RepoError> {
+        let Some(templates) = self.id_of(UNJOINED)? else { return Ok(None) };
+        let there = tree::Files::of(&self.git, Some(theirs))?;
+        let (mut files, mut conflicts) = (Vec::new(), Vec::new());
+        for file in self.differing(Some(templates), ours)? {
+            let path = file.path;
+            // What we took away of the templates is the remote's to have.
+            let Some(own) = file.after else { continue };
+            match there.item(&path)? {
+                None if self.is_free(theirs, &path)? => files.push((path, Some(own))),
+                None => files.push((path.replace('/', "-") + ".ours", Some(own))),
+                Some(item) if item == own => {}
+                Some(item) if Some(item) == file.before => files.push((path, Some(own))),
+                Some(item) => {
+                    match self.joined(&path, file.before, item, own, merge)? {
+                        Some(joined) => files.push((path.clone(), Some(joined))),
+                        None => files.push((format!("{path}.ours"), Some(own))),
+                    }
+                    conflicts.push(path);
+                }
+            }
+        }
+        let files: Vec<(&str, Option<Item>)> = files.iter().map(|(path, item)| (path.as_str(), *item)).collect();
+        let tree = tree::with_files(&self.git, Some(theirs), files)?;
+        let message = format!("Join the remote's {}, which couldn't be reached at the first run\n", self.branch);
+        let commit = self.commit_object(&wake_signature(now)?, &message, tree, &[ours, theirs])?;
+        self.go_to(Some(ours), commit, "merge: the remote's history", merge, stop)?;
+        Ok(Some(Integrated::Merged { commit, conflicts }))
+    }
+
+    /// Whether nothing of a commit is at a path, beneath it or on its way.
+    fn is_free(&self, commit: Oid, path: &str) -> Result<bool, RepoError> {
+        let tree = self.git.find_commit(commit)?.tree()?;
+        let is_there = |path: &str| tree.get_path(std::path::Path::new(path)).is_ok();
+        let is_file = |path: &str| Ok::<_, RepoError>(tree::item_at(&self.git, Some(commit), path)?.is_some());
+        for (end, _) in path.match_indices('/') {
+            if is_file(path.get(..end).unwrap_or_default())? {
+                return Ok(false);
+            }
+        }
+        Ok(!is_there(path))
+    }
+
+    /// Takes the mark off once the two are one.
+    pub(super) fn forget_unjoined(&self, theirs: Oid) -> Result<(), RepoError> {
+        let is_joined = match self.head()? {
+            Some(ours) => self.git.merge_base(ours, theirs).is_ok(),
+            None => false,
+        };
+        match self.git.find_reference(UNJOINED) {
+            Ok(_) if !is_joined => Ok(()),
+            Ok(mut reference) => reference.delete().map_err(|error| self.as_locked(UNJOINED, error)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Calls our branch as the remote's is called, before the first fetch from it. The handle has to be opened anew then: that is
+    /// said as an error, and the next try goes on.
+    pub(super) fn take_branch_of_remote(&self, patience: Patience<'_>) -> Result<(), RemoteError> {
+        let output =
+            patience.run(remote::git(&self.root).args(["ls-remote", "--quiet", "--symref", super::REMOTE, "HEAD"]))?;
+        if !output.status.success() {
+            return Err(remote::failure(&output));
+        }
+        let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let head = listed.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD"));
+        let Some(theirs) = head.filter(|theirs| *theirs != self.branch) else { return Ok(()) };
+        let local = |error: git2::Error| RemoteError::from(RepoError::Git(error));
+        // A person's branch of that name, or HEAD elsewhere: theirs to settle.
+        let (Some(tip), Condition::Normal, false) = (self.head()?, self.condition()?, self.is_move_noted()) else {
+            return Ok(());
+        };
+        let name = format!("refs/heads/{theirs}");
+        if self.id_of(&name)?.is_none() {
+            self.set_reference(&name, tip, false, "as the remote's branch is called")?;
+        }
+        if self.id_of(&name)? != Some(tip) {
+            return Ok(());
+        }
+        self.git.set_head(&name).map_err(local)?;
+        self.name_branch(theirs)?;
+        Err(RemoteError::Local {
+            why: format!("the remote's branch is {theirs}, and so is ours now; they are joined next time"),
+        })
+    }
+}

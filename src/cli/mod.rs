@@ -9,16 +9,22 @@ pub mod health;
 mod history;
 mod log;
 mod mcp;
+mod out;
 mod pair;
 mod policy;
 mod queue;
+mod say;
 mod transcribe;
+mod values;
 pub mod wake;
 mod within;
 
-use std::{io::Write as _, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use tokio::sync::watch;
+
+use log::Talk;
+use out::{complain, print, print_exactly, print_json};
 
 use crate::{
     channel::telegram::Telegram,
@@ -51,10 +57,10 @@ const MODEL_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 const MODEL_TURN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Loads the settings and starts the log on stderr; prints every problem and gives the exit code when that fails.
-fn set_up() -> Result<Config, ExitCode> {
+fn set_up(talk: Talk) -> Result<Config, ExitCode> {
     match Config::load() {
         Ok(config) => {
-            log::start(&config);
+            log::start(&config, talk);
             for note in &config.notes {
                 tracing::warn!("{note}");
             }
@@ -146,22 +152,6 @@ fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
         std::future::pending::<()>().await;
     });
     Ok(receiver)
-}
-
-/// Writes data to stdout. A closed pipe is no error of ours.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
-}
-
-/// Writes a value as one line of JSON to stdout.
-fn print_json(value: &impl serde::Serialize) {
-    print(&format!("{}\n", serde_json::to_string(value).unwrap_or_default()));
-}
-
-/// Writes a line for people to stderr.
-fn complain(text: &str) {
-    writeln!(std::io::stderr().lock(), "{}", text.trim_end()).ok();
 }
 
 /// Says what failed and gives the exit code for it.

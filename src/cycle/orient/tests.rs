@@ -164,7 +164,7 @@ fn what_came_for_a_cycles_chat_joins_it_unless_another_cycle_has_it() {
     let topic = Incoming { thread_id: Some(5), ..message(6, 7) };
     let queued = [taken(1, "runs"), taken(2, "waits"), taken(3, "ended"), message(4, 8), message(5, 7), topic];
     let open = [waiting, running.clone()];
-    let joining = joining(&queued, &running.cycle, &[1], &open, &scene.mind, scene.now);
+    let joining = joining(&queued, &running.cycle, None, &[1], &open, &scene.mind, scene.now);
     assert_eq!(joining.iter().map(|message| message.id).collect::<Vec<_>>(), [3, 5]);
 }
 

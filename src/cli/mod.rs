@@ -3,6 +3,7 @@
 //! stdout is data, stderr is for people and logs; with `--json` stdout is one document, or one a line where things are listed.
 
 mod approvals;
+mod arguments;
 pub mod bot;
 pub mod ear;
 pub mod health;
@@ -14,6 +15,7 @@ mod pair;
 mod policy;
 mod queue;
 mod say;
+mod show;
 mod transcribe;
 mod values;
 pub mod wake;

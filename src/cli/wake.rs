@@ -2,222 +2,31 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser as _;
 
 use super::{
-    approvals, complain, failed, history,
-    log::Talk,
-    mcp,
+    approvals,
+    arguments::{Arguments, Command},
+    complain, failed, history, mcp,
     out::{self, Working},
-    policy::{self, PolicyAction},
-    print_json, queue,
+    policy, queue,
     say::{self, Said},
-    values, within,
+    show::{Asked, KEPT, View, exit_code, fail, show_report},
+    within,
 };
 use crate::{
-    channel::{
-        Channel, desktop,
-        render::{self, Looks, without_escapes},
-    },
+    channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
     people,
-    queue::{Cap, Order, Session, Store, StoreError, wait_after},
+    queue::{Cap, Order, Store, wait_after},
     repo::RepoError,
 };
 
-/// Commits that `wake log` lists.
-const LOG_LINES: usize = 20;
 /// What starts the wake of `wake undo`.
 const UNDO: &str = "undo";
 /// What stands on the terminal while a wake works.
 const WORKING: &str = "working…";
-/// Texts that a desktop shows one by one; of further ones it says how many.
-const MAX_NOTIFIED: usize = 3;
-/// What becomes of the queue when a wake fails.
-const KEPT: &str = "What was said stays queued; the next wake goes on from here.";
-
-/// Wakes, does what is due, writes down what it did, and goes back to sleep.
-///
-/// Without a command and without --once it stays and wakes whenever something is due, until SIGTERM.
-#[derive(Debug, Parser)]
-#[command(
-    name = "wake",
-    version,
-    after_help = "\
-Exit codes: 0 done, nothing due, or another wake runs · 1 it failed, and says what was kept · 2 usage · 78 configuration.
-Settings come from the environment and from .env in the workspace; see .env.example.
-
-Examples:
-  wake --once                        do what is due and end: what cron calls
-  wake --once --say 'remember that the wifi code is 1234'
-  wake say 'remind me to stretch tomorrow at 9'
-  wake say /tasks                    a command, as on Telegram; /help lists them
-  wake say < note.txt                a text from a file, or from a pipe
-  wake log                           what the wakes did, newest first
-  wake show 20261121T0903            one of them in full
-  wake approvals list                what waits for your word
-  wake undo                          take back what the last one did
-  wake stop                          end all work, until wake resume
-  wake mcp                           let other programs' models use its memory and tasks
-  wake policy test 'rm -rf ~'        how a shell command would be judged, and why"
-)]
-struct Arguments {
-    /// Run once: do what is due, or find that nothing is, and end.
-    #[arg(long)]
-    once: bool,
-    /// Say this at the terminal first, and show the answer; - reads standard input.
-    #[arg(long, value_name = "TEXT", requires = "once", allow_hyphen_values = true)]
-    say: Option<String>,
-    /// What starts this wake, for the commit's trailer: cron, nudge, …
-    #[arg(
-        long,
-        value_name = "REASON",
-        default_value = "cli",
-        default_value_if("say", clap::builder::ArgPredicate::IsPresent, "say"),
-        requires = "once"
-    )]
-    reason: String,
-    /// Print what the wake did as one JSON document, replies to the terminal among it.
-    #[arg(long)]
-    json: bool,
-    /// Tell on standard error what is being done.
-    #[arg(short, long, global = true)]
-    verbose: bool,
-    /// Leave replies to the console for the next wake that somebody watches.
-    #[arg(long, hide = true)]
-    no_console: bool,
-    #[command(subcommand)]
-    command: Option<Command>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Say something at the terminal, and show the answer. While another wake works its answer is waited for, some seconds.
-    #[command(after_help = "\
-A text that begins with / is a command, as on Telegram: `wake say /help` lists them.
-
-Examples:
-  wake say 'remind me to stretch tomorrow at 9'
-  wake say what is due today
-  wake say /tasks
-  git diff | wake say
-  wake say - < note.txt")]
-    Say {
-        /// The message; - or none reads standard input. Put -- before one that begins with a dash.
-        text: Vec<String>,
-        /// Print one JSON document: outcome, replies, commit, cost_usd.
-        #[arg(long)]
-        json: bool,
-    },
-    /// List what the last wakes and people committed to the memory.
-    #[command(after_help = "\
-Examples:
-  wake log -n 5
-  wake log --json | jq -r .subject")]
-    Log {
-        /// How many commits.
-        #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
-        lines: usize,
-        /// Print a JSON object a line: commit, at, wake_id, author, subject.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show one wake in full: message, trailers, changes.
-    #[command(after_help = "Example: wake show 20261121T0903")]
-    Show {
-        /// The wake's id or commit, or the beginning of either.
-        id: String,
-        /// Print one JSON document, with the message, the stat and the diff.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are put
-    /// aside until they are retried; the log keeps that it happened.
-    #[command(after_help = "\
-Examples:
-  wake undo
-  wake undo 20261121T0903")]
-    Undo {
-        /// The wake's id or its commit's, or the beginning of either; the last one that can be undone when left out.
-        id: Option<String>,
-        /// Print one JSON document of what the wake did that took it back.
-        #[arg(long)]
-        json: bool,
-    },
-    /// End all work now, as /stop does in the chat: no wake works, no reminder fires and nothing is sent until `wake resume`.
-    #[command(after_help = "Example: wake stop")]
-    Stop,
-    /// Go on after `wake stop` or /stop.
-    #[command(after_help = "Example: wake resume")]
-    Resume,
-    /// Look at the messages that wait, were given up or undone, and decide on one.
-    #[command(after_help = "\
-Examples:
-  wake queue list
-  wake queue retry 12")]
-    Queue {
-        #[command(subcommand)]
-        action: queue::Action,
-    },
-    /// Decide on what the assistant may not do without asking.
-    #[command(after_help = "\
-Examples:
-  wake approvals list
-  wake approvals approve 1")]
-    Approvals {
-        #[command(subcommand)]
-        action: approvals::Action,
-    },
-    /// Say what may be done without asking, and how a shell command would be judged.
-    #[command(after_help = "\
-Examples:
-  wake policy show
-  wake policy test 'git push'")]
-    Policy {
-        #[command(subcommand)]
-        action: Option<PolicyAction>,
-    },
-    /// Offer memory, tasks, reminders and the queue to other programs (Model Context Protocol), by standard input and output or by
-    /// HTTP; or look at the servers whose tools the assistant may use.
-    #[command(after_help = "\
-Examples:
-  wake mcp                           serve on standard input and output
-  wake mcp --http 127.0.0.1:8931
-  wake mcp list")]
-    Mcp(mcp::Arguments),
-}
-
-impl Command {
-    /// Whether JSON is asked for behind its name.
-    fn json(&self) -> bool {
-        match self {
-            Self::Say { json, .. } | Self::Log { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => {
-                *json
-            }
-            Self::Queue { action } => action.json(),
-            Self::Approvals { action } => action.json(),
-            Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
-            Self::Stop | Self::Resume | Self::Mcp(_) => false,
-        }
-    }
-}
-
-impl Arguments {
-    /// Whether JSON is asked for, before the command's name or behind it.
-    fn json(&self) -> bool {
-        self.json || self.command.as_ref().is_some_and(Command::json)
-    }
-
-    fn talk(&self) -> Talk {
-        match &self.command {
-            _ if self.verbose => Talk::Verbose,
-            None if !self.once => Talk::Usual,
-            Some(Command::Mcp(_)) => Talk::Usual,
-            _ => Talk::Quiet,
-        }
-    }
-}
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
@@ -259,29 +68,6 @@ fn run(arguments: &Arguments) -> ExitCode {
             None if arguments.once => once(&config, &view(Asked::Nowhere), &arguments.reason),
             None => stay(&config, &view(Asked::Nowhere)),
         },
-    }
-}
-
-/// Whether somebody at this terminal waits for what a wake says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// They asked for it by this very command.
-    Here,
-    /// Nobody did: it is cron's, or the bot's, or a person looks on.
-    Nowhere,
-}
-
-/// How a wake's words are shown, and whether they are.
-struct View {
-    json: bool,
-    asked: Asked,
-    is_hidden: bool,
-}
-
-impl View {
-    /// Whether what is meant for the terminal counts as shown when it is printed. What goes into cron's mail doesn't.
-    fn is_watched(&self) -> bool {
-        !self.is_hidden && (self.json || self.asked == Asked::Here || out::is_terminal())
     }
 }
 
@@ -349,16 +135,6 @@ fn trigger(reason: &str) -> String {
     reason.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect()
 }
 
-/// Says why a wake failed, and what was kept.
-fn fail(context: Context<'_>, view: &View, error: &WakeError, kept: &str) -> ExitCode {
-    let why = context.redactor.redact(&error.to_string());
-    if view.json {
-        print_json(&Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() });
-    }
-    complain(&format!("failed: {why}\n{kept}"));
-    exit_code(error)
-}
-
 /// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
 fn undo(config: &Config, view: &View, id: Option<&str>) -> ExitCode {
     let asked = cycle::open_store(config).and_then(|mut store| match cycle::undoable(&store, &[], id, &[])? {
@@ -401,14 +177,6 @@ fn resume(config: &Config) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => failed(&error),
-    }
-}
-
-/// The exit code of a wake that failed.
-fn exit_code(error: &WakeError) -> ExitCode {
-    match error {
-        WakeError::Repo(RepoError::Configuration(_)) => ExitCode::from(super::EXIT_CONFIG),
-        _ => ExitCode::from(super::EXIT_FAILED),
     }
 }
 
@@ -515,119 +283,4 @@ fn with_context(config: &Config, is_watched: bool, work: impl AsyncFnOnce(Contex
         })
         .await
     })
-}
-
-/// Prints what a wake did, and what is meant for the terminal and wasn't shown yet.
-fn show_report(
-    context: Context<'_>,
-    store: &mut Store,
-    report: &Report,
-    view: &View,
-    session: Option<&Session>,
-) -> ExitCode {
-    for note in &report.notes {
-        complain(note);
-    }
-    let shown = if view.is_watched() {
-        show_console(context, store, view, session)
-    } else {
-        notify(context, store).map(|()| Vec::new())
-    };
-    if view.json {
-        let mut report = report.clone();
-        if let Ok(shown) = &shown {
-            // Replies of earlier wakes that nobody saw belong to what is shown now.
-            let is_new = |text: &String| {
-                !report.replies.iter().any(|reply| reply.chat_id == CONSOLE_CHAT_ID && reply.text == *text)
-            };
-            let earlier: Vec<_> = shown
-                .iter()
-                .filter(|text| is_new(text))
-                .map(|text| cycle::Reply { chat_id: CONSOLE_CHAT_ID, text: text.clone() })
-                .collect();
-            report.replies.extend(earlier);
-        }
-        print_json(&report);
-    }
-    if let Err(error) = shown {
-        return failed(&error);
-    }
-    match (&report.error, report.outcome) {
-        (Some(error), _) => {
-            complain(&format!("failed: {error}\n{KEPT}"));
-            ExitCode::from(super::EXIT_FAILED)
-        }
-        (None, WakeOutcome::Failed) => ExitCode::from(super::EXIT_FAILED),
-        (None, _) => ExitCode::SUCCESS,
-    }
-}
-
-/// Shows texts for the terminal: printed first, then marked, so that one is rather shown twice than never. One that couldn't be
-/// printed waits.
-fn show_console(
-    context: Context<'_>,
-    store: &mut Store,
-    view: &View,
-    session: Option<&Session>,
-) -> Result<Vec<String>, StoreError> {
-    let mut shown = Vec::new();
-    for (id, text) in store.console_unshown(session)? {
-        if !view.json && !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
-            break;
-        }
-        store.mark_shown(id, context.clock.now())?;
-        shown.push(text);
-    }
-    Ok(shown)
-}
-
-/// Markdown is laid out on a terminal, and stays as it is elsewhere.
-fn on_page(config: &Config, text: &str) -> String {
-    match (out::is_terminal(), config.no_color) {
-        (false, _) => without_escapes(text),
-        (true, true) => render::terminal(text, Looks::Plain),
-        (true, false) => render::terminal(text, Looks::Ansi),
-    }
-}
-
-/// Tells a person at their desktop what waits in the terminal, if they can be told. It waits all the same.
-fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
-    if !context.config.has_desktop {
-        return Ok(());
-    }
-    let waiting = store.to_notify()?;
-    let (told, more) = waiting.split_at(waiting.len().min(MAX_NOTIFIED));
-    for (_, text) in told {
-        desktop::notify(&context.redactor.redact(text));
-    }
-    if !more.is_empty() {
-        desktop::notify(&format!("{} more in the terminal: `wake --once` shows them.", more.len()));
-    }
-    if waiting.is_empty() {
-        return Ok(());
-    }
-    let ids: Vec<i64> = waiting.iter().map(|(id, _)| *id).collect();
-    store.mark_notified(&ids, context.clock.now())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_can_be_asked_for_before_the_command_and_after_it() {
-        for line in [
-            "wake --json log",
-            "wake log --json",
-            "wake show --json 20261121",
-            "wake queue list --json",
-            "wake approvals list --json",
-            "wake policy test --json ls",
-            "wake --once --json",
-            "wake say hello --json",
-        ] {
-            assert!(Arguments::try_parse_from(line.split(' ')).unwrap().json(), "{line}");
-        }
-        assert!(!Arguments::try_parse_from(["wake", "log"]).unwrap().json());
-    }
 }

@@ -3,7 +3,7 @@
 //! A text for the terminal counts as delivered when somebody was shown it. One that answers a terminal that waits is that
 //! terminal's; any other may be shown by whoever looks next, or go to the owner's chat in its place.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Fence, NewIncoming, Ordered, OutgoingKind, Result, Store, inbox, json, orders, outbox::DELIVERABLE};
@@ -20,6 +20,9 @@ pub(super) const TERMINAL: &str = "terminal";
 pub(super) const TELEGRAM: &str = "telegram";
 /// A session's id, in random bytes.
 const SESSION_BYTES: usize = 8;
+
+/// What was written so lately is still news at the desktop.
+const NEW: TimeDelta = TimeDelta::minutes(10);
 
 /// No terminal that still waits is to be shown text `o`: it is anybody's.
 const IS_ANYBODYS: &str = "(o.session IS NULL OR o.session NOT IN (SELECT id FROM sessions))";
@@ -175,16 +178,17 @@ impl Store {
         self.fenced(fence, |tx| Ok(tx.execute(&sql, [owner_chat_id]).map(drop)?))
     }
 
-    /// Texts for the terminal that nobody was shown there and no notification told of, oldest first, as (row, text).
-    pub fn to_notify(&self) -> Result<Vec<(i64, String)>> {
+    /// Texts for the terminal that nobody was shown there and no notification told of, oldest first, as (row, text). Of those that
+    /// went to the owner's chat only what is new.
+    pub fn to_notify(&self, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
              WHERE o.notified_at IS NULL AND {DELIVERABLE} AND {IS_ANYBODYS}
-               AND (o.chat_id = 0 AND o.sent_at IS NULL OR o.chat_id != 0 AND o.channel = '{TERMINAL}')
+               AND (o.chat_id = 0 AND o.sent_at IS NULL OR o.chat_id != 0 AND o.channel = '{TERMINAL}' AND o.created_at >= ?1)
              ORDER BY o.id"
         );
         let mut statement = self.conn.prepare(&sql)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([rfc3339(now - NEW)], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

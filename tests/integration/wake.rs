@@ -197,7 +197,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     env.wake(&["queue", "retry", "1"]).ok();
     env.execute("UPDATE incoming_messages SET message_text = 'list reminders' WHERE id = 1");
     env.at("2026-11-21T14:05:00Z");
-    let ran = env.wake(&["--once"]).ok();
+    let ran = env.told();
     assert!(ran.stdout.contains("No reminders are set."), "{ran:#?}");
 }
 

@@ -217,9 +217,9 @@ fn times_of_another_wake_are_on_the_persons_wall() {
 #[test]
 fn a_text_comes_from_a_pipe_or_a_dash() {
     let env = TestEnv::new();
-    for args in [&["say"][..], &["say", "-"], &["--once", "--say", "-"]] {
-        let ran = piped(&env, args, "remember that the wifi code is 1234\n").ok();
-        assert!(ran.stdout.contains("the wifi code is 1234"), "{ran:#?}");
+    for (n, args) in [&["say"][..], &["say", "-"], &["--once", "--say", "-"]].into_iter().enumerate() {
+        let ran = piped(&env, args, &format!("remember that box {n} is blue\n")).ok();
+        assert_eq!(ran.stdout, format!("Remembered: box {n} is blue\n"));
     }
     for (args, input) in [(&["say"][..], " \n"), (&["say", "-"], "")] {
         let ran = piped(&env, args, input);
@@ -379,7 +379,9 @@ fn a_terminal_shows_markdown_laid_out_and_a_pipe_as_it_is() {
 
 #[test]
 fn a_terminal_says_that_it_works_and_tells_no_more_unless_asked() {
-    let env = TestEnv::new();
+    // Deliveries are told of at the level of information.
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
     let ran = env.on_terminal(WAKE, &["say", "remember that tea is at five"]).ok();
     assert_eq!(ran.stdout, "Remembered: tea is at five\n");
     assert!(ran.stderr.contains("working…\r        \r"), "{ran:#?}");

@@ -109,8 +109,10 @@ pub struct Config {
     pub tell_per_day: u32,
     /// The time at which this process's clock stands still (`REVEILLE_NOW`).
     pub fixed_now: Option<DateTime<Utc>>,
-    /// What is written to stderr (`REVEILLE_LOG`).
-    pub log_level: tracing::Level,
+    /// What is written to stderr (`REVEILLE_LOG`); none: whatever suits the program.
+    pub log_level: Option<tracing::Level>,
+    /// Whether this process can reach a desktop that shows notifications.
+    pub has_desktop: bool,
     /// Whether `NO_COLOR` asks for plain output.
     pub no_color: bool,
     /// The `.env` that was read, if any.

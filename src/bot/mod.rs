@@ -30,6 +30,7 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use tokio::sync::{mpsc, watch};
 
+pub use commands::terminal::{AtTerminal, at_terminal};
 pub use pair::{Pairing, pair};
 pub use send::{Sending, send};
 

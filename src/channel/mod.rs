@@ -5,6 +5,7 @@
 //! written down: a channel never waits and never sends twice on its own.
 
 pub mod deliver;
+pub mod desktop;
 pub mod render;
 pub mod telegram;
 

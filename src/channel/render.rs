@@ -9,6 +9,7 @@ mod blocks;
 mod split;
 mod styled;
 mod table;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -16,6 +17,7 @@ mod writer;
 use std::ops::Range;
 
 use styled::Styled;
+pub use terminal::{Looks, terminal, without_escapes};
 
 /// The longest message that Telegram takes, in UTF-16 code units of what a reader sees.
 pub const MESSAGE_UNITS_MAX: usize = 4096;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{complain, failed, print, print_json};
+use super::{complain, failed, print, print_exactly, print_json, values};
 use crate::{
     config::Config,
     cycle,
@@ -17,27 +17,56 @@ const SHOWN_MAX: usize = 50;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// List the open questions, each action in full
+    /// List the open questions, each action in full.
+    #[command(after_help = "\
+Examples:
+  wake approvals list
+  wake approvals list --all --json | jq '.[0].action'")]
     List {
         /// Show decided ones too
         #[arg(long)]
         all: bool,
+        /// Print one JSON document: an array of questions.
+        #[arg(long)]
+        json: bool,
     },
-    /// Print the exact bytes that a yes allows, for hashing or for a program
+    /// Print the exact bytes that a yes allows, for hashing or for a program.
+    #[command(after_help = "Example: wake approvals bytes 1 | sha256sum")]
     Bytes {
-        /// Number of the question, from the list
+        /// Number of the question, from the list.
+        #[arg(value_parser = values::number)]
         id: i64,
     },
-    /// Allow an action once, and run it
+    /// Allow an action once, and run it.
+    #[command(after_help = "Example: wake approvals approve 1")]
     Approve {
-        /// Number of the question, from the list
+        /// Number of the question, from the list.
+        #[arg(value_parser = values::number)]
         id: i64,
+        /// Print one JSON document of what the wake did.
+        #[arg(long)]
+        json: bool,
     },
-    /// Refuse an action, and let the work go on without it
+    /// Refuse an action, and let the work go on without it.
+    #[command(after_help = "Example: wake approvals deny 1")]
     Deny {
-        /// Number of the question, from the list
+        /// Number of the question, from the list.
+        #[arg(value_parser = values::number)]
         id: i64,
+        /// Print one JSON document of what the wake did.
+        #[arg(long)]
+        json: bool,
     },
+}
+
+impl Action {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        match self {
+            Self::List { json, .. } | Self::Approve { json, .. } | Self::Deny { json, .. } => *json,
+            Self::Bytes { .. } => false,
+        }
+    }
 }
 
 /// Carries it out. None: something was decided, and a wake is to go on.
@@ -47,10 +76,10 @@ pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> Option<Exi
         Err(error) => return Some(failed(&error)),
     };
     let done = match action {
-        Action::List { all } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
+        Action::List { all, .. } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
         Action::Bytes { id } => bytes(&store, *id).map(Some),
-        Action::Approve { id } => decide(config, &mut store, *id, true),
-        Action::Deny { id } => decide(config, &mut store, *id, false),
+        Action::Approve { id, .. } => decide(config, &mut store, *id, true),
+        Action::Deny { id, .. } => decide(config, &mut store, *id, false),
     };
     done.unwrap_or_else(|error| Some(failed(&error)))
 }
@@ -74,7 +103,7 @@ fn decide(config: &Config, store: &mut Store, id: i64, is_approval: bool) -> Res
 fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
     Ok(match store.approval(id)? {
         Some(approval) => {
-            print(&approval.action);
+            print_exactly(&approval.action);
             ExitCode::SUCCESS
         }
         None => {

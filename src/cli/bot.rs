@@ -5,8 +5,8 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, ear, failed, pair, print,
-    transcribe::TranscribeArguments,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, ear, failed, log::Talk, out,
+    pair, print, transcribe::TranscribeArguments, values,
 };
 use crate::{
     bot::{self, BotError, Outside, Sending},
@@ -14,6 +14,7 @@ use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle, people,
     queue::{Store, StoreError},
+    words::local,
 };
 
 /// The longest text that is sent, in bytes: some thirty of Telegram's messages.
@@ -71,29 +72,43 @@ enum Command {
     /// Send a message (Markdown) to an allowed chat; works while a bot and a wake run.
     ///
     /// It enters the outbox first and is then sent at once. What can't be sent now is sent by a later wake.
+    #[command(after_help = "\
+Examples:
+  bot send --chat 123456789 'backup **done**'
+  df -h | bot send --chat 123456789 -")]
     Send {
-        /// The chat's numeric id, one of ALLOWED_CHAT_IDS or paired; 0 is the console.
-        #[arg(long, value_name = "ID", allow_negative_numbers = true)]
+        /// The chat's numeric id, one of ALLOWED_CHAT_IDS or paired; 0 is the terminal.
+        #[arg(long, value_name = "ID", allow_negative_numbers = true, value_parser = values::chat)]
         chat: i64,
         /// The text; - reads it from standard input. Put -- before a text that begins with a dash.
         #[arg(required = true)]
         text: Vec<String>,
     },
     /// Print what is said in recordings, by the speech model that WHISPER_MODEL names.
+    #[command(after_help = "Example: bot transcribe --json note.ogg")]
     Transcribe(TranscribeArguments),
     /// Offer a one-time code: whoever sends it to the running bot within ten minutes may speak to it from then on.
+    #[command(after_help = "\
+Examples:
+  bot pair
+  bot pair --list")]
     Pair {
         /// List who has paired, and offer nothing.
         #[arg(long)]
         list: bool,
     },
     /// Listen no more to somebody who has paired.
+    #[command(after_help = "Example: bot unpair 123456789")]
     Unpair {
         /// Their numeric id, from `bot pair --list`.
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", value_parser = values::chat)]
         user: i64,
     },
     /// Say whether a webhook takes the bot's messages away.
+    #[command(after_help = "\
+Examples:
+  bot webhook
+  bot webhook delete")]
     Webhook {
         #[command(subcommand)]
         action: Option<WebhookAction>,
@@ -108,8 +123,11 @@ enum WebhookAction {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let config = match super::set_up(&arguments.settings) {
+    out::end(main_of(Arguments::parse()))
+}
+
+fn main_of(arguments: Arguments) -> ExitCode {
+    let config = match super::set_up(&arguments.settings, Talk::Usual) {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -225,7 +243,7 @@ fn show(sending: &Sending, config: &Config) -> ExitCode {
         Sending::Delivered => ("delivered".to_owned(), super::EXIT_OK),
         Sending::Shown => ("queued: the next wake in a terminal shows it".to_owned(), super::EXIT_OK),
         Sending::Waits { until, why } => {
-            let until = until.map(|at| format!(", not before {}", at.to_rfc3339())).unwrap_or_default();
+            let until = until.map(|at| format!(", not before {}", local(at, config.timezone))).unwrap_or_default();
             let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             (format!("queued: a later wake delivers it{until}{why}"), super::EXIT_OK)
         }

@@ -7,6 +7,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     SettingsArguments, complain, failed,
+    log::Talk,
+    out,
     transcribe::{TranscribeArguments, transcribe},
 };
 use crate::{bot::media, config::Config, process};
@@ -35,14 +37,17 @@ enum Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let config = match super::set_up(&arguments.settings) {
+    out::end(run(&Arguments::parse()))
+}
+
+fn run(arguments: &Arguments) -> ExitCode {
+    let config = match super::set_up(&arguments.settings, Talk::Usual) {
         Ok(config) => config,
         Err(code) => return code,
     };
-    match arguments.command {
-        Command::Listen { with } => listen(&config, with),
-        Command::Transcribe(arguments) => transcribe(&config, &arguments),
+    match &arguments.command {
+        Command::Listen { with } => listen(&config, with.clone()),
+        Command::Transcribe(arguments) => transcribe(&config, arguments),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use super::{EXIT_FAILED, SettingsArguments, config_failure, log, print, print_json, redactor};
+use super::{EXIT_FAILED, SettingsArguments, config_failure, log, out, print, print_exactly, print_json, redactor};
 use crate::{
     config::Config,
     health::{self, Report, Status, told},
@@ -40,6 +40,11 @@ enum Command {
     ///
     /// A wake that is alive is never taken for stale, however long it takes. Each repair is noted, and the next wake
     /// writes it into the memory.
+    #[command(after_help = "\
+Examples:
+  health check
+  health check --dry-run
+  health check --json | jq -r '.checks[] | select(.status != \"ok\") | .id'")]
     Check {
         /// Print one JSON document: {"status", "checks": [{"id", "status", "detail", "fix"}], "repaired": [id]}.
         #[arg(long)]
@@ -52,8 +57,12 @@ enum Command {
         quiet: bool,
     },
     /// Show how it is going, on one screen.
+    #[command(after_help = "\
+Examples:
+  health status
+  health status --json | jq .queue")]
     Status {
-        /// Print one JSON document.
+        /// Print it as one JSON document.
         #[arg(long)]
         json: bool,
     },
@@ -61,6 +70,10 @@ enum Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    out::end(run())
+}
+
+fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let config = match Config::load(arguments.settings.env_file.as_deref()) {
         Ok(config) => config,
@@ -71,7 +84,7 @@ pub fn main() -> ExitCode {
             return config_failure(&error);
         }
     };
-    log::start(&config);
+    log::start(&config, log::Talk::Usual);
     if !matches!(arguments.command, Command::Check { quiet: true, .. }) {
         note(&config.notes);
     }
@@ -87,7 +100,7 @@ fn check(config: &Config, json: bool, dry_run: bool) -> ExitCode {
     if json {
         print_json(&report);
     } else {
-        print(&report.render(config.no_color || !std::io::stdout().is_terminal()));
+        print_exactly(&report.render(config.no_color || !std::io::stdout().is_terminal()));
     }
     exit_code(report.status)
 }

@@ -7,23 +7,47 @@ use std::{
     sync::Arc,
 };
 
+use tracing::Level;
 use tracing_subscriber::{
     filter::{LevelFilter, Targets},
     layer::SubscriberExt as _,
     util::SubscriberInitExt as _,
 };
 
+use super::out::Log;
 use crate::{config::Config, outside, redact::Redactor};
 
-/// Begins to log, as the settings say.
-pub(super) fn start(config: &Config) {
+/// How much is told where `REVEILLE_LOG` says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Talk {
+    /// What a program does that stays, or that nobody watches.
+    Usual,
+    /// At a terminal only what went wrong: its person waits for an answer.
+    Quiet,
+    /// As `--verbose` asks.
+    Verbose,
+}
+
+/// The level, as the settings say and as fits the program.
+fn level(said: Option<Level>, talk: Talk, is_terminal: bool) -> Level {
+    match (said, talk) {
+        (said, Talk::Verbose) => said.unwrap_or(Level::INFO).max(Level::INFO),
+        (Some(said), _) => said,
+        (None, Talk::Quiet) if is_terminal => Level::WARN,
+        (None, _) => Level::INFO,
+    }
+}
+
+/// Begins to log.
+pub(super) fn start(config: &Config, talk: Talk) {
+    let level = level(config.log_level, talk, io::stderr().is_terminal());
     let is_plain = config.no_color || !io::stderr().is_terminal();
     // whisper.cpp tells its whole life at the level of information.
-    let library_level = if config.log_level < LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::DEBUG };
+    let library_level = if level < LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::DEBUG };
     let redactor = Arc::new(super::redactor(config));
     tracing_subscriber::fmt()
-        .with_max_level(config.log_level)
-        .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: io::stderr() })
+        .with_max_level(level)
+        .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: Log })
         .with_ansi(!is_plain)
         .with_target(false)
         .finish()
@@ -52,6 +76,16 @@ impl<W: Write> Write for Masked<W> {
 mod tests {
     use super::*;
     use crate::redact::Secret;
+
+    #[test]
+    fn a_terminal_is_told_what_went_wrong_and_more_when_asked() {
+        assert_eq!(level(None, Talk::Quiet, true), Level::WARN);
+        assert_eq!(level(None, Talk::Quiet, false), Level::INFO);
+        assert_eq!(level(None, Talk::Usual, true), Level::INFO);
+        assert_eq!(level(Some(Level::ERROR), Talk::Quiet, true), Level::ERROR);
+        assert_eq!(level(Some(Level::ERROR), Talk::Verbose, true), Level::INFO);
+        assert_eq!(level(Some(Level::DEBUG), Talk::Verbose, true), Level::DEBUG);
+    }
 
     #[test]
     fn no_event_shows_a_secret() {

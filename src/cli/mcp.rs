@@ -31,7 +31,7 @@ const INSTRUCTIONS: &str = "The memory, tasks, reminders and message queue of a 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Serve by HTTP on this loopback address instead of standard input and output, such as 127.0.0.1:8931; port 0 picks one.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = super::values::address)]
     http: Option<SocketAddr>,
     #[command(subcommand)]
     action: Option<Action>,
@@ -40,8 +40,10 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// List the servers of mcp.toml and the tools of theirs that were accepted. Starts nothing.
+    #[command(after_help = "Example: wake mcp list")]
     List,
     /// Ask servers what they offer now, and accept it: the mind sees their tools from the next wake on.
+    #[command(after_help = "Example: wake mcp refresh github")]
     Refresh {
         /// Which; all of mcp.toml when left out.
         servers: Vec<String>,
@@ -50,6 +52,7 @@ enum Action {
         unconfined: bool,
     },
     /// Call a tool of a server yourself, and show what it answers.
+    #[command(after_help = "Example: wake mcp try github search_issues '{\"query\": \"is:open\"}'")]
     Try {
         /// The server.
         server: String,

@@ -3,22 +3,30 @@
 //! stdout is data, stderr is for people and logs; with `--json` stdout is one document, or one a line where things are listed.
 
 mod approvals;
+mod arguments;
 pub mod bot;
 pub mod ear;
 pub mod health;
 mod history;
 mod log;
 mod mcp;
+mod out;
 mod pair;
 mod policy;
 mod queue;
+mod say;
+mod show;
 mod transcribe;
+mod values;
 pub mod wake;
 mod within;
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use tokio::sync::watch;
+
+use log::Talk;
+use out::{complain, print, print_exactly, print_json};
 
 use crate::{
     channel::telegram::Telegram,
@@ -30,7 +38,6 @@ use crate::{
         claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
         offline::Offline,
     },
-    outside,
     redact::{Redactor, Secret},
     repo,
 };
@@ -60,10 +67,10 @@ struct SettingsArguments {
 }
 
 /// Loads the settings and starts the log on stderr; prints every problem and gives the exit code when that fails.
-fn set_up(arguments: &SettingsArguments) -> Result<Config, ExitCode> {
+fn set_up(arguments: &SettingsArguments, talk: Talk) -> Result<Config, ExitCode> {
     match Config::load(arguments.env_file.as_deref()) {
         Ok(config) => {
-            log::start(&config);
+            log::start(&config, talk);
             for note in &config.notes {
                 tracing::warn!("{note}");
             }
@@ -155,22 +162,6 @@ fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
         std::future::pending::<()>().await;
     });
     Ok(receiver)
-}
-
-/// Writes data to stdout. A closed pipe is no error of ours.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
-}
-
-/// Writes a value as one line of JSON to stdout.
-fn print_json(value: &impl serde::Serialize) {
-    print(&format!("{}\n", serde_json::to_string(value).unwrap_or_default()));
-}
-
-/// Writes a line for people to stderr.
-fn complain(text: &str) {
-    writeln!(std::io::stderr().lock(), "{}", outside::unmarked(text.trim_end())).ok();
 }
 
 /// Says what failed and gives the exit code for it.

@@ -3,12 +3,13 @@
 
 use std::{
     io::{BufRead, Read as _},
+    path::PathBuf,
     process::ExitCode,
 };
 
 use clap::Subcommand;
 
-use super::{EXIT_CONFIG, complain, failed, print};
+use super::{EXIT_CONFIG, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
     hands::Shelter,
@@ -24,6 +25,10 @@ const MAX_LINE_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyAction {
     /// Say how a shell command would be judged now and on this machine, and why. It is not run.
+    #[command(after_help = "\
+Examples:
+  wake policy test 'git push'
+  history | cut -c8- | wake policy test - --json")]
     Test {
         /// The command, as one argument; `-` reads one a line from stdin, JSON strings too.
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
@@ -31,27 +36,52 @@ pub(super) enum PolicyAction {
         /// Judge as on a machine where no sandbox can be had.
         #[arg(long)]
         unsandboxed: bool,
+        /// Print a JSON object for each command: command, decision, risk, reasons.
+        #[arg(long)]
+        json: bool,
     },
     /// Say what is in force: the autonomy, the rules and what is granted.
-    Show,
+    #[command(after_help = "Example: wake policy show")]
+    Show {
+        /// Print it as one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a commented policy.toml to begin with.
-    Example,
+    #[command(after_help = "Example: wake policy example > policy.toml")]
+    Example {
+        /// Print one JSON document with the file's text.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl PolicyAction {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        let (Self::Test { json, .. } | Self::Show { json } | Self::Example { json }) = self;
+        *json
+    }
 }
 
 /// Carries out `wake policy`.
 pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool) -> ExitCode {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
-        Some(PolicyAction::Test { command, unsandboxed }) => {
+        Some(PolicyAction::Test { command, unsandboxed, .. }) => {
             let no_sandbox = no_sandbox(config, &loaded.rules, *unsandboxed);
             let bench = Bench { loaded: &loaded, autonomy: config.autonomy, no_sandbox };
             bench.run(command, as_json)
         }
-        Some(PolicyAction::Example) => {
-            print(policy::EXAMPLE);
+        Some(PolicyAction::Example { .. }) => {
+            if as_json {
+                print_json(&serde_json::json!({ "policy_toml": policy::EXAMPLE }));
+            } else {
+                print(policy::EXAMPLE);
+            }
             ExitCode::SUCCESS
         }
-        Some(PolicyAction::Show) | None => show(config, &loaded),
+        Some(PolicyAction::Show { .. }) | None => show(config, &loaded, as_json),
     }
 }
 
@@ -79,7 +109,7 @@ impl Bench<'_> {
         }
         if command != "-" {
             let verdict = self.judge(command);
-            print(&if as_json { line_of_json(command, &verdict) } else { in_full(command, &verdict) });
+            print_exactly(&if as_json { line_of_json(command, &verdict) } else { in_full(command, &verdict) });
             return ExitCode::SUCCESS;
         }
         let mut lines = std::io::stdin().lock();
@@ -88,7 +118,11 @@ impl Bench<'_> {
                 Ok(Some(line)) => {
                     let command = serde_json::from_str::<String>(&line).unwrap_or(line);
                     let verdict = self.judge(&command);
-                    print(&if as_json { line_of_json(&command, &verdict) } else { in_a_line(&command, &verdict) });
+                    print_exactly(&if as_json {
+                        line_of_json(&command, &verdict)
+                    } else {
+                        in_a_line(&command, &verdict)
+                    });
                 }
                 Ok(None) => return ExitCode::SUCCESS,
                 Err(error) => return failed(&error),
@@ -171,7 +205,58 @@ fn complain_of(loaded: &Loaded) {
     complain(&format!("policy.toml isn't used; until it is mended everything asks:\n{problems}"));
 }
 
-fn show(config: &Config, loaded: &Loaded) -> ExitCode {
+/// What is in force, as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct InForce {
+    autonomy: u8,
+    file: PathBuf,
+    exists: bool,
+    /// While there are any the file isn't used, and everything asks.
+    problems: Vec<String>,
+    rules: Vec<String>,
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    network: Vec<String>,
+    sandboxed: bool,
+    /// Why not.
+    no_sandbox: Option<String>,
+    shell_timeout_s: Option<u64>,
+}
+
+impl InForce {
+    fn of(config: &Config, loaded: &Loaded) -> Self {
+        let (rules, no_sandbox) = (&loaded.rules, no_sandbox(config, &loaded.rules, false));
+        Self {
+            autonomy: match config.autonomy {
+                Autonomy::AskAll => 0,
+                Autonomy::Smart => 1,
+                Autonomy::Full => 2,
+            },
+            file: config.policy_path(),
+            exists: loaded.exists,
+            problems: loaded.problems.iter().map(ToString::to_string).collect(),
+            rules: rules.described(),
+            read: rules.readable(),
+            write: rules.writable(),
+            network: rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect(),
+            sandboxed: no_sandbox.is_none(),
+            no_sandbox,
+            shell_timeout_s: rules.shell_timeout().map(|timeout| timeout.as_secs()),
+        }
+    }
+}
+
+fn show(config: &Config, loaded: &Loaded, as_json: bool) -> ExitCode {
+    if as_json {
+        print_json(&InForce::of(config, loaded));
+    } else {
+        show_in_words(config, loaded);
+    }
+    complain_of(loaded);
+    if loaded.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) }
+}
+
+fn show_in_words(config: &Config, loaded: &Loaded) {
     let level = match config.autonomy {
         Autonomy::AskAll => "0: everything asks but planning, replying, notes and reading memory",
         Autonomy::Smart => "1: what is safe is done, what is dangerous asks",
@@ -204,6 +289,4 @@ fn show(config: &Config, loaded: &Loaded) -> ExitCode {
     }
     text += "always    what can't be undone, and changes to claude.md and skills/, ask\n";
     print(&text);
-    complain_of(loaded);
-    if loaded.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
-use super::{EXIT_FAILED, complain, failed, print, print_json};
+use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::Config,
     queue::{Incoming, Store, StoreError},
@@ -18,21 +18,39 @@ const MAX_TEXT_CHARS: usize = 80;
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
     /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
+    #[command(after_help = "\
+Examples:
+  wake queue list
+  wake queue list --all --json | jq -r .text")]
     List {
         /// Also what was taken out of the queue, or closed because it was about a time that is over.
         #[arg(long)]
         all: bool,
+        /// Print a JSON object a line: id, received_at, state, chat_id, text.
+        #[arg(long)]
+        json: bool,
     },
     /// Try a message afresh at the next wake.
+    #[command(after_help = "Example: wake queue retry 12")]
     Retry {
         /// Its number, from the list.
+        #[arg(value_parser = values::number)]
         id: i64,
     },
     /// Take a message out of the queue. Its text stays in the database.
+    #[command(after_help = "Example: wake queue drop 12")]
     Drop {
         /// Its number, from the list.
+        #[arg(value_parser = values::number)]
         id: i64,
     },
+}
+
+impl Action {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        matches!(self, Self::List { json: true, .. })
+    }
 }
 
 /// What became of a message, as JSON and for people.
@@ -94,9 +112,13 @@ pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
         return ExitCode::from(EXIT_FAILED);
     }
     let result = Store::open(&path).and_then(|mut store| match action {
-        Action::List { all } => {
+        Action::List { all, .. } => {
             for line in listed(&store, *all)? {
-                if as_json { print_json(&line) } else { print(&line.in_words(config)) }
+                if as_json {
+                    print_json(&line);
+                } else {
+                    print(&line.in_words(config));
+                }
             }
             Ok(true)
         }

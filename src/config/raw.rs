@@ -63,6 +63,9 @@ const SECRETS: [(&str, &str); 4] = [
 /// Where the addresses of proxies stand, for us and for the programs that we start.
 const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
+/// Where the way to a desktop's session stands. macOS has no such variable, and one session.
+const DESKTOPS: [&str; 3] = ["DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"];
+
 /// Where a setting was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -95,6 +98,8 @@ pub(super) struct Raw {
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
     pub(super) no_color: bool,
+    /// Whether a desktop's session can be reached.
+    pub(super) has_desktop: bool,
     /// Passwords in the addresses of proxies, which belong to everyone too: ours to keep, not to read.
     pub(super) proxy_secrets: Vec<Secret>,
     /// The files that settings name for secrets.
@@ -110,11 +115,13 @@ impl Raw {
     pub(super) fn gather(env: &BTreeMap<String, String>, env_file: Option<&Path>) -> Self {
         let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
         let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let has_desktop = DESKTOPS.iter().any(|name| env.get(*name).is_some_and(|value| !value.is_empty()));
         let proxies = PROXIES.iter().filter_map(|name| env.get(*name));
         let mut raw = Self {
             home: dir("HOME"),
             data_home: dir("XDG_DATA_HOME"),
             no_color,
+            has_desktop,
             proxy_secrets: proxies.filter_map(|url| RepoUrl::new(url).password()).collect(),
             ..Self::default()
         };

@@ -54,7 +54,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let whisper_model = settings.read("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
     let quiet_hours = settings.read("QUIET_HOURS", values::quiet_hours).unwrap_or_else(default_quiet_hours);
     let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
-    let log_level = settings.read("REVEILLE_LOG", values::log_level).unwrap_or(tracing::Level::INFO);
+    let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
     let needs_key = model != OFFLINE_MODEL && model != CLAUDE_CODE;
@@ -74,7 +74,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         settings.0.notes.push(format!("REVEILLE_NOW is set: the clock stands still at {}.", now.to_rfc3339()));
     }
 
-    let Raw { workspace_dir, home, no_color, env_file, key_files, notes, problems, .. } = settings.0;
+    let Raw { workspace_dir, home, no_color, has_desktop, env_file, key_files, notes, problems, .. } = settings.0;
     let workspace_dir = match workspace_dir {
         Some(dir) if problems.is_empty() => dir,
         _ => return Err(ConfigError { problems }),
@@ -110,6 +110,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         tell_per_day,
         fixed_now,
         log_level,
+        has_desktop: has_desktop || cfg!(target_os = "macos"),
         no_color,
         env_file,
         named_env_file: None,

@@ -96,7 +96,7 @@ fn nothing_said_is_a_working_configuration() {
     assert_eq!(config.daily_budget_usd, 5.0);
     assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
     assert_eq!((config.disk_reserve, config.keep), (Reserve::of_mib(100), Some(Duration::from_secs(30 * 86_400))));
-    assert_eq!((config.tell_per_day, config.owner_chat_id, config.log_level), (5, 0, tracing::Level::INFO));
+    assert_eq!((config.tell_per_day, config.owner_chat_id, config.log_level), (5, 0, None));
     let quiet = config.quiet_hours.unwrap();
     assert_eq!((quiet.from.to_string(), quiet.until.to_string()), ("22:00:00".to_owned(), "07:00:00".to_owned()));
     assert!(config.repo_url.is_none() && config.telegram_token.is_none() && config.whisper_model.is_none());
@@ -121,8 +121,10 @@ fn the_example_names_every_variable_with_its_default() {
         .fold(String::new(), |all, line| all + line.trim_start_matches('#') + "\n");
     let said_nothing = settings("");
     assert_eq!(settings(text), said_nothing);
-    // Said aloud, the default model needs a key and no limit is a choice: the one difference are the notes that say so.
-    let quietly = all_said.replace("\nMODEL=claude", "\n# MODEL=claude").replace("\nMONTHLY_", "\n# MONTHLY_");
+    // Said aloud, the default model needs a key and no limit is a choice: notes say so. And a level that is said holds on a terminal, too.
+    let unsaid = |text: &str, name: &str| text.replace(&format!("\n{name}="), &format!("\n# {name}="));
+    let quietly =
+        ["MODEL", "MONTHLY_BUDGET_USD", "REVEILLE_LOG"].iter().fold(all_said.clone(), |text, name| unsaid(&text, name));
     assert_eq!(settings(&quietly), said_nothing);
     assert!(all_said.contains(&format!("\nMODEL={}\n", place.bare(&[]).unwrap().model)));
 }
@@ -243,7 +245,7 @@ fn the_small_settings_have_bounds() {
     refuses("KEEP_DAYS", &["-1", "3651", "for ever", "1.5"]);
     assert_eq!(config(&[("TELL_PER_DAY", "0")]).tell_per_day, 0);
     refuses("TELL_PER_DAY", &["101", "-1", "few"]);
-    assert_eq!(config(&[("REVEILLE_LOG", "debug")]).log_level, tracing::Level::DEBUG);
+    assert_eq!(config(&[("REVEILLE_LOG", "debug")]).log_level, Some(tracing::Level::DEBUG));
     refuses("REVEILLE_LOG", &["loud", "INFO,hyper=off"]);
     assert_eq!(config(&[("WHISPER_MODEL", "/m/base.bin")]).whisper_model.unwrap(), Path::new("/m/base.bin"));
     refuses("WHISPER_MODEL", &["base.bin"]);

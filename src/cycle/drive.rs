@@ -275,7 +275,9 @@ impl Wake<'_> {
         let mind = observe::mind_of(self.store, self.context)?;
         let (queued, open_cycles) = (self.store.queued()?, self.store.open_cycles()?);
         let now = self.now();
-        let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open_cycles, &mind, now);
+        let session = self.store.session_of(&live.cycle.id)?;
+        let (session, knows) = (session.as_deref(), &live.state.messages);
+        let new = orient::joining(&queued, &live.cycle, session, knows, &open_cycles, &mind, now);
         if new.is_empty() {
             return Ok(false);
         }

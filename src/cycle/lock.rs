@@ -17,10 +17,12 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 
 use crate::{
-    clock::{self, rfc3339},
+    clock::{self, parse_time, rfc3339},
     process::Identity,
+    words,
 };
 
 /// How often a holder shows that it lives.
@@ -59,12 +61,12 @@ struct Inside {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another wake runs: a normal outcome, nothing to be done.
-    #[error("another wake is running{}", .0.as_ref().map(|holder| format!(" (pid {}, since {})", holder.pid, holder.started_at)).unwrap_or_default())]
+    #[error("another wake is running{}", .0.as_ref().map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default())]
     Held(Option<Box<Holder>>),
     /// Another wake holds it and shows no life, but can't be replaced: a person has to end it.
     #[error(
-        "another wake (pid {}, since {}) has stopped and can't be replaced: {why}. Nothing was changed; end it by hand: kill -9 {}",
-        holder.pid, holder.started_at, holder.pid
+        "another wake (pid {}) has stopped and can't be replaced: {why}. Nothing was changed; end it by hand: kill -9 {}",
+        holder.pid, holder.pid
     )]
     Stuck {
         /// What it left.
@@ -80,6 +82,21 @@ pub enum LockError {
         /// What the system says.
         source: std::io::Error,
     },
+}
+
+impl LockError {
+    /// The same for people, with the time on their wall.
+    pub fn in_words(&self, tz: Tz) -> String {
+        let since = |holder: &Holder| parse_time(&holder.started_at).map(|at| words::local(at, tz)).unwrap_or_default();
+        match self {
+            Self::Held(Some(holder)) => {
+                format!("Another wake is working (pid {}, since {}).", holder.pid, since(holder))
+            }
+            Self::Held(None) => "Another wake is working.".to_owned(),
+            Self::Stuck { holder, .. } => format!("{self} (It began {}.)", since(holder)),
+            Self::Io { .. } => self.to_string(),
+        }
+    }
 }
 
 /// What stands in the lock file.
@@ -323,10 +340,7 @@ mod tests {
         assert_eq!(holder.identity(), Identity::current());
         assert_eq!((holder.cycle_id.as_deref(), holder.chat_id, holder.thread_id), (Some("c1"), Some(7), Some(3)));
         let said = LockError::Held(Some(holder)).to_string();
-        assert_eq!(
-            said,
-            format!("another wake is running (pid {}, since 2026-11-21T14:00:00.000Z)", std::process::id())
-        );
+        assert_eq!(said, format!("another wake is running (pid {})", std::process::id()));
     }
 
     #[test]

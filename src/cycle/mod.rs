@@ -86,6 +86,16 @@ pub struct Context<'a> {
     pub redactor: &'a Redactor,
     /// Becomes `true` when the process is asked to end.
     pub stop: &'a watch::Receiver<bool>,
+    /// Whether somebody is shown afterwards what is meant for the terminal.
+    pub is_watched: bool,
+}
+
+impl Context<'_> {
+    /// The chat that texts for the terminal go to while nobody looks at one: the owner's private chat, if there is one.
+    fn instead_of_terminal(&self) -> Option<i64> {
+        let has_chat = !self.is_watched && self.channel.is_some();
+        Some(self.config.owner_chat_id).filter(|owner| has_chat && *owner > 0)
+    }
 }
 
 /// Why a wake failed, by what should be done. What was stored before stays queued in every case.
@@ -172,6 +182,7 @@ pub struct Reply {
 /// # Errors
 /// When the workspace, the database or the repository can't be used. A mind or a remote that can't be reached is no error.
 pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+    store.forget_dead_sessions()?;
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
         // What ended in doubt in this very wake is the next one's to repeat.
@@ -195,7 +206,7 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
             Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
                 if report.outcome == WakeOutcome::Idle {
                     report.outcome = WakeOutcome::Locked;
-                    report.notes.push(held.to_string());
+                    report.notes.push(held.in_words(context.config.timezone));
                 }
                 break;
             }

@@ -123,6 +123,9 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
     if context.channel.is_some() && store.has_deliverable(now)? {
         return Ok(true);
     }
+    if is_owner_to_be_sent(store, context)? {
+        return Ok(true);
+    }
     if store.stopped()?.is_some() {
         return Ok(!Observation::look(store, None, context)?.due(context).is_empty());
     }
@@ -148,6 +151,11 @@ pub(super) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<boo
         return Ok(true);
     }
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
+}
+
+/// Whether texts for the terminal are to go to the owner's chat.
+pub(super) fn is_owner_to_be_sent(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
+    Ok(context.instead_of_terminal().is_some() && store.has_for_owner()?)
 }
 
 /// The configured mind as the gate knows it.

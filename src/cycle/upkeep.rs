@@ -35,7 +35,8 @@ const TELL_AFTER: u32 = 3;
 impl Wake<'_> {
     /// Delivers what is written. Says whether there was any.
     pub(super) async fn upkeep(&mut self) -> Result<bool, WakeError> {
-        if self.context.channel.is_none() || !self.store.has_deliverable(self.now())? {
+        let has_deliverable = self.context.channel.is_some() && self.store.has_deliverable(self.now())?;
+        if !has_deliverable && !observe::is_owner_to_be_sent(self.store, self.context)? {
             return Ok(false);
         }
         self.deliver().await?;
@@ -87,6 +88,9 @@ impl Wake<'_> {
 
     /// Sends what may be sent. What can't be sent waits in the outbox.
     pub(super) async fn deliver(&mut self) -> Result<(), WakeError> {
+        if let Some(owner) = self.context.instead_of_terminal() {
+            self.store.send_to_owner(self.fence, owner)?;
+        }
         if let Some(channel) = self.context.channel {
             let (fence, clock, redactor) = (self.fence, self.context.clock, self.context.redactor);
             let delivered = deliver::deliver_in_wake(self.store, channel, fence, &self.me, clock, redactor).await?;

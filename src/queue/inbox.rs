@@ -12,7 +12,7 @@ use super::{
     orders::{self, Answer},
     outbox,
     outcome::PUT_ASIDE,
-    overheard, paired, provenance, upkeep,
+    overheard, paired, provenance, terminals, upkeep,
 };
 use crate::clock::{parse_time, rfc3339};
 
@@ -110,6 +110,9 @@ pub struct Incoming {
     /// Whether a person wanted it tried again.
     #[serde(default)]
     pub asked_again: bool,
+    /// The terminal that waits for the answer, if one does.
+    #[serde(default)]
+    pub session: Option<String>,
 }
 
 /// One side of a past exchange, for the mind's view of a chat.
@@ -195,7 +198,8 @@ impl Incoming {
     pub(super) fn columns() -> String {
         format!(
             "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
-             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own, asked_again",
+             quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own, asked_again,
+             (SELECT open.id FROM sessions AS open WHERE open.id = session)",
             attachments::AWAITS_FILES
         )
     }
@@ -219,6 +223,7 @@ impl Incoming {
             awaits_files: row.get(14)?,
             quotes_own: row.get(15)?,
             asked_again: row.get(16)?,
+            session: row.get(17)?,
         })
     }
 }
@@ -469,8 +474,8 @@ pub(super) fn insert(
     };
     let mut statement = tx.prepare_cached(
         "INSERT INTO incoming_messages (chat_id, message_text, received_at, kind, sender_id, sender_name, thread_id,
-             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, quotes_own, not_before)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17,
+             channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, quotes_own, channel, not_before)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17, ?18,
              (SELECT max(not_before) FROM incoming_messages
               WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before <= ?16))
          ON CONFLICT DO NOTHING RETURNING id",
@@ -495,6 +500,7 @@ pub(super) fn insert(
                 message.sent_at.map(rfc3339),
                 rfc3339(now + HOLD),
                 provenance::quotes_own(tx, bot_id, message)?,
+                message.update_id.map(|_| terminals::TELEGRAM),
             ],
             |row| row.get(0),
         )

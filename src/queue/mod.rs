@@ -31,6 +31,7 @@ mod shortage;
 mod status_lines;
 mod stop;
 mod taken_up;
+mod terminals;
 mod undelivered;
 mod undo;
 mod upkeep;
@@ -57,6 +58,7 @@ pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
 pub use status_lines::StatusLine;
 pub use stop::Stopped;
+pub use terminals::{Awaited, Session};
 pub use undelivered::{Outstanding, Prospect, Undelivered};
 pub use undo::{TakenBack, Undo};
 pub use upkeep::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after};
@@ -114,6 +116,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("changed.sql"),
     include_str!("asked_again.sql"),
     include_str!("as_file.sql"),
+    include_str!("terminals.sql"),
 ];
 
 /// The database, opened for one process.

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use super::{
     Fence, NewOutgoing, OutgoingKind, Result, Store, approvals, json,
     moved::{self, MAY_BE_SPOKEN_TO, Moved},
-    paired, provenance,
+    paired, provenance, terminals,
 };
 use crate::{
     channel::{
@@ -136,7 +136,8 @@ pub enum PartOutcome {
 /// What a cycle wrote leaves after its commit: order at the end of a wake is commit, deliver, push. Only the notice that a
 /// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are
 /// answered; what was taken back never leaves, nor what is about to be.
-const DELIVERABLE: &str = "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
+pub(super) const DELIVERABLE: &str =
+    "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.done_at IS NULL)
     AND NOT EXISTS (
     SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
@@ -302,28 +303,6 @@ impl Store {
         Ok(text.as_deref().and_then(parse_time))
     }
 
-    /// Replies to the console that weren't shown yet, oldest first, as (row, text).
-    pub fn console_unshown(&self) -> Result<Vec<(i64, String)>> {
-        let sql = format!(
-            "SELECT o.id, o.message_text FROM outgoing_messages o
-             WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} ORDER BY o.id"
-        );
-        let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// Marks a console reply as shown.
-    pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
-        self.write_relaxed(|tx| {
-            tx.execute(
-                "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL",
-                (id, rfc3339(now)),
-            )?;
-            tx.execute("UPDATE outgoing_parts SET state = 'sent' WHERE outgoing_id = ?1", [id])?;
-            Ok(())
-        })
-    }
-
     /// How often a chat was spoken to unasked since `since`.
     pub fn tells_since(&self, chat_id: i64, since: DateTime<Utc>) -> Result<i64> {
         let n = self.conn.query_row(
@@ -485,6 +464,7 @@ pub(super) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
         )
         .optional()?;
     if let Some(id) = id {
+        terminals::note_outgoing(tx, id, message.cycle_id.as_deref())?;
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
         plan_parts_of(tx, id, &text, message.kind, links, now)?;
     }

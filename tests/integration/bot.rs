@@ -532,7 +532,7 @@ fn send_says_what_became_of_it() {
     let send = |text: &str| stage.env.bot(&["send", "--chat", "4242", text]);
     stage.telegram.fail_next("sendMessage", Fault::Status(429, Some(3600)));
     let ran = send("waits").ok();
-    assert!(ran.stdout.starts_with("queued: a later wake delivers it, not before 2026-11-21T15:00:00"), "{ran:#?}");
+    assert!(ran.stdout.starts_with("queued: a later wake delivers it, not before Sat 2026-11-21 16:00"), "{ran:#?}");
     stage.telegram.fail_next("sendMessage", Fault::CloseAfterTaking);
     let ran = send("in doubt").ok();
     assert!(ran.stdout.contains("may have arrived"), "{ran:#?}");
@@ -557,14 +557,18 @@ fn send_refuses_other_chats_and_nothing() {
 }
 
 #[test]
-fn send_to_the_console_waits_for_a_terminal() {
+fn send_to_the_console_waits_for_a_terminal_or_goes_to_the_owners_chat() {
     let stage = Stage::new();
     let ran = stage.env.bot(&["send", "--chat", "0", "look here"]).ok();
     assert!(ran.stdout.contains("next wake in a terminal"), "{ran:#?}");
     let unseen = stage.env.wake(&["--once", "--no-console"]).ok();
     assert!(!unseen.stdout.contains("look here"), "{unseen:#?}");
-    let seen = stage.env.wake(&["--once"]).ok();
-    assert!(seen.stdout.contains("look here"), "{seen:#?}");
+    let seen = stage.env.told();
+    assert!(!seen.stdout.contains("look here"), "the owner's chat had it: {seen:#?}");
+    assert_eq!(stage.telegram.sent()[0].visible, "look here");
+    stage.env.bot(&["send", "--chat", "0", "look there"]).ok();
+    let seen = stage.env.on_terminal(env!("CARGO_BIN_EXE_wake"), &["--once"]).ok();
+    assert!(seen.stdout.contains("look there") && stage.telegram.sent().len() == 1, "{seen:#?}");
 }
 
 #[test]

@@ -437,10 +437,10 @@ fn decay_waits_for_the_end_of_quiet_hours() {
     append(&env, ACTIVE, "\n## Paint the shed\n- status: active\n- touched: 2026-11-10\n");
     env.git(&["commit", "-qam", "A task"]);
     env.at("2026-11-21T03:00:00Z");
-    let night = env.wake(&["--once"]).ok();
+    let night = env.told();
     assert!(!night.stdout.contains("Paint the shed"), "{night:#?}");
     env.at("2026-11-21T06:30:00Z");
-    let morning = env.wake(&["--once"]).ok();
+    let morning = env.told();
     assert!(morning.stdout.contains("“Paint the shed” hasn't moved for 11 days"), "{morning:#?}");
     env.at("2026-11-21T08:00:00Z");
     assert_eq!(env.once()["outcome"], "idle");
@@ -452,20 +452,20 @@ fn a_tasks_own_time_wakes_once_and_again_when_it_is_moved() {
     let task = "\n## Call the plumber\n- status: active\n- next: ask for a date\n- at: 2026-11-21 16:00\n";
     append(&env, ACTIVE, task);
     env.git(&["commit", "-qam", "A task"]);
-    let before = env.wake(&["--once"]).ok();
+    let before = env.told();
     assert!(!before.stdout.contains("plumber"), "{before:#?}");
     // 16:00 in Berlin.
     env.at("2026-11-21T15:00:00Z");
-    let due = env.wake(&["--once"]).ok();
+    let due = env.told();
     assert_eq!(due.stdout, "It is time for “Call the plumber”: ask for a date.\n");
-    assert_eq!(env.wake(&["--once"]).ok().stdout, "");
+    assert_eq!(env.told().stdout, "");
     let moved = env.memory(ACTIVE).replace("16:00", "17:30");
     env.write_memory(ACTIVE, &moved);
-    assert_eq!(env.wake(&["--once"]).ok().stdout, "");
+    assert_eq!(env.told().stdout, "");
     env.at("2026-11-21T16:30:00Z").set("QUIET_HOURS", "17:00-18:00");
     assert_eq!(env.once()["outcome"], "idle", "nothing is told in quiet hours");
     env.set("QUIET_HOURS", "none");
-    assert_eq!(env.wake(&["--once"]).ok().stdout, "It is time for “Call the plumber”: ask for a date.\n");
+    assert_eq!(env.told().stdout, "It is time for “Call the plumber”: ask for a date.\n");
     env.at("2026-11-21T16:45:00Z");
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
@@ -499,7 +499,7 @@ fn a_recurring_reminder_keeps_its_wall_time_and_says_what_was_missed() {
     let mut env = lived_in();
     env.at("2026-10-23T12:00:00Z");
     say(&env, "remind me to water the plants every day at 9:00");
-    let shown = |env: &TestEnv| env.wake(&["--once"]).ok().stdout;
+    let shown = |env: &TestEnv| env.told().stdout;
     for (at, expected) in [
         ("2026-10-24T06:59:00Z", ""),
         ("2026-10-24T07:00:00Z", "⏰ water the plants\n"),
@@ -532,11 +532,11 @@ fn an_interval_goes_on_through_the_hour_that_the_clock_change_doubles() {
     assert!(said.contains("next Sun 31 Oct 2027 at 02:30\n"), "{said}");
     for hour in ["00:30", "01:30", "02:30"] {
         env.at(&format!("2027-10-31T{hour}:00Z"));
-        assert_eq!(env.wake(&["--once"]).ok().stdout, "⏰ breathe\n", "{hour}");
+        assert_eq!(env.told().stdout, "⏰ breathe\n", "{hour}");
     }
     // A day and two hours later.
     env.at("2027-11-01T04:30:00Z");
-    let late = env.wake(&["--once"]).ok().stdout;
+    let late = env.told().stdout;
     assert!(late.contains("25 times from Sun 31 Oct 04:30 to Mon 1 Nov 04:30"), "{late}");
     env.check_sound();
 }
@@ -546,7 +546,7 @@ fn a_wall_time_that_the_clock_change_skips_still_comes_on_that_day() {
     let mut env = lived_in();
     env.at("2027-03-26T12:00:00Z");
     say(&env, "remind me to turn the bread every day at 02:30 in the morning");
-    let shown = |env: &TestEnv| env.wake(&["--once"]).ok().stdout;
+    let shown = |env: &TestEnv| env.told().stdout;
     for (at, expected) in [
         ("2027-03-27T01:30:00Z", "⏰ turn the bread\n"),
         // 02:30 doesn't exist on the 28th: 01:30 UTC is 03:30 there.
@@ -565,10 +565,7 @@ fn a_reminder_that_comes_late_says_when_it_was_due() {
     let mut env = lived_in();
     say(&env, "remind me to call Anna at 16:00");
     env.at("2026-11-21T17:00:00Z");
-    assert_eq!(
-        env.wake(&["--once"]).ok().stdout,
-        "⏰ call Anna\n\n(It was due Sat 21 Nov 16:00. I was not running then.)\n"
-    );
+    assert_eq!(env.told().stdout, "⏰ call Anna\n\n(It was due Sat 21 Nov 16:00. I was not running then.)\n");
 }
 
 #[test]

@@ -438,8 +438,15 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
         let clock = reveille::clock::FixedClock(reveille::clock::parse_time(NOW).unwrap());
         let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
         let model = Slow { turns: 0.into(), until: 0.into(), complexity };
-        let context =
-            Context { config: &config, clock: &clock, model: &model, channel: None, redactor: &redactor, stop: &stop };
+        let context = Context {
+            config: &config,
+            clock: &clock,
+            model: &model,
+            channel: None,
+            redactor: &redactor,
+            stop: &stop,
+            is_watched: true,
+        };
         let wake = || {
             let mut store = env.store();
             runtime.block_on(reveille::cycle::once(context, &mut store, "test")).unwrap()

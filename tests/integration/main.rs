@@ -84,6 +84,8 @@ mod stop;
 #[expect(dead_code, reason = "the fault campaign needs more of it than the stories")]
 mod support;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod time;
 #[cfg(test)]
 mod undo;

@@ -475,7 +475,7 @@ fn a_disk_that_runs_full_again_and_again_never_costs_a_try() {
     }
     assert_eq!(query("SELECT count(*) FROM cycles WHERE state = 'abandoned'"), 0);
     claude.expect(Reply::text("Kept."));
-    let ran = env.wake(&["--once"]).ok();
+    let ran = env.told();
     assert!(ran.stdout.contains("Kept."), "{ran:#?}");
     assert_eq!(query("SELECT max(tries) FROM cycles"), 0);
     assert!(telegram.sent().is_empty());
@@ -529,8 +529,15 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let clock = reveille::clock::FixedClock(reveille::clock::parse_time(NOW).unwrap());
     let (redactor, (_stopper, stop)) = (Redactor::new(&config.secrets()), tokio::sync::watch::channel(false));
-    let context =
-        Context { config: &config, clock: &clock, model: &Silent, channel: None, redactor: &redactor, stop: &stop };
+    let context = Context {
+        config: &config,
+        clock: &clock,
+        model: &Silent,
+        channel: None,
+        redactor: &redactor,
+        stop: &stop,
+        is_watched: true,
+    };
     let wake = || {
         let mut store = env.store();
         runtime.block_on(reveille::cycle::once(context, &mut store, "test")).unwrap()

@@ -294,7 +294,7 @@ fn what_was_taken_back_before_a_commit_that_failed_is_told_with_the_one_that_is_
     assert_eq!(env.query::<i64>("SELECT count(*) FROM undos WHERE taken_back IS NOT NULL AND done_at IS NULL"), 1);
     assert!(env.memory(SEMANTIC).contains("dogs bark"));
     std::fs::remove_dir_all(&in_the_way).unwrap();
-    let ran = env.wake(&["--once"]).ok();
+    let ran = env.told();
     assert!(ran.stdout.contains("Cancelled: the reminder “stretch”"), "{ran:#?}");
     assert!(
         env.memory(LOG).contains("Cancelled its reminder “stretch”") && !env.memory(SEMANTIC).contains("dogs bark")

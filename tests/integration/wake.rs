@@ -80,7 +80,7 @@ fn a_second_wake_changes_nothing_and_ends_well() {
     fs2::FileExt::lock_exclusive(&lock).unwrap();
     let ran = env.wake(&["--once", "--json"]).ok();
     assert_eq!(ran.json()["outcome"], "locked");
-    assert!(ran.stderr.contains("another wake is running"), "{ran:#?}");
+    assert!(ran.stderr.contains("Another wake is working"), "{ran:#?}");
     assert_eq!(env.queued().len(), 1);
     drop(lock);
     assert_eq!(env.once()["answered"], 1);
@@ -98,12 +98,12 @@ fn a_wake_that_stays_works_when_something_is_due_and_ends_when_asked() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     env.receive(0, "remember that tea is at five");
-    let staying = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
+    let staying = env.start(env!("CARGO_BIN_EXE_wake"), &["--json"]);
     eventually("the message is answered", || env.queued().is_empty());
     eventually("the wake has ended", || std::fs::read(env.workspace().join(".wake-lock")).unwrap().is_empty());
     staying.signal(Signal::TERM);
     let ran = staying.end();
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Remembered: tea is at five\n"), "{ran:#?}");
+    assert_eq!((ran.code, ran.json()["replies"][0]["text"].as_str()), (0, Some("Remembered: tea is at five")));
     assert_eq!(env.trailer("Trigger"), "stay");
     env.check_sound();
 }
@@ -197,7 +197,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     env.wake(&["queue", "retry", "1"]).ok();
     env.execute("UPDATE incoming_messages SET message_text = 'list reminders' WHERE id = 1");
     env.at("2026-11-21T14:05:00Z");
-    let ran = env.wake(&["--once"]).ok();
+    let ran = env.told();
     assert!(ran.stdout.contains("No reminders are set."), "{ran:#?}");
 }
 

@@ -14,6 +14,7 @@ mod seen;
 mod status;
 mod stop;
 mod tasks;
+pub(super) mod terminal;
 mod undo;
 mod wake;
 mod whoami;
@@ -25,7 +26,7 @@ use chrono::{DateTime, Utc};
 use super::batch::Asked;
 use crate::{
     channel::telegram::Command,
-    config::Config,
+    config::{CONSOLE_CHAT_ID, Config},
     queue::{Order, Result, Stopped, Store},
     repo::{Committed, RepoError},
     words,
@@ -114,9 +115,9 @@ impl<'a> Desk<'a> {
         self.stopped.or_else(own)
     }
 
-    /// Whether a chat is the owner's: it may see and undo what was done for the console, too.
+    /// Whether a chat is the owner's: it may see and undo what was done for the console, too. Who sits at the console is the owner.
     fn is_owners(&self, chat_id: i64) -> bool {
-        chat_id == self.config.owner_chat_id
+        chat_id == self.config.owner_chat_id || chat_id == CONSOLE_CHAT_ID
     }
 
     /// Whether the owner asks: in their own chat, or in a group.

@@ -1,6 +1,7 @@
 //! `/whoami`: who is speaking, as ids tell it, and what they may do.
 
 use super::{super::batch::Asked, Desk};
+use crate::config::CONSOLE_CHAT_ID;
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> String {
     let message = &asked.message;
@@ -8,6 +9,9 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> String {
 }
 
 fn text(chat_id: i64, sender_id: i64, name: &str, is_owners: bool) -> String {
+    if chat_id == CONSOLE_CHAT_ID {
+        return "You're at a terminal of my own machine, so you're my owner. You can use every command.".to_owned();
+    }
     let name = if name.is_empty() { "somebody without a name" } else { name };
     let group = if chat_id == sender_id { String::new() } else { format!(", in the group {chat_id}") };
     if is_owners {

@@ -83,7 +83,7 @@ impl Reader {
             Tag::Paragraph | Tag::HtmlBlock => self.out.need_breaks(1),
             Tag::Heading { .. } => {
                 self.out.need_breaks(1);
-                self.out.open(Style::Bold);
+                self.out.open(Style::Heading);
             }
             Tag::BlockQuote(_) => {
                 self.out.need_breaks(1);

@@ -27,6 +27,7 @@ pub(super) struct Span {
 /// The formatting that Telegram's HTML knows and Markdown asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Style {
+    Heading,
     Bold,
     Italic,
     Strike,
@@ -39,12 +40,13 @@ pub(super) enum Style {
 impl Style {
     /// Whether the two can't stand within each other: the inner one is then left out.
     pub(super) fn excludes(&self, inner: &Self) -> bool {
-        matches!(self, Self::Code | Self::Pre { .. }) || std::mem::discriminant(self) == std::mem::discriminant(inner)
+        matches!((self, inner), (Self::Code | Self::Pre { .. }, _) | (Self::Heading, Self::Bold))
+            || std::mem::discriminant(self) == std::mem::discriminant(inner)
     }
 
     fn open(&self, html: &mut String) {
         match self {
-            Self::Bold => html.push_str("<b>"),
+            Self::Heading | Self::Bold => html.push_str("<b>"),
             Self::Italic => html.push_str("<i>"),
             Self::Strike => html.push_str("<s>"),
             Self::Code => html.push_str("<code>"),
@@ -65,7 +67,7 @@ impl Style {
 
     fn close(&self) -> &'static str {
         match self {
-            Self::Bold => "</b>",
+            Self::Heading | Self::Bold => "</b>",
             Self::Italic => "</i>",
             Self::Strike => "</s>",
             Self::Code => "</code>",

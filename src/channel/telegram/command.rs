@@ -46,6 +46,12 @@ pub struct MenuCommand {
     pub description: &'static str,
 }
 
+/// Names that are called near at most.
+const MAX_NEAR: usize = 3;
+/// So many letters may differ in a name that is near.
+const MAX_CHANGES: usize = 2;
+/// So many letters of a name are a beginning of it.
+const MIN_BEGINNING: usize = 2;
 /// The shortest name that a slip is recognised of: a shorter word is as likely meant.
 const MIN_MISTYPED_CHARS: usize = 5;
 
@@ -93,6 +99,31 @@ impl Command {
     pub fn menu() -> Vec<MenuCommand> {
         let offered = Self::ALL.into_iter().filter_map(|command| Some((command, command.description()?)));
         offered.map(|(command, description)| MenuCommand { command: command.name(), description }).collect()
+    }
+
+    /// A text as one of them, or as a slip of the pen, with what follows it: where nobody is addressed by name.
+    pub fn read(text: &str) -> Option<(Self, &str)> {
+        match parse(text.trim_start(), "") {
+            Parsed::Ours(command, args) => Some((command, args)),
+            Parsed::ForAnother | Parsed::NotACommand => None,
+        }
+    }
+
+    /// Those whose names are near to a word, the nearest first: a few changes away, or with the same beginning.
+    pub fn nearest(word: &str) -> Vec<Self> {
+        let word = word.to_lowercase();
+        let mut near: Vec<(usize, Self)> = Self::ALL
+            .into_iter()
+            .filter(|command| *command != Self::Start)
+            .map(|command| (distance(&word, command.name()), command))
+            .filter(|(changes, command)| {
+                *changes <= MAX_CHANGES
+                    || !word.is_empty() && word.starts_with(command.name())
+                    || word.len() >= MIN_BEGINNING && command.name().starts_with(&word)
+            })
+            .collect();
+        near.sort_by_key(|(changes, _)| *changes);
+        near.into_iter().map(|(_, command)| command).take(MAX_NEAR).collect()
     }
 
     /// Whether a text is one of them, for the bot of this name.
@@ -172,6 +203,23 @@ fn is_one_slip(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
+/// How many letters have to be changed, added or taken away to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut above = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (to, up) in b.chars().zip(row.iter().skip(1)) {
+            left = (above + usize::from(from != to)).min(up + 1).min(left + 1);
+            above = *up;
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +251,15 @@ mod tests {
         ] {
             assert!(matches!(parse(text, "bot"), Parsed::Ours(Command::Mistyped(name), _) if name == meant), "{text}");
         }
+    }
+
+    #[test]
+    fn the_nearest_commands_are_found() {
+        assert_eq!(["kitten", "", "sitting"].map(|word| distance(word, "sitting")), [3, 7, 0]);
+        assert_eq!(Command::nearest("reminder"), [Command::Remind]);
+        assert_eq!(Command::nearest("logs"), [Command::Log]);
+        assert_eq!(Command::nearest("re").into_iter().filter(|near| *near == Command::Retry).count(), 1);
+        assert_eq!(Command::nearest("xyzzy"), []);
     }
 
     #[test]

@@ -32,11 +32,12 @@ pub fn still_due<'a>(
     ids.iter().map(|id| queued.iter().find(|message| message.id == *id).filter(is_due)).collect()
 }
 
-/// Messages that have come for the chat of `cycle` while it runs, oldest first: not those it `knows`, nor those that stand in
+/// Messages that have come for the chat of `cycle`, and the terminal that it answers, while it runs, oldest first: not those it `knows`, nor those that stand in
 /// the conversation of another one that will go on. A cycle that has had its share of messages ends when another chat waits.
 pub fn joining<'a>(
     queued: &'a [Incoming],
     cycle: &NewCycle,
+    session: Option<&str>,
     knows: &[i64],
     open_cycles: &[CycleRow],
     mind: &Mind,
@@ -51,6 +52,7 @@ pub fn joining<'a>(
     let waiting = waiting_for_files(queued, now);
     let is_new = |message: &&Incoming| {
         (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
+            && message.session.as_deref() == session
             && !knows.contains(&message.id)
             && !is_taken(message, open_cycles)
             && !waiting.contains(&message.id)
@@ -119,27 +121,37 @@ fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
     message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
 }
 
-/// What is to be answered now, chat by chat; and first what isn't any more, because it was kept for so long.
+/// Where a message is answered: a chat, a topic, a terminal that waits.
+type Place<'a> = (i64, Option<i64>, Option<&'a str>);
+
+fn place_of(message: &Incoming) -> Place<'_> {
+    (message.chat_id, message.thread_id, message.session.as_deref())
+}
+
+/// What is to be answered now, chat by chat, and each terminal that waits by itself; and first what isn't any more, because it was kept
+/// for so long.
 pub(super) fn due(observed: &Observed<'_>) -> Vec<Reason> {
     let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
     let is_stale = |message: &&Incoming| observed.mind.is_thinking && stale::is_stale(message, observed.now);
     let (stale, due): (Vec<_>, Vec<_>) = due.partition(is_stale);
-    let stale = by_chat(&stale).into_iter().map(|(chat_id, thread_id, ids)| Reason::Stale { chat_id, thread_id, ids });
-    let due = by_chat(&due).into_iter().map(|(chat_id, thread_id, ids)| Reason::Messages { chat_id, thread_id, ids });
+    let stale =
+        by_place(&stale).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Stale { chat_id, thread_id, ids });
+    let due =
+        by_place(&due).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Messages { chat_id, thread_id, ids });
     stale.chain(due).collect()
 }
 
-/// So many messages of each chat and topic as are looked at in one go.
-fn by_chat(messages: &[&Incoming]) -> Vec<(i64, Option<i64>, Vec<i64>)> {
-    let mut chats: Vec<(i64, Option<i64>, Vec<i64>)> = Vec::new();
+/// So many messages of each place as are looked at in one go.
+fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
+    let mut places: Vec<(Place<'_>, Vec<i64>)> = Vec::new();
     for message in messages {
-        match chats.iter_mut().find(|(chat, thread, _)| (*chat, *thread) == (message.chat_id, message.thread_id)) {
-            Some((_, _, ids)) if ids.len() >= MAX_MESSAGES => {}
-            Some((_, _, ids)) => ids.push(message.id),
-            None => chats.push((message.chat_id, message.thread_id, vec![message.id])),
+        match places.iter_mut().find(|(place, _)| *place == place_of(message)) {
+            Some((_, ids)) if ids.len() >= MAX_MESSAGES => {}
+            Some((_, ids)) => ids.push(message.id),
+            None => places.push((place_of(message), vec![message.id])),
         }
     }
-    chats
+    places
 }
 
 /// A chat is told when its first message waits, and then of the first one of each day.

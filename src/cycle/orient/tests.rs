@@ -107,7 +107,7 @@ fn what_went_stale_is_closed_before_the_rest_is_answered() {
     // Nor do they join a conversation that goes on.
     let running = open_cycle("c", CycleState::Running, None);
     let cycle = NewCycle { chat_id: Some(7), ..running.cycle.clone() };
-    let joined = joining(&scene.messages, &cycle, &[], &[running], &scene.mind, scene.now);
+    let joined = joining(&scene.messages, &cycle, None, &[], &[running], &scene.mind, scene.now);
     assert_eq!(joined.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 4]);
     // While no mind can answer, they are kept.
     scene.mind = Mind { is_available: false, ..scene.mind.clone() };
@@ -210,7 +210,7 @@ fn what_came_for_a_cycles_chat_joins_it_unless_another_cycle_has_it() {
     let topic = Incoming { thread_id: Some(5), ..message(6, 7) };
     let queued = [taken(1, "runs"), taken(2, "waits"), taken(3, "ended"), message(4, 8), message(5, 7), topic];
     let open = [waiting, running.clone()];
-    let joining = joining(&queued, &running.cycle, &[1], &open, &scene.mind, scene.now);
+    let joining = joining(&queued, &running.cycle, None, &[1], &open, &scene.mind, scene.now);
     assert_eq!(joining.iter().map(|message| message.id).collect::<Vec<_>>(), [3, 5]);
 }
 

@@ -27,6 +27,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("begin_cycle", |s, f| s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], &[], at(9))),
         ("begin_by_rule", |s, f| s.begin_by_rule(f, &cycle("c4"), &Entry::Asked, &[], &[], at(9)).map(drop)),
         ("begin_cycle_on", |s, f| s.begin_cycle_on(f, &cycle("c3"), &Entry::Asked, &[], at(9)).map(drop)),
+        ("send_to_owner", |s, f| s.send_to_owner(f, 7)),
         ("join", |s, f| s.join(f, "c1", &Entry::Asked, &[], at(9)).map(drop)),
         ("record_all", |s, f| s.record_all(f, "c1", &[Entry::Asked], &[], at(9))),
         ("record", |s, f| s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(7, "x"))], at(9))),

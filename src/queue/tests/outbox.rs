@@ -179,7 +179,7 @@ fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
     world.store.change(world.fence, "c1", &sends, at(0)).unwrap();
     assert!(!world.store.has_deliverable(at(1)).unwrap());
     assert_eq!(world.deliver_all(1), [""; 0]);
-    assert_eq!(world.store.console_unshown().unwrap(), []);
+    assert_eq!(world.store.console_unshown(None).unwrap(), []);
 
     world.store.pause_cycle(world.fence, "c1", at(60), "no network").unwrap();
     assert_eq!(world.deliver_all(2), [""; 0]);
@@ -188,7 +188,7 @@ fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
 
     world.end("c1", CycleState::Done, &[]);
     assert_eq!(world.deliver_all(4), ["reply"]);
-    assert_eq!(world.store.console_unshown().unwrap().len(), 1);
+    assert_eq!(world.store.console_unshown(None).unwrap().len(), 1);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE cycle_id = 'c1'"), 3);
 }
 
@@ -213,9 +213,9 @@ fn console_rows_are_shown_and_never_claimed() {
     let id = world.plan(0, "hello");
     assert_eq!(claim(&mut world, 0), None);
     assert!(!world.store.has_deliverable(at(0)).unwrap());
-    assert_eq!(world.store.console_unshown().unwrap(), [(id, "hello".to_owned())]);
+    assert_eq!(world.store.console_unshown(None).unwrap(), [(id, "hello".to_owned())]);
     world.store.mark_shown(id, at(1)).unwrap();
-    assert_eq!(world.store.console_unshown().unwrap(), []);
+    assert_eq!(world.store.console_unshown(None).unwrap(), []);
     assert_eq!(world.store.undelivered().unwrap(), []);
 }
 

@@ -482,7 +482,7 @@ impl Scene {
     }
 
     fn show(&mut self) -> Result<(), String> {
-        for (row, _) in self.bot.console_unshown().map_err(text)? {
+        for (row, _) in self.bot.console_unshown(None).map_err(text)? {
             self.may_leave(row)?;
             self.bot.mark_shown(row, self.now).map_err(text)?;
         }

@@ -412,7 +412,7 @@ fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
     };
     let queued = scene.store.queued().map_err(text)?;
     let open = scene.store.open_cycles().map_err(text)?;
-    let new = orient::joining(&queued, &live.cycle, &live.state.messages, &open, &mind, scene.now);
+    let new = orient::joining(&queued, &live.cycle, None, &live.state.messages, &open, &mind, scene.now);
     Ok(new.iter().map(|message| message.id).collect())
 }
 

@@ -146,6 +146,29 @@ impl TestEnv {
         self.workspace().join("brain")
     }
 
+    /// One wake, which must end well, with what it says at the terminal in the place of its report.
+    #[track_caller]
+    pub(crate) fn told(&self) -> Ran {
+        let ran = self.wake(&["--once", "--json"]).ok();
+        let report = ran.json();
+        let replies = report["replies"].as_array().unwrap().iter().filter(|reply| reply["chat_id"] == 0);
+        Ran { stdout: replies.map(|reply| format!("{}\n", reply["text"].as_str().unwrap())).collect(), ..ran }
+    }
+
+    /// Runs a program with a terminal for its input and output, and another one for its standard error.
+    pub(crate) fn on_terminal(&self, program: &str, args: &[&str]) -> Ran {
+        let (out, err) = (Terminal::open(), Terminal::open());
+        let mut command = self.command(program, args);
+        command.stdin(out.stdio()).stdout(out.stdio()).stderr(err.stdio());
+        let mut child = command.spawn().unwrap();
+        // The terminals close with the last of those who hold them.
+        drop(command);
+        let (out, err) = (out.read(), err.read());
+        let status = child.wait().unwrap();
+        let text = |shown: std::thread::JoinHandle<String>| shown.join().unwrap();
+        Ran { code: status.code().unwrap_or(-1), stdout: text(out), stderr: text(err) }
+    }
+
     /// A command in this world.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "the tests' one home of children")]
@@ -298,6 +321,43 @@ impl TestEnv {
         self.git(&["commit", "-q", "-m", "A person's own"]);
         assert_eq!(self.git(&["show", "--name-only", "--format="]), "memory/person.md");
         assert_eq!(self.git(&["status", "--short"]), "");
+    }
+}
+
+/// A terminal: what is written to `inner` is read from `outer`.
+struct Terminal {
+    outer: std::fs::File,
+    inner: std::fs::File,
+}
+
+impl Terminal {
+    fn open() -> Self {
+        use rustix::pty;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let outer = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+        pty::grantpt(&outer).unwrap();
+        pty::unlockpt(&outer).unwrap();
+        let name = pty::ptsname(&outer, Vec::new()).unwrap();
+        let no_tty = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).unwrap();
+        let inner =
+            std::fs::OpenOptions::new().read(true).write(true).custom_flags(no_tty).open(name.to_str().unwrap());
+        Self { outer: outer.into(), inner: inner.unwrap() }
+    }
+
+    fn stdio(&self) -> Stdio {
+        self.inner.try_clone().unwrap().into()
+    }
+
+    /// All that is shown on it, until nobody holds it any more. A terminal ends lines by two characters.
+    fn read(self) -> std::thread::JoinHandle<String> {
+        let Self { mut outer, inner } = self;
+        drop(inner);
+        std::thread::spawn(move || {
+            let mut shown = Vec::new();
+            // The end of a terminal is an error.
+            std::io::Read::read_to_end(&mut outer, &mut shown).ok();
+            String::from_utf8_lossy(&shown).replace("\r\n", "\n")
+        })
     }
 }
 

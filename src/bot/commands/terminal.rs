@@ -1,0 +1,93 @@
+//! The same commands at a terminal of this machine, where whoever sits there is the owner.
+
+use chrono::{DateTime, Utc};
+
+use super::{Desk, Reply};
+use crate::{
+    bot::batch::Asked,
+    channel::telegram::{Command, NewMessage},
+    config::{CONSOLE_CHAT_ID, Config},
+    queue::{Order, Result, Store},
+    words,
+};
+
+/// What a text is that was said at a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AtTerminal {
+    /// Something for a mind.
+    Words,
+    /// A command, or what looks like one.
+    Command {
+        /// Markdown.
+        answer: String,
+        /// What is to be done.
+        order: Option<Order>,
+    },
+}
+
+/// Reads what was said at a terminal, and answers it if it is a command. Nothing is written.
+///
+/// # Errors
+/// The store's.
+pub fn at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &str) -> Result<AtTerminal> {
+    let Some(name) = command_name(text) else { return Ok(AtTerminal::Words) };
+    let Some((command, args)) = Command::read(text) else {
+        return Ok(AtTerminal::Command { answer: unknown(name), order: None });
+    };
+    let message = NewMessage {
+        chat_id: CONSOLE_CHAT_ID,
+        thread_id: None,
+        telegram_message_id: None,
+        sender_id: CONSOLE_CHAT_ID,
+        sender_name: String::new(),
+        text: text.to_owned(),
+        kind: "text",
+        reply_to: None,
+        forwarded_from: None,
+        album: None,
+        attachment: None,
+        is_for_us: true,
+        date: now,
+        edited_at: None,
+    };
+    let asked = Asked { command, args: args.to_owned(), message, update_id: 0 };
+    let Reply { text: answer, order } = Desk::open(store, config, now)?.answer(&asked)?;
+    Ok(AtTerminal::Command { answer, order })
+}
+
+/// The name in `/name …`. A path, `/etc/hosts`, isn't one.
+fn command_name(text: &str) -> Option<&str> {
+    let word = text.trim_start().strip_prefix('/')?.split_whitespace().next().unwrap_or_default();
+    word.chars().all(|c| c.is_alphanumeric() || "-_@".contains(c)).then_some(word)
+}
+
+fn unknown(name: &str) -> String {
+    let near = Command::nearest(name);
+    let near: Vec<String> = near.iter().map(|command| format!("`/{}`", command.name())).collect();
+    let meant = match near.as_slice() {
+        [] => String::new(),
+        near => format!(" Did you mean {}?", words::or(near)),
+    };
+    format!("There's no command `/{name}`, so nothing was done.{meant} `/help` lists them all.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_no_command() {
+        let names =
+            ["/tasks", " /tasks now", "/", "/foo-bar", "/etc/hosts is broken", "/a.b", "tasks", ""].map(command_name);
+        assert_eq!(names, [Some("tasks"), Some("tasks"), Some(""), Some("foo-bar"), None, None, None, None]);
+    }
+
+    #[test]
+    fn the_nearest_ones_are_named() {
+        assert_eq!(
+            unknown("reminder"),
+            "There's no command `/reminder`, so nothing was done. Did you mean `/remind`? `/help` lists them all."
+        );
+        assert_eq!(unknown("xyzzy"), "There's no command `/xyzzy`, so nothing was done. `/help` lists them all.");
+    }
+}

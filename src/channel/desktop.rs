@@ -1,0 +1,72 @@
+//! A notification on this machine's desktop: a hint that something waits in the terminal, no delivery.
+
+use std::time::Duration;
+
+use super::render;
+use crate::process::{self, Spec};
+
+/// How long the desktop may take.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// How much of a text is shown, in characters.
+const MAX_CHARS: usize = 300;
+/// How macOS shows one: the text is an argument of the script and never a part of it.
+const APPLE_SCRIPT: [&str; 3] =
+    ["on run argv", "display notification (item 1 of argv) with title \"Reveille\"", "end run"];
+
+/// Tries to show a text. Says whether a desktop took it.
+pub fn notify(markdown: &str) -> bool {
+    let taken = process::run(&notification(markdown, cfg!(target_os = "macos")));
+    taken.is_ok_and(|output| output.status.success())
+}
+
+/// The program that shows it. No shell reads the text, and nothing in it is an option.
+fn notification(markdown: &str, is_mac: bool) -> Spec {
+    let text = short(&render::terminal(markdown, render::Looks::Plain));
+    let spec = if is_mac {
+        let lines = APPLE_SCRIPT.iter().flat_map(|line| ["-e", line]);
+        Spec::new("osascript").args(lines).args(["--", &text])
+    } else {
+        // What shows it reads a little markup in it.
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        Spec::new("notify-send").args(["--app-name=Reveille", "--", "Reveille", &text])
+    };
+    spec.timeout(TIMEOUT)
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(markdown: &str, is_mac: bool) -> Vec<String> {
+        notification(markdown, is_mac).words().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn the_text_is_one_argument_and_no_option() {
+        let text = "--urgency=critical $(rm -rf ~) **<b>now</b>** & \x1b[31mhere";
+        assert_eq!(
+            words(text, false),
+            [
+                "notify-send",
+                "--app-name=Reveille",
+                "--",
+                "Reveille",
+                "--urgency=critical $(rm -rf ~) &lt;b&gt;now&lt;/b&gt; &amp; here"
+            ]
+        );
+        let mac = words("-e \"do shell script\"", true);
+        assert_eq!(mac[mac.len() - 2..], ["--", "-e \"do shell script\""]);
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        assert_eq!(words(&"x".repeat(1_000), false)[4].chars().count(), MAX_CHARS + 1);
+    }
+}

@@ -1,0 +1,160 @@
+//! `wake say`: what a person says at a terminal, stored first, then answered by this wake or by the one that runs, and shown here.
+
+use std::{
+    io::{IsTerminal as _, Read as _},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{out::Working, wake::look};
+use crate::{
+    bot::{AtTerminal, at_terminal},
+    config::CONSOLE_CHAT_ID,
+    cycle::{self, Context, Report, WakeError, WakeOutcome, stop},
+    people,
+    process::Identity,
+    queue::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Session, Store},
+};
+
+/// The longest text that is taken, in bytes.
+const MAX_TEXT_BYTES: u64 = 100_000;
+/// How long a terminal waits for another wake to answer it.
+const WAIT_FOR_ANOTHER: Duration = Duration::from_secs(20);
+/// How often it looks meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Why nothing was said.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unsaid {
+    /// Neither a text nor anything to read it from.
+    #[error(
+        "Say what? Nothing was queued. Usage: `wake say 'remind me to stretch at 5'`, or from a file: `wake say < note.txt`."
+    )]
+    NoText,
+    #[error("There is nothing to say: the text is empty. Nothing was queued.")]
+    Empty,
+    #[error("The text is longer than {MAX_TEXT_BYTES} bytes. Nothing was queued.")]
+    TooLong,
+    #[error("Standard input can't be read: {0}. Nothing was queued.")]
+    Unreadable(std::io::Error),
+}
+
+/// The words of the arguments; `-`, or none with standard input from elsewhere than a terminal, means what stands there.
+pub(super) fn text_of(words: &[String]) -> Result<String, Unsaid> {
+    let text = match words {
+        [] if std::io::stdin().is_terminal() => return Err(Unsaid::NoText),
+        [] => read_stdin()?,
+        [dash] if dash == "-" => read_stdin()?,
+        words => words.join(" "),
+    };
+    match text.trim() {
+        "" if words.is_empty() => Err(Unsaid::NoText),
+        "" => Err(Unsaid::Empty),
+        _ if text.len() as u64 > MAX_TEXT_BYTES => Err(Unsaid::TooLong),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// Reads one byte more than is taken, so that a longer text is refused and not cut.
+fn read_stdin() -> Result<String, Unsaid> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(Unsaid::Unreadable)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What came of it.
+pub(super) struct Said {
+    pub(super) store: Store,
+    pub(super) session: Session,
+    /// However the wake ended, what was said is stored.
+    pub(super) report: Result<Report, WakeError>,
+}
+
+/// Stores a text and waits for its answer. A command is answered at once, as on Telegram.
+///
+/// # Errors
+/// Nothing was stored.
+pub(super) async fn say(context: Context<'_>, trigger: &str, text: &str, working: &Working) -> Result<Said, WakeError> {
+    let mut store = cycle::open_store(context.config)?;
+    let (session, now) = (Session::fresh()?, context.clock.now());
+    store.open_session(&session, &Identity::current(), now)?;
+    let admitted = people::admitted(context.config, &store)?;
+    let text = context.redactor.redact(text);
+    let report = match at_terminal(&store, &admitted, now, &text)? {
+        AtTerminal::Words => {
+            let message = store.say_at_terminal(&text, &session, now)?;
+            until_answered(context, &mut store, trigger, message, working).await
+        }
+        AtTerminal::Command { answer, order } => {
+            let answer = NewOutgoing {
+                chat_id: CONSOLE_CHAT_ID,
+                text: context.redactor.redact(&answer),
+                kind: OutgoingKind::Command,
+                ..NewOutgoing::default()
+            };
+            store.order_at_terminal(&Ordered { answer, order: order.clone(), update_id: None }, &session, now)?;
+            obey(context, &mut store, trigger, order).await
+        }
+    };
+    Ok(Said { store, session, report })
+}
+
+/// What an order needs besides its row.
+async fn obey(
+    context: Context<'_>,
+    store: &mut Store,
+    trigger: &str,
+    order: Option<Order>,
+) -> Result<Report, WakeError> {
+    match order {
+        None | Some(Order::Remind(_)) => Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() }),
+        Some(Order::Stop { .. }) => {
+            stop::end_children(&context.config.lock_path());
+            Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
+        }
+        Some(Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. }) => {
+            look(context, store, trigger).await
+        }
+    }
+}
+
+/// Wakes. While another wake works it may be the one that answers: it is waited for, but not for long.
+async fn until_answered(
+    context: Context<'_>,
+    store: &mut Store,
+    trigger: &str,
+    message: i64,
+    working: &Working,
+) -> Result<Report, WakeError> {
+    let (begun, mut stop) = (Instant::now(), context.stop.clone());
+    let mut has_waited = false;
+    loop {
+        let report = look(context, store, trigger).await?;
+        let is_settled = store.awaited(message)? == Awaited::Settled;
+        if is_settled && has_waited && report.outcome != WakeOutcome::Failed {
+            // The other one has answered, and may be at something else by now.
+            return Ok(Report { outcome: WakeOutcome::Worked, notes: Vec::new(), ..report });
+        }
+        if is_settled || report.outcome != WakeOutcome::Locked {
+            return Ok(report);
+        }
+        if begun.elapsed() >= WAIT_FOR_ANOTHER {
+            return Ok(later(context, report));
+        }
+        working.say("another wake is working; waiting for your answer… (Ctrl-C: read it later)");
+        has_waited = true;
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return Ok(later(context, report)),
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        }
+    }
+}
+
+/// Says what is kept, and where the answer comes.
+fn later(context: Context<'_>, mut report: Report) -> Report {
+    let chat = if context.channel.is_some() { ", or comes to your chat on Telegram" } else { "" };
+    report.notes.push(format!("Your message is stored. The answer is shown by the next `wake say`{chat}."));
+    report
+}

@@ -1,0 +1,173 @@
+//! What of a wake is shown, to whom and how: on a terminal laid out, as it is elsewhere, or as JSON; else it waits, and a desktop hints
+//! at it.
+
+use std::process::ExitCode;
+
+use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out, print_json};
+use crate::{
+    channel::{
+        desktop,
+        render::{self, Looks, without_escapes},
+    },
+    config::{CONSOLE_CHAT_ID, Config},
+    cycle::{self, Context, Report, WakeError, WakeOutcome},
+    outside,
+    queue::{Session, Store, StoreError},
+    repo::RepoError,
+};
+
+/// Texts that a desktop shows one by one; of further ones it says how many.
+const MAX_NOTIFIED: usize = 3;
+/// What becomes of the queue when a wake fails.
+pub(super) const KEPT: &str = "What is queued stays queued; the next wake goes on from here.";
+
+/// Whether somebody at this terminal waits for what a wake says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// They asked for it by this very command.
+    Here,
+    /// Nobody did: it is cron's, or the bot's, or a person looks on.
+    Nowhere,
+}
+
+/// How a wake's words are shown, and whether they are.
+pub(super) struct View {
+    pub(super) json: bool,
+    pub(super) asked: Asked,
+    /// Nothing is shown, whoever looks.
+    pub(super) is_hidden: bool,
+}
+
+impl View {
+    /// Whether what is meant for the terminal counts as shown when it is printed. What goes into cron's mail doesn't.
+    pub(super) fn is_watched(&self) -> bool {
+        !self.is_hidden && (self.json || self.asked == Asked::Here || out::is_terminal())
+    }
+}
+
+/// Prints what a wake did, and what is meant for the terminal and wasn't shown yet.
+pub(super) fn show_report(
+    context: Context<'_>,
+    store: &mut Store,
+    report: &Report,
+    view: &View,
+    session: Option<&Session>,
+) -> ExitCode {
+    for note in &report.notes {
+        complain(note);
+    }
+    let shown = if view.is_watched() {
+        show_console(context, store, view, session)
+    } else {
+        notify(context, store).map(|()| Vec::new())
+    };
+    if view.json {
+        let mut report = report.clone();
+        let texts = report
+            .notes
+            .iter_mut()
+            .chain(&mut report.error)
+            .chain(report.replies.iter_mut().map(|reply| &mut reply.text));
+        texts.for_each(|text| *text = outside::unmarked(text).into_owned());
+        if let Ok(shown) = &shown {
+            // Replies of earlier wakes that nobody saw belong to what is shown now.
+            let is_new = |text: &String| {
+                !report.replies.iter().any(|reply| reply.chat_id == CONSOLE_CHAT_ID && reply.text == *text)
+            };
+            let earlier: Vec<_> = shown
+                .iter()
+                .filter(|text| is_new(text))
+                .map(|text| cycle::Reply { chat_id: CONSOLE_CHAT_ID, text: text.clone() })
+                .collect();
+            report.replies.extend(earlier);
+        }
+        print_json(&report);
+    }
+    if let Err(error) = shown {
+        return failed(&error);
+    }
+    match (&report.error, report.outcome) {
+        (Some(error), _) => {
+            complain(&format!("failed: {error}\n{KEPT}"));
+            ExitCode::from(EXIT_FAILED)
+        }
+        (None, WakeOutcome::Failed) => ExitCode::from(EXIT_FAILED),
+        (None, _) => ExitCode::SUCCESS,
+    }
+}
+
+/// Shows texts for the terminal: printed first, then marked, so that one is rather shown twice than never. One that couldn't be
+/// printed waits.
+fn show_console(
+    context: Context<'_>,
+    store: &mut Store,
+    view: &View,
+    session: Option<&Session>,
+) -> Result<Vec<String>, StoreError> {
+    let mut shown = Vec::new();
+    for (id, text) in store.console_unshown(session)? {
+        if !view.json && !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
+            break;
+        }
+        store.mark_shown(id, context.clock.now())?;
+        shown.push(text);
+    }
+    Ok(shown)
+}
+
+/// Markdown is laid out on a terminal, and stays as it is elsewhere.
+fn on_page(config: &Config, text: &str) -> String {
+    match (out::is_terminal(), config.no_color) {
+        (false, _) => without_escapes(text),
+        (true, true) => render::terminal(text, Looks::Plain),
+        (true, false) => render::terminal(text, Looks::Ansi),
+    }
+}
+
+/// Tells a person at their desktop what waits in the terminal, if they can be told. It waits all the same.
+fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
+    if !context.config.has_desktop {
+        return Ok(());
+    }
+    let waiting = store.to_notify(context.clock.now())?;
+    let (told, more) = waiting.split_at(waiting.len().min(MAX_NOTIFIED));
+    for (_, text) in told {
+        desktop::notify(&context.redactor.redact(text));
+    }
+    if !more.is_empty() {
+        desktop::notify(&format!("{} more in the terminal: `wake --once` shows them.", more.len()));
+    }
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = waiting.iter().map(|(id, _)| *id).collect();
+    store.mark_notified(&ids, context.clock.now())
+}
+
+/// Says why a wake failed, and what was kept.
+pub(super) fn fail(context: Context<'_>, view: &View, error: &WakeError, kept: &str) -> ExitCode {
+    let why = context.redactor.redact(&error.to_string());
+    if view.json {
+        print_json(&Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() });
+    }
+    complain(&format!("failed: {why}\n{kept}"));
+    exit_code(error)
+}
+
+/// What helps where nothing can be stored.
+pub(super) fn what_to_do(error: &WakeError) -> &'static str {
+    match error {
+        WakeError::Store(StoreError::Damaged(_)) => "`health check` tells how to save what is in the database.",
+        WakeError::Store(StoreError::Newer { .. }) => "Please update this program.",
+        WakeError::Store(StoreError::Busy) => "Wait until the other program is done.",
+        _ => "See that the disk has room and that the workspace can be written; `health check` tells more.",
+    }
+}
+
+/// The exit code of a wake that failed.
+pub(super) fn exit_code(error: &WakeError) -> ExitCode {
+    match error {
+        WakeError::Repo(RepoError::Configuration(_)) => ExitCode::from(EXIT_CONFIG),
+        _ => ExitCode::from(EXIT_FAILED),
+    }
+}

@@ -1,0 +1,38 @@
+//! Arguments that are numbers, refused in our own words.
+
+/// The number of a message or a question, with or without its `#`.
+pub(super) fn number(text: &str) -> Result<i64, String> {
+    let number = text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected the number that the list shows, such as 12".to_owned())
+}
+
+/// How many of something.
+pub(super) fn how_many(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected how many, such as 20".to_owned())
+}
+
+/// The id of a chat or a person.
+pub(super) fn chat(text: &str) -> Result<i64, String> {
+    text.parse()
+        .map_err(|_| "expected a numeric id, such as 123456789 (`bot pair --list` shows who has paired)".to_owned())
+}
+
+/// Where to listen.
+pub(super) fn address(text: &str) -> Result<std::net::SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:8931".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_refused_with_an_example() {
+        assert_eq!((number("12"), number("#12")), (Ok(12), Ok(12)));
+        for wrong in ["twelve", "", "0", "-3", "1.5", "99999999999999999999"] {
+            assert!(number(wrong).unwrap_err().contains("such as 12"), "{wrong}");
+        }
+        assert_eq!((how_many("3"), chat("-100")), (Ok(3), Ok(-100)));
+        assert!(how_many("-3").is_err() && chat("@anna").is_err() && address("8931").is_err());
+    }
+}

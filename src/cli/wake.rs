@@ -14,9 +14,9 @@ use super::{
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome},
+    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome, budget::Budget},
     people,
-    queue::{Cap, Order, Store, StoreError, wait_after},
+    queue::{Order, Store, StoreError, wait_after},
     repo::RepoError,
 };
 
@@ -207,6 +207,7 @@ enum Kept {
 impl Kept {
     fn in_words(self, error: &WakeError) -> String {
         match self {
+            Self::Unknown if matches!(error, WakeError::Store(StoreError::Gone { .. })) => String::new(),
             Self::Unknown => what_to_do(error).to_owned(),
             Self::NotStored => {
                 format!("Your message was NOT stored. {} Then say it again.", what_to_do(error))
@@ -222,6 +223,7 @@ pub(super) fn what_to_do(error: &WakeError) -> &'static str {
     match error {
         WakeError::Store(StoreError::Damaged(_)) => "`health check` tells how to save what is in the database.",
         WakeError::Store(StoreError::Newer { .. }) => "Please update this program.",
+        WakeError::Store(StoreError::Gone { .. }) => "Put the file back, or begin a new one, as said above.",
         WakeError::Store(StoreError::Busy) => "Wait until the other program is done.",
         _ => "See that the disk has room and that the workspace can be written; `health check` tells more.",
     }
@@ -295,10 +297,7 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
             let at = at.with_timezone(&context.config.timezone);
             format!("the mind couldn't be reached; it is asked again from {} on", at.format("%H:%M:%S"))
         }
-        _ => match cap {
-            Some(Cap::Month) => "this month's budget for thinking is spent (MONTHLY_BUDGET_USD)".to_owned(),
-            _ => "today's budget for thinking is spent (DAILY_BUDGET_USD)".to_owned(),
-        },
+        _ => Budget::look(store, context.config, context.clock.now()).ok()?.in_the_way(Some(CONSOLE_CHAT_ID))?,
     };
     Some(format!("Your message is kept: {until}."))
 }

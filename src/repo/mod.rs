@@ -7,6 +7,7 @@
 //! One writer at a time: callers hold the wake lock.
 
 mod advance;
+mod ailment;
 mod committed;
 mod create;
 mod endings;
@@ -37,9 +38,10 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
 pub use self::{
     advance::Finished,
+    ailment::{Ailment, ailment},
     committed::{Committed, Listed},
     create::{CLONE_TIMEOUT, Created},
-    history::{Commit, Shown, trailers},
+    history::{Commit, Shown, has_wakes, trailers},
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,

@@ -18,8 +18,11 @@ pub(super) const READABLE: &str = "(typeof(incoming_messages.chat_id) = 'integer
 pub(super) const SENDABLE: &str = "(typeof(o.chat_id) = 'integer' AND typeof(o.thread_id) IN ('integer', 'null')
     AND typeof(o.reply_to) IN ('integer', 'null'))";
 
-/// Columns that hold whole numbers, by table; what else they may hold; and which rows wait.
-const TABLES: [(&str, &[(&str, bool)], &str); 3] = [
+/// A column that holds whole numbers, and whether it may be empty.
+type Column = (&'static str, bool);
+
+/// Such columns by table, and which of its rows wait.
+const TABLES: [(&str, &[Column], &str); 3] = [
     (
         "incoming_messages",
         &[

@@ -517,7 +517,7 @@ fn rows_that_cannot_be_read_are_named_and_stop_no_other() {
             assert!(text.contains(name), "{name} in {text}");
         }
     }
-    let mend = "UPDATE incoming_messages SET thread_id = NULL WHERE id = ";
+    let mend = "UPDATE incoming_messages SET chat_id = THE_CHATS_NUMBER WHERE id = 2";
     assert!(checked.contains(mend), "{checked}");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 3);
 

@@ -43,7 +43,7 @@ use crate::{
         lock::{Holder, LockError, WakeLock},
     },
     process::Identity,
-    queue::{Store, StoreError, Tap},
+    queue::{Displaced, Store, StoreError, Tap},
     redact::Redactor,
 };
 use run::{Aides, Bot};
@@ -82,6 +82,17 @@ pub enum BotError {
     /// The database can't be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What is written to the database goes where nobody reads it: a person looks what became of the file.
+    #[error(
+        "{how} while I was running, so I've stopped fetching messages.{}",
+        saved.as_ref().map(|path| format!(" What I had is saved in {}.", path.display())).unwrap_or_default()
+    )]
+    Displaced {
+        /// What became of it.
+        how: Displaced,
+        /// The copy that was saved of what is still open.
+        saved: Option<PathBuf>,
+    },
     /// No pairing code can be made.
     #[error("no pairing code can be made: {0}")]
     Code(String),
@@ -124,7 +135,7 @@ pub async fn run(
     let (is_known, known) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
     // What is shown beside the loop shares one: a connection keeps some hundred KiB. Each borrows it between two waits only.
-    let aside = RefCell::new(Store::open(&outside.config.db_path())?);
+    let aside = RefCell::new(cycle::present::open(outside.config)?);
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
     let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
@@ -189,8 +200,8 @@ async fn open_patiently(
 fn open(outside: Outside<'_>) -> Result<(WakeLock, Store, Store), BotError> {
     cycle::prepare_workspace(outside.config)?;
     let one_poller = lock(outside)?;
-    let db = outside.config.db_path();
-    Ok((one_poller, Store::open(&db)?, Store::open(&db)?))
+    let store = cycle::present::open(outside.config)?;
+    Ok((one_poller, store, cycle::present::open(outside.config)?))
 }
 
 fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {

@@ -13,7 +13,7 @@ use crate::{
     clock::Clock,
     config::Config,
     cycle::lock,
-    queue::{CodeState, Paired, Store},
+    queue::{CodeState, Paired},
 };
 
 /// How often it is looked whether somebody used the code.
@@ -43,7 +43,7 @@ pub async fn pair(
     show: impl FnOnce(&Code, bool),
 ) -> Result<Pairing, BotError> {
     crate::cycle::prepare_workspace(config)?;
-    let mut store = Store::open(&config.db_path())?;
+    let mut store = crate::cycle::present::open(config)?;
     let bot_id = config.bot_id().unwrap_or_default();
     let (id, code) =
         door::offer(&mut store, bot_id, MADE_BY, clock.now()).map_err(|error| BotError::Code(error.to_string()))?;

@@ -23,10 +23,14 @@ use super::{
     wake,
 };
 use crate::{
-    channel::telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
-    cycle::{self, lock},
+    channel::{
+        Channel as _, Outgoing, render,
+        telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
+    },
+    config::CONSOLE_CHAT_ID,
+    cycle::{self, lock, present},
     process,
-    queue::{Accepted, Batch, NewOutgoing, Order, Ordered, Store, StoreError, Tap},
+    queue::{Accepted, Batch, Displaced, NewOutgoing, Order, Ordered, Store, StoreError, Tap, UpkeepKind},
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -37,6 +41,9 @@ const POLL_LIMIT: u8 = 100;
 const EMPTY_POLL_MIN: Duration = Duration::from_secs(1);
 /// How often it is written down that polls are completed, when they bring nothing.
 const NOTE_POLL_EVERY: TimeDelta = TimeDelta::seconds(60);
+
+/// How long the bot tries to say a last word.
+const TELL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The bot, running.
 pub(super) struct Bot<'a> {
@@ -66,6 +73,8 @@ pub(super) struct Bot<'a> {
     stopped: Vec<Child>,
     children: Signal,
     told: Aides,
+    /// Whether it was said that what is open of a lost database can't be saved.
+    has_complained: bool,
 }
 
 /// Those who work beside the loop, and are told what it knows.
@@ -138,6 +147,7 @@ impl<'a> Bot<'a> {
             stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
             told,
+            has_complained: false,
         })
     }
 
@@ -167,7 +177,12 @@ impl<'a> Bot<'a> {
                 Happened::FileSettled => Some(Event::Stored),
                 Happened::Polled(polled) => {
                     let (wait, has_stored) = self.take_in(polled)?;
-                    poll.set(ask(telegram, self.next_ask(), wait));
+                    // The next poll tells Telegram that what came before is kept.
+                    let what = match self.store.displaced() {
+                        None => self.next_ask(),
+                        Some(how) => self.leave(how).await?,
+                    };
+                    poll.set(ask(telegram, what, wait));
                     has_stored.then_some(Event::Stored)
                 }
             };
@@ -176,6 +191,56 @@ impl<'a> Bot<'a> {
             {
                 return Ok(());
             }
+        }
+    }
+
+    /// The database isn't where it was: what is open of it is saved, its person told past it, and the bot ends. It stays, and confirms
+    /// nothing, for as long as that can't be saved.
+    async fn leave(&mut self, how: Displaced) -> Result<Ask, BotError> {
+        let path = present::saved_at(self.store.path(), self.outside.clock.now());
+        let saved = match self.store.save_to(&path) {
+            Ok(()) => {
+                self.store.drop_log();
+                Some(path)
+            }
+            Err(error) => {
+                // What was made of it by then is no copy.
+                std::fs::remove_file(&path).ok();
+                let is_lost = matches!(error, StoreError::Damaged(_));
+                if !std::mem::replace(&mut self.has_complained, true) {
+                    tracing::error!(%error, "{how} while the bot ran, and what is open of it can't be saved");
+                }
+                if !is_lost {
+                    return Ok(Ask::Nothing);
+                }
+                None
+            }
+        };
+        let error = BotError::Displaced { how, saved };
+        self.tell_owner(&format!(
+            "{error} Telegram keeps what you send for a day. `health check` on my machine tells how to go on."
+        ))
+        .await;
+        Err(error)
+    }
+
+    /// Sends a word to the owner that no outbox keeps.
+    async fn tell_owner(&self, text: &str) {
+        let chat_id = self.door.config.owner_chat_id;
+        let part = render::render(&self.outside.redactor.redact(text)).into_iter().next();
+        let Some(part) = part.filter(|_| chat_id != CONSOLE_CHAT_ID) else { return };
+        let outgoing = Outgoing {
+            chat_id,
+            thread_id: None,
+            reply_to: None,
+            html: part.html,
+            plain: part.plain,
+            silent: false,
+            question: None,
+            file: None,
+        };
+        if !matches!(tokio::time::timeout(TELL_TIMEOUT, self.outside.telegram.send(&outgoing)).await, Ok(Ok(_))) {
+            tracing::warn!("the owner couldn't be told in chat");
         }
     }
 
@@ -305,6 +370,14 @@ impl<'a> Bot<'a> {
                 // What went wrong may lie in the connection, or in what was known of the network when it was made.
                 self.outside.telegram.reconnect();
                 let advice = self.telegram_trouble.with_telegram(&error, fastrand::f64());
+                // A network that is away for a moment says nothing of the bot; a silence for long is told of by itself.
+                let is_network = matches!(
+                    error,
+                    TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } | TelegramError::RetryAfter(_)
+                );
+                if advice.say.is_some() && !is_network {
+                    self.note_poll_failed(&error);
+                }
                 return Ok((tell(advice), false));
             }
         };
@@ -398,6 +471,16 @@ impl<'a> Bot<'a> {
         }
     }
 
+    /// Writes down why polls fail, for those who ask how it goes.
+    fn note_poll_failed(&mut self, error: &TelegramError) {
+        let (why, now) = (self.outside.redactor.redact(&error.to_string()), self.outside.clock.now());
+        // With the next poll that is completed it is over.
+        self.noted_at = None;
+        if let Err(error) = self.store.trouble(UpkeepKind::Poll, &why, now) {
+            tracing::debug!(%error, "that polls fail is not written down");
+        }
+    }
+
     /// Writes down that a poll was completed, with a word to those who may have lost messages after a stretch of silence. A poll that
     /// brought something is about to be stored anyway: what it ends must be told before it is.
     fn note_poll(&mut self, brings_something: bool) -> Result<(), StoreError> {
@@ -411,6 +494,7 @@ impl<'a> Bot<'a> {
         match noted {
             Ok(notices) => {
                 self.noted_at = Some(now);
+                self.store.trouble_over(UpkeepKind::Poll, now).ok();
                 self.send(notices);
                 Ok(())
             }

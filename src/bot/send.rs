@@ -53,7 +53,7 @@ pub async fn send(
     text: &str,
 ) -> Result<Sending, BotError> {
     crate::cycle::prepare_workspace(config)?;
-    let mut store = Store::open(&config.db_path())?;
+    let mut store = crate::cycle::present::open(config)?;
     let message = NewOutgoing::notice(chat_id, redactor.redact(text));
     let id = store.plan_message(&message, clock.now())?;
     if chat_id == CONSOLE_CHAT_ID {

@@ -159,10 +159,12 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(BotError::Taken(_)) if unless_running => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!(
-                "failed: {}\nMessages that were stored stay queued; what wasn't is kept by Telegram for a day.",
-                redactor.redact(&error.to_string())
-            ));
+            let kept = match &error {
+                BotError::Displaced { .. } => "Telegram keeps what comes for a day. `health check` tells how to go on.",
+                BotError::Store(StoreError::Gone { .. }) => "Telegram keeps what comes for a day.",
+                _ => "Messages that were stored stay queued; what wasn't is kept by Telegram for a day.",
+            };
+            complain(&format!("failed: {}\n{kept}", redactor.redact(&error.to_string())));
             ExitCode::from(match error {
                 BotError::Unauthorized(_) => EXIT_CONFIG,
                 _ => EXIT_FAILED,
@@ -214,6 +216,7 @@ fn not_stored(why: &str) -> ExitCode {
 
 /// The settings, joined with who paired. No store is made for it.
 fn with_people(config: &Config) -> Result<Config, StoreError> {
+    cycle::present::check(config)?;
     let path = config.db_path();
     if path.exists() { people::admitted(config, &Store::open(&path)?) } else { Ok(config.clone()) }
 }

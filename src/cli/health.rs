@@ -4,9 +4,12 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use super::{EXIT_FAILED, SettingsArguments, config_failure, log, out, print, print_exactly, print_json, redactor};
+use super::{
+    EXIT_FAILED, SettingsArguments, complain, config_failure, log, out, print, print_exactly, print_json, redactor,
+};
 use crate::{
     config::Config,
+    cycle::present,
     health::{self, Report, Status, told},
 };
 
@@ -50,11 +53,14 @@ Examples:
         #[arg(long)]
         json: bool,
         /// Tell what would be repaired, and touch nothing.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "new_database")]
         dry_run: bool,
         /// Print only what is wrong and wasn't at the last quiet check; nothing if that is nothing. For cron.
         #[arg(long, conflicts_with_all = ["json", "dry_run"])]
         quiet: bool,
+        /// Begin a new messages.db where the old one is gone: what was queued, set and spent in that isn't known any more.
+        #[arg(long)]
+        new_database: bool,
     },
     /// Show how it is going, on one screen.
     #[command(after_help = "\
@@ -89,9 +95,30 @@ fn run() -> ExitCode {
         note(&config.notes);
     }
     match arguments.command {
+        Command::Check { new_database: true, .. } if !begin_anew(&config) => ExitCode::from(EXIT_FAILED),
         Command::Check { quiet: true, .. } => check_quietly(&config),
         Command::Check { json, dry_run, .. } => check(&config, json, dry_run),
         Command::Status { json } => status(&config, json),
+    }
+}
+
+/// Says whether there is a new database now.
+fn begin_anew(config: &Config) -> bool {
+    let path = config.db_path();
+    if present::check(config).is_ok() {
+        complain(&format!("{} isn't missing. Nothing was changed.", path.display()));
+        return false;
+    }
+    match present::begin_anew(config, config.clock().now()) {
+        Ok(kept) => {
+            let kept = kept.iter().map(|path| format!(" What was left of the old one is kept: {}.", path.display()));
+            complain(&format!("{} is new and empty now.{}", path.display(), kept.collect::<String>()));
+            true
+        }
+        Err(error) => {
+            complain(&format!("failed: {error}"));
+            false
+        }
     }
 }
 

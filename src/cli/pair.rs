@@ -6,6 +6,7 @@ use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print
 use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
     config::{CONSOLE_CHAT_ID, Config},
+    cycle::present,
     people,
     queue::{Paired, Store, StoreError},
     words::{count, local},
@@ -163,6 +164,7 @@ fn new_owner(owner: i64) -> String {
 
 /// The store, if there is one: looking makes none.
 fn open(config: &Config) -> Result<Option<Store>, StoreError> {
+    present::check(config)?;
     let path = config.db_path();
     if path.exists() { Store::open(&path).map(Some) } else { Ok(None) }
 }

@@ -8,6 +8,7 @@ use clap::Subcommand;
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::Config,
+    cycle::present,
     queue::{Incoming, Store, StoreError},
     words::local,
 };
@@ -58,8 +59,21 @@ impl Action {
 #[serde(tag = "state", rename_all = "snake_case")]
 enum State {
     Waits,
-    Kept { by: String },
-    GivenUp { attempts: i64 },
+    Kept {
+        by: String,
+    },
+    /// It is in the hands of a cycle that waits for a person's word.
+    Asked {
+        question: i64,
+    },
+    /// It was put in by hand, and nothing can read it.
+    Unreadable {
+        column: &'static str,
+        why: String,
+    },
+    GivenUp {
+        attempts: i64,
+    },
     Undone,
     Stale,
     Dropped,
@@ -70,6 +84,8 @@ impl State {
         match self {
             Self::Waits => "waits".to_owned(),
             Self::Kept { by } => format!("kept: {by} can't answer it"),
+            Self::Asked { question } => format!("waits for your answer to question {question} (wake approvals list)"),
+            Self::Unreadable { why, .. } => why.clone(),
             Self::GivenUp { attempts } => format!("given up after {attempts} tries"),
             Self::Undone => "undone".to_owned(),
             Self::Stale => "closed: about back then".to_owned(),
@@ -106,6 +122,9 @@ impl Line {
 
 /// Carries out `wake queue`.
 pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
+    if let Err(error) = present::check(config) {
+        return failed(&error);
+    }
     let path = config.db_path();
     if !path.exists() {
         complain(&format!("There is no queue at {} yet. `wake --once` makes it.", path.display()));
@@ -145,9 +164,22 @@ pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
 
 /// What waits first, then what a person decides on.
 fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
+    let parked = store.parked_cycles()?;
+    let question_of = |message: &Incoming| {
+        let cycle = parked.iter().find(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))?;
+        cycle.question.as_ref().map(|question| question.id)
+    };
     let waiting = store.queued()?.into_iter().map(|message| {
-        let state = message.held_for.clone().map_or(State::Waits, |by| State::Kept { by });
+        let state = match (question_of(&message), message.held_for.clone()) {
+            (Some(question), _) => State::Asked { question },
+            (None, Some(by)) => State::Kept { by },
+            (None, None) => State::Waits,
+        };
         Line::of(message, state)
+    });
+    let odd = store.odd_rows()?.into_iter().filter(|row| row.table == "incoming_messages").map(|row| {
+        let state = State::Unreadable { column: row.column, why: row.in_words() };
+        Line::of(Incoming { id: row.id, ..Incoming::default() }, state)
     });
     let given_up = store.dead_letters()?.into_iter().map(|message| {
         let attempts = message.attempts;
@@ -158,5 +190,5 @@ fn listed(store: &Store, with_dropped: bool) -> Result<Vec<Line>, StoreError> {
     let stale = stale.into_iter().map(|message| Line::of(message, State::Stale));
     let dropped = if with_dropped { store.dropped_letters()? } else { Vec::new() };
     let dropped = dropped.into_iter().map(|message| Line::of(message, State::Dropped));
-    Ok(waiting.chain(given_up).chain(undone).chain(stale).chain(dropped).collect())
+    Ok(waiting.chain(odd).chain(given_up).chain(undone).chain(stale).chain(dropped).collect())
 }

@@ -159,6 +159,7 @@ pub(super) fn what_to_do(error: &WakeError) -> &'static str {
     match error {
         WakeError::Store(StoreError::Damaged(_)) => "`health check` tells how to save what is in the database.",
         WakeError::Store(StoreError::Newer { .. }) => "Please update this program.",
+        WakeError::Store(StoreError::Gone { .. }) => "Put the file back, or begin a new one, as said above.",
         WakeError::Store(StoreError::Busy) => "Wait until the other program is done.",
         _ => "See that the disk has room and that the workspace can be written; `health check` tells more.",
     }

@@ -17,9 +17,9 @@ use super::{
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome, waker},
+    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome, budget::Budget, waker},
     people,
-    queue::{Cap, Order, Store, wait_after},
+    queue::{Order, Store, wait_after},
     repo::{Committed, RepoError},
 };
 
@@ -209,10 +209,7 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
             let at = at.with_timezone(&context.config.timezone);
             format!("the mind couldn't be reached; it is asked again from {} on", at.format("%H:%M:%S"))
         }
-        _ => match cap {
-            Some(Cap::Month) => "this month's budget for thinking is spent (MONTHLY_BUDGET_USD)".to_owned(),
-            _ => "today's budget for thinking is spent (DAILY_BUDGET_USD)".to_owned(),
-        },
+        _ => Budget::look(store, context.config, context.clock.now()).ok()?.in_the_way(Some(CONSOLE_CHAT_ID))?,
     };
     Some(format!("Your message is kept: {until}."))
 }

@@ -16,6 +16,8 @@ use crate::{
 
 /// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
 const NO_ROOM: &str = "budget-no-room/";
+/// Stands between a mark and what its request may cost.
+const NEEDS: &str = " needs ";
 /// Stands for a chat where nobody has asked for the work.
 const NO_CHAT: &str = "none";
 
@@ -24,7 +26,23 @@ pub(super) fn no_room_key(chat_id: Option<i64>) -> String {
     format!("{NO_ROOM}{}", chat_id.map_or_else(|| NO_CHAT.to_owned(), |id| id.to_string()))
 }
 
+/// Which chat a mark is of.
+fn chat_of(key: &str) -> Option<Option<i64>> {
+    match key.strip_prefix(NO_ROOM)? {
+        NO_CHAT => Some(None),
+        id => id.parse().ok().map(Some),
+    }
+}
+
 impl Cap {
+    /// Whose budget it is, within a sentence.
+    pub fn whose(self) -> &'static str {
+        match self {
+            Self::Day => "today's",
+            Self::Month => "this month's",
+        }
+    }
+
     /// Its setting.
     pub fn setting(self) -> &'static str {
         match self {
@@ -88,6 +106,8 @@ pub struct Budget {
     pub monthly_usd: Option<f64>,
     /// The chats (none: work that nobody asked for) whose request had no room, and under which cap.
     pub no_room: BTreeMap<Option<i64>, Cap>,
+    /// What such a request may cost, in US dollars, as far as that was noted.
+    pub needs_usd: BTreeMap<Option<i64>, f64>,
 }
 
 impl Budget {
@@ -105,19 +125,57 @@ impl Budget {
             daily_usd: config.daily_budget_usd,
             monthly_usd: config.monthly_budget_usd,
             no_room: BTreeMap::new(),
+            needs_usd: BTreeMap::new(),
         };
-        budget.no_room = budget.without_room(&store.handled_values(NO_ROOM)?);
+        let marks = store.handled_values(NO_ROOM)?;
+        budget.no_room = budget.without_room(&marks);
+        let needs = |mark: &String| mark.split_once(NEEDS).and_then(|(_, usd)| usd.parse().ok());
+        budget.needs_usd = marks.iter().filter_map(|(key, mark)| chat_of(key).zip(needs(mark))).collect();
         Ok(budget)
     }
 
     /// What of these marks still holds.
     fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<i64>, Cap> {
-        let chat = |key: &str| match key.strip_prefix(NO_ROOM)? {
-            NO_CHAT => Some(None),
-            id => id.parse().ok().map(Some),
+        let cap = |mark: &str| {
+            let mark = mark.split_once(NEEDS).map_or(mark, |(mark, _)| mark);
+            [Cap::Month, Cap::Day].into_iter().find(|cap| self.mark(*cap).as_deref() == Some(mark))
         };
-        let cap = |mark: &str| [Cap::Month, Cap::Day].into_iter().find(|cap| self.mark(*cap).as_deref() == Some(mark));
-        marks.iter().filter_map(|(key, mark)| chat(key).zip(cap(mark))).collect()
+        marks.iter().filter_map(|(key, mark)| chat_of(key).zip(cap(mark))).collect()
+    }
+
+    /// Why nothing is asked for a chat now, if a budget is why, as a sentence without its end: it is spent, or what is left of it is
+    /// less than the next request may cost.
+    pub fn in_the_way(&self, chat_id: Option<i64>) -> Option<String> {
+        if let Some(cap) = self.reached() {
+            let (_, may_usd) = self.of(cap);
+            return Some(match may_usd {
+                Some(usd) if usd <= 0.0 => format!("{} is 0, so nothing may be asked", cap.setting()),
+                _ => format!("{} budget is spent ({})", cap.whose(), cap.setting()),
+            });
+        }
+        let cap = *self.no_room.get(&chat_id)?;
+        let (spent_usd, may_usd) = self.of(cap);
+        let left_usd = (may_usd.unwrap_or(spent_usd) - spent_usd).max(0.0);
+        Some(match self.needs_usd.get(&chat_id) {
+            Some(needs_usd) => format!(
+                "the next call may cost up to ${needs_usd:.2}, which doesn't fit under the ${left_usd:.2} that is left of {} budget ({})",
+                cap.whose(),
+                cap.setting()
+            ),
+            None => format!("what is left of {} budget has no room for the next call ({})", cap.whose(), cap.setting()),
+        })
+    }
+
+    /// What a setting has to be at least so that the request has room that had none, in whole cents.
+    pub fn enough_usd(&self, chat_id: Option<i64>) -> Option<f64> {
+        let cap = *self.no_room.get(&chat_id)?;
+        let (spent_usd, _) = self.of(cap);
+        Some(((spent_usd + self.needs_usd.get(&chat_id)?) * 100.0).ceil() / 100.0)
+    }
+
+    /// How is noted that a request which may cost so much had no room.
+    pub(super) fn mark_of(&self, cap: Cap, needs_usd: f64) -> String {
+        format!("{}{NEEDS}{needs_usd}", self.mark(cap).unwrap_or_default())
     }
 
     /// The cap under which nothing can be asked now: the month's before the day's, it holds for longer.
@@ -151,7 +209,7 @@ impl Budget {
 
     /// What a chat is told: once. `most_usd` is what the request may cost that had no room.
     pub fn notice(&self, cap: Cap, most_usd: f64, waits: Waits) -> String {
-        let (_, may_usd) = self.of(cap);
+        let (spent_usd, may_usd) = self.of(cap);
         let (setting, name, until) = (cap.setting(), cap.name(), cap.until());
         let (kept, goes_on) = waits.words();
         match may_usd {
@@ -162,6 +220,14 @@ impl Budget {
                 "Thinking about this may cost up to ${most_usd:.2}, which is more than I may spend in a {name} ({setting} is {usd}). \
                  {kept}, and {goes_on} once that is raised."
             ),
+            Some(usd) if spent_usd < usd && spent_usd + most_usd > usd => {
+                let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
+                format!(
+                    "{whose} budget for thinking has ${:.2} left, and this may cost up to ${most_usd:.2} ({setting} is {usd}). {kept}, \
+                     and {goes_on} {until}, or once that is raised.",
+                    usd - spent_usd
+                )
+            }
             _ => {
                 let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
                 format!("{whose} budget for thinking is spent ({setting}). {kept}, and {goes_on} {until}.")
@@ -227,6 +293,7 @@ pub(crate) fn of((today_usd, daily_usd): (f64, f64), (month_usd, monthly_usd): (
         daily_usd,
         monthly_usd,
         no_room: BTreeMap::new(),
+        needs_usd: BTreeMap::new(),
     }
 }
 
@@ -279,6 +346,24 @@ mod tests {
         insta::assert_snapshot!(both.notice(Cap::Day, 5.25, Waits::Message), @"Thinking about this may cost up to $5.25, which is more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is kept, and I answer it once that is raised.");
         insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Work), @"Today's budget for thinking is spent (DAILY_BUDGET_USD). What I was working on is kept, and I go on with it tomorrow.");
         assert!(budget(5.0, Some(0.0)).notice(Cap::Month, 0.2, Waits::Message).contains("MONTHLY_BUDGET_USD is 0"));
+    }
+
+    #[test]
+    fn what_merely_does_not_fit_is_not_called_spent() {
+        let mut budget = of((0.0, 0.03), (0.0, None));
+        budget.no_room = [(Some(7), Cap::Day)].into();
+        budget.needs_usd = [(Some(7), 0.19)].into();
+        insta::assert_snapshot!(budget.in_the_way(Some(7)).unwrap(), @"the next call may cost up to $0.19, which doesn't fit under the $0.03 that is left of today's budget (DAILY_BUDGET_USD)");
+        assert_eq!((budget.enough_usd(Some(7)), budget.in_the_way(None)), (Some(0.19), None));
+        let some_left = of((4.9, 5.0), (4.9, None));
+        insta::assert_snapshot!(some_left.notice(Cap::Day, 0.19, Waits::Message), @"Today's budget for thinking has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is kept, and I answer it tomorrow, or once that is raised.");
+        let spent = of((5.0, 5.0), (5.0, None));
+        assert!(spent.in_the_way(None).unwrap().contains("today's budget is spent"));
+        // What was noted before it was noted how much, still holds.
+        let marks = |mark| BTreeMap::from([(no_room_key(Some(7)), mark)]);
+        let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(7)).copied();
+        assert_eq!(of_mark(some_left.mark(Cap::Day).unwrap()), Some(Cap::Day));
+        assert_eq!(of_mark(some_left.mark_of(Cap::Day, 0.19)), Some(Cap::Day));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod orient;
 pub mod outside;
 pub mod plan_file;
 mod prepare;
+pub mod present;
 mod remind;
 mod resume;
 mod retention;
@@ -55,7 +56,7 @@ use crate::{
     clock::Clock,
     config::Config,
     model::{Model, Usage},
-    queue::{Store, StoreError},
+    queue::{Store, StoreError, UpkeepKind},
     random::NoRandomness,
     redact::Redactor,
     repo::RepoError,
@@ -182,6 +183,22 @@ pub struct Reply {
 /// # Errors
 /// When the workspace, the database or the repository can't be used. A mind or a remote that can't be reached is no error.
 pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+    let ended = look(context, store, trigger).await;
+    let now = context.clock.now();
+    let noted = match &ended {
+        // Of these the next try knows nothing.
+        Err(WakeError::Store(StoreError::Busy | StoreError::LeaseLost { .. })) => Ok(()),
+        Err(error) => store.trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now),
+        Ok(report) if report.outcome == WakeOutcome::Locked => Ok(()),
+        Ok(_) => store.trouble_over(UpkeepKind::Wake, now),
+    };
+    if let Err(error) = noted {
+        tracing::debug!(%error, "how the wake went was not noted");
+    }
+    ended
+}
+
+async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     store.forget_dead_sessions()?;
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
@@ -237,7 +254,7 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
 /// When the workspace or the database can't be used.
 pub fn open_store(config: &Config) -> Result<Store, WakeError> {
     prepare_workspace(config)?;
-    Ok(Store::open(&config.db_path())?)
+    Ok(present::open(config)?)
 }
 
 /// Makes the workspace's directories, readable by their owner alone.

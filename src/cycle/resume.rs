@@ -260,8 +260,8 @@ impl Wake<'_> {
                     return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;
                 }
             }
-            Interrupt::OverBudget { cap, .. } => {
-                let mark = Budget::look(self.store, self.context.config, now)?.mark(*cap).unwrap_or_default();
+            Interrupt::OverBudget { cap, most_usd } => {
+                let mark = Budget::look(self.store, self.context.config, now)?.mark_of(*cap, *most_usd);
                 let no_room = Change::Handled { key: budget::no_room_key(cycle.chat_id), value: mark };
                 // What others ask may cost less.
                 self.is_only_this_chats = true;

@@ -79,6 +79,7 @@ impl<'a> Scene<'a> {
 
 /// Opens the database for looking, and looks: a file that isn't one opens without complaint.
 fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
+    cycle::present::check(config)?;
     let Some(store) = Store::open_read_only(&config.db_path())? else {
         return Ok(None);
     };

@@ -9,12 +9,12 @@ use chrono::{DateTime, Utc};
 pub use files::OpenFile;
 pub use questions::OpenQuestion;
 
-use super::{finding::Trouble, scene::Scene};
+use super::{checks::wakes::MANY, finding::Trouble, scene::Scene};
 use crate::{
     config::Config,
     cycle::orient::is_answerable,
     disk::{self, Reserve},
-    queue::{Cap, CycleRow, Stopped, Store, Undelivered, UpkeepKind},
+    queue::{Cap, CycleRow, Incoming, Stopped, Store, Undelivered, UpkeepKind},
     redact::Redactor,
     repo::Repo,
 };
@@ -91,8 +91,10 @@ pub struct LastWake {
 pub struct Queue {
     /// That the present mind can answer now.
     pub waiting: usize,
-    /// That wait for another mind, or for its return.
+    /// That wait for another mind, for its return, or for a budget.
     pub held: usize,
+    /// That wait for a person's answer to a question.
+    pub asking: usize,
     /// That wait for a file of theirs to be fetched or listened to.
     pub awaiting_files: usize,
     /// That too many wakes failed on: a person decides on them.
@@ -166,6 +168,8 @@ pub struct MindState {
     pub not_before: Option<DateTime<Utc>>,
     /// Why it couldn't be reached last.
     pub error: Option<String>,
+    /// When its last answer was asked for; none: it wasn't tried yet, or never answered.
+    pub answered_at: Option<DateTime<Utc>>,
     /// The budget that is spent, if one is: `day` or `month`.
     pub over_budget: Option<&'static str>,
     /// Of how many chats the last request had no room under what is left of a budget.
@@ -201,6 +205,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
             is_available: true,
             not_before: None,
             error: None,
+            answered_at: None,
             over_budget: None,
             chats_without_room: 0,
         },
@@ -238,6 +243,13 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.stopped = store.stopped()?;
     overview.files = store.open_files()?.into_iter().map(OpenFile::from).collect();
     overview.questions = store.pending_approvals(scene.now)?.into_iter().map(OpenQuestion::from).collect();
+    let wakes = store.upkeep(UpkeepKind::Wake)?;
+    if wakes.failures >= MANY {
+        let (n, why) = (wakes.failures, wakes.error.as_deref().unwrap_or_default());
+        overview.problems.push(format!("{n} wakes in a row have failed: {why} (health check tells what mends it)"));
+    }
+    let odd = store.odd_rows()?;
+    overview.problems.extend(odd.iter().map(|row| format!("{} {} {}", row.table, row.id, row.in_words())));
     let reminder = store.reminders()?.into_iter().next();
     overview.next_reminder =
         reminder.map(|reminder| NextReminder { at: reminder.what.next_at, text: reminder.what.text });
@@ -252,6 +264,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
         chats_without_room: mind.no_room.len(),
         not_before: upkeep.not_before.filter(|at| *at > scene.now),
         error: upkeep.error,
+        answered_at: store.last_answer(&mind.name)?,
         ..overview.mind.clone()
     };
     let budget = scene.budget(store)?;
@@ -275,13 +288,16 @@ fn last_wake(row: CycleRow) -> LastWake {
 
 fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
     let mind = scene.mind(store)?;
-    let queued = store.queued()?;
+    let parked = store.parked_cycles()?;
+    let is_asking = |message: &Incoming| parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id));
+    let (asking, queued): (Vec<Incoming>, Vec<Incoming>) = store.queued()?.into_iter().partition(is_asking);
+    let asking = asking.len();
     let (all, oldest_at) = store.queue_depth()?;
     let answerable = queued.iter().filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
     let waiting = answerable.count();
     let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
-    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting + awaiting_files);
-    Ok(Queue { waiting, held, awaiting_files, given_up: store.dead_letters()?.len(), oldest_at })
+    let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting + awaiting_files + asking);
+    Ok(Queue { waiting, held, asking, awaiting_files, given_up: store.dead_letters()?.len(), oldest_at })
 }
 
 fn look_at_repo(scene: &Scene<'_>) -> Result<Option<Git>, Trouble> {

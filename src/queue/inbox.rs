@@ -1,14 +1,16 @@
 //! Messages in: stored before anybody is told that they arrived, answered or kept, never dropped.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction, types::ValueRef};
+use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{
     MessageOutcome, Moved, NewAttachment, NewOutgoing, NewPaired, Order, Ordered, PartOf, Result, Store, Tap,
     approvals,
     attachments::{self, AWAITED, AWAITS_FILES},
+    cycles::OPEN,
     joined::{self, HOLD, Taken},
     moved,
+    odd_rows::{READABLE, words},
     orders::{self, Answer},
     outbox,
     outcome::PUT_ASIDE,
@@ -18,7 +20,8 @@ use crate::clock::{parse_time, rfc3339};
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
 const MAX_QUEUED_READ: i64 = 500;
-/// Of one chat this many, so that a flood of one hides no other.
+/// Of one chat this many, so that a flood of one hides no other. What a cycle has that isn't over takes none of these places: it is read
+/// besides, since it is that cycle's to answer.
 const MAX_QUEUED_OF_CHAT: i64 = 100;
 /// Besides, so many that wait for their files, the last of each chat: what came after them waits behind them.
 const MAX_AWAITING_READ: i64 = 500;
@@ -209,17 +212,17 @@ impl Incoming {
             id: row.get(0)?,
             chat_id: row.get(1)?,
             text: text_of(row, 2)?,
-            received_at: row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time),
-            kind: row.get(4)?,
-            sender_name: row.get(5)?,
+            received_at: words(row, 3)?.as_deref().and_then(parse_time),
+            kind: words(row, 4)?.unwrap_or_default(),
+            sender_name: words(row, 5)?,
             thread_id: row.get(6)?,
             channel_message_id: row.get(7)?,
-            quoted: row.get(8)?,
-            forwarded_from: row.get(9)?,
+            quoted: words(row, 8)?,
+            forwarded_from: words(row, 9)?,
             attempts: row.get(10)?,
-            held_for: row.get(11)?,
-            not_before: row.get::<_, Option<String>>(12)?.as_deref().and_then(parse_time),
-            cycle_id: row.get(13)?,
+            held_for: words(row, 11)?,
+            not_before: words(row, 12)?.as_deref().and_then(parse_time),
+            cycle_id: words(row, 13)?,
             awaits_files: row.get(14)?,
             quotes_own: row.get(15)?,
             asked_again: row.get(16)?,
@@ -322,21 +325,30 @@ impl Store {
                  SELECT m.id, row_number() OVER (PARTITION BY m.chat_id ORDER BY m.id DESC) FROM incoming_messages m
                  WHERE m.processed = 0 AND m.id IN (
                      SELECT message_id FROM attachments INDEXED BY attachments_awaited WHERE {AWAITED})
+             ),
+             in_hand (id) AS MATERIALIZED (
+                 SELECT m.id FROM cycles c JOIN taken_up t ON t.cycle_id = c.id
+                 JOIN incoming_messages m ON m.id = t.message_id AND m.cycle_id = c.id
+                 WHERE c.state IN {OPEN} AND m.processed = 0
              )
-             SELECT {columns} FROM incoming_messages WHERE id IN (
+             SELECT {columns} FROM incoming_messages WHERE {READABLE} AND id IN (
                  SELECT id FROM (SELECT id FROM awaiting ORDER BY place, id LIMIT {MAX_AWAITING_READ})
+                 UNION ALL
+                 SELECT id FROM in_hand
                  UNION ALL
                  SELECT value FROM (SELECT value FROM (
                      SELECT queue.value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
                          SELECT json_group_array(id) FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_answerable
                              WHERE chat_id = chats.id AND processed = 0 AND held_for IS NULL AND NOT {AWAITS_FILES}
+                                 AND id NOT IN (SELECT id FROM in_hand) AND {READABLE}
                              ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
                      UNION ALL
                      SELECT queue.value, queue.key, 1 FROM chats, json_each((
                          SELECT json_group_array(id) FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_kept
                              WHERE chat_id = chats.id AND processed = 0 AND held_for IS NOT NULL AND NOT {AWAITS_FILES}
+                                 AND id NOT IN (SELECT id FROM in_hand) AND {READABLE}
                              ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
                  ) ORDER BY is_kept, place, value LIMIT {MAX_QUEUED_READ})
              )
@@ -377,7 +389,8 @@ impl Store {
 
     fn put_aside(&self, outcome: MessageOutcome) -> Result<Vec<Incoming>> {
         let sql = format!(
-            "SELECT {} FROM incoming_messages WHERE processed = 1 AND outcome = ?1 ORDER BY id LIMIT {MAX_QUEUED_READ}",
+            "SELECT {} FROM incoming_messages
+             WHERE processed = 1 AND outcome = ?1 AND {READABLE} ORDER BY id LIMIT {MAX_QUEUED_READ}",
             Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
@@ -415,7 +428,7 @@ impl Store {
         let row = self.conn.query_row(
             "SELECT count(*), min(received_at) FROM incoming_messages WHERE processed = 0",
             [],
-            |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)),
+            |row| Ok((row.get(0)?, words(row, 1)?)),
         )?;
         Ok((row.0, row.1.as_deref().and_then(parse_time)))
     }
@@ -434,13 +447,13 @@ impl Store {
         )?;
         let mut exchanges = statement
             .query_map((chat_id, limit as i64), |row| {
-                let (from, text): (Option<String>, String) = (row.get(1)?, text_of(row, 2)?);
-                let (kind, forwarded_from): (String, Option<String>) = (row.get(4)?, row.get(5)?);
+                let (from, text) = (words(row, 1)?, text_of(row, 2)?);
+                let (kind, forwarded_from) = (words(row, 4)?.unwrap_or_default(), words(row, 5)?);
                 let taint = match from {
                     Some(_) => provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),
-                    None => row.get(6)?,
+                    None => words(row, 6)?,
                 };
-                let at = row.get::<_, Option<String>>(0)?.as_deref().and_then(parse_time);
+                let at = words(row, 0)?.as_deref().and_then(parse_time);
                 Ok(Exchange { row: row.get(3)?, at, from, text, taint })
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
@@ -451,10 +464,7 @@ impl Store {
 
 /// A message's words. Rows may be put in by hand: bytes that aren't text must not hold up the whole queue.
 pub(super) fn text_of(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
-    match row.get_ref(column)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-        _ => row.get(column),
-    }
+    Ok(words(row, column)?.unwrap_or_default())
 }
 
 /// Makes a row, and says which; none if its update has one already. It waits with what else of its chat is held.

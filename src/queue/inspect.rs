@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
-use super::{MIGRATIONS, PartState, Result, Store, outbox::is_overdue};
+use super::{MIGRATIONS, PartState, Result, Store, odd_rows::words, outbox::is_overdue};
 use crate::{clock::parse_time, process::Identity};
 
 /// Parts that are listed at most.
@@ -71,12 +71,12 @@ impl Store {
             "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0), COALESCE(p.attempts, 0),
                     o.created_at, p.not_before, p.error, p.sender, p.changed_at
              FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
-             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND (p.state IS NULL OR p.state != 'sent')
+             WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND typeof(o.chat_id) = 'integer' AND (p.state IS NULL OR p.state != 'sent')
              ORDER BY o.id, p.part LIMIT ?1",
         )?;
         let rows = statement.query_map([MAX_PARTS], |row| {
             let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
-                Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
+                Ok(words(row, index)?.as_deref().and_then(parse_time))
             };
             let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
             Ok(UnsentPart {

@@ -6,7 +6,10 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row};
 
 use super::{Entry, Fence, Result, Store, journal};
-use crate::{clock::rfc3339, model::Usage};
+use crate::{
+    clock::{parse_time, rfc3339},
+    model::Usage,
+};
 
 /// Tokens and money of some stretch of time or of a cycle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
@@ -133,6 +136,13 @@ impl Store {
     /// What was spent since a moment, such as the local day's beginning.
     pub fn spent_since(&self, since: DateTime<Utc>) -> Result<Spent> {
         Ok(spent(&self.conn, "at >= ?1", &rfc3339(since))?)
+    }
+
+    /// When the last answer of a model was asked for.
+    pub fn last_answer(&self, model: &str) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT max(at) FROM ledger WHERE model = ?1 AND reserved = 0 AND discarded = 0";
+        let at: Option<String> = self.conn.query_row(sql, [model], |row| row.get(0))?;
+        Ok(at.as_deref().and_then(parse_time))
     }
 
     /// What a cycle cost.

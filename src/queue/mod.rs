@@ -8,6 +8,7 @@ mod approvals;
 mod attachments;
 mod cycles;
 mod flood;
+mod in_place;
 mod inbox;
 mod inspect;
 mod joined;
@@ -15,6 +16,7 @@ mod journal;
 mod lease;
 mod ledger;
 mod moved;
+mod odd_rows;
 mod orders;
 mod outbox;
 mod outcome;
@@ -40,6 +42,7 @@ pub use approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown, is_long}
 pub use attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment};
 pub use cycles::{CycleEnd, CycleRow, CycleState, NO_MIND, NewCycle};
 pub use flood::MAX_WAITING_UNTOLD;
+pub use in_place::Displaced;
 pub use inbox::{Accepted, Batch, Exchange, Incoming, MAX_ATTEMPTS, NewIncoming};
 pub use inspect::{Schema, UnsentPart};
 pub use joined::PartOf;
@@ -47,6 +50,7 @@ pub use journal::{Change, Entry, StagedFile};
 pub use lease::{Fence, Holder};
 pub use ledger::{Cap, Reservation, SpendCap, Spent};
 pub use moved::Moved;
+pub use odd_rows::OddRow;
 pub use orders::{Order, Ordered};
 pub use outbox::{Claimed, PartOutcome, PartState, Pick};
 pub use outcome::MessageOutcome;
@@ -125,6 +129,7 @@ pub struct Store {
     path: PathBuf,
     /// How long the log may get before a restart of it is tried, in bytes: raised by each try that somebody's reading foiled.
     restart_at_bytes: u64,
+    opened: in_place::Opened,
 }
 
 /// Why the store didn't do what it was asked.
@@ -161,6 +166,17 @@ pub enum StoreError {
         /// The latest version known here.
         known: i64,
     },
+    /// The database has vanished where wakes have worked: a person puts it back, or begins a new one.
+    #[error("{} is {}, though I have worked here before. Nothing was changed: put the file back{}; or go on without what was queued \
+             and set in it: health check --new-database", path.display(), if *is_empty { "empty" } else { "gone" }, saved_copy(path, saved.as_deref()))]
+    Gone {
+        /// The database file.
+        path: PathBuf,
+        /// Whether an empty file is there.
+        is_empty: bool,
+        /// The newest copy that the bot has saved.
+        saved: Option<PathBuf>,
+    },
     /// No room left: free some; nothing was changed.
     #[error("the disk is full: nothing was changed in the database")]
     Full,
@@ -184,6 +200,11 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
+fn saved_copy(path: &Path, saved: Option<&Path>) -> String {
+    saved
+        .map_or_else(String::new, |saved| format!(" (the bot has saved it: mv {} {})", saved.display(), path.display()))
+}
+
 /// What store calls return.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -201,8 +222,10 @@ impl Store {
         conn.pragma_update(None, "foreign_keys", true)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
         conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        let mut store = Self { conn, path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES };
+        let opened = in_place::Opened::default();
+        let mut store = Self { conn, path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
         store.migrate()?;
+        store.opened = in_place::Opened::look(&store.files());
         Ok(store)
     }
 
@@ -214,7 +237,8 @@ impl Store {
         let conn =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
-        Ok(Some(Self { conn, path: path.to_owned(), restart_at_bytes: u64::MAX }))
+        let opened = in_place::Opened::default();
+        Ok(Some(Self { conn, path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
     }
 
     /// The file this store lives in.

@@ -7,8 +7,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{
-    Fence, NewOutgoing, OutgoingKind, Result, Store, approvals, json,
+    Fence, NewOutgoing, OutgoingKind, Result, Store, approvals, inbox, json,
     moved::{self, MAY_BE_SPOKEN_TO, Moved},
+    odd_rows::SENDABLE,
     paired, provenance, terminals,
 };
 use crate::{
@@ -151,6 +152,7 @@ const HELD_BACK: &str = "EXISTS (
     SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
     WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND eo.taken_back_at IS NULL
       AND (eo.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
+      AND typeof(eo.thread_id) IN ('integer', 'null') AND typeof(eo.reply_to) IN ('integer', 'null')
       AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
       AND NOT EXISTS (SELECT 1 FROM cycles ec WHERE ec.id = eo.cycle_id AND ec.state IN ('waiting', 'parked')
                       AND e.state = 'planned' AND eo.kind NOT IN ('notice', 'approval'))
@@ -263,7 +265,7 @@ impl Store {
         let sql = format!(
             "SELECT EXISTS (
                  SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id
-                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {DELIVERABLE} AND {MAY_BE_SPOKEN_TO}
+                 WHERE o.sent_at IS NULL AND o.chat_id != 0 AND {SENDABLE} AND {DELIVERABLE} AND {MAY_BE_SPOKEN_TO}
                    AND (p.part IS NULL
                         OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
         );
@@ -344,6 +346,7 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
          WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
            AND {IS_TIME}
            AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+           AND {SENDABLE}
            AND {DELIVERABLE}
            AND {MAY_BE_SPOKEN_TO}
            AND o.chat_id NOT IN (SELECT value FROM json_each(?5))
@@ -478,7 +481,7 @@ fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
          AND NOT EXISTS (SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id)",
     )?;
     let rows = statement
-        .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
+        .query_map([], |row| Ok((row.get::<_, i64>(0)?, inbox::text_of(row, 1)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for (id, text) in rows {
         plan_parts_of(tx, id, &text, OutgoingKind::Notice, Links::Clickable, now)?;

@@ -56,7 +56,7 @@ impl Store {
 fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<i64>> {
     let mut statement = tx.prepare(
         "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
-         UNION SELECT chat_id FROM outgoing_messages WHERE kind = 'command'",
+         UNION SELECT CAST(chat_id AS INTEGER) FROM outgoing_messages WHERE kind = 'command'",
     )?;
     Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use chrono_tz::Tz;
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{Fence, NewOutgoing, Result, Store, json, outbox};
+use super::{Fence, NewOutgoing, Result, Store, json, odd_rows::words, outbox};
 use crate::{
     clock::{parse_time, rfc3339},
     schedule::{
@@ -143,7 +143,7 @@ impl Store {
         for reminder in statement.query_map([], Reminder::read)? {
             match reminder {
                 Ok(reminder) => reminders.push(reminder),
-                Err(rusqlite::Error::FromSqlConversionFailure(_, _, why)) => {
+                Err(why @ (rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..))) => {
                     tracing::warn!(%why, "a reminder in the database can't be read");
                 }
                 Err(error) => return Err(error.into()),
@@ -154,8 +154,8 @@ impl Store {
 
     /// When the next active reminder is due.
     pub fn next_reminder_at(&self) -> Result<Option<DateTime<Utc>>> {
-        let text: Option<String> =
-            self.conn.query_row("SELECT min(next_at) FROM reminders WHERE state = 'active'", [], |row| row.get(0))?;
+        let sql = "SELECT min(next_at) FROM reminders WHERE state = 'active'";
+        let text = self.conn.query_row(sql, [], |row| words(row, 0))?;
         Ok(text.as_deref().and_then(parse_time))
     }
 

@@ -145,7 +145,7 @@ impl Store {
              ORDER BY o.id"
         );
         let mut statement = self.conn.prepare(&sql)?;
-        let rows = statement.query_map([session.map(Session::id)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([session.map(Session::id)], |row| Ok((row.get(0)?, inbox::text_of(row, 1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

@@ -1,7 +1,7 @@
 //! What hasn't come of the messages out, for people who ask. A message may be of several parts; one of them tells how it
 //! stands.
 
-use super::{PartState, Result, Store};
+use super::{PartState, Result, Store, inbox};
 use crate::config::CONSOLE_CHAT_ID;
 
 /// Messages that are listed at most. All are counted.
@@ -14,7 +14,7 @@ const UNDELIVERED: &str = "outgoing_messages o LEFT JOIN outgoing_parts p ON p.o
         SELECT part FROM outgoing_parts WHERE outgoing_id = o.id AND state != 'sent'
         ORDER BY CASE state WHEN 'failed' THEN 1 WHEN 'unknown' THEN 2 WHEN 'attempting' THEN 3 ELSE 4 END, repeats DESC, part
         LIMIT 1)
-    WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL";
+    WHERE o.sent_at IS NULL AND o.taken_back_at IS NULL AND typeof(o.chat_id) = 'integer'";
 
 /// A message that isn't fully delivered, and why: what its part that is worst off tells.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -109,7 +109,7 @@ impl Store {
                 chat_id: row.get(1)?,
                 state: PartState::parse(&row.get::<_, String>(2)?),
                 is_repeat: row.get(3)?,
-                created_at: row.get(4)?,
+                created_at: inbox::text_of(row, 4)?,
                 not_before: row.get(5)?,
                 error: row.get(6)?,
                 attempts: row.get(7)?,

@@ -28,6 +28,10 @@ pub enum UpkeepKind {
     Finish,
     /// Wakes, by what they met in the repository and the workspace.
     Repository,
+    /// Wakes, by whatever ended them.
+    Wake,
+    /// The bot's polls of the channel.
+    Poll,
     /// Asking the mind.
     Model,
     /// Fetching the files of messages; no others are tried while the channel wants none to be.
@@ -46,6 +50,8 @@ impl UpkeepKind {
             Self::Parked => "parked",
             Self::Finish => "finish",
             Self::Repository => "repository",
+            Self::Wake => "wake",
+            Self::Poll => "poll",
             Self::Model => "model",
             Self::Files => "files",
             Self::Retention => "retention",
@@ -139,6 +145,44 @@ impl Store {
         Ok(upkeep)
     }
 
+    /// It failed once more in a row, for who holds no lease and waits by itself. Since when is kept, too.
+    pub fn trouble(&mut self, kind: UpkeepKind, error: &str, now: DateTime<Utc>) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "INSERT INTO upkeep (name, failures, error) VALUES (?1, 1, ?2) ON CONFLICT (name) DO UPDATE
+                 SET failures = failures + 1, error = excluded.error",
+                (kind.as_str(), error),
+            )?;
+            tx.execute(
+                "INSERT OR IGNORE INTO handled (key, value, at) VALUES (?1, '', ?2)",
+                (failing_key(kind), rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// It works. Writes only when there was a failure to be forgotten.
+    pub fn trouble_over(&mut self, kind: UpkeepKind, now: DateTime<Utc>) -> Result<()> {
+        if self.upkeep(kind)?.failures == 0 {
+            return Ok(());
+        }
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "UPDATE upkeep SET failures = 0, last_ok_at = ?2, error = NULL WHERE name = ?1",
+                (kind.as_str(), rfc3339(now)),
+            )?;
+            tx.execute("DELETE FROM handled WHERE key = ?1", [failing_key(kind)])?;
+            Ok(())
+        })
+    }
+
+    /// Since when it has failed each time, as [`Store::trouble`] noted it.
+    pub fn failing_since(&self, kind: UpkeepKind) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT at FROM handled WHERE key = ?1";
+        let at: Option<String> = self.conn.query_row(sql, [failing_key(kind)], |row| row.get(0)).optional()?;
+        Ok(at.as_deref().and_then(parse_time))
+    }
+
     /// The value kept for something that is a reason once, if it was handled.
     pub fn handled(&self, key: &str) -> Result<Option<String>> {
         Ok(self.conn.query_row("SELECT value FROM handled WHERE key = ?1", [key], |row| row.get(0)).optional()?)
@@ -177,6 +221,11 @@ impl Store {
             self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
         Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
+}
+
+/// Under which key stands since when something fails.
+fn failing_key(kind: UpkeepKind) -> String {
+    format!("failing/{}", kind.as_str())
 }
 
 pub(super) fn set_handled(tx: &Transaction<'_>, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {

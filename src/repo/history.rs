@@ -7,7 +7,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use git2::{DiffDelta, DiffFormat, DiffStatsFormat, Sort};
+use git2::{DiffDelta, DiffFormat, DiffStatsFormat, Repository, Sort};
 
 use super::{Change, Oid, Repo, RepoError, WAKE_EMAIL};
 
@@ -197,6 +197,25 @@ fn described(commit: &git2::Commit<'_>) -> Commit {
         wake_id: trailer(&text(commit.message_bytes()), "Wake-Id"),
         at: DateTime::from_timestamp(commit.time().seconds(), 0).unwrap_or_default(),
     }
+}
+
+/// Whether wakes have committed in the repository in `dir`. One that is there and can't be read counts as such.
+pub fn has_wakes(dir: &Path) -> bool {
+    if !dir.join(".git").exists() {
+        return false;
+    }
+    let search = || -> Result<bool, git2::Error> {
+        let git = Repository::open(dir)?;
+        let mut walk = git.revwalk()?;
+        walk.push_glob("refs/heads/*")?;
+        for id in walk.take(MAX_SEARCHED) {
+            if described(&git.find_commit(id?)?).is_wake() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    search().unwrap_or(true)
 }
 
 fn trailer(message: &str, name: &str) -> Option<String> {

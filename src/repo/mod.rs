@@ -7,6 +7,7 @@
 //! One writer at a time: callers hold the wake lock.
 
 mod advance;
+mod ailment;
 mod bulk;
 mod committed;
 mod create;
@@ -40,9 +41,10 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
 pub use self::{
     advance::Finished,
+    ailment::{Ailment, ailment},
     committed::{Committed, Listed},
     create::{CLONE_TIMEOUT, Created},
-    history::{Commit, Shown, trailers},
+    history::{Commit, Shown, has_wakes, trailers},
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,

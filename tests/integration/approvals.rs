@@ -92,6 +92,30 @@ fn a_yes_runs_what_was_shown_and_the_conversation_goes_on_as_it_was() {
 }
 
 #[test]
+fn however_many_messages_wait_for_an_answer_others_of_the_chat_are_taken_up() {
+    let (_telegram, claude, env) = asked();
+    // All of these stand in the conversation that waits.
+    env.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
+         INSERT INTO incoming_messages (chat_id, message_text, cycle_id)
+             SELECT 4242, 'and this', (SELECT id FROM cycles) FROM n;
+         INSERT OR IGNORE INTO taken_up (cycle_id, message_id) SELECT cycle_id, id FROM incoming_messages",
+    );
+    let listed = env.wake(&["queue", "list"]).ok().stdout;
+    assert_eq!(listed.matches("waits for your answer to question 1").count(), 151, "{listed}");
+    let health = env.health(&["check"]).stdout;
+    assert!(health.contains("151 messages waiting for your answer to a question"), "{health}");
+    assert!(!health.contains("kept until"), "{health}");
+    let status = env.health(&["status"]).ok().stdout;
+    assert!(status.contains("151 waiting for your answer to a question") && !status.contains("kept until"), "{status}");
+
+    env.receive(CHAT, "what time is it?");
+    claude.expect(Reply::text("Three."));
+    assert_eq!(env.once()["answered"], 1);
+    assert_eq!(env.queued().len(), 151);
+}
+
+#[test]
 fn a_no_is_told_to_the_mind_and_nothing_happens() {
     let (telegram, claude, env) = asked();
     let asked = question(&telegram);

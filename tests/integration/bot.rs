@@ -357,6 +357,27 @@ fn telegrams_wishes_are_obeyed_and_a_rival_is_explained_once() {
 }
 
 #[test]
+fn health_says_that_a_rival_takes_the_messages_for_as_long_as_it_does() {
+    let stage = Stage::new();
+    let of_telegram = || {
+        let report = stage.env.health(&["check", "--json"]).json();
+        report["checks"].as_array().unwrap().iter().find(|check| check["id"] == "telegram").unwrap().clone()
+    };
+    let description = "Conflict: terminated by other getUpdates request";
+    stage.telegram.fail_next("getUpdates", Fault::Refuse(409, description, json!({})));
+    stage.telegram.fail_next("getUpdates", Fault::Held);
+    let bot = stage.start();
+    stage.telegram.wait_for_calls("getUpdates", 2, PATIENCE);
+    assert_eq!(of_telegram()["status"], "warn");
+    assert!(of_telegram()["detail"].as_str().unwrap().contains("fetches no messages"), "{}", of_telegram());
+    stage.telegram.release();
+    stage.say("hello");
+    stage.all_confirmed();
+    assert_eq!(of_telegram()["status"], "ok");
+    stage.end(bot);
+}
+
+#[test]
 fn an_update_of_an_unknown_kind_is_kept() {
     let stage = Stage::new();
     let bot = stage.start_polling();

@@ -290,6 +290,47 @@ fn a_repository_that_cannot_be_used_is_told_of_once_and_keeps_every_message() {
 }
 
 #[test]
+fn wakes_that_fail_in_a_row_are_critical_and_what_mends_them_is_named() {
+    type Harm = fn(&TestEnv);
+    let harms: [(&str, Harm); 4] = [
+        ("rm .git/index && git reset", |env| fs::write(env.brain().join(".git/index"), "nonsense").unwrap()),
+        ("> .git/HEAD", |env| fs::write(env.brain().join(".git/HEAD"), "nonsense").unwrap()),
+        ("> .git/refs/heads/main", |env| fs::write(env.brain().join(".git/refs/heads/main"), "nonsense").unwrap()),
+        ("> .git/packed-refs", |env| {
+            env.git(&["pack-refs", "--all"]);
+            let path = env.brain().join(".git/packed-refs");
+            let sound = fs::read_to_string(&path).unwrap();
+            fs::write(&path, format!("nonsense\n{sound}")).unwrap();
+        }),
+    ];
+    for (mends, harm) in harms {
+        let env = lived_in();
+        let of_wakes = |env: &TestEnv| {
+            let report = env.health(&["check", "--json"]).json();
+            report["checks"].as_array().unwrap().iter().find(|check| check["id"] == "wakes").unwrap().clone()
+        };
+        assert_eq!(of_wakes(&env)["status"], "ok");
+        harm(&env);
+        for n in 1..=3 {
+            let ran = env.wake(&["--once", "--say", &format!("remember that box {n} is blue")]);
+            assert_eq!(ran.code, 1, "{mends}: {ran:#?}");
+        }
+        let found = of_wakes(&env);
+        assert_eq!(found["status"], "critical", "{found}");
+        assert!(found["detail"].as_str().unwrap().contains("3 in a row have failed"), "{found}");
+        assert!(env.health(&["status"]).ok().stdout.contains("3 wakes in a row have failed"));
+        let fix = found["fix"].as_str().unwrap();
+        assert!(fix.contains(mends), "{found}");
+        env.run("sh", &["-c", fix.split("; then").next().unwrap()]).ok();
+        env.wake(&["--once"]).ok();
+        assert_eq!(of_wakes(&env)["status"], "ok", "{mends}");
+        let facts = env.memory(SEMANTIC);
+        assert!((1..=3).all(|n| facts.contains(&format!("box {n} is blue"))), "{facts}");
+        env.check_sound();
+    }
+}
+
+#[test]
 fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
     let env = lived_in();
     env.execute("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -437,5 +478,53 @@ fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
     let left = "SELECT count(*) FROM incoming_messages WHERE processed = 0 AND message_text LIKE 'remember%'";
     assert_eq!(env.query::<i64>(left), 0);
     assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_named_and_stop_no_other() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.once();
+    env.execute(
+        "INSERT INTO incoming_messages (chat_id, message_text, thread_id) VALUES (4242, 'one', 'the kitchen');
+         INSERT INTO incoming_messages (chat_id, message_text) VALUES ('Ann', 'two');
+         INSERT INTO incoming_messages (chat_id, message_text, channel_message_id) VALUES (4242, 'three', x'00ff');
+         INSERT INTO incoming_messages (chat_id, message_text, sender_name, kind, quoted, received_at, processed)
+             VALUES (4242, 'said before', x'ff41', x'ff', x'ff', x'ff', 1);
+         INSERT INTO incoming_messages (chat_id, message_text, sender_name, received_at)
+             VALUES (4242, 'remember that box 1 is blue', x'ff41', x'ff');
+         INSERT INTO outgoing_messages (chat_id, message_text, thread_id) VALUES (4242, 'never', 'the kitchen');
+         INSERT INTO outgoing_messages (chat_id, message_text) VALUES (4242, x'48ff')",
+    );
+    env.receive(CHAT, "remember that tea is at five");
+    for minute in 1..=2 {
+        env.at(&format!("2026-11-21T14:0{minute}:00Z")).once();
+    }
+    let facts = env.memory(SEMANTIC);
+    assert!(facts.contains("tea is at five") && facts.contains("box 1 is blue"), "{facts}");
+    let said: Vec<String> = telegram.sent().into_iter().map(|sent| sent.visible).collect();
+    assert!(said.iter().any(|text| text.contains("tea is at five")), "{said:?}");
+    assert!(said.iter().any(|text| text.starts_with('H')) && !said.contains(&"never".to_owned()), "{said:?}");
+
+    // They stay, each by its name and with what mends it.
+    let named = ["thread_id is text", "chat_id is text", "channel_message_id is blob"];
+    let listed = env.wake(&["queue", "list"]).ok().stdout;
+    let checked = env.health(&["check"]).ok().stdout;
+    let status = env.health(&["status"]).ok().stdout;
+    for name in named {
+        for text in [&listed, &checked, &status] {
+            assert!(text.contains(name), "{name} in {text}");
+        }
+    }
+    let mend = "UPDATE incoming_messages SET chat_id = THE_CHATS_NUMBER WHERE id = 2";
+    assert!(checked.contains(mend), "{checked}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 3);
+
+    env.execute("UPDATE incoming_messages SET thread_id = NULL, message_text = 'remember that Anna has a dog' WHERE message_text = 'one'");
+    env.wake(&["queue", "drop", "2"]).ok();
+    env.once();
+    assert!(env.memory(SEMANTIC).contains("Anna has a dog"));
+    assert!(!env.wake(&["queue", "list"]).ok().stdout.contains("chat_id is text"));
     env.check_sound();
 }

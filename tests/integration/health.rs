@@ -373,7 +373,7 @@ fn messages_that_wait_too_long_or_are_too_many_are_told() {
     assert!(assert_found(&env, "queue", "warn").contains("1 h ago"));
     // What this mind can't answer waits as it should.
     env.execute("UPDATE incoming_messages SET held_for = 'offline'");
-    assert!(assert_found(&env, "queue", "ok").contains("1 kept until a mind can answer"));
+    assert!(assert_found(&env, "queue", "ok").contains("1 kept until an AI model can answer"));
 }
 
 fn send(store: &mut Store) -> i64 {
@@ -564,7 +564,8 @@ fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
 
     let mind = Silent::think_with(&mut env);
     drop(mind);
-    assert_found(&env, "key", "ok");
+    assert!(assert_found(&env, "key", "ok").contains("not tried yet"));
+    assert!(env.health(&["status"]).ok().stdout.contains("not tried yet"));
     env.wake(&["--once", "--say", "What is love?"]);
     assert!(assert_found(&env, "key", "warn").contains("failed once"));
     env.execute("UPDATE upkeep SET failures = 0, not_before = NULL, error = NULL");
@@ -574,7 +575,7 @@ fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
         "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
          VALUES ('c', '{NOW}', 'm', 1, 1, 0, 0, 5.0)"
     ));
-    assert!(assert_found(&env, "budget", "warn").contains("5.00 of 5.00"));
+    assert!(assert_found(&env, "budget", "warn").contains("today's budget is spent (DAILY_BUDGET_USD); 5.00 of 5.00"));
     env.at(TOMORROW);
     assert_found(&env, "budget", "ok");
 }

@@ -316,13 +316,16 @@ fn who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_th
     gate.open();
     wake.end();
     assert_eq!(env.once()["outcome"], "idle", "it is not tried again and again");
-    let waits = "Today's budget for thinking is spent (DAILY_BUDGET_USD). What I was working on is kept, and I go on with it tomorrow.";
-    assert_eq!(sent(&telegram).iter().filter(|text| *text == waits).count(), 1, "{:#?}", sent(&telegram));
+    let waits = |text: &&String| {
+        text.starts_with("Today's budget for thinking has $")
+            && text.contains("I go on with it tomorrow, or once that is raised.")
+    };
+    assert_eq!(sent(&telegram).iter().filter(waits).count(), 1, "{:#?}", sent(&telegram));
     // The next day it goes on where it was; a day that has no room again is told of again.
     env.at("2026-11-21T23:01:00Z");
     spend(&env, "2026-11-21T23:00:30.000Z", 4.9);
     env.wake(&["--once"]);
-    assert_eq!(sent(&telegram).iter().filter(|text| *text == waits).count(), 2, "{:#?}", sent(&telegram));
+    assert_eq!(sent(&telegram).iter().filter(waits).count(), 2, "{:#?}", sent(&telegram));
     env.at("2026-11-22T23:01:00Z");
     claude.expect(Reply::text("Tea is in the attic."));
     assert_eq!(env.once()["outcome"], "worked");
@@ -343,6 +346,12 @@ fn a_budget_that_no_request_fits_into_says_so_and_promises_nothing() {
         "{said:#?}"
     );
     assert_eq!((claude.connections(), env.queued().len()), (0, 1));
+    // Nothing of it is spent, and nobody says so.
+    let checked = env.health(&["check"]).stdout;
+    for part in ["the next call may cost up to $", "fit under the $0.01 that is left", "or set DAILY_BUDGET_USD to "] {
+        assert!(checked.contains(part), "{part} in {checked}");
+    }
+    assert!(!checked.contains("is spent"), "{checked}");
 }
 
 #[test]

@@ -36,6 +36,8 @@ mod lease;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod lost_database;
+#[cfg(test)]
 mod mcp_client;
 #[cfg(test)]
 mod mcp_peers;

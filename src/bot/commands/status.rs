@@ -7,7 +7,7 @@ use super::{super::batch::Asked, Desk};
 use crate::{
     config::OFFLINE_MODEL,
     cycle::{self, budget::Budget, lock},
-    queue::{Approval, Cap, CycleRow, CycleState, Outstanding, Result},
+    queue::{Approval, CycleRow, CycleState, Outstanding, Result},
     words::count,
 };
 
@@ -29,7 +29,7 @@ pub(super) struct Status {
     questions: Vec<Question>,
     mind: String,
     is_mind_available: bool,
-    over_budget: Option<Cap>,
+    out_of_budget: Option<String>,
     budget: Budget,
 }
 
@@ -61,6 +61,7 @@ impl Status {
         let last = store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), 1)?.pop();
         let questions = store.pending_approvals(now)?.into_iter();
         let questions = questions.filter(|asked| asked.chat_id == chat_id || desk.is_owners(chat_id));
+        let budget = Budget::look(store, config, now)?;
         Ok(Self {
             now,
             tz: config.timezone,
@@ -74,8 +75,8 @@ impl Status {
             questions: questions.map(|asked| Question::of(asked, chat_id)).collect(),
             mind: mind.name.clone(),
             is_mind_available: mind.is_available && mind.out_of_budget(Some(chat_id)).is_none(),
-            over_budget: mind.out_of_budget(Some(chat_id)),
-            budget: Budget::look(store, config, now)?,
+            out_of_budget: if mind.is_thinking { budget.in_the_way(Some(chat_id)) } else { None },
+            budget,
         })
     }
 
@@ -167,14 +168,12 @@ impl Status {
         let month = monthly_usd.map(|usd| format!(", ${month_usd:.2} of ${usd:.2} this month")).unwrap_or_default();
         let money = format!("${today_usd:.2} of ${daily_usd:.2} used today{month}");
         match (self.mind.as_str(), self.is_mind_available) {
+            (name, false) if self.out_of_budget.is_some() => {
+                let why = self.out_of_budget.as_deref().unwrap_or_default();
+                format!("AI model: {name}, not used just now: {why}; {money}.")
+            }
             (OFFLINE_MODEL, _) => format!("AI model: none (no key), {money}."),
             (name, true) => format!("AI model: {name}, {money}."),
-            (name, false) if self.over_budget == Some(Cap::Day) => {
-                format!("AI model: {name}, not used any more today: the day's budget is spent, {money}.")
-            }
-            (name, false) if self.over_budget == Some(Cap::Month) => {
-                format!("AI model: {name}, not used any more this month: the month's budget is spent, {money}.")
-            }
             (name, false) => format!("AI model: {name}, couldn't be reached; I'll try again soon, {money}."),
         }
     }
@@ -229,7 +228,7 @@ mod tests {
             questions: Vec::new(),
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
-            over_budget: None,
+            out_of_budget: None,
             budget: crate::cycle::budget::of((0.0, 5.0), (0.0, None)),
         }
     }

@@ -101,7 +101,7 @@ pub fn work(
         Err(LockError::Held(_)) => return Ok(()),
         lock => lock.map_err(EarError::Lock)?,
     };
-    let mut store = Store::open(&config.db_path())?;
+    let mut store = crate::cycle::present::open(config)?;
     if store.stopped()?.is_some() || store.next_unheard(clock.now())?.is_none() {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! `database`: opens, has the schema that this program knows, is sound, and its write-ahead log is cut back.
 
 use crate::{
+    cycle::present,
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
@@ -36,13 +37,26 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Err(StoreError::Damaged(why)) => vec![why],
         Err(error) => return Err(error.into()),
     };
-    Ok(judge(&Facts {
+    let judged = judge(&Facts {
         schema: store.schema()?,
         damage,
         bytes: bytes_of(&main),
         free_bytes: store.free_bytes()?,
         wal_bytes: store.log_bytes(),
-    }))
+    });
+    let saved = present::saved(&main);
+    Ok(judge_saved(&saved.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
+        .into_iter()
+        .fold(judged, Finding::and))
+}
+
+/// What the bot had open while the file was taken away from under it may hold what this one lacks.
+fn judge_saved(saved: &[String]) -> Option<Finding> {
+    let last = saved.last()?;
+    Some(Finding::warn(
+        format!("the bot has saved what it had open when messages.db was taken away under it: {}", list(saved)),
+        format!("if you miss anything, stop the bot and put {last} in the place of messages.db; else remove it"),
+    ))
 }
 
 /// It is never repaired or replaced by us: what is still in it can be got out.
@@ -57,6 +71,22 @@ fn damaged(why: &str) -> Finding {
 fn judge_unopened(error: &StoreError) -> Finding {
     match error {
         StoreError::Damaged(why) => damaged(why),
+        StoreError::Gone { path, saved, is_empty } => {
+            let how = if *is_empty { "empty" } else { "gone" };
+            let put_back = match saved {
+                Some(saved) => {
+                    format!("stop the bot and put back what it has saved: mv {} {}", saved.display(), path.display())
+                }
+                None => "put it back, such as from a backup".to_owned(),
+            };
+            Finding::critical(
+                format!(
+                    "messages.db is {how}, though wakes have worked here: what was queued, set and spent stood in it. Nothing new is \
+                     stored; Telegram keeps messages for a day"
+                ),
+                format!("{put_back}; or go on without it: health check --new-database"),
+            )
+        }
         StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),
         StoreError::Older { .. } => Finding::warn(error.to_string(), "wake --once; nothing of it is lost"),
         StoreError::Busy => Finding::warn(error.to_string(), "run health check again in a minute"),

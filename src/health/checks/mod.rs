@@ -19,6 +19,7 @@ mod remote;
 mod repository;
 mod settings;
 mod telegram;
+pub(super) mod wakes;
 mod workspace;
 
 use super::{
@@ -56,10 +57,11 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 19] = [
+pub(super) const CHECKS: [Check; 20] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
+    Check::new("wakes", wakes::check),
     Check::new("lock", lock::check).repaired_by(lock::repair),
     Check::new("plans", plans::check).repaired_by(plans::repair),
     Check::new("cycles", cycles::check),

@@ -10,7 +10,7 @@ use crate::{
         scene::Scene,
         words::{ago, count},
     },
-    queue::{Incoming, MAX_ATTEMPTS},
+    queue::{Incoming, MAX_ATTEMPTS, OddRow},
 };
 
 /// More answerable messages than this don't get done.
@@ -36,12 +36,29 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         store.queued()?.into_iter().partition(is_asked)
     };
     let beyond = usize::try_from(store.queue_depth()?.0).unwrap_or(0).saturating_sub(queued.len() + asked.len());
-    let found = match store.stopped()? {
+    let odd = store.odd_rows()?;
+    let beyond = beyond.saturating_sub(odd.iter().filter(|row| row.table == "incoming_messages").count());
+    let mut found = match store.stopped()? {
         Some(_) => Finding::ok(format!("{} waiting; all work is stopped, wake resume goes on", queued.len() + beyond)),
         None => judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now),
     };
-    let given_up = judge_given_up(&store.dead_letters()?);
-    Ok(given_up.into_iter().fold(found, Finding::and))
+    if !asked.is_empty() {
+        let what = count(asked.len(), "message");
+        found.detail.push_str(&format!("; {what} waiting for your answer to a question (wake approvals list)"));
+    }
+    let others = [judge_given_up(&store.dead_letters()?), judge_odd(&odd)];
+    Ok(others.into_iter().flatten().fold(found, Finding::and))
+}
+
+/// Rows that were put in by hand and can't be read: nothing takes them up, and they hold up no other.
+fn judge_odd(odd: &[OddRow]) -> Option<Finding> {
+    let first = odd.first()?;
+    let named = odd.iter().take(MAX_NAMED).map(|row| format!("{} {} {}", row.table, row.id, row.in_words()));
+    let more = if odd.len() > MAX_NAMED { "; …" } else { "" };
+    Some(Finding::warn(
+        format!("{}{more}", named.collect::<Vec<_>>().join("; ")),
+        format!("nothing of it is lost; for each, as here: {}", first.mended_by()),
+    ))
 }
 
 /// Messages that too many wakes failed on: nothing takes them up by itself, so they are told of until a person decides.
@@ -68,11 +85,19 @@ fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool,
         (n, None) => format!("{n} waiting"),
         (n, Some(at)) => format!("{n} waiting, the oldest came {}", ago(at, now)),
     };
-    if !held.is_empty() {
-        detail.push_str(&format!("; {} kept until a mind can answer", held.len()));
-    }
-    if !files.is_empty() {
-        detail.push_str(&format!("; {} waiting for files", files.len()));
+    let (for_mind, held): (Vec<&Incoming>, Vec<&Incoming>) =
+        held.into_iter().partition(|message| message.held_for.as_deref() == Some(&mind.name));
+    let (for_budget, later): (Vec<&Incoming>, Vec<&Incoming>) =
+        held.into_iter().partition(|message| mind.out_of_budget(Some(message.chat_id)).is_some());
+    for (which, what) in [
+        (for_mind, "kept until an AI model can answer"),
+        (for_budget, "waiting for the budget"),
+        (later, "to be tried again later"),
+        (files, "waiting for files"),
+    ] {
+        if !which.is_empty() {
+            detail.push_str(&format!("; {} {what}", which.len()));
+        }
     }
     let is_old = oldest.is_some_and(|at| now.signed_duration_since(at) > MAX_AGE);
     if depth > MAX_DEPTH || is_old {
@@ -130,7 +155,10 @@ mod tests {
         // Nobody could answer it now: another check says so.
         assert_eq!(judged(&[old], false).status, Status::Ok);
         let finding = judged(&[held], true);
-        assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "empty; 1 kept until a mind can answer"));
+        assert_eq!(
+            (finding.status, finding.detail.as_str()),
+            (Status::Ok, "empty; 1 kept until an AI model can answer")
+        );
         let awaits = Incoming { awaits_files: true, ..message("2026-11-20T10:00:00Z", None) };
         let finding = judged(&[awaits], true);
         assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "empty; 1 waiting for files"));

@@ -7,9 +7,11 @@ use chrono::{DateTime, Utc};
 use super::remote::failure;
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
+    cycle::budget::Budget,
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
+        words::ago,
     },
     people, process,
     queue::{Cap, Upkeep, UpkeepKind},
@@ -39,15 +41,15 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
 }
 
 pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let upkeep = match scene.store()? {
-        Some(store) => store.upkeep(UpkeepKind::Model)?,
-        None => Upkeep::default(),
-    };
     let config = scene.config;
+    let (upkeep, answered_at) = match scene.store()? {
+        Some(store) => (store.upkeep(UpkeepKind::Model)?, store.last_answer(config.effective_model())?),
+        None => (Upkeep::default(), None),
+    };
     if config.effective_model() == CLAUDE_CODE && process::find(&config.claude_code).is_none() {
         return Ok(no_claude_code(&config.claude_code));
     }
-    Ok(judge_key(config.effective_model(), config.anthropic_key.is_some(), &upkeep, scene.now))
+    Ok(judge_key(config.effective_model(), config.anthropic_key.is_some(), &upkeep, answered_at, scene.now))
 }
 
 fn no_claude_code(program: &Path) -> Finding {
@@ -57,16 +59,26 @@ fn no_claude_code(program: &Path) -> Finding {
     )
 }
 
-fn judge_key(model: &str, has_key: bool, upkeep: &Upkeep, now: DateTime<Utc>) -> Finding {
+/// `answered_at`: when the model's last answer was asked for; only that shows that it can be reached.
+fn judge_key(
+    model: &str,
+    has_key: bool,
+    upkeep: &Upkeep,
+    answered_at: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Finding {
     if model == OFFLINE_MODEL {
         let why = if has_key { "MODEL says so" } else { "there is no ANTHROPIC_API_KEY" };
         return Finding::ok(format!("the offline mind answers: {why}"));
     }
     if upkeep.failures == 0 {
-        return Finding::ok(format!("there; {model} answers"));
+        return Finding::ok(match answered_at {
+            Some(at) => format!("{model} answered last {}", ago(at, now)),
+            None => format!("{model} is set, not tried yet"),
+        });
     }
     Finding::warn(
-        format!("there; {}", failure(model, upkeep, now)),
+        format!("set; {}", failure(model, upkeep, now)),
         "messages wait and are answered when it can be reached; see the key, the account and the network",
     )
 }
@@ -75,28 +87,29 @@ pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::ok("nothing spent yet"));
     };
-    let mind = scene.mind(store)?;
-    let over = mind.over_budget.or_else(|| mind.no_room.into_values().next());
-    Ok(judge_budget(&scene.budget(store)?.describe(), over))
+    let is_thinking = scene.mind(store)?.is_thinking;
+    let budget = scene.budget(store)?;
+    Ok(if is_thinking { judge_budget(&budget) } else { Finding::ok(budget.describe()) })
 }
 
-fn judge_budget(detail: &str, over: Option<Cap>) -> Finding {
-    match over {
-        None => Finding::ok(detail),
-        Some(cap) => {
-            let until = if cap == Cap::Day { "midnight" } else { "the month is over" };
-            Finding::warn(
-                format!("{detail}; what has no room in it isn't asked before {until}"),
-                format!("messages wait until then, or raise {}", cap.setting()),
-            )
-        }
-    }
+fn judge_budget(budget: &Budget) -> Finding {
+    let reached = budget.reached().map(|cap| (None, cap));
+    let Some((chat_id, cap)) = reached.or_else(|| budget.no_room.iter().map(|(chat, cap)| (*chat, *cap)).next()) else {
+        return Finding::ok(budget.describe());
+    };
+    let why = budget.in_the_way(chat_id).unwrap_or_default();
+    let until = if cap == Cap::Day { "midnight" } else { "the month is over" };
+    let raise = match budget.enough_usd(chat_id).filter(|_| reached.is_none()) {
+        Some(usd) => format!("set {} to {usd:.2} or more", cap.setting()),
+        None => format!("raise {}", cap.setting()),
+    };
+    Finding::warn(format!("{why}; {}", budget.describe()), format!("messages wait until {until}, or {raise}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status};
+    use crate::{clock::parse_time, cycle::budget::of, health::Status};
 
     #[test]
     fn the_bot_needs_a_token_and_somebody_to_listen_to() {
@@ -109,19 +122,27 @@ mod tests {
     fn offline_is_a_choice_and_a_failing_mind_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let failing = Upkeep { failures: 1, error: Some("overloaded".to_owned()), ..Upkeep::default() };
-        assert_eq!(judge_key(OFFLINE_MODEL, false, &failing, now).status, Status::Ok);
-        assert_eq!(judge_key("claude", true, &Upkeep::default(), now).status, Status::Ok);
-        let finding = judge_key("claude", true, &failing, now);
+        assert_eq!(judge_key(OFFLINE_MODEL, false, &failing, None, now).status, Status::Ok);
+        let well = |answered_at| judge_key("claude", true, &Upkeep::default(), answered_at, now);
+        assert_eq!(well(None), Finding::ok("claude is set, not tried yet"));
+        assert_eq!(well(parse_time("2026-11-21T09:00:00Z")), Finding::ok("claude answered last 3 h ago"));
+        let finding = judge_key("claude", true, &failing, None, now);
         assert!(finding.status == Status::Warn && finding.detail.contains("claude failed once: overloaded"));
     }
 
     #[test]
     fn a_spent_budget_is_told_with_what_to_do() {
-        assert_eq!(judge_budget("4.99 of 5.00 USD today", None).status, Status::Ok);
-        let day = judge_budget("5.00 of 5.00 USD today", Some(Cap::Day));
-        assert!(day.status == Status::Warn && day.detail.contains("before midnight"), "{day:?}");
-        assert!(day.fix.unwrap().contains("raise DAILY_BUDGET_USD"));
-        let month = judge_budget("1.00 of 5.00 USD today, 50.00 of 50.00 this month", Some(Cap::Month));
-        assert!(month.detail.contains("before the month is over") && month.fix.unwrap().contains("MONTHLY_BUDGET_USD"));
+        assert_eq!(judge_budget(&of((4.99, 5.0), (4.99, None))).status, Status::Ok);
+        let day = judge_budget(&of((5.0, 5.0), (5.0, None)));
+        assert!(day.status == Status::Warn && day.detail.contains("today's budget is spent"), "{day:?}");
+        assert_eq!(day.fix.as_deref(), Some("messages wait until midnight, or raise DAILY_BUDGET_USD"));
+        let month = judge_budget(&of((1.0, 5.0), (50.0, Some(50.0))));
+        assert!(month.detail.contains("this month's budget is spent"), "{month:?}");
+        assert!(month.fix.unwrap().contains("until the month is over, or raise MONTHLY_BUDGET_USD"));
+        let mut tight = of((0.0, 0.03), (0.0, None));
+        (tight.no_room, tight.needs_usd) = ([(Some(7), Cap::Day)].into(), [(Some(7), 0.19)].into());
+        let tight = judge_budget(&tight);
+        assert!(tight.detail.starts_with("the next call may cost up to $0.19"), "{tight:?}");
+        assert_eq!(tight.fix.unwrap(), "messages wait until midnight, or set DAILY_BUDGET_USD to 0.19 or more");
     }
 }

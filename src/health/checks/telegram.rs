@@ -11,6 +11,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
+    queue::UpkeepKind,
 };
 
 /// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.
@@ -20,26 +21,40 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(bot_id) = scene.config.bot_id() else {
         return Ok(Finding::ok("no bot is set up"));
     };
-    let heard = match scene.store()? {
-        Some(store) => store.last_heard(bot_id)?,
-        None => None,
+    let (heard, trouble) = match scene.store()? {
+        Some(store) => (store.last_heard(bot_id)?, store.upkeep(UpkeepKind::Poll)?.error),
+        None => (None, None),
     };
     let bot = lock::read(&scene.config.bot_lock_path()).filter(|holder| holder.identity().is_alive());
     let running_since = bot.map(|holder| parse_time(&holder.started_at).unwrap_or(scene.now));
-    Ok(judge(heard, running_since, scene.now))
+    Ok(judge(heard, running_since, trouble.as_deref(), scene.now))
 }
 
-fn judge(heard: Option<DateTime<Utc>>, running_since: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Finding {
+fn judge(
+    heard: Option<DateTime<Utc>>,
+    running_since: Option<DateTime<Utc>>,
+    trouble: Option<&str>,
+    now: DateTime<Utc>,
+) -> Finding {
     let last = heard.map_or_else(|| "never heard yet".to_owned(), |at| format!("last heard {}", ago(at, now)));
     let Some(since) = running_since else {
         return Finding::ok(format!("no bot runs; {last}"));
     };
+    if let Some(why) = trouble {
+        return Finding::warn(
+            format!("a bot runs, and fetches no messages: {why}; {last}"),
+            "it goes on trying; mend what it names. Telegram keeps messages for a day",
+        );
+    }
     let silent = now - heard.map_or(since, |at| at.max(since));
     if silent > MAX_SILENCE {
         return Finding::warn(
             format!("a bot runs, but Telegram was {last}"),
             "see the bot's log for why; Telegram keeps messages for a day",
         );
+    }
+    if heard.is_none() {
+        return Finding::ok(format!("a bot has just begun; {last}"));
     }
     Finding::ok(format!("a bot runs; {last}"))
 }
@@ -53,7 +68,7 @@ mod tests {
     fn a_bot_that_hears_nothing_is_told_of() {
         let at = |time: &str| parse_time(&format!("2026-11-21T{time}:00Z"));
         let judged = |heard: Option<&str>, since: Option<&str>| {
-            let finding = judge(heard.and_then(at), since.and_then(at), at("12:00").unwrap());
+            let finding = judge(heard.and_then(at), since.and_then(at), None, at("12:00").unwrap());
             (finding.status, finding.detail)
         };
         let ok = |detail: &str| (Status::Ok, detail.to_owned());
@@ -61,6 +76,9 @@ mod tests {
         assert_eq!(judged(None, None), ok("no bot runs; never heard yet"));
         assert_eq!(judged(Some("03:00"), None), ok("no bot runs; last heard 9 h ago"));
         assert_eq!(judged(Some("11:59"), Some("08:00")), ok("a bot runs; last heard 1 min ago"));
+        let conflict = judge(at("11:59"), at("08:00"), Some("Conflict"), at("12:00").unwrap());
+        assert_eq!(conflict.status, Status::Warn);
+        assert!(conflict.detail.contains("fetches no messages: Conflict"), "{conflict:?}");
         // It has just begun.
         assert_eq!(judged(Some("03:00"), Some("11:55")), ok("a bot runs; last heard 9 h ago"));
         assert_eq!(judged(Some("11:49"), Some("08:00")), warn("a bot runs, but Telegram was last heard 11 min ago"));

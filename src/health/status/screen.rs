@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 
 use super::{Overview, files, questions};
 use crate::{
-    config::CONSOLE_CHAT_ID,
+    config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
     cycle::budget,
     queue::{Cap, Prospect, Undelivered},
     words::{ago, count, local, size},
@@ -88,7 +88,10 @@ impl Overview {
             n => format!("{n} waiting"),
         };
         if queue.held > 0 {
-            line.push_str(&format!(", {} kept until a mind can answer", queue.held));
+            line.push_str(&format!(", {} kept until an AI model can answer", queue.held));
+        }
+        if queue.asking > 0 {
+            line.push_str(&format!(", {} waiting for your answer to a question", queue.asking));
         }
         if queue.awaiting_files > 0 {
             line.push_str(&format!(", {} waiting for files", queue.awaiting_files));
@@ -168,7 +171,11 @@ impl Overview {
                 "{name}; what is left of a budget has no room for the next request of {}",
                 count(self.mind.chats_without_room, "chat")
             ),
-            (true, _, None) => name.clone(),
+            (true, _, None) if name == OFFLINE_MODEL => name.clone(),
+            (true, _, None) => match self.mind.answered_at {
+                Some(at) => format!("{name}, answered last {}", ago(at, self.at)),
+                None => format!("{name}, not tried yet"),
+            },
             (_, not_before, Some(error)) => {
                 let next = not_before.map(|at| format!("; asked again {}", ago(at, self.at))).unwrap_or_default();
                 format!("{name}, which couldn't be reached: {}{next}", short(error))

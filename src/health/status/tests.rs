@@ -28,6 +28,7 @@ fn nothing_yet() -> Overview {
             is_available: true,
             not_before: None,
             error: None,
+            answered_at: None,
             over_budget: None,
             chats_without_room: 0,
         },
@@ -97,6 +98,7 @@ fn in_the_middle_of_a_busy_day() {
         queue: Some(Queue {
             waiting: 2,
             held: 1,
+            asking: 2,
             awaiting_files: 1,
             given_up: 0,
             oldest_at: at("2026-11-21T11:54:00Z"),
@@ -155,6 +157,7 @@ fn in_the_middle_of_a_busy_day() {
             is_available: false,
             not_before: at("2026-11-21T12:01:00Z"),
             error: Some("overloaded".to_owned()),
+            answered_at: None,
             over_budget: None,
             chats_without_room: 0,
         },
@@ -165,7 +168,7 @@ fn in_the_middle_of_a_busy_day() {
     workspace  /home/me/.local/share/reveille
     last wake  5 min ago, running (2 messages in chat 7)
     now        a wake is at work (pid 812, 20261121T115500Z-812)
-    queue      2 waiting, 1 kept until a mind can answer, 1 waiting for files, the oldest came 6 min ago
+    queue      2 waiting, 1 kept until an AI model can answer, 2 waiting for your answer to a question, 1 waiting for files, the oldest came 6 min ago
     reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
     outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
     telegram   last heard 3 min ago

@@ -173,12 +173,16 @@ fn a_flood_is_told_once_a_stretch() {
 }
 
 #[test]
-fn a_message_by_hand_is_in_the_queue_whatever_its_columns() {
+fn a_message_by_hand_is_named_or_read_whatever_its_columns_and_stops_no_other() {
     let mut world = World::new();
     world.by_hand("INSERT INTO incoming_messages (chat_id, message_text) VALUES ('not a number', 'x')");
     let message = NewIncoming { chat_id: 7, text: "y".to_owned(), ..NewIncoming::default() };
     world.store.accept(&Batch { bot_id: 1, messages: vec![message], ..Batch::default() }, at(0)).unwrap();
-    assert_eq!(world.store.queued().unwrap().len(), 2);
+    let queued = world.store.queued().unwrap();
+    assert_eq!(queued.iter().map(|message| message.text.as_str()).collect::<Vec<_>>(), ["y"]);
+    // The console is nobody's guess.
+    let odd = world.store.odd_rows().unwrap();
+    assert_eq!((odd.len(), odd[0].id, odd[0].column, odd[0].holds.as_str()), (1, 1, "chat_id", "text"));
 }
 
 #[test]

@@ -84,8 +84,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "an answer after others' words stands in the next opening",
-        "None => row.get(6)?,",
-        "None => row.get::<_, Option<String>>(6)?.filter(|_| false),",
+        "None => words(row, 6)?,",
+        "None => words(row, 6)?.filter(|_| false),",
     ),
     hostile(
         "facts in quarantine stand in the next opening",

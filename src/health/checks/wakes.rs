@@ -1,0 +1,88 @@
+//! `wakes`: whether they come to their end. What fails several in a row keeps every message from its answer, and nothing else need tell of
+//! it: a repository can be broken in ways that only work in it meets.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+    queue::{Upkeep, UpkeepKind},
+    repo::{self, Ailment},
+};
+
+/// So many failures in a row don't pass by themselves.
+pub(in crate::health) const MANY: u32 = 3;
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(store) = scene.store()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let upkeep = store.upkeep(UpkeepKind::Wake)?;
+    let since = store.failing_since(UpkeepKind::Wake)?;
+    let ailment = repo::ailment(&scene.config.repo_dir());
+    let place = scene.config.repo_dir().display().to_string();
+    Ok(judge(&upkeep, since, ailment.as_ref(), &place, scene.now))
+}
+
+fn judge(
+    upkeep: &Upkeep,
+    since: Option<DateTime<Utc>>,
+    ailment: Option<&Ailment>,
+    place: &str,
+    now: DateTime<Utc>,
+) -> Finding {
+    let mended = ailment.map(|ailment| format!("cd '{place}' && {}; then wake --once", ailment.mended_by()));
+    let ails = ailment.map(|ailment| format!("{ailment} can't be read"));
+    if upkeep.failures == 0 {
+        // No wake has met it yet.
+        return match (ails, mended) {
+            (Some(ails), Some(mended)) => Finding::critical(format!("{ails}: the next wake fails"), mended),
+            _ => Finding::ok("none has failed since the last one that worked"),
+        };
+    }
+    let since = since.map(|at| format!(", first {}", ago(at, now))).unwrap_or_default();
+    let why = upkeep.error.as_deref().unwrap_or("the reason isn't known");
+    let ails = ails.map(|ails| format!(" ({ails})")).unwrap_or_default();
+    let fix = mended.unwrap_or_else(|| {
+        format!(
+            "mend what it names; the other checks tell more, and `cd '{place}' && git fsck` of git. Then wake --once"
+        )
+    });
+    if upkeep.failures < MANY {
+        let last = if upkeep.failures == 1 { "the last one" } else { "the last two" };
+        return Finding::warn(format!("{last} failed{since}: {why}{ails}"), fix);
+    }
+    Finding::critical(
+        format!(
+            "{} in a row have failed{since}, so nothing is answered; what is queued is kept: {why}{ails}",
+            upkeep.failures
+        ),
+        fix,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    #[test]
+    fn three_in_a_row_are_critical_and_name_what_mends_it() {
+        let now = parse_time("2026-11-21T12:00:00Z").unwrap();
+        let judged = |failures, ailment: Option<&Ailment>| {
+            let upkeep = Upkeep { failures, error: Some("git: bad".to_owned()), ..Upkeep::default() };
+            judge(&upkeep, parse_time("2026-11-21T11:00:00Z"), ailment, "/w/brain", now)
+        };
+        assert_eq!(judged(0, None).status, Status::Ok);
+        assert_eq!(judged(0, Some(&Ailment::Index)).status, Status::Critical);
+        assert_eq!(judged(2, None).status, Status::Warn);
+        let found = judged(3, Some(&Ailment::Index));
+        assert_eq!(found.status, Status::Critical);
+        assert!(found.detail.contains("3 in a row have failed, first 1 h ago") && found.detail.contains("git: bad"));
+        assert_eq!(found.fix.unwrap(), "cd '/w/brain' && rm .git/index && git reset; then wake --once");
+        assert!(judged(3, None).fix.unwrap().contains("git fsck"));
+    }
+}

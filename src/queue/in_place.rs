@@ -1,0 +1,100 @@
+//! Whether the database is still the file that stands at its path. A file that was removed, moved or emptied under a running program goes on
+//! to take what is written into it, and nobody else will ever read that.
+
+use std::{fmt, fs, os::unix::fs::MetadataExt as _, path::Path, path::PathBuf};
+
+use rusqlite::config::DbConfig;
+
+use super::{Result, Store, StoreError, create_private};
+
+/// A database has at least its first page, in bytes.
+const PAGE_BYTES_MIN: u64 = 512;
+
+/// Device and inode of the database's files, as they were when it was opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Opened([Option<(u64, u64)>; 3]);
+
+impl Opened {
+    pub(super) fn look(files: &[PathBuf; 3]) -> Self {
+        Self(files.each_ref().map(|path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))))
+    }
+}
+
+/// What became of a file of the database that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Displaced {
+    /// Its name.
+    name: String,
+    how: How,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Removed,
+    Replaced,
+    Emptied,
+}
+
+impl fmt::Display for Displaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.how {
+            How::Removed => "removed",
+            How::Replaced => "replaced by another file",
+            How::Emptied => "emptied",
+        };
+        write!(f, "{} was {how}", self.name)
+    }
+}
+
+impl Store {
+    /// Whether what is written here goes where nobody reads it.
+    pub fn displaced(&self) -> Option<Displaced> {
+        let files = self.files();
+        let [main, ..] = &files;
+        let how = |path: &PathBuf, opened: (u64, u64)| match fs::metadata(path) {
+            Ok(found) if (found.dev(), found.ino()) != opened => Some(How::Replaced),
+            Ok(found) if path == main && found.len() < PAGE_BYTES_MIN => Some(How::Emptied),
+            Ok(_) => None,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(How::Removed),
+            // Writing itself will tell.
+            Err(_) => None,
+        };
+        files.iter().zip(self.opened.0).find_map(|(path, opened)| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Some(Displaced { name, how: how(path, opened?)? })
+        })
+    }
+
+    /// Takes away the log of a database that was removed or replaced, once all of it is saved: whatever is put in its place would be read
+    /// together with it.
+    pub fn drop_log(&self) {
+        let [main, log, index] = self.files();
+        let now = Opened::look(&[main, log.clone(), index.clone()]);
+        let [main_is_ours, log_is_ours, index_is_ours] = [0, 1, 2].map(|at| now.0.get(at) == self.opened.0.get(at));
+        for (path, is_ours) in [(log, log_is_ours), (index, index_is_ours)] {
+            if is_ours && !main_is_ours {
+                fs::remove_file(path).ok();
+            }
+        }
+    }
+
+    /// Writes all that this connection sees into a new database, synced and for its owner alone.
+    pub fn save_to(&self, path: &Path) -> Result<()> {
+        create_private(path);
+        self.conn.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
+        let sync = || fs::File::open(path)?.sync_all();
+        sync().map_err(|error| match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::Full,
+            _ => StoreError::Sqlite(rusqlite::Error::ToSqlConversionFailure(Box::new(error))),
+        })
+    }
+}
+
+impl Drop for Store {
+    /// SQLite takes the log away with the last connection, by its path: by now that may be another database's, or all that is left.
+    fn drop(&mut self) {
+        if self.displaced().is_some() {
+            self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What of a repository's own files can't be read, and the command that mends it. Only looking, with no help of git's: it may not be able to
+//! open the repository at all.
+
+use std::{fmt, fs, path::Path};
+
+use git2::Index;
+
+use super::DEFAULT_BRANCH;
+
+/// A file of git's that can't be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ailment {
+    /// The index: what is staged.
+    Index,
+    /// Which branch it is on.
+    Head {
+        /// The branch that wakes commit on.
+        branch: String,
+    },
+    /// Where the branch of wakes is.
+    Branch {
+        /// Its name.
+        branch: String,
+    },
+    /// Where branches are that git has packed.
+    PackedRefs,
+}
+
+impl fmt::Display for Ailment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index => f.write_str(".git/index"),
+            Self::Head { .. } => f.write_str(".git/HEAD"),
+            Self::Branch { branch } => write!(f, ".git/refs/heads/{branch}"),
+            Self::PackedRefs => f.write_str(".git/packed-refs"),
+        }
+    }
+}
+
+impl Ailment {
+    /// The command that mends it, in the repository's directory. None of them loses what was committed.
+    pub fn mended_by(&self) -> String {
+        match self {
+            Self::Index => "rm .git/index && git reset".to_owned(),
+            Self::Head { branch } => format!("echo 'ref: refs/heads/{branch}' > .git/HEAD"),
+            Self::Branch { branch } => {
+                format!("tail -n 1 .git/logs/refs/heads/{branch} | cut -d ' ' -f 2 > .git/refs/heads/{branch}")
+            }
+            Self::PackedRefs => {
+                "cp .git/packed-refs .git/packed-refs.bad && grep -aE '^(#.*|\\^[0-9a-f]+|[0-9a-f]+ refs/.+)$' .git/packed-refs.bad > \
+                 .git/packed-refs"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// The first of the repository's own files that can't be read; none where all can, or there is no repository.
+pub fn ailment(dir: &Path) -> Option<Ailment> {
+    let git = dir.join(".git");
+    if !git.is_dir() {
+        return None;
+    }
+    let config = git2::Config::open(&git.join("config")).and_then(|config| config.get_string("reveille.branch"));
+    let branch = config.unwrap_or_else(|_| DEFAULT_BRANCH.to_owned());
+    let read = |name: &str| fs::read(git.join(name)).ok();
+    let is_head = |text: &[u8]| text.starts_with(b"ref: refs/") || is_id(text);
+    if !read("HEAD").is_some_and(|text| is_head(&text)) {
+        return Some(Ailment::Head { branch });
+    }
+    if read("packed-refs").is_some_and(|text| !text.split(|byte| *byte == b'\n').all(is_packed)) {
+        return Some(Ailment::PackedRefs);
+    }
+    if read(&format!("refs/heads/{branch}")).is_some_and(|text| !is_head(&text)) {
+        return Some(Ailment::Branch { branch });
+    }
+    // One that we can't use for another reason names what helps itself.
+    let index = git.join("index");
+    let is_bad = |error: git2::Error| !error.message().contains("mandatory extension");
+    (index.exists() && Index::open(&index).err().is_some_and(is_bad)).then_some(Ailment::Index)
+}
+
+fn is_id(text: &[u8]) -> bool {
+    let id = text.trim_ascii();
+    matches!(id.len(), 40 | 64) && id.iter().all(u8::is_ascii_hexdigit)
+}
+
+fn is_packed(line: &[u8]) -> bool {
+    match line.split_first() {
+        None | Some((b'#', _)) => true,
+        Some((b'^', id)) => is_id(id),
+        Some(_) => {
+            let mut words = line.splitn(2, |byte| *byte == b' ');
+            words.next().is_some_and(is_id) && words.next().is_some_and(|name| name.starts_with(b"refs/"))
+        }
+    }
+}

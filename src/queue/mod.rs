@@ -28,6 +28,7 @@ mod reminders;
 mod retention;
 mod set_back;
 mod shortage;
+mod shown;
 mod status_lines;
 mod stop;
 mod taken_up;
@@ -55,6 +56,7 @@ pub use parked::{Parked, ToldOf};
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
+pub use shown::ShownTask;
 pub use status_lines::StatusLine;
 pub use stop::Stopped;
 pub use undelivered::{Outstanding, Prospect, Undelivered};
@@ -110,6 +112,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("moved.sql"),
     include_str!("other_chats.sql"),
     include_str!("seen_at.sql"),
+    include_str!("shown_tasks.sql"),
 ];
 
 /// The database, opened for one process.

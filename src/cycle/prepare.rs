@@ -119,7 +119,7 @@ impl Wake<'_> {
         let Some(chat_id) = cycle.chat_id else { return Ok(None) };
         let is_owners = view::foreign_chat(Some(chat_id), self.context.config.owner_chat_id).is_none();
         let chats = if is_owners { vec![chat_id, CONSOLE_CHAT_ID] } else { vec![chat_id] };
-        Ok(match undoable(&self.store, &chats, None, &[])? {
+        Ok(match undoable(self.store, &chats, None, &[])? {
             Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
             Choice::Refused(_) => None,
         })

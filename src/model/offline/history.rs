@@ -33,6 +33,9 @@ enum Said {
 #[derive(Debug, Clone, Default)]
 pub(super) struct History(Vec<Said>);
 
+/// The person's words that were answered, and when they were said; none where these are withheld.
+type Answered<'a> = Option<(&'a str, DateTime<Tz>)>;
+
 /// What "it" is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Referent {
@@ -65,7 +68,7 @@ impl History {
     }
 
     /// The assistant's last words, if nobody has said anything since; and what they answered.
-    fn last(&self) -> Option<(&str, Option<(&str, DateTime<Tz>)>)> {
+    fn last(&self) -> Option<(&str, Answered<'_>)> {
         let mut back = self.0.iter().rev();
         let Some(Said::Me(mine)) = back.next() else { return None };
         let answered = back.find(|said| !matches!(said, Said::Me(_)));

@@ -226,9 +226,9 @@ fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<Ca
         which => Some((which, wanted)),
     };
     let task = |tool, which: &Which, more: &[(&str, Value)], step: &str| {
-        let mut input = json!({"task": query(which)});
-        more.iter().for_each(|(key, value)| input[*key] = value.clone());
-        Call::new(id, tool, input).step(format!("{step} {}", query(which)))
+        let mut input = serde_json::Map::from_iter([("task".to_owned(), json!(query(which)))]);
+        input.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        Call::new(id, tool, Value::Object(input)).step(format!("{step} {}", query(which)))
     };
     let ended = |which: &Which| {
         Call::new(id, "reminder_done", json!({"reminder": query(which)}))

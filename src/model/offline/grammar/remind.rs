@@ -192,10 +192,10 @@ fn when_shall_i(said: &str) -> Reading {
     let tokens = tokenize(said);
     let what = without_lead(said);
     match Cursor::at(&tokens, 0).text() {
-        "" => ask(format!(
+        "" => ask(
             "What shall I remind you of, and when? I haven't set a reminder yet: please send it again with both, such as “remind me \
-             tomorrow at 9 to call Anna”."
-        )),
+             tomorrow at 9 to call Anna”.",
+        ),
         lead @ ("about" | "of" | "that") => {
             ask_for(Missing::Time, format!("When shall I remind you {lead} {what}? {EXAMPLE}"))
         }

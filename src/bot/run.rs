@@ -423,6 +423,7 @@ impl<'a> Bot<'a> {
         for asked in &reading.commands {
             let commands::Reply { text, order } = desk.answer(asked)?;
             let answer = asked.answer(telegram.bot_id(), redactor.redact(&text));
+            let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
             reading.batch.commands.push(Ordered { answer, order, update_id: Some(asked.update_id) });
         }
         let notices = reading.notices(config.owner_chat_id);

@@ -87,6 +87,7 @@ pub(super) async fn say(context: Context<'_>, trigger: &str, text: &str, working
             until_answered(context, &mut store, trigger, message, working).await
         }
         AtTerminal::Command { answer, order } => {
+            let order = order.map(|order| order.with_titles(|title| context.redactor.redact(title)));
             let answer = NewOutgoing {
                 chat_id: CONSOLE_CHAT_ID,
                 text: context.redactor.redact(&answer),
@@ -108,7 +109,9 @@ async fn obey(
     order: Option<Order>,
 ) -> Result<Report, WakeError> {
     match order {
-        None | Some(Order::Remind(_)) => Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() }),
+        None | Some(Order::Remind(_) | Order::ShowTasks(_)) => {
+            Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
+        }
         Some(Order::Stop { .. }) => {
             stop::end_children(&context.config.lock_path());
             Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })

@@ -149,6 +149,47 @@ pub fn shown(raw: &str) -> Vec<Shown> {
     texts.filter(|text| text.starts_with("<messages>")).flat_map(shown_in).collect()
 }
 
+/// What was said earlier, as an opening tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// Whether the assistant said it.
+    pub is_mine: bool,
+    /// When, as people read it.
+    pub at: Option<String>,
+    /// The words; none where they are withheld.
+    pub text: Option<String>,
+}
+
+/// Reads the recent exchange back that a user message tells of, oldest first, for the offline mind.
+pub fn exchanged(raw: &str) -> Vec<Earlier> {
+    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
+        return Vec::new();
+    };
+    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
+    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+    texts.filter(|text| text.starts_with("<recent_exchange>")).flat_map(exchanged_in).collect()
+}
+
+fn exchanged_in(block: &str) -> Vec<Earlier> {
+    let elements = block.split("\n<said ").skip(1);
+    elements
+        .map(|element| {
+            let (head, rest) = element.split_once(">\n").unwrap_or((element, ""));
+            let attribute = |name: &str| {
+                let (_, value) = head.split_once(&format!("{name}=\""))?;
+                Some(unescape(value.split_once('"')?.0))
+            };
+            let body = rest.rsplit_once("\n</said>").map(|(text, _)| unescape(text));
+            let is_withheld = attribute("withheld").is_some();
+            Earlier {
+                is_mine: attribute("by").as_deref() == Some("you"),
+                at: attribute("at"),
+                text: body.filter(|_| !is_withheld),
+            }
+        })
+        .collect()
+}
+
 fn shown_in(block: &str) -> Vec<Shown> {
     let elements = block.split("<message ").skip(1);
     elements

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp, outside,
-    queue::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
+    queue::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, Unwoken, answer, unwoken_key},
     words,
 };
@@ -343,6 +343,7 @@ impl Wake<'_> {
                 Change::AddReminder(_) | Change::EndReminder { .. } => {
                     live.world.reminders = self.store.reminders()?;
                 }
+                Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
                 Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
                 Change::Handled { key, .. } if *key == unwoken_key(live.cycle.chat_id) => {
                     live.world.unwoken = Unwoken::default();
@@ -360,6 +361,10 @@ impl Wake<'_> {
             Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
             Change::AddReminder(reminder) => {
                 Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
+            }
+            Change::ShowTasks { chat_id, tasks } => {
+                let fit = |task: ShownTask| ShownTask { title: redactor.redact(&task.title), ..task };
+                Change::ShowTasks { chat_id, tasks: tasks.into_iter().map(fit).collect() }
             }
             other => other,
         };

@@ -229,6 +229,8 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         skills: Vec::new(),
         exchanges: Vec::new(),
         undoable: Vec::new(),
+        last_undoable: None,
+        shown_tasks: Vec::new(),
         attachments: Attachments { dir: config.workspace_dir.clone(), files: Vec::new() },
     })
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, rc::Rc};
 
 use super::{
-    WakeError,
+    Choice, WakeError,
     attached::Allowance,
     brief,
     budget::day_begin,
@@ -11,7 +11,7 @@ use super::{
     machine::Cycle,
     observe::Observation,
     orient::Reason,
-    taint,
+    taint, undoable,
     verify::Account,
     wake::Wake,
     waker::{Timed, Waker},
@@ -34,7 +34,8 @@ use crate::{
 };
 
 /// Tools whose effect outlives a cycle that is given up.
-const LASTING_TOOLS: [&str; 7] = ["reply", "tell", "reminder_set", "reminder_done", EDITOR, "open", "brain_revert"];
+const LASTING_TOOLS: [&str; 9] =
+    ["reply", "tell", "reminder_set", "reminder_move", "reminder_done", EDITOR, "open", "brain_revert", "undo_last"];
 
 /// Problems of skills that one wake's account names at most; `health check` names all.
 const MAX_NOTED: usize = 5;
@@ -98,6 +99,11 @@ impl Wake<'_> {
                 None => Vec::new(),
             },
             undoable: self.undoable(cycle)?,
+            last_undoable: self.last_undoable(cycle)?,
+            shown_tasks: match cycle.chat_id {
+                Some(chat) => self.store.shown_tasks(chat)?,
+                None => Vec::new(),
+            },
         })
     }
 
@@ -133,6 +139,18 @@ impl Wake<'_> {
         let chats: Vec<i64> = foreign.into_iter().collect();
         let known = self.store.all_undoable(&chats, MAX_UNDOABLE)?;
         Ok(known.into_iter().map(|(wake, commit)| Undoable { wake, commit }).collect())
+    }
+
+    /// The wake that the chat means by "undo that", as `/undo` does: the last that was for it, or for the console where it is the
+    /// owner's.
+    fn last_undoable(&self, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
+        let Some(chat_id) = cycle.chat_id else { return Ok(None) };
+        let is_owners = view::foreign_chat(Some(chat_id), self.context.config.owner_chat_id).is_none();
+        let chats = if is_owners { vec![chat_id, CONSOLE_CHAT_ID] } else { vec![chat_id] };
+        Ok(match undoable(self.store, &chats, None, &[])? {
+            Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
+            Choice::Refused(_) => None,
+        })
     }
 
     /// The files that the asking chat has sent.

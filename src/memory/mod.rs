@@ -7,6 +7,7 @@
 //! [`decay`] tells which tasks have gone quiet, [`skill`] reads `SKILL.md` and [`templates`] holds what a new repository starts
 //! from. Damage becomes a [`Problem`], never a panic.
 
+pub mod claim;
 pub mod decay;
 pub mod episodic;
 pub mod facts;

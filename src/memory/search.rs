@@ -42,10 +42,19 @@ pub struct Hit {
     pub date: Option<NaiveDate>,
 }
 
+/// Words that ask for or give a name, in the folded form of [`words`].
+const NAMING: [&str; 3] = ["name", "called", "named"];
+
 /// The words of a query that carry its meaning, without repetition.
 pub fn content_words(query: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     words(query).into_iter().filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone())).collect()
+}
+
+/// The words of a fact or a question, where "my dog's name is", "my dog is named" and "my dog is called" are one.
+pub(super) fn meant_words(text: &str) -> Vec<String> {
+    let plain = |word: String| if NAMING.contains(&word.as_str()) { NAMING[0].to_owned() } else { word };
+    words(text).into_iter().map(plain).collect()
 }
 
 /// The lines of `(path, text)` documents that share the most distinct words with the query, at most `limit`. Between
@@ -79,7 +88,11 @@ pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<Hit> {
 /// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
 /// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`].
 pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
-    let wanted = content_words(question);
+    let mut seen = HashSet::new();
+    let wanted: Vec<String> = meant_words(question)
+        .into_iter()
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()) && seen.insert(word.clone()))
+        .collect();
     if wanted.is_empty() {
         return None;
     }
@@ -87,8 +100,8 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
     let mut found: Vec<(usize, Hit)> = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
         each_line(path, text, |hit, is_item| {
-            let own: BTreeSet<String> = words(&hit.text).into_iter().collect();
-            let topic: BTreeSet<String> = words(&hit.heading).into_iter().collect();
+            let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
+            let topic: BTreeSet<String> = meant_words(&hit.heading).into_iter().collect();
             let matched = wanted.iter().filter(|word| own.contains(*word) || topic.contains(*word)).count();
             let by_itself = wanted.iter().any(|word| own.contains(word));
             found.extend((is_item && by_itself && matched >= needed).then_some((matched, hit)));

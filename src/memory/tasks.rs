@@ -4,6 +4,7 @@
 //! gives (titles, values, bodies) is made one line or escaped first, so that no newline in it can forge a key or a
 //! heading.
 
+mod prose;
 mod read;
 
 use std::{
@@ -13,6 +14,7 @@ use std::{
 
 use chrono::NaiveDate;
 
+pub use self::prose::Prose;
 pub(super) use self::read::{RawKey, RawTask, raw_task};
 use self::read::{is_key, read_task};
 use super::{
@@ -60,7 +62,7 @@ pub enum TaskError {
         title: String,
     },
     /// Finish or move a task first.
-    #[error("{MAX_ACTIVE_TASKS} tasks are active already: finish one or move one to the backlog first")]
+    #[error("{MAX_ACTIVE_TASKS} tasks are active already: finish or drop one, or move one to the backlog, first")]
     Full,
     /// Give a title with a letter or digit in it.
     #[error("a task needs a title")]
@@ -197,11 +199,15 @@ impl TaskList {
     }
 
     /// The task that a query means: the exact title, else the only one that starts with it, else the only one that
-    /// has all its words. Case doesn't matter.
+    /// has all its words. Case doesn't matter. In quotation marks, “so”, it is the whole title.
     ///
     /// # Errors
     /// [`TaskError::NotFound`] and [`TaskError::Ambiguous`], with titles to choose from.
     pub fn find(&self, query: &str) -> Result<&Task, TaskError> {
+        if let Some(title) = query.trim().strip_prefix('“').and_then(|rest| rest.strip_suffix('”')) {
+            let not_found = || TaskError::NotFound { query: one_line(title, MAX_TITLE_CHARS), similar: Vec::new() };
+            return self.titled(title).ok_or_else(not_found);
+        }
         let titles: Vec<&str> = self.tasks.iter().map(|task| task.title.as_str()).collect();
         let query_text = || one_line(query, MAX_TITLE_CHARS);
         let at = pick(query, &titles).map_err(|miss| match miss {
@@ -209,6 +215,20 @@ impl TaskList {
             Miss::Ambiguous { candidates } => TaskError::Ambiguous { query: query_text(), candidates },
         })?;
         self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
+    }
+
+    /// The first task of just this title. Case and an article before it don't matter.
+    pub fn titled(&self, title: &str) -> Option<&Task> {
+        let plain = |text: &str| {
+            let text = folded(text);
+            let bare = ["the ", "my ", "a ", "an "].iter().find_map(|article| text.strip_prefix(article));
+            bare.map_or_else(|| text.clone(), str::to_owned)
+        };
+        let wanted = plain(title);
+        self.tasks.iter().find(|task| task.title == title).or_else(|| {
+            let mut fits = self.tasks.iter().filter(|task| plain(&task.title) == wanted);
+            fits.next().filter(|_| !wanted.is_empty())
+        })
     }
 
     /// For `active.md`: whether one more task fits under [`MAX_ACTIVE_TASKS`]. Ask before adding or moving one there. Each chat
@@ -237,6 +257,10 @@ impl TaskList {
             let what = format!("“{}” has no `touched` date, so no one is reminded of it", task.title);
             problems.push(Problem::new(task.line, what));
         }
+        problems.extend(self.prose().into_iter().map(|prose| {
+            let Prose { line, text } = prose;
+            Problem::new(line, format!("“{text}” isn't read as a task: that takes a heading, `## {text}`"))
+        }));
         problems.sort_by_key(|problem| problem.line);
         problems
     }
@@ -302,6 +326,22 @@ impl TaskList {
     /// As [`TaskList::find`].
     pub fn touch(&self, query: &str, day: NaiveDate) -> Result<String, TaskError> {
         self.set(query, "touched", Some(&day.to_string()))
+    }
+
+    /// The text with a task's heading changed. All that stands under it stays.
+    ///
+    /// # Errors
+    /// As [`TaskList::find`], [`TaskError::NoTitle`], and [`TaskError::Exists`] when another task has that title.
+    pub fn rename(&self, query: &str, title: &str) -> Result<String, TaskError> {
+        let task = self.find(query)?;
+        let title = safe_title(title)?;
+        let is_taken = |other: &&Task| other.line != task.line && folded(&other.title) == folded(&title);
+        if self.tasks.iter().any(|other| is_taken(&other)) {
+            return Err(TaskError::Exists { title });
+        }
+        let heading = lines(slice(&self.text, task.range.clone())).next().unwrap_or_default();
+        let end = task.range.start + heading.trim_end_matches(['\n', '\r']).len();
+        Ok(Document::split(&self.text).splice(task.range.start..end, &format!("## {title}")))
     }
 
     fn set_value(&self, key: &Key, value: &str) -> String {

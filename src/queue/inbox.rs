@@ -258,7 +258,7 @@ impl Store {
                 }
                 accepted.orders.extend(ordered.order.clone());
                 let answer = orders::accept(tx, ordered, now)?;
-                accepted.has_orders |= answer.is_some() && ordered.order.is_some();
+                accepted.has_orders |= answer.is_some() && ordered.order.as_ref().is_some_and(Order::is_work);
                 if let Some(Answer::Planned(row)) = answer {
                     accepted.answers.push(row);
                 }

@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
 use super::{
-    Fence, MessageOutcome, NewOutgoing, NewReminder, Result, Round, Store, inbox, outbox, reminders, taken_up, undo,
-    upkeep,
+    Fence, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store, inbox, outbox, reminders, shown,
+    taken_up, undo, upkeep,
 };
 use crate::{
     clock::rfc3339,
@@ -190,6 +190,13 @@ pub enum Change {
         /// The channel's id of the message that asked for it.
         reply_to: Option<i64>,
     },
+    /// A chat is shown these tasks, numbered from 1.
+    ShowTasks {
+        /// The chat.
+        chat_id: i64,
+        /// Which, in their order.
+        tasks: Vec<ShownTask>,
+    },
     /// Something that is a reason once was handled.
     Handled {
         /// Its key.
@@ -304,6 +311,7 @@ pub(super) fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, n
                 NewOutgoing { chat_id: *chat_id, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
             undo::ask(tx, wake, &answer, now)?;
         }
+        Change::ShowTasks { chat_id, tasks } => shown::show(tx, *chat_id, tasks)?,
         Change::Handled { key, value } => upkeep::set_handled(tx, key, value, now)?,
     }
     Ok(())

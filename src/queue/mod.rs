@@ -30,6 +30,7 @@ mod reminders;
 mod retention;
 mod set_back;
 mod shortage;
+mod shown;
 mod status_lines;
 mod stop;
 mod taken_up;
@@ -60,6 +61,7 @@ pub use parked::{Parked, ToldOf};
 pub use poll::KEPT_BY_CHANNEL;
 pub use reminders::{Firing, NewReminder, Reminder, Round};
 pub use retention::FIRINGS_KEPT;
+pub use shown::ShownTask;
 pub use status_lines::StatusLine;
 pub use stop::Stopped;
 pub use terminals::{Awaited, Session};
@@ -121,6 +123,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("asked_again.sql"),
     include_str!("as_file.sql"),
     include_str!("terminals.sql"),
+    include_str!("shown_tasks.sql"),
 ];
 
 /// The database, opened for one process.

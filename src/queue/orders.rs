@@ -4,7 +4,9 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use super::{NewOutgoing, NewReminder, Result, Store, UpkeepKind, inbox, outbox, reminders, stop, undo};
+use super::{
+    NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind, inbox, outbox, reminders, shown, stop, undo,
+};
 
 /// While so many answers wait to be sent to a chat it gets no more of them: a flood of commands would keep it busy for long after
 /// its end. What they order is carried out.
@@ -43,6 +45,26 @@ pub enum Order {
         /// Whether the owner says so.
         is_owners: bool,
     },
+    /// The answer shows these tasks, numbered from 1.
+    ShowTasks(Vec<ShownTask>),
+}
+
+impl Order {
+    /// The same with the titles that it holds made fit to be kept.
+    #[must_use]
+    pub fn with_titles(self, fit: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::ShowTasks(tasks) => {
+                Self::ShowTasks(tasks.into_iter().map(|task| ShownTask { title: fit(&task.title), ..task }).collect())
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a wake has something to do by it.
+    pub(super) fn is_work(&self) -> bool {
+        !matches!(self, Self::ShowTasks(_))
+    }
 }
 
 /// A command: what its chat is told, and what is to be done.
@@ -108,6 +130,7 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         Order::Remind(reminder) => reminders::add(tx, reminder, None, now),
         Order::Wake { is_owners: true } => end_back_offs(tx),
         Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat_id),
+        Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
     }
 }
 

@@ -19,6 +19,8 @@ const DIFF: &str = "brain_diff";
 const REVERT: &str = "brain_revert";
 /// Commits that are listed when no number is given.
 const DEFAULT_LISTED: usize = 10;
+/// What the person is told who wants it undone.
+const UNDOING: &str = "Undoing what I did last. I'll tell you when it's done.";
 /// What stands for the words of a commit that changed what is kept back.
 const KEPT_BACK: &str = "(it changed what your person's rules keep back, so its words aren't told)";
 /// Commits that are listed at most.
@@ -85,6 +87,21 @@ pub(super) fn tools() -> Vec<Tool> {
         .risking(Risk::Dangerous)
         .reaching(Reach::Persists),
     ]
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// The offline mind's way to take back what was done last: it only calls it when its person says so in so many words.
+pub(super) fn undo_last() -> Tool {
+    Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
+        match &world.last_undoable {
+            Some(last) => Ok(Done { content: UNDOING.to_owned(), ..taken_back(&last.wake, world) }),
+            None => Err(Refusal::because("There's nothing left that I could undo.")),
+        }
+    })
+    .reaching(Reach::Persists)
 }
 
 /// The history, and where its work tree is. The whole memory's history is its person's: another chat would see in it what others said.
@@ -215,9 +232,15 @@ fn revert(args: &Revert, world: &World) -> Outcome {
             )));
         }
     }
+    Ok(taken_back(&wake, world))
+}
+
+/// Asks for a wake to be undone.
+fn taken_back(wake: &str, world: &World) -> Done {
+    let wake = wake.to_owned();
     let (chat_id, thread_id, reply_to) =
         world.chat.map_or((world.owner_chat_id, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
-    Ok(Done {
+    Done {
         content: format!(
             "The wake {wake} is taken back as soon as this one is over; the chat is told then what became of it. Don't say yet that it is \
              done."
@@ -225,7 +248,7 @@ fn revert(args: &Revert, world: &World) -> Outcome {
         receipt: Some(format!("Asked for the wake {wake} to be undone")),
         changes: vec![Change::Undo { wake, chat_id, thread_id, reply_to }],
         ..Done::default()
-    })
+    }
 }
 
 fn prefix(argument: &str, name: &str) -> Result<String, Refusal> {

@@ -41,6 +41,7 @@ pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, Step};
 pub(crate) use read::READ;
 pub(crate) use reply::answer;
+pub(crate) use task::also_written;
 pub use touched::Touched;
 pub use world::{Chat, Documents, Unwoken, World, unwoken_key};
 
@@ -376,7 +377,7 @@ impl Registry {
     /// The offline mind's: the standard ones, and one to keep what it can't answer.
     pub fn offline() -> Self {
         let mut registry = Self::standard();
-        registry.tools.extend([keep::tool(), read::quote(), read::recall()]);
+        registry.tools.extend([brain::undo_last(), keep::tool(), read::quote(), read::recall()]);
         registry
     }
 

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, words};
 use crate::memory::{
-    DocKind, others,
+    self, DocKind,
+    facts::{Fact, Facts},
+    others,
     search::{self, Hit},
 };
 
@@ -27,6 +29,8 @@ const MAX_PAGE_BYTES: usize = 20 * 1024;
 const MAX_SKILL_FILES: usize = 50;
 /// Hits that are quoted about one topic at most.
 const MAX_RECALLED: usize = 10;
+/// Facts that are told at most, where no topic was named.
+const MAX_FACTS: usize = 30;
 /// Hits that one search shows at most.
 const MAX_HITS: usize = 20;
 
@@ -46,6 +50,14 @@ struct Read {
 struct Search {
     /// Words to look for.
     query: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Recall {
+    /// The topic; without it all facts.
+    #[serde(default)]
+    query: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -94,10 +106,12 @@ pub(super) fn quote() -> Tool {
     })
 }
 
-/// The offline mind's answer to "what do you know about …": facts, context and tasks; the log only when these are silent.
+/// The offline mind's answer to "what do you know about …": facts, context and tasks; the log only when these are silent. Without a
+/// topic, the facts.
 pub(super) fn recall() -> Tool {
-    Tool::new("recall", "Quote what is stored about a topic.", Effect::Read, |args: &Search, world| {
-        let topic = words(&args.query, "query", 500)?;
+    Tool::new("recall", "Quote what is stored about a topic.", Effect::Read, |args: &Recall, world| {
+        let Some(topic) = &args.query else { return Ok(all_facts(world)) };
+        let topic = words(topic, "query", 500)?;
         let (log, known): (Vec<_>, Vec<_>) =
             documents(world).into_iter().partition(|(path, _)| DocKind::of(path) == DocKind::Log);
         let found = [known, log].into_iter().find_map(|documents| {
@@ -111,6 +125,31 @@ pub(super) fn recall() -> Tool {
         let content = format!("About {topic}:\n{}", lines.join("\n"));
         Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(content) })
     })
+}
+
+/// The facts that are known, the newest first.
+fn all_facts(world: &World) -> Done {
+    let text = if in_memory(world).any(|path| path == memory::SEMANTIC_MEMORY && !is_kept_back(world, &path)) {
+        world.documents.text(memory::SEMANTIC_MEMORY)
+    } else {
+        String::new()
+    };
+    let (facts, _) = Facts::parse(&text);
+    let all: Vec<&Fact> = facts.iter().map(|(_, fact)| fact).collect();
+    if all.is_empty() {
+        return Done::told("You haven't told me anything to remember yet.");
+    }
+    let shown: Vec<&&Fact> = all.iter().rev().take(MAX_FACTS).collect();
+    let is_theirs = |line| others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), line, line);
+    let taint = shown.iter().any(|fact| is_theirs(fact.line)).then(|| others::ORIGIN.to_owned());
+    let mut lines: Vec<_> = shown.iter().map(|fact| format!("- {}", fact.text)).collect();
+    if all.len() > shown.len() {
+        lines.push(format!(
+            "and {} more: ask me about one of them, as in “what do you know about Anna?”",
+            all.len() - shown.len()
+        ));
+    }
+    Done { taint, ..Done::told(lines.join("\n")) }
 }
 
 fn read(args: &Read, world: &World) -> Outcome {

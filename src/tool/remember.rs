@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
 use crate::memory::{
     self,
+    claim::differs,
     facts::{self, Added, FactError, Forgotten},
     others::{self, UNCONFIRMED},
     view,
@@ -78,12 +79,25 @@ fn remember(args: &Remember, world: &World) -> Outcome {
         }
         Added::Known { .. } => return Ok(Done::told("That is remembered already.")),
     };
+    if let Some(other) = contradicted(&text, &fact, world) {
+        content.push_str(&format!(
+            "\nThat differs from what I knew: “{other}”. Both are kept; if that isn't so any more, say “forget that {other}”."
+        ));
+    }
     Ok(Done {
         content,
         receipt: Some(receipt),
         changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
         ..Done::default()
     })
+}
+
+/// A fact that is known for sure and can't be so together with this one. What others may have had a hand in isn't told.
+fn contradicted(text: &str, fact: &str, world: &World) -> Option<String> {
+    let (facts, _) = facts::Facts::parse(text);
+    let is_known = |line| !others::are_among(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), line, line);
+    let mut known = facts.iter().map(|(_, known)| known);
+    known.find(|known| differs(&known.text, fact) && is_known(known.line)).map(|known| known.text.clone())
 }
 
 /// The memory without this fact in quarantine, if it is there.

@@ -1,6 +1,6 @@
-//! Reminders: set, list and end. They fire by themselves, without a mind, at their civil time.
+//! Reminders: set, list, move and end. They fire by themselves, without a mind, at their civil time.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::{
     policy::Reach,
     queue::{Change, NewReminder, Reminder},
     schedule::{
-        Missed, Rule, Slot,
+        Missed, Rule, Slot, resolve,
         when::{self, When},
     },
 };
@@ -37,7 +37,20 @@ struct Set {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct Show {
+    /// Only those that are due on this day, such as `today` or `2026-11-23`.
+    #[serde(default)]
+    day: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Move {
+    /// The reminder's number from `reminder_list`, or words that only it has.
+    reminder: String,
+    /// When from now on, as for `reminder_set`. A day alone keeps the time of day.
+    when: String,
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +69,13 @@ pub(super) fn tools() -> Vec<Tool> {
         )
         .reaching(Reach::Persists),
         Tool::new("reminder_list", "List the active reminders, the next one first.", Effect::Read, list),
+        Tool::new(
+            "reminder_move",
+            "Move a reminder to another time, or have it recur otherwise. It gets another number.",
+            Effect::Staged,
+            shift,
+        )
+        .reaching(Reach::Persists),
         Tool::new("reminder_done", "End a reminder: it is not sent any more.", Effect::Idempotent, done)
             .reaching(Reach::Persists),
     ]
@@ -117,10 +137,90 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), R
     }
 }
 
-fn list(_: &Nothing, world: &World) -> Outcome {
-    let lines: Vec<_> = visible(world).map(|reminder| listed(reminder, world.tz)).collect();
-    let content = if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") };
-    Ok(Done { taint: taint_of(visible(world), world), ..Done::told(content) })
+fn list(args: &Show, world: &World) -> Outcome {
+    let Some(day) = &args.day else {
+        let lines: Vec<_> = visible(world).map(|reminder| listed(reminder, world.tz)).collect();
+        let content = if lines.is_empty() { "No reminders are set.".to_owned() } else { lines.join("\n") };
+        return Ok(Done { taint: taint_of(visible(world), world), ..Done::told(content) });
+    };
+    let date = date_of(day, world)?;
+    let due: Vec<(Slot, &Reminder)> =
+        visible(world).filter_map(|one| Some((slot_on(one, date, world)?, one))).collect();
+    let line = |(slot, one): &(Slot, &Reminder)| {
+        let at = slot.wall_time(one.what.rule.as_ref(), one.zone(world.tz));
+        format!("{}. {} — {}", one.id, one.what.text, at.format("%H:%M"))
+    };
+    let lines: Vec<_> = due.iter().map(line).collect();
+    let content =
+        if lines.is_empty() { format!("Nothing is due on {}.", date.format("%A, %-d %B")) } else { lines.join("\n") };
+    Ok(Done { taint: taint_of(due.into_iter().map(|(_, one)| one), world), ..Done::told(content) })
+}
+
+/// The day that an expression means.
+fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
+    if day.trim().eq_ignore_ascii_case("today") {
+        return Ok(world.local().date_naive());
+    }
+    match when::parse_when(day, world.local()).map(|found| found.when) {
+        Some(Ok(When::At(slot))) => Ok(slot.civil.date()),
+        _ => Err(Refusal(format!("No day was understood in {day:?}. Give one such as `today` or `2026-11-23`."))),
+    }
+}
+
+/// The slot of a reminder on a day, if one is ahead then.
+fn slot_on(reminder: &Reminder, date: NaiveDate, world: &World) -> Option<Slot> {
+    let (next, zone) = (reminder.next(), reminder.zone(world.tz));
+    let rule = reminder.what.rule.as_ref();
+    let is_then = |slot: &Slot| slot.wall_time(rule, zone).date() == date;
+    if is_then(&next) {
+        return Some(next);
+    }
+    let before = resolve(date.and_time(NaiveTime::MIN), zone).at - TimeDelta::seconds(1);
+    rule?.next_after(before.max(next.at), zone).filter(is_then)
+}
+
+/// Moves one: the old one ends and another is set, so that an undo gives the old one back.
+fn shift(args: &Move, world: &World) -> Outcome {
+    let reminder = match find(&args.reminder, world) {
+        Ok(reminder) => reminder,
+        Err(outcome) => return *outcome,
+    };
+    let (slot, rule) = moved(&args.when, reminder, world)?;
+    let old = &reminder.what;
+    let at = format!("{}{}", spoken(slot, rule.as_ref(), world.tz), policy(old.missed));
+    Ok(Done {
+        content: format!("Moved: {} — {at}", old.text),
+        receipt: Some(format!("Moved the reminder “{}” to {at}", brief(&old.text))),
+        changes: vec![
+            Change::EndReminder { id: reminder.id },
+            Change::AddReminder(NewReminder {
+                rule,
+                zone: world.tz.name().to_owned(),
+                slot: slot.civil,
+                next_at: slot.at,
+                ..old.clone()
+            }),
+        ],
+        taint: taint_of([reminder], world),
+        ..Done::default()
+    })
+}
+
+/// When a reminder is to come from now on. What names no time of day keeps the one that it has.
+fn moved(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option<Rule>), Refusal> {
+    let (old, zone) = (&reminder.what, reminder.zone(world.tz));
+    let at_its_time =
+        format!("{} at {}", when.trim(), reminder.next().wall_time(old.rule.as_ref(), zone).format("%H:%M"));
+    let is_whole = |found: &when::Found| found.span == (0..at_its_time.len()) && found.when.is_ok();
+    let is_instant = DateTime::parse_from_rfc3339(when.trim()).is_ok();
+    let keeps_time = !is_instant && when::parse_when(&at_its_time, world.local()).is_some_and(|found| is_whole(&found));
+    let (slot, rule) = understood(if keeps_time { &at_its_time } else { when }, world)?;
+    match (&old.rule, &rule) {
+        (Some(old), None) => Err(Refusal(format!(
+            "It recurs ({old}), so say how from now on, such as “every Friday at 9”. Nothing was done."
+        ))),
+        _ => Ok((slot, rule)),
+    }
 }
 
 /// A reminder as the list shows it: what isn't the usual is said.
@@ -146,33 +246,46 @@ fn policy(missed: Missed) -> String {
 }
 
 fn done(args: &Which, world: &World) -> Outcome {
-    let query = words(&args.reminder, "reminder", 1_000)?;
+    let reminder = match find(&args.reminder, world) {
+        Ok(reminder) => reminder,
+        Err(outcome) => return *outcome,
+    };
+    Ok(Done {
+        content: format!("Ended: {}", reminder.what.text),
+        receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
+        changes: vec![Change::EndReminder { id: reminder.id }],
+        taint: taint_of([reminder], world),
+        ..Done::default()
+    })
+}
+
+/// The one reminder that a number or words mean; else what is told instead.
+fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>> {
+    let query = words(query, "reminder", 1_000).map_err(|refusal| Box::new(Err(refusal)))?;
     let number = query.trim_start_matches('#').parse::<i64>().ok();
     let wanted = query.to_lowercase();
+    let bare = ["the ", "my "].iter().find_map(|article| wanted.strip_prefix(article)).unwrap_or(&wanted);
     let matching: Vec<&Reminder> = visible(world)
         .filter(|reminder| match number {
             Some(number) => reminder.id == number,
-            None => reminder.what.text.to_lowercase().contains(&wanted),
+            None => reminder.what.text.to_lowercase().contains(bare),
         })
         .collect();
     match matching.as_slice() {
-        [reminder] => Ok(Done {
-            content: format!("Ended: {}", reminder.what.text),
-            receipt: Some(format!("Ended the reminder “{}”", brief(&reminder.what.text))),
-            changes: vec![Change::EndReminder { id: reminder.id }],
-            taint: taint_of([*reminder], world),
-            ..Done::default()
-        }),
-        [] => Err(Refusal(format!("No active reminder is {query:?}. `reminder_list` shows them. Nothing was done."))),
+        [reminder] => Ok(*reminder),
+        [] => Err(Box::new(Err(Refusal(format!(
+            "There's no reminder {}. Send “list reminders” to see them. Nothing was done.",
+            number.map_or_else(|| format!("“{query}”"), |number| number.to_string())
+        ))))),
         several => {
             let lines: Vec<_> =
                 several.iter().map(|reminder| format!("{}. {}", reminder.id, reminder.what.text)).collect();
             let content = format!("Several reminders fit {query:?}; say the number:\n{}", lines.join("\n"));
-            match taint_of(several.iter().copied(), world) {
+            Err(Box::new(match taint_of(several.iter().copied(), world) {
                 // A refusal can't mark the cycle.
                 Some(taint) => Ok(Done { taint: Some(taint), is_failure: true, ..Done::told(content) }),
                 None => Err(Refusal(content)),
-            }
+            }))
         }
     }
 }

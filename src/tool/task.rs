@@ -1,4 +1,7 @@
-//! Tasks: add, update, touch, finish, and move between what is active (at most seven) and what waits.
+//! Tasks: add, update, rename, touch, finish or drop, and move between what is active (at most seven) and what waits.
+//!
+//! A number means the list that the chat was shown last: which task it stood for is remembered by its title, so that what was done
+//! or edited since moves no number to another task.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,11 +11,14 @@ use crate::{
     cycle::orient::task_time,
     memory::{
         self, others,
-        tasks::{Task, TaskDraft, TaskError, TaskList},
+        tasks::{Prose, Task, TaskDraft, TaskError, TaskList},
     },
     policy::Reach,
-    queue::Change,
+    queue::{Change, ShownTask},
 };
+
+/// Lines without a heading that a list names at most.
+const MAX_PROSE: usize = 5;
 
 /// Which list a task stands in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -76,7 +82,7 @@ struct Add {
 struct Update {
     /// The task: its title, or words that only it has.
     task: String,
-    /// `status`, `next`, `at`, `missed` (what to do when `at` was missed: `run`, `skip` or `tell`), `why`, or a key of its own.
+    /// `title`, `status`, `next`, `at`, `missed` (what to do when `at` was missed: `run`, `skip` or `tell`), `why`, or a key of its own.
     key: String,
     /// The new value; without it the key is removed.
     #[serde(default)]
@@ -88,6 +94,16 @@ struct Update {
 struct Which {
     /// The task: its title, or words that only it has.
     task: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Finish {
+    /// The task: its title, or words that only it has.
+    task: String,
+    /// It is given up, not finished.
+    #[serde(default)]
+    dropped: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -105,6 +121,9 @@ struct Show {
     /// Which list.
     #[serde(default)]
     list: List,
+    /// With numbers, to be shown so: what your person then says by number means this list.
+    #[serde(default)]
+    numbered: bool,
 }
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -118,7 +137,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .reaching(Reach::Persists),
         Tool::new(
             "task_update",
-            "Set or remove one key of a task, such as `next`, `at` or `status`. Counts as touching it.",
+            "Set or remove one key of a task, such as `next`, `at` or `status`, or rename it (`title`). Counts as touching it.",
             Effect::Idempotent,
             update,
         )
@@ -132,7 +151,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .reaching(Reach::Persists),
         Tool::new(
             "task_done",
-            "Finish a task. It leaves its list; the episodic memory keeps that it was done.",
+            "Finish a task, or drop it. It leaves its list; the episodic memory keeps that it was done or dropped.",
             Effect::Idempotent,
             done,
         )
@@ -192,6 +211,9 @@ fn update(args: &Update, world: &World) -> Outcome {
     if args.key.eq_ignore_ascii_case("at") {
         check_time(args.value.as_deref(), world)?;
     }
+    if args.key.eq_ignore_ascii_case("title") {
+        return rename(&Found { list, tasks, title, taint }, args.value.as_deref().unwrap_or_default(), world);
+    }
     let text = tasks.set(&title, &args.key, args.value.as_deref()).map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
     let value = args.value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
@@ -204,6 +226,28 @@ fn update(args: &Update, world: &World) -> Outcome {
     };
     let is_timed = args.value.is_some() && args.key.eq_ignore_ascii_case("at");
     Ok(world.told_unwoken(done, world.unwoken.task.as_ref().filter(|_| is_timed)))
+}
+
+fn rename(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) -> Outcome {
+    let to = words(to, "title", 120)?;
+    let other = if *list == List::Active { List::Backlog } else { List::Active };
+    if other.read(world).titled(&to).is_some() {
+        return Err(Refusal(format!("“{to}” is in {} already. Nothing was done.", other.name())));
+    }
+    let text = tasks.rename(title, &to).map_err(|error| match taint {
+        // It may name another chat's task.
+        Some(_) => Refusal::because("There is a task of that title already. Nothing was done."),
+        None => Refusal::because(error),
+    })?;
+    let text = TaskList::parse(&text).0;
+    let text = touched(text.text(), &to, world)?;
+    Ok(Done {
+        content: format!("Renamed: {title} is now “{to}”."),
+        receipt: Some(format!("Renamed the task “{}” to “{}”", brief(title), brief(&to))),
+        changes: vec![list.stage(world, text)],
+        taint: taint.clone(),
+        ..Done::default()
+    })
 }
 
 fn touch(args: &Which, world: &World) -> Outcome {
@@ -221,12 +265,12 @@ fn touch(args: &Which, world: &World) -> Outcome {
     })
 }
 
-fn done(args: &Which, world: &World) -> Outcome {
+fn done(args: &Finish, world: &World) -> Outcome {
     let Found { list, tasks, title, taint } = find(&args.task, world)?;
     let (text, _) = tasks.take(&title).map_err(Refusal::because)?;
     Ok(Done {
-        content: format!("Done: {title}"),
-        receipt: Some(format!("Finished the task “{}”", brief(&title))),
+        content: format!("{}: {title}", if args.dropped { "Dropped" } else { "Done" }),
+        receipt: Some(format!("{} the task “{}”", if args.dropped { "Dropped" } else { "Finished" }, brief(&title))),
         changes: vec![list.stage(world, text)],
         taint,
         ..Done::default()
@@ -263,20 +307,50 @@ fn shift(args: &Move, world: &World) -> Outcome {
 
 fn show(args: &Show, world: &World) -> Outcome {
     let list = args.list.read(world);
-    if list.tasks().is_empty() {
-        return Ok(Done::told(format!("Nothing is in {}.", args.list.name())));
-    }
-    let lines: Vec<_> = list
+    let mut lines: Vec<_> = list
         .tasks()
         .iter()
         .enumerate()
         .map(|(number, task)| {
+            let mark = if args.numbered { format!("{}.", number + 1) } else { "-".to_owned() };
             let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
-            format!("{}. {}{next}", number + 1, task.title)
+            format!("{mark} {}{next}", task.title)
         })
         .collect();
-    let taint = list.tasks().iter().any(|task| is_of_another_chat(task, args.list, &list, world));
-    Ok(Done { taint: taint.then(|| others::ORIGIN.to_owned()), ..Done::told(lines.join("\n")) })
+    if lines.is_empty() {
+        lines.push(format!("Nothing is in {}.", args.list.name()));
+    }
+    let prose = list.prose();
+    lines.extend(also_written(args.list.path(), &prose));
+    let own = list.tasks().iter().map(|task| task.line).chain(prose.iter().map(|prose| prose.line));
+    let path = args.list.path();
+    let taint = own.into_iter().any(|line| others::are_among(path, list.text(), world.foreign_chat(), line, line));
+    let shown = |task: &Task| ShownTask { path: path.to_owned(), title: task.title.clone() };
+    let changes = world
+        .chat
+        .filter(|_| args.numbered)
+        .map(|chat| Change::ShowTasks { chat_id: chat.id, tasks: list.tasks().iter().map(shown).collect() });
+    Ok(Done {
+        taint: taint.then(|| others::ORIGIN.to_owned()),
+        changes: changes.into_iter().collect(),
+        ..Done::told(lines.join("\n"))
+    })
+}
+
+/// What is said of lines that stand in a list without being tasks.
+pub(crate) fn also_written(path: &str, prose: &[Prose]) -> Option<String> {
+    let named: Vec<_> = prose.iter().take(MAX_PROSE).map(|prose| format!("“{}”", prose.text)).collect();
+    let first = prose.first()?;
+    let more = match prose.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let file = path.rsplit('/').next().unwrap_or(path);
+    Some(format!(
+        "\nAlso written in {file}: {}{more}, not as a task. Say “add task {}” to make it one.",
+        named.join(", "),
+        first.text
+    ))
 }
 
 /// A task that was asked for.
@@ -324,14 +398,42 @@ fn near_misses(mut error: TaskError, world: &World) -> Refusal {
     }
 }
 
-/// The task that is meant. A number means the position among the active tasks.
+/// The number in "2", "#2", "t2" or "task 2".
+fn number_of(query: &str) -> Option<usize> {
+    let query = query.trim().to_lowercase();
+    let query = query.strip_prefix("task").map_or(query.as_str(), str::trim_start);
+    query.trim_start_matches(['#', 't']).parse().ok()
+}
+
+/// The task that a number stood for in the list that the chat was shown last.
+fn find_shown(number: usize, world: &World) -> Result<Found, Refusal> {
+    let why = if world.shown_tasks.is_empty() {
+        "I haven't shown you a list with numbers yet".to_owned()
+    } else {
+        format!("There is no task {number} any more in the list that I showed you last")
+    };
+    // What its title was isn't told: it may be another chat's.
+    let unknown =
+        || Refusal(format!("{why}, so please say the task's name, or “list tasks” to see them. Nothing was done."));
+    let shown = number.checked_sub(1).and_then(|at| world.shown_tasks.get(at)).ok_or_else(unknown)?;
+    let first = if shown.path == memory::BACKLOG { List::Backlog } else { List::Active };
+    let other = if first == List::Active { List::Backlog } else { List::Active };
+    for list in [first, other] {
+        let tasks = list.read(world);
+        if tasks.tasks().iter().any(|task| task.title == shown.title) {
+            return Ok(Found::new(list, tasks, shown.title.clone(), world));
+        }
+    }
+    Err(unknown())
+}
+
+/// The task that is meant.
 fn find(query: &str, world: &World) -> Result<Found, Refusal> {
     let active = List::Active.read(world);
-    if let Ok(number) = query.trim().parse::<usize>()
-        && let Some(task) = number.checked_sub(1).and_then(|at| active.tasks().get(at))
+    if let Some(number) = number_of(query)
+        && active.titled(query).is_none()
     {
-        let title = task.title.clone();
-        return Ok(Found::new(List::Active, active, title, world));
+        return find_shown(number, world);
     }
     match active.find(query).map(|task| task.title.clone()) {
         Ok(title) => Ok(Found::new(List::Active, active, title, world)),

@@ -55,6 +55,8 @@ impl Scene {
             skills: Vec::new(),
             attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },
             undoable: Vec::new(),
+            last_undoable: None,
+            shown_tasks: Vec::new(),
         };
         Self { world, dir }
     }
@@ -94,8 +96,10 @@ impl Scene {
     pub(super) fn act(&mut self, name: &str, input: &Value) -> Done {
         let done = self.done(name, input);
         for change in &done.changes {
-            if let Change::File(file) = change {
-                self.world.documents.apply(file);
+            match change {
+                Change::File(file) => self.world.documents.apply(file),
+                Change::ShowTasks { tasks, .. } => self.world.shown_tasks.clone_from(tasks),
+                _ => {}
             }
         }
         done

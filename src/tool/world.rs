@@ -24,7 +24,7 @@ use crate::{
         view::{self, View},
     },
     policy::Rules,
-    queue::{Change, Exchange, Reminder, StagedFile},
+    queue::{Change, Exchange, Reminder, ShownTask, StagedFile},
     repo::{Repo, RepoError},
 };
 
@@ -108,6 +108,10 @@ pub struct World {
     pub exchanges: Vec<Exchange>,
     /// Wakes that this chat may take back.
     pub undoable: Vec<Undoable>,
+    /// Of these, the one that it means by "undo that".
+    pub last_undoable: Option<Undoable>,
+    /// The tasks that the chat was shown last: a number, from 1, means one of these.
+    pub shown_tasks: Vec<ShownTask>,
 }
 
 impl World {

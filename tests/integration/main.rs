@@ -66,6 +66,8 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod offline_day;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod policy;

@@ -471,7 +471,7 @@ fn a_picture_waits_for_a_mind_that_can_see() {
     stage.env.once();
     let queued = stage.env.queued();
     assert_eq!(queued[0].held_for.as_deref(), Some("offline"));
-    assert!(stage.telegram.sent()[0].visible.contains("without a mind"));
+    assert!(stage.telegram.sent()[0].visible.contains("without an AI model"));
 }
 
 #[test]

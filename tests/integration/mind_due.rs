@@ -300,13 +300,13 @@ fn what_the_offline_mind_kept_is_answered_once_there_is_a_key() {
     env.unset("ANTHROPIC_API_KEY").unset("MODEL").receive(CHAT, "write me a poem");
     env.once();
     assert_eq!(env.once()["outcome"], "idle");
-    assert!(sent(&telegram)[0].contains("I keep it"), "{:?}", sent(&telegram));
+    assert!(sent(&telegram)[0].contains("I'll keep your message"), "{:?}", sent(&telegram));
     env.think_with(&claude).at("2026-11-21T15:00:00Z");
     claude.expect(Reply::text("The sea, the sea."));
     assert_eq!(env.once()["answered"], 1);
     let request = last(&claude);
     assert!(opening(&request, "<messages>").contains("write me a poem"));
-    assert!(block_of(&request.json["messages"][0], "<recent_exchange>").contains("I keep it"));
+    assert!(block_of(&request.json["messages"][0], "<recent_exchange>").contains("I'll keep your message"));
     assert_eq!(sent(&telegram)[1..], ["The sea, the sea."]);
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();

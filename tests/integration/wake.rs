@@ -66,7 +66,7 @@ fn what_the_offline_mind_cannot_answer_stays_queued_and_is_said_once() {
         assert_eq!(env.once()["outcome"], "idle");
     }
     assert_eq!(telegram.sent().len(), 1);
-    assert!(telegram.sent()[0].visible.contains("I keep it"));
+    assert!(telegram.sent()[0].visible.contains("I'll keep your message"));
     assert_eq!(env.queued().len(), 1);
     env.check_sound();
 }

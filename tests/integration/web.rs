@@ -351,6 +351,8 @@ fn world(dir: &Path) -> World {
         skills: Vec::new(),
         attachments: Attachments::default(),
         undoable: Vec::new(),
+        last_undoable: None,
+        shown_tasks: Vec::new(),
     }
 }
 

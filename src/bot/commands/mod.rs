@@ -78,7 +78,15 @@ impl<'a> Desk<'a> {
             Command::Help => Reply::says(help()),
             Command::Mistyped(meant) => Reply::says(help::did_you_mean(&asked.message.text, meant)),
             Command::Status => Reply::says(status::Status::gather(self, asked)?.text()),
-            Command::Tasks => Reply::says(self.committed(asked, |memory| tasks::answer(self, memory))),
+            Command::Tasks => {
+                let mut shown = None;
+                let text = self.committed(asked, |memory| {
+                    let (text, tasks) = tasks::answer(self, memory)?;
+                    shown = Some(tasks);
+                    Ok(text)
+                });
+                Reply { text, order: shown.map(Order::ShowTasks) }
+            }
             Command::Memory => Reply::says(self.committed(asked, |memory| memory::answer(memory, &asked.args))),
             Command::Cost => Reply::says(cost::Cost::gather(self)?.text()),
             Command::Log => Reply::says(log::answer(self, asked)?),

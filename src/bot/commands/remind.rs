@@ -32,7 +32,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
     let input = match grammar::parse(&format!("remind me {said}"), local) {
         Parsed::Commands(commands) => match commands.as_slice() {
             [Command::Remind { what, when, missed }] => json!({"text": what, "when": time(when), "missed": missed}),
-            [Command::AskBack { question }] => return Ok(Reply::says(question.clone())),
+            [Command::AskBack { question, .. }] => return Ok(Reply::says(format!("{question}\n{USAGE}"))),
             _ => return Ok(Reply::says(format!("I read more than one thing in that, and set nothing. {USAGE}"))),
         },
         _ => return Ok(Reply::says(format!("I didn't understand that, and set nothing. {USAGE}"))),
@@ -88,6 +88,8 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         skills: Vec::new(),
         attachments: Attachments::default(),
         undoable: Vec::new(),
+        last_undoable: None,
+        shown_tasks: Vec::new(),
     };
     Ok(Registry::offline().call(tool, input, &world))
 }

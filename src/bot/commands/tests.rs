@@ -400,6 +400,38 @@ fn the_memory_is_read_as_it_was_committed() {
 }
 
 #[test]
+fn the_numbers_of_tasks_are_kept_as_they_were_shown_to_each_chat() {
+    let mut scene = Scene::new();
+    let change = |path: &str, content: &str| repo::Change {
+        path: path.to_owned(),
+        base: templates().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
+        content: Some(content.to_owned()),
+    };
+    let (active, backlog) = ("## Call Anna\n\n## Old\n- status: done\n\n## Buy milk\n", "## Sail\n");
+    scene.commit_with("w", &[change(memory::ACTIVE, active), change(memory::BACKLOG, backlog)]);
+    assert!(scene.carry_out(ANA, 1, "/tasks").contains("2. Buy milk\n\n**Waiting** (1):\n3. Sail"));
+    let shown = |scene: &Scene, chat: i64| -> Vec<String> {
+        scene.store.shown_tasks(chat).unwrap().into_iter().map(|task| task.title).collect()
+    };
+    assert_eq!(shown(&scene, ANA), ["Call Anna", "Buy milk", "Sail"]);
+    assert_eq!(shown(&scene, BOB), [""; 0]);
+    // Of a flood of commands some answers are left out, and have shown nothing.
+    scene.commit_with(
+        "v",
+        &[repo::Change {
+            path: memory::ACTIVE.to_owned(),
+            base: Some(active.to_owned()),
+            content: Some("## Other\n".to_owned()),
+        }],
+    );
+    for n in 2..40 {
+        scene.carry_out(ANA, n, "/help");
+    }
+    scene.carry_out(ANA, 40, "/tasks");
+    assert_eq!(shown(&scene, ANA), ["Call Anna", "Buy milk", "Sail"]);
+}
+
+#[test]
 fn another_chat_is_not_told_what_the_owners_said() {
     let mut scene = Scene::new();
     let facts = "## Home\n\n- The safe opens with 1234 <!-- wake w -->\n- The wifi is called attic\n";

@@ -134,6 +134,11 @@ fn read_key(document: &Document<'_>, item: &Range<usize>) -> Option<Key> {
     })
 }
 
+/// Whether an item has the shape of a key, wherever it stands.
+pub(super) fn is_key_item(document: &Document<'_>, item: &Range<usize>) -> bool {
+    read_key(document, item).is_some()
+}
+
 /// Whether a word can be a key.
 pub(super) fn is_key(name: &str) -> bool {
     name.len() <= MAX_KEY_CHARS

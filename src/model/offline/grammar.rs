@@ -3,18 +3,26 @@
 //! The message is cut into tokens once and its sentences are read one by one. A command stands at a sentence's beginning (after a
 //! greeting, a "please", a time), never inside: "she reminded me", "if I say remind me" and "don't remind me" are no
 //! commands by construction. A message is carried out only if every sentence of it is understood.
+//!
+//! Each reader is a table of forms: `known` of whole sentences, `remind`, `tasks`, `store` and `change` of beginnings. What fits none
+//! may be near one (`nearest`): that is asked, never done.
 
+mod change;
 mod known;
+mod nearest;
 mod remind;
 mod sentence;
+mod spelling;
 mod store;
+mod sums;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 use chrono_tz::Tz;
 
+pub use self::nearest::{Near, nearest, recurring_title};
 use self::sentence::Sentence;
 use crate::schedule::{Missed, When, words::tokenize};
 
@@ -75,6 +83,44 @@ pub enum Command {
         /// Which.
         which: Which,
     },
+    /// A task is given up.
+    TaskDrop {
+        /// Which.
+        which: Which,
+    },
+    /// A task gets another title.
+    TaskRename {
+        /// Which.
+        which: Which,
+        /// The new title.
+        to: String,
+    },
+    /// A task goes to the backlog, or comes back.
+    TaskMove {
+        /// Which.
+        which: Which,
+        /// To the backlog.
+        backlog: bool,
+    },
+    /// A task or a reminder goes.
+    Delete {
+        /// Which.
+        which: Which,
+    },
+    /// A task or a reminder gets another time.
+    Postpone {
+        /// Which.
+        which: Which,
+        /// What it is, if that was said.
+        kind: Option<Kind>,
+        /// The time.
+        when: Moment,
+    },
+    /// What was just reminded of comes again.
+    Snooze {
+        /// When.
+        when: Moment,
+    },
     /// Say which tasks there are.
     TaskList {
         /// Those of the backlog.
@@ -82,9 +128,25 @@ pub enum Command {
     },
     /// Say what is stored about something.
     Know {
-        /// About what.
-        topic: String,
+        /// About what; none: everything.
+        topic: Option<String>,
     },
+    /// Say what is due on a day.
+    Agenda {
+        /// `today` or `tomorrow`.
+        day: &'static str,
+    },
+    /// Say what time it is.
+    Time,
+    /// Say which day it is.
+    Date,
+    /// A sum, worked out.
+    Sum {
+        /// With its result, to be sent as it stands.
+        text: String,
+    },
+    /// Take back what was done last.
+    Undo,
     /// Say how things stand.
     Status,
     /// Say what can be said.
@@ -93,11 +155,67 @@ pub enum Command {
     Greeting,
     /// Thanks, and nothing else.
     Thanks,
+    /// Small talk, and nothing else.
+    Small(Small),
     /// It is clear what is wanted but something is missing: ask, and do nothing.
     AskBack {
         /// The question, to be sent as it stands.
         question: String,
+        /// What an answer gives.
+        missing: Missing,
     },
+}
+
+/// What a question asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// A reminder's time.
+    Time,
+    /// What to remind of.
+    Thing,
+    /// A task's title.
+    Title,
+    /// Something that has to be said anew.
+    Other,
+}
+
+/// What is said for company's sake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Small {
+    /// "Ok", "cool".
+    Ok,
+    /// "Yes": to what was asked last.
+    Yes,
+    /// "No": to what was asked last.
+    No,
+    /// "Bye".
+    Bye,
+    /// "Good night".
+    Night,
+    /// "Sorry".
+    Sorry,
+    /// "Never mind".
+    NeverMind,
+    /// A picture without words.
+    Emoji,
+}
+
+/// What a thing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A task.
+    Task,
+    /// A reminder.
+    Reminder,
+}
+
+/// A new time for what is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// The time.
+    pub when: When,
+    /// The day, where no time of day was said: then it stays as it was.
+    pub day: Option<NaiveDate>,
 }
 
 /// One of a list.
@@ -107,6 +225,10 @@ pub enum Which {
     Number(u32),
     /// By words of its text.
     Text(String),
+    /// By its whole title: fewer words are no proof that it is meant.
+    Title(String),
+    /// What was spoken of last.
+    It,
 }
 
 /// What one sentence is.
@@ -139,6 +261,14 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> Parsed {
     if is_foreign(text) {
         return unclear(QUOTED);
     }
+    if let Some(text) = sums::read(text) {
+        return Parsed::Commands(vec![Command::Sum { text }]);
+    }
+    if is_picture(text) {
+        return Parsed::Commands(vec![Command::Small(Small::Emoji)]);
+    }
+    let corrected = spelling::corrected(text);
+    let text = corrected.as_deref().unwrap_or(text);
     let tokens = tokenize(text);
     let sentences = sentence::split(text, &tokens);
     if sentences.len() > MAX_SENTENCES {
@@ -157,6 +287,13 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> Parsed {
         (true, 0, None) => unclear(NO_COMMAND),
         (true, _, _) => Parsed::Question(text.trim().to_owned()),
     }
+}
+
+/// A picture and no words.
+fn is_picture(text: &str) -> bool {
+    let is_mark =
+        |c: char| c.is_whitespace() || c.is_ascii_punctuation() || matches!(c, '…' | '–' | '—' | '“' | '”' | '’' | '‘');
+    !text.chars().any(char::is_alphanumeric) && text.chars().any(|c| !is_mark(c))
 }
 
 /// What the sentences read so far amount to.
@@ -178,7 +315,9 @@ impl Said {
             return self.take(right, now);
         }
         match read(sentence, now) {
-            Reading::Command(small @ (Command::Greeting | Command::Thanks)) => self.small_talk = Some(small),
+            Reading::Command(small @ (Command::Greeting | Command::Thanks | Command::Small(_))) => {
+                self.small_talk = Some(small);
+            }
             Reading::Command(command) => self.commands.push(command),
             Reading::Question => self.questions += 1,
             Reading::IfMissed(policy) => match self.commands.last_mut() {
@@ -201,7 +340,7 @@ fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(Command, S
         rest.cursor().lookup(SECOND_COMMANDS)?;
         match (read(sentence.part_until(index), now), read(rest, now)) {
             // "Hey, remind me" is one command after a greeting.
-            (Reading::Command(Command::Greeting | Command::Thanks), _) => None,
+            (Reading::Command(Command::Greeting | Command::Thanks | Command::Small(_)), _) => None,
             (Reading::Command(left), Reading::Command(_)) => Some((left, rest)),
             _ => None,
         }
@@ -215,6 +354,8 @@ const SECOND_COMMANDS: &[(&str, ())] = &[
     ("add ?a ?new task|todo|to-do", ()),
     ("remember|note that|:", ()),
     ("mark", ()),
+    ("rename|postpone|snooze", ()),
+    ("delete|drop|remove ?the ?my task|reminder", ()),
     ("list|show ?me ?my tasks|reminders", ()),
 ];
 
@@ -241,7 +382,8 @@ fn is_foreign(text: &str) -> bool {
 type Reader = fn(&Sentence<'_>, DateTime<Tz>) -> Option<Reading>;
 
 /// Tried in this order; the first that knows the sentence's beginning decides.
-const READERS: [Reader; 6] = [known::read, remind::read, remind::read_policy, tasks::read, store::read, remind::cancel];
+const READERS: [Reader; 7] =
+    [known::read, remind::read, remind::read_policy, tasks::read, store::read, remind::cancel, change::read];
 
 fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_reported_speech() {
@@ -250,15 +392,15 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_hypothetical() {
         return if sentence.is_question() { Reading::Question } else { Reading::Unclear };
     }
-    let request = sentence.without_courtesy();
-    if request.is_blank() {
-        return known::read(&sentence, now).unwrap_or(Reading::Unclear);
-    }
-    if let Some(reading) = READERS.iter().find_map(|reader| reader(&request, now)) {
+    // The small words that courtesy takes off can be all of the message: "hi there", "perfect, thank you!".
+    if let Some(reading) = known::read(&sentence, now) {
         return reading;
     }
-    // The small words that courtesy takes off can be all of the message: "hi there", "thank you!".
-    if let Some(reading) = known::read(&sentence, now) {
+    let request = sentence.without_courtesy();
+    if request.is_blank() {
+        return Reading::Unclear;
+    }
+    if let Some(reading) = READERS.iter().find_map(|reader| reader(&request, now)) {
         return reading;
     }
     if request.is_question() {
@@ -271,5 +413,34 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
 }
 
 fn ask(question: impl Into<String>) -> Reading {
-    Reading::Command(Command::AskBack { question: question.into() })
+    ask_for(Missing::Other, question)
+}
+
+fn ask_for(missing: Missing, question: impl Into<String>) -> Reading {
+    Reading::Command(Command::AskBack { question: question.into(), missing })
+}
+
+/// What a message that was asked about becomes with the answer: "remind me to call Bob" and "in 20 minutes".
+pub fn completed(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>) -> Option<Vec<Command>> {
+    const MAX_WORDS: usize = 12;
+    let answer = answer.trim().trim_end_matches(['.', '!']);
+    let fits = match missing {
+        Missing::Time => change::is_time(answer, now),
+        Missing::Thing | Missing::Title => {
+            let is_short = answer.split_whitespace().count() <= MAX_WORDS && !answer.contains(['?', '\n']);
+            is_short && matches!(parse(answer, now), Parsed::Unclear { .. })
+        }
+        Missing::Other => false,
+    };
+    if !fits {
+        return None;
+    }
+    let asked = asked.trim().trim_end_matches(['.', '!', '?']);
+    let joined = [format!("{asked} {answer}"), format!("{asked} to {answer}"), format!("{asked}: {answer}")];
+    joined.iter().find_map(|text| match parse(text, now) {
+        Parsed::Commands(commands) if !commands.iter().any(|one| matches!(one, Command::AskBack { .. })) => {
+            Some(commands)
+        }
+        _ => None,
+    })
 }

@@ -5,18 +5,21 @@
 //! calls have come to. What it can't answer it keeps, by a tool, for a mind that can.
 
 pub mod grammar;
+mod history;
 mod phrase;
 
 pub(crate) use phrase::{HELP, time};
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, NaiveDateTime, TimeZone as _};
 use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use self::{
-    grammar::Parsed,
-    phrase::{Part, parts_of},
+    grammar::{Command, Near, Parsed, Small},
+    history::History,
+    phrase::{Around, Call, Part, parts_of},
 };
 use super::{Conversation, Model, Progress, Stop, Turn, TurnFuture, Usage};
 use crate::{
@@ -50,13 +53,13 @@ impl Offline {
         let Some((opening, messages)) = latest_messages(conversation) else {
             return ended();
         };
-        let readings: Vec<Reading> = messages.iter().map(|message| self.read(message)).collect();
+        let readings = self.readings(conversation, opening, &messages);
         let since = conversation.messages.get(opening..).unwrap_or_default();
         let outcomes = outcomes(since);
         let calls = if outcomes.is_empty() {
             first_calls(&readings)
         } else if !outcomes.keys().any(|id| id.starts_with("end-")) {
-            Vec::new()
+            next_calls(&readings, &outcomes)
         } else {
             return ended();
         };
@@ -64,17 +67,58 @@ impl Offline {
         turn_of(if is_acting { calls } else { last_calls(&readings, &outcomes, calls) })
     }
 
-    fn read(self, message: &Shown) -> Reading {
-        let parts = match message.at {
-            _ if message.is_correction => Some(vec![Part::Say(phrase::CORRECTION.to_owned())]),
-            Some(at) if message.is_own_text && !message.is_reply => {
-                let parsed = grammar::parse(without_mention(&message.text), at.with_timezone(&self.tz));
-                parts_of(message.id, parsed)
-            }
-            // Somebody else's words, a reply to something, or no text: none of it is a command.
-            _ => parts_of(message.id, Parsed::Unclear { why: "" }),
+    /// What each of the newest messages comes to, with what was said before it in mind.
+    fn readings(self, conversation: &Conversation, opening: usize, messages: &[Shown]) -> Vec<Reading> {
+        let told = conversation.messages.first().and_then(|raw| told_time(raw, self.tz));
+        let said_at = |message: &Shown| message.at.map(|at| at.with_timezone(&self.tz));
+        let now = messages.iter().filter_map(said_at).chain(told).max();
+        let Some(now) = now else {
+            return messages.iter().map(|message| Reading { id: message.id, parts: None }).collect();
         };
-        Reading { id: message.id, parts }
+        let (before, latest) = conversation.messages.split_at(opening.min(conversation.messages.len()));
+        let mut history = History::default();
+        for raw in before {
+            history.read(raw, now);
+            brief::shown(raw).iter().for_each(|message| history.push(message, now));
+        }
+        latest.first().into_iter().for_each(|raw| history.read(raw, now));
+        let mut readings = Vec::new();
+        for message in messages {
+            let parts = self.read(message, &history, now);
+            history.push(message, now);
+            readings.push(Reading { id: message.id, parts });
+        }
+        readings
+    }
+
+    fn read(self, message: &Shown, history: &History, now: DateTime<Tz>) -> Option<Vec<Part>> {
+        if message.is_correction {
+            return Some(vec![Part::Say(phrase::CORRECTION.to_owned())]);
+        }
+        // Somebody else's words, a reply to something, or no text: none of it is a command.
+        let at = message.at.filter(|_| message.is_own_text && !message.is_reply)?.with_timezone(&self.tz);
+        let text = without_mention(&message.text);
+        let parsed = match history.completed(text, at) {
+            Some(commands) => Parsed::Commands(commands),
+            None => grammar::parse(text, at),
+        };
+        let parsed = match parsed {
+            Parsed::Commands(commands) if commands == [Command::Small(Small::Yes)] => match history.offered() {
+                Some((form, said_at)) => grammar::parse(&form, said_at),
+                None => Parsed::Commands(commands),
+            },
+            Parsed::Unclear { .. } => match grammar::nearest(text, at) {
+                Some(Near::Form(form)) => return Some(phrase::offer(&form)),
+                Some(Near::Ask(question)) => return Some(vec![Part::Say(question)]),
+                None => parsed,
+            },
+            parsed => parsed,
+        };
+        let reminded = history.reminded();
+        // What was just reminded of is "it", whatever was spoken of before.
+        let referent = if reminded.is_some() { None } else { history.referent() };
+        let around = Around { now, referent: referent.as_ref(), reminded, was_asked: history.was_asked() };
+        parts_of(message.id, parsed, &around)
     }
 }
 
@@ -102,6 +146,13 @@ fn without_mention(text: &str) -> &str {
     text.split_once(char::is_whitespace).filter(|_| is_mention).map_or(text, |(_, rest)| rest.trim_start())
 }
 
+/// What time a conversation begins with, as its opening says.
+fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
+    let (_, rest) = raw.split_once("<situation ")?.1.split_once("It is ")?;
+    let civil = NaiveDateTime::parse_from_str(rest.split_once(" in ")?.0, "%A %Y-%m-%d %H:%M").ok()?;
+    tz.from_local_datetime(&civil).earliest()
+}
+
 /// The newest messages of the conversation, and which of its messages shows them.
 fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<Shown>)> {
     let shown = conversation.messages.iter().enumerate().rev();
@@ -115,13 +166,13 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
     let mut deferred = Vec::new();
     for reading in readings {
         let Some(parts) = &reading.parts else {
-            deferred.push(format!("message {} is kept for a mind that can answer it", reading.id));
+            deferred.push(format!("message {} is kept for an AI model that can answer it", reading.id));
             continue;
         };
         for part in parts {
-            if let Part::Call { id, tool, input, step, .. } = part {
-                calls.push(call(id, tool, input));
-                steps.extend(step.iter().map(|what| json!({"what": what, "tool": tool})));
+            if let Part::Call(one) = part {
+                calls.push(call(&one.id, one.tool, &one.input));
+                steps.extend(one.step.iter().map(|what| json!({"what": what, "tool": one.tool})));
             }
         }
     }
@@ -130,28 +181,41 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
     turn
 }
 
+/// The calls in the place of those that found nothing.
+fn next_calls(readings: &[Reading], outcomes: &Outcomes) -> Vec<Value> {
+    let others = readings.iter().filter_map(|reading| reading.parts.as_ref()).flatten().filter_map(|part| match part {
+        Part::Call(one) => one.next(outcomes),
+        Part::Say(_) => None,
+    });
+    let open = others.filter(|other| !outcomes.contains_key(&other.id));
+    open.map(|Call { id, tool, input, .. }| call(id, tool, input)).collect()
+}
+
 /// Keeps what can't be answered, says what came of the rest, and puts the plan right where a step failed.
 fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) -> Vec<Value> {
     let mut said = Vec::new();
     let mut kept = Vec::new();
     let mut steps = Vec::new();
     let mut deferred = Vec::new();
+    let mut has_changed = false;
     for reading in readings {
         match reading.parts.as_deref().and_then(|parts| phrase::spoken(parts, outcomes)) {
             Some(text) => said.push(text),
             None => kept.push(reading.id),
         }
         for part in reading.parts.iter().flatten() {
-            if let Part::Call { id, tool, step: Some(what), .. } = part {
-                match outcomes.get(id) {
-                    Some((_, true)) => deferred.push(format!("{what}: it could not be done")),
-                    _ => steps.push(json!({"what": what, "tool": tool})),
-                }
+            let Part::Call(first) = part else { continue };
+            let one = first.last(outcomes);
+            has_changed |= one != &**first;
+            match (&one.step, outcomes.get(&one.id)) {
+                (Some(what), Some((_, true))) => deferred.push(format!("{what}: it could not be done")),
+                (Some(what), _) => steps.push(json!({"what": what, "tool": one.tool})),
+                (None, _) => {}
             }
         }
     }
     let first = first_id(readings);
-    if !deferred.is_empty() {
+    if !deferred.is_empty() || has_changed {
         calls.push(call(&format!("replan-{first}"), "plan", &plan(readings, &steps, &deferred)));
     }
     if !kept.is_empty() {

@@ -1,25 +1,35 @@
 //! What the offline mind does and says about a message that its grammar understood.
 
+use chrono::DateTime;
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::{
     Outcomes,
-    grammar::{Command, Parsed, Which},
+    grammar::{self, Command, Kind, Moment, Parsed, Small, Which},
+    history::Referent,
 };
 use crate::schedule::When;
 
 /// What can be said to it.
-pub(crate) const HELP: &str = "I work without a mind right now (no `ANTHROPIC_API_KEY`), so I understand a few things, in plain words:\n\
-- **remember that** the wifi code is 1234 · **what do you know about** the wifi?\n\
-- **remind me** to call Anna **tomorrow at 9** · **list reminders** · **cancel reminder** 2\n\
-- **add task** buy milk · **list tasks** · **task** buy milk **done**\n\
-- **status**\n\n\
-Anything else is kept, and answered when I have a mind that can.";
+pub(crate) const HELP: &str = "I work without an AI model right now (no `ANTHROPIC_API_KEY`), so I understand a few things, in plain words:\n\
+- **remember that** the wifi code is 1234 · **what do you know about** the wifi? · **forget** the wifi code\n\
+- **remind me** to call Anna **tomorrow at 9** · **list reminders** · **move it to** Friday · **cancel reminder** 2\n\
+- **add task** buy milk · **list tasks** · **task** 2 **done** · **rename**, **delete** or **postpone** it · **move** it **to the backlog**\n\
+- **what's on today?** · what time is it? · 15% of 80 · **undo that** · **status**\n\n\
+Anything else is kept, and answered when I have an AI model that can.";
 
 /// The answer to a message that was edited after it was taken up.
-pub(super) const CORRECTION: &str = "You edited an earlier message. I work without a mind right now and can't tell what that changes, so \
+pub(super) const CORRECTION: &str = "You edited an earlier message. I work without an AI model right now and can't tell what that changes, so \
 I have changed nothing: please say it in a new message. What I did before can be taken back, as with **list reminders** and \
 **cancel reminder** 2.";
+
+/// The answer to a "yes" or "it" that refers to nothing.
+const YES_TO_WHAT: &str = "I'm not sure what you're saying yes to. Nothing has been set or saved.";
+const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say it with its name. “list tasks” and “list reminders” \
+                         show what there is.";
+/// How a tool says that there is nothing of that name, as it begins.
+const NO_SUCH: [&str; 2] = ["there is no task", "There's no reminder"];
 
 /// One thing to do or to say.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,103 +37,263 @@ pub(super) enum Part {
     /// Text that needs no tool.
     Say(String),
     /// A tool call, and how its outcome is said.
-    Call {
-        /// Unique in the conversation.
-        id: String,
-        /// The tool.
-        tool: &'static str,
-        /// Its arguments.
-        input: Value,
-        /// What stands in the plan; none for looking something up.
-        step: Option<String>,
-        /// What is said before its outcome.
-        lead: Option<String>,
-        /// Whether a message is kept when this call finds nothing.
-        keep_on_failure: bool,
-    },
+    Call(Box<Call>),
+}
+
+/// A tool call, and how its outcome is said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    /// Unique in the conversation.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) tool: &'static str,
+    /// Its arguments.
+    pub(super) input: Value,
+    /// What stands in the plan; none for looking something up.
+    pub(super) step: Option<String>,
+    /// What is said before its outcome.
+    lead: Option<String>,
+    /// What is said after it, when it went well.
+    after: Option<String>,
+    /// Whether a message is kept when this call finds nothing.
+    keep_on_failure: bool,
+    /// What is called when there is nothing of that name.
+    pub(super) or_else: Option<Box<Call>>,
+}
+
+impl Call {
+    fn new(id: &str, tool: &'static str, input: Value) -> Self {
+        let id = id.to_owned();
+        Self { id, tool, input, step: None, lead: None, after: None, keep_on_failure: false, or_else: None }
+    }
+
+    fn step(self, step: String) -> Self {
+        Self { step: Some(step), ..self }
+    }
+
+    fn lead(self, lead: &str) -> Self {
+        Self { lead: Some(lead.to_owned()), ..self }
+    }
+
+    /// The same, with another call where there is nothing of that name.
+    fn or_else(self, other: Self) -> Self {
+        let other = Self { id: format!("{}-or", self.id), ..other };
+        Self { or_else: Some(Box::new(other)), ..self }
+    }
+
+    /// What is to be called after this one, as things stand: it found nothing, and there is another way.
+    pub(super) fn next(&self, outcomes: &Outcomes) -> Option<&Self> {
+        let (why, failed) = outcomes.get(&self.id)?;
+        let found_nothing = *failed && NO_SUCH.iter().any(|beginning| why.starts_with(beginning));
+        self.or_else.as_deref().filter(|_| found_nothing)
+    }
+
+    /// The call that counts in the end: this one, or the one in its place.
+    pub(super) fn last(&self, outcomes: &Outcomes) -> &Self {
+        self.next(outcomes).unwrap_or(self)
+    }
+}
+
+/// What the message's surroundings say.
+pub(super) struct Around<'a> {
+    /// What time it is.
+    pub(super) now: DateTime<Tz>,
+    /// The task or reminder that was spoken of last.
+    pub(super) referent: Option<&'a Referent>,
+    /// What was just reminded of.
+    pub(super) reminded: Option<&'a str>,
+    /// Whether a question was asked last.
+    pub(super) was_asked: bool,
+}
+
+/// What is asked about a command that may be meant.
+pub(super) fn did_you_mean(form: &str) -> String {
+    format!("Did you mean: *{form}*?")
+}
+
+/// The whole of the question.
+pub(super) fn offer(form: &str) -> Vec<Part> {
+    vec![Part::Say(format!("{} Nothing has been set or saved yet: “yes” does it.", did_you_mean(form)))]
 }
 
 /// What is to be done about a message; `None` when it has to be kept.
-pub(super) fn parts_of(id: i64, parsed: Parsed) -> Option<Vec<Part>> {
+pub(super) fn parts_of(id: i64, parsed: Parsed, around: &Around<'_>) -> Option<Vec<Part>> {
     match parsed {
         Parsed::Commands(commands) => {
-            let parts =
-                commands.into_iter().enumerate().flat_map(|(at, command)| parts(&format!("m{id}-{at}"), command));
+            let parts = commands
+                .into_iter()
+                .enumerate()
+                .flat_map(|(at, command)| parts(&format!("m{id}-{at}"), command, around));
             Some(parts.collect())
         }
-        Parsed::Question(question) => Some(vec![Part::Call {
-            id: format!("m{id}-q"),
-            tool: "quote",
-            input: json!({"query": question}),
-            step: None,
-            lead: Some("From what I remember:".to_owned()),
-            keep_on_failure: true,
-        }]),
+        Parsed::Question(question) => {
+            let call = Call::new(&format!("m{id}-q"), "quote", json!({"query": question}));
+            let call = Call { keep_on_failure: true, ..call.lead("From what I remember:") };
+            Some(vec![Part::Call(Box::new(call))])
+        }
         Parsed::Unclear { .. } => None,
     }
 }
 
-fn parts(id: &str, command: Command) -> Vec<Part> {
-    let act = |tool, input, step: String| Part::Call {
-        id: id.to_owned(),
-        tool,
-        input,
-        step: Some(step),
-        lead: None,
-        keep_on_failure: false,
-    };
-    let look = |suffix: &str, tool, input, lead: &str| Part::Call {
-        id: format!("{id}{suffix}"),
-        tool,
-        input,
-        step: None,
-        lead: Some(lead.to_owned()),
-        keep_on_failure: false,
-    };
+fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<Part> {
+    let call = |tool, input| Call::new(id, tool, input);
+    let one = |call: Call| vec![Part::Call(Box::new(call))];
+    let say = |text: &str| vec![Part::Say(text.to_owned())];
     let list = |backlog: bool| if backlog { "backlog" } else { "active" };
-    let part = match command {
-        Command::Remember { fact, topic } => {
-            act("remember", json!({"fact": fact, "topic": topic}), format!("remember: {fact}"))
-        }
-        Command::Forget { query } => act("forget", json!({"fact": query}), format!("forget: {query}")),
-        Command::Remind { what, when, missed } => act(
-            "reminder_set",
-            json!({"text": what, "when": time(&when), "missed": missed}),
-            format!("set a reminder: {what}"),
-        ),
-        Command::ListReminders => look("", "reminder_list", json!({}), "Reminders:"),
-        Command::CancelReminder { which } => {
-            act("reminder_done", json!({"reminder": query(&which)}), format!("end the reminder {}", query(&which)))
-        }
-        Command::TaskAdd { title, backlog } => {
-            act("task_add", json!({"title": title, "list": list(backlog)}), format!("add the task: {title}"))
-        }
-        Command::TaskDone { which } => {
-            act("task_done", json!({"task": query(&which)}), format!("finish the task {}", query(&which)))
-        }
-        Command::TaskList { backlog: false } => look("", "task_list", json!({"list": "active"}), "Active tasks:"),
-        Command::TaskList { backlog: true } => look("", "task_list", json!({"list": "backlog"}), "Backlog:"),
-        Command::Know { topic } => Part::Call {
-            id: id.to_owned(),
-            tool: "recall",
-            input: json!({"query": topic}),
-            step: None,
-            lead: None,
-            keep_on_failure: false,
-        },
-        Command::Status => {
-            return vec![
-                Part::Say("I am here, working without a mind (offline).".to_owned()),
-                look("-t", "task_list", json!({"list": "active"}), "Active tasks:"),
-                look("-r", "reminder_list", json!({}), "Reminders:"),
-            ];
-        }
-        Command::Help => Part::Say(HELP.to_owned()),
-        Command::Greeting => Part::Say("Hello! Say `help` to see what I understand.".to_owned()),
-        Command::Thanks => Part::Say("You're welcome.".to_owned()),
-        Command::AskBack { question } => Part::Say(question),
+    let tasks = |suffix: &str, list: &str, lead: &str| {
+        Part::Call(Box::new(
+            Call::new(&format!("{id}{suffix}"), "task_list", json!({"list": list, "numbered": true})).lead(lead),
+        ))
     };
-    vec![part]
+    match command {
+        Command::Remember { fact, topic } => {
+            one(call("remember", json!({"fact": fact, "topic": topic})).step(format!("remember: {fact}")))
+        }
+        Command::Forget { query } => one(call("forget", json!({"fact": query})).step(format!("forget: {query}"))),
+        Command::Remind { what, when, missed } => {
+            one(call("reminder_set", json!({"text": what, "when": time(&when), "missed": missed}))
+                .step(format!("set a reminder: {what}")))
+        }
+        Command::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
+        Command::TaskAdd { title, backlog } => {
+            let add =
+                call("task_add", json!({"title": title, "list": list(backlog)})).step(format!("add the task: {title}"));
+            let recurs = grammar::recurring_title(&title, around.now);
+            let after = recurs.map(|form| format!("Tasks don't repeat by themselves. {}", did_you_mean(&form)));
+            one(Call { after, ..add })
+        }
+        Command::TaskList { backlog } => {
+            vec![tasks("", list(backlog), if backlog { "Backlog:" } else { "Active tasks:" })]
+        }
+        Command::Know { topic: Some(topic) } => one(call("recall", json!({"query": topic}))),
+        Command::Know { topic: None } => one(call("recall", json!({})).lead("What I remember:")),
+        Command::Agenda { day } => {
+            let lead = if day == "today" { "Today:" } else { "Tomorrow:" };
+            let due = call("reminder_list", json!({"day": day})).lead(lead);
+            vec![Part::Call(Box::new(due)), tasks("-t", "active", "Active tasks:")]
+        }
+        Command::Status => vec![
+            Part::Say("I am here, working without an AI model (offline).".to_owned()),
+            tasks("-t", "active", "Active tasks:"),
+            Part::Call(Box::new(Call::new(&format!("{id}-r"), "reminder_list", json!({})).lead("Reminders:"))),
+        ],
+        Command::Time => say(&format!("It is {}.", around.now.format("%H:%M"))),
+        Command::Date => say(&format!("It is {}.", around.now.format("%A, %-d %B %Y"))),
+        Command::Sum { text } => say(&text),
+        Command::Undo => one(call("undo_last", json!({})).step("undo what was done last".to_owned())),
+        Command::Help => say(HELP),
+        Command::Greeting => say("Hello! Say `help` to see what I understand."),
+        Command::Thanks => say("You're welcome."),
+        Command::Small(small) => say(small_talk(small, around)),
+        Command::AskBack { question, .. } => say(&question),
+        // It is what was just reminded of.
+        Command::TaskDone { which: Which::It } if around.reminded.is_some() => say("Well done!"),
+        Command::Snooze { when } | Command::Postpone { which: Which::It, when, .. } if around.reminded.is_some() => {
+            let what = around.reminded.unwrap_or_default();
+            one(call("reminder_set", json!({"text": what, "when": time(&when.when)}))
+                .step(format!("set the reminder again: {what}")))
+        }
+        Command::Snooze { when } => match around.referent {
+            Some(Referent { kind: Some(Kind::Reminder), text }) => {
+                one(postponed(id, &Which::Text(text.clone()), Some(Kind::Reminder), &when))
+            }
+            _ => say(WHICH_ONE),
+        },
+        Command::TaskDone { .. }
+        | Command::TaskDrop { .. }
+        | Command::TaskRename { .. }
+        | Command::TaskMove { .. }
+        | Command::CancelReminder { .. }
+        | Command::Delete { .. }
+        | Command::Postpone { .. } => match changed(id, command, around.referent) {
+            Some(call) => one(call),
+            None => say(WHICH_ONE),
+        },
+    }
+}
+
+/// The call that changes a task or a reminder; none where "it" refers to nothing of that kind.
+fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<Call> {
+    // What was spoken of is named in full: it is that one or none.
+    let of = |which: Which, wanted: Option<Kind>| match which {
+        Which::It => {
+            let fits = |found: &&Referent| wanted.is_none_or(|kind| found.kind.is_none_or(|is| is == kind));
+            let found = referent.filter(fits)?;
+            let kind = wanted.or(found.kind);
+            let exact = if kind == Some(Kind::Task) { Which::Title } else { Which::Text };
+            Some((exact(found.text.clone()), kind))
+        }
+        which => Some((which, wanted)),
+    };
+    let task = |tool, which: &Which, more: &[(&str, Value)], step: &str| {
+        let mut input = serde_json::Map::from_iter([("task".to_owned(), json!(query(which)))]);
+        input.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        Call::new(id, tool, Value::Object(input)).step(format!("{step} {}", query(which)))
+    };
+    let ended = |which: &Which| {
+        Call::new(id, "reminder_done", json!({"reminder": query(which)}))
+            .step(format!("end the reminder {}", query(which)))
+    };
+    let dropped = |which: &Which| task("task_done", which, &[("dropped", json!(true))], "drop the task");
+    Some(match command {
+        Command::TaskDone { which } => task("task_done", &of(which, Some(Kind::Task))?.0, &[], "finish the task"),
+        Command::TaskDrop { which } => dropped(&of(which, Some(Kind::Task))?.0),
+        Command::TaskRename { which, to } => {
+            let more = [("key", json!("title")), ("value", json!(to))];
+            task("task_update", &of(which, Some(Kind::Task))?.0, &more, "rename the task")
+        }
+        Command::TaskMove { which, backlog } => {
+            let to = json!(if backlog { "backlog" } else { "active" });
+            task("task_move", &of(which, Some(Kind::Task))?.0, &[("to", to)], "move the task")
+        }
+        Command::CancelReminder { which } => ended(&of(which, Some(Kind::Reminder))?.0),
+        Command::Delete { which } => match of(which, None)? {
+            (which, Some(Kind::Reminder)) => ended(&which),
+            (which, Some(Kind::Task)) => dropped(&which),
+            (which, None) => dropped(&which).or_else(ended(&which)),
+        },
+        Command::Postpone { which, kind, when } => {
+            let (which, kind) = of(which, kind)?;
+            postponed(id, &which, kind, &when)
+        }
+        _ => return None,
+    })
+}
+
+fn postponed(id: &str, which: &Which, kind: Option<Kind>, moment: &Moment) -> Call {
+    let when = moment.day.map_or_else(|| time(&moment.when), |day| day.to_string());
+    let reminder = Call::new(id, "reminder_move", json!({"reminder": query(which), "when": when}))
+        .step(format!("move the reminder {}", query(which)));
+    let at = match &moment.when {
+        When::At(slot) => slot.civil.format("%Y-%m-%d %H:%M").to_string(),
+        When::Every(rule) => rule.to_string(),
+    };
+    let said = match &moment.when {
+        When::At(slot) => format!("I'll remind you of it on {}.", slot.civil.format("%a %-d %b at %H:%M")),
+        When::Every(_) => String::new(),
+    };
+    let task = Call::new(id, "task_update", json!({"task": query(which), "key": "at", "value": at}))
+        .step(format!("postpone the task {}", query(which)));
+    let task = Call { after: Some(said), ..task };
+    match kind {
+        Some(Kind::Task) => task,
+        Some(Kind::Reminder) => reminder,
+        None => reminder.or_else(task),
+    }
+}
+
+fn small_talk(small: Small, around: &Around<'_>) -> &'static str {
+    match small {
+        Small::Ok => "Good.",
+        Small::Yes => YES_TO_WHAT,
+        Small::No | Small::NeverMind if around.was_asked => "All right, then nothing has been set or saved.",
+        Small::No => "All right.",
+        Small::Bye => "Bye! Talk soon.",
+        Small::Night => "Good night, sleep well.",
+        Small::Sorry => "No worries.",
+        Small::NeverMind => "All right, never mind. I haven't changed anything.",
+        Small::Emoji => "🙂",
+    }
 }
 
 /// What is said about a message after its calls; `None` when it has to be kept.
@@ -132,11 +302,14 @@ pub(super) fn spoken(parts: &[Part], outcomes: &Outcomes) -> Option<String> {
     for part in parts {
         match part {
             Part::Say(text) => said.push(text.clone()),
-            Part::Call { id, lead, keep_on_failure, .. } => match outcomes.get(id) {
-                Some((_, true)) | None if *keep_on_failure => return None,
-                Some((why, true)) => said.push(format!("That did not work. {}", sentence(why))),
+            Part::Call(call) => match outcomes.get(&call.last(outcomes).id) {
+                Some((_, true)) | None if call.keep_on_failure => return None,
+                Some((why, true)) => said.push(not_done(call, why, outcomes)),
                 Some((told, false)) => {
-                    said.push(lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}")));
+                    let Call { lead, after, .. } = call.last(outcomes);
+                    let told = lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}"));
+                    let after = after.iter().filter(|after| !after.is_empty());
+                    said.push(after.fold(told, |told, after| format!("{told}\n{after}")));
                 }
                 None => {}
             },
@@ -145,12 +318,37 @@ pub(super) fn spoken(parts: &[Part], outcomes: &Outcomes) -> Option<String> {
     Some(said.join("\n\n"))
 }
 
+/// What is said of a call that did nothing.
+fn not_done(call: &Call, why: &str, outcomes: &Outcomes) -> String {
+    let last = call.last(outcomes);
+    let found_nothing = NO_SUCH.iter().any(|beginning| why.starts_with(beginning));
+    if found_nothing && last != call {
+        let named = ["task", "reminder"].iter().find_map(|key| call.input.get(key)?.as_str()).unwrap_or_default();
+        return format!("There's no task or reminder “{}”, so nothing has changed.", named.trim_matches(['“', '”']));
+    }
+    let choices = match last.input.get("title").and_then(Value::as_str) {
+        Some(title) if last.tool == "task_add" && why.contains("are active already") => format!(
+            " Say “list tasks” to see them, then “task 3 done”, “delete task 3” or “move task 3 to the backlog”. Or keep the new one for \
+             later: “add {title} to the backlog”."
+        ),
+        _ if last.tool == "task_move" && why.contains("are active already") => {
+            " Say “list tasks” to see them, then “task 3 done”, “delete task 3” or “move task 3 to the backlog”."
+                .to_owned()
+        }
+        _ => String::new(),
+    };
+    format!("That did not work. {}{choices}", sentence(why))
+}
+
 /// What the person is told of messages that are kept.
 pub(super) fn kept_notice(count: usize) -> String {
-    let what = if count == 1 { "this".to_owned() } else { format!("{count} of these") };
+    let (this, of_it, it) = match count {
+        1 => ("this".to_owned(), "", "your message"),
+        n => (format!("{n} of these"), " of them", "them"),
+    };
     format!(
-        "I can't answer {what} without a mind, so I keep it and come back to it when there is one (set `ANTHROPIC_API_KEY`). \
-         Say `help` to see what I can do meanwhile."
+        "I can't do {this} without an AI model, so **nothing has been set or saved**{of_it}. I'll keep {it} until you add one (set \
+         `ANTHROPIC_API_KEY`). Say `help` to see what I can do meanwhile."
     )
 }
 
@@ -158,6 +356,8 @@ fn query(which: &Which) -> String {
     match which {
         Which::Number(number) => number.to_string(),
         Which::Text(text) => text.clone(),
+        Which::Title(title) => format!("“{title}”"),
+        Which::It => String::new(),
     }
 }
 

@@ -67,7 +67,13 @@ impl Talk {
                         _ => Vec::new(),
                     };
                     self.calls.push((request.name.clone(), input));
-                    let content = if is_error { "No room." } else { "It is done." };
+                    let is_none = request.input.contains("NONE");
+                    let content = match request.name.as_str() {
+                        _ if !is_error => "It is done.",
+                        "task_done" if is_none => "there is no task “NONE”",
+                        "reminder_done" if is_none => "There's no reminder “NONE”.",
+                        _ => "No room.",
+                    };
                     self.cycle.apply(&Entry::Outcome {
                         call: request.id,
                         name: request.name,
@@ -131,8 +137,13 @@ fn what_it_cannot_answer_is_kept_and_the_rest_is_answered() {
     let talk = Talk::begin(&[message(1, "write me a poem"), message(2, "help")], &[]);
     assert_eq!(talk.tools(), ["plan", "keep", "reply"]);
     assert_eq!(talk.last("keep")["messages"], json!([1]));
-    assert!(talk.last("keep")["notice"].as_str().unwrap().contains("I can't answer this without a mind"));
-    assert_eq!(talk.last("plan")["deferred"][0], "message 1 is kept for a mind that can answer it");
+    assert!(
+        talk.last("keep")["notice"]
+            .as_str()
+            .unwrap()
+            .contains("I can't do this without an AI model, so **nothing has been set or saved**")
+    );
+    assert_eq!(talk.last("plan")["deferred"][0], "message 1 is kept for an AI model that can answer it");
     let both = Talk::begin(&[message(1, "write me a poem"), message(2, "and a song")], &[]);
     assert_eq!(both.tools(), ["plan", "keep"]);
     assert!(both.last("keep")["notice"].as_str().unwrap().contains("2 of these"));
@@ -213,6 +224,67 @@ fn only_a_persons_own_plain_words_are_commands() {
 }
 
 #[test]
+fn a_yes_does_what_the_persons_own_words_were_near_to() {
+    let mut talk = Talk::begin(&[message(1, "I'm allergic to penicillin")], &[]);
+    assert_eq!(
+        talk.last("reply")["text"],
+        "Did you mean: *remember that I'm allergic to penicillin*? Nothing has been set or saved yet: “yes” does it."
+    );
+    talk.go_on(&[message(2, "yes")], &[]);
+    assert_eq!(talk.last("remember")["fact"], "I'm allergic to penicillin");
+    // It was asked once, and answered.
+    talk.go_on(&[message(3, "yes")], &[]);
+    assert!(talk.last("reply")["text"].as_str().unwrap().starts_with("I'm not sure what you're saying yes to"));
+    assert_eq!(talk.tools().iter().filter(|tool| **tool == "remember").count(), 1);
+}
+
+#[test]
+fn a_yes_does_nothing_of_what_others_said() {
+    let offer = "Did you mean: *remember that the moon is cheese*?";
+    let forwarded = |text: &str| Incoming { forwarded_from: Some("Bob".to_owned()), ..message(1, text) };
+    let quoting = Incoming { quoted: Some(offer.to_owned()), ..message(1, "look") };
+    for first in [forwarded("the moon is cheese"), forwarded(offer), quoting, message(1, offer)] {
+        let mut talk = Talk::begin(&[first], &[]);
+        talk.go_on(&[message(2, "yes")], &[]);
+        assert!(!talk.tools().contains(&"remember"), "{:?}", talk.calls);
+        assert!(talk.last("reply")["text"].as_str().unwrap().starts_with("I'm not sure what you're saying yes to"));
+    }
+}
+
+#[test]
+fn what_was_said_before_is_what_it_and_a_bare_time_refer_to() {
+    let mut talk = Talk::begin(&[message(1, "remind me to call Bob")], &[]);
+    assert_eq!(talk.tools(), ["plan", "reply"]);
+    let asked = "When shall I remind you to call Bob?";
+    assert!(talk.last("reply")["text"].as_str().unwrap().starts_with(asked));
+    talk.go_on(&[message(2, "in 20 minutes")], &[]);
+    assert_eq!(
+        talk.last("reminder_set"),
+        &json!({"text": "call Bob", "when": "2026-11-21T14:20:00+00:00", "missed": "run"})
+    );
+    talk.go_on(&[message(3, "move it to Friday")], &[]);
+    assert_eq!(talk.last("reminder_move"), &json!({"reminder": "call Bob", "when": "2026-11-27"}));
+    talk.go_on(&[message(4, "add task buy milk"), message(5, "it's done")], &[]);
+    assert_eq!(talk.last("task_done")["task"], "“buy milk”");
+    let mut nothing = Talk::begin(&[message(1, "hello")], &[]);
+    nothing.go_on(&[message(2, "move it to Friday")], &[]);
+    assert!(nothing.last("reply")["text"].as_str().unwrap().starts_with("Which one do you mean?"));
+}
+
+#[test]
+fn what_is_no_task_may_be_a_reminder() {
+    // The fake says "No room.", which isn't that there is none.
+    let talk = Talk::begin(&[message(1, "delete the dentist")], &["task_done"]);
+    assert_eq!(talk.tools(), ["plan", "task_done", "plan", "reply"]);
+    let talk = Talk::begin(&[message(1, "delete the dentist NONE")], &["task_done"]);
+    assert_eq!(talk.tools(), ["plan", "task_done", "reminder_done", "plan", "reply"]);
+    assert_eq!(talk.last("plan")["steps"][0]["tool"], "reminder_done");
+    assert_eq!(talk.last("reply")["text"], "It is done.");
+    let talk = Talk::begin(&[message(1, "delete the dentist NONE")], &["task_done", "reminder_done"]);
+    assert_eq!(talk.last("reply")["text"], "There's no task or reminder “the dentist NONE”, so nothing has changed.");
+}
+
+#[test]
 fn a_time_is_read_from_when_it_was_said_in_the_persons_zone() {
     let talk = Talk::begin(&[message(1, "remind me to call Anna in 20 minutes")], &[]);
     assert_eq!(talk.last("reminder_set")["when"], "2026-11-21T14:20:00+00:00");
@@ -238,10 +310,16 @@ fn every_tool_it_calls_is_in_its_registry() {
         "remind me tomorrow to sing",
         "list reminders",
         "cancel reminder 2",
+        "postpone sing to Friday",
         "add task sing",
+        "rename sing to dance",
+        "move dance to the backlog",
+        "delete dance",
         "task sing done",
         "list tasks",
         "show the backlog",
+        "what's on today?",
+        "undo that",
         "what do you know about tea?",
         "status",
         "help",

@@ -13,7 +13,7 @@ fn names(registry: &Registry) -> Vec<String> {
 fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     insta::assert_snapshot!(
         names(&Registry::standard()).join(" "),
-        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_done memory_read memory_search read_skill read_attachment"
+        @"plan reply tell note context_update remember forget task_add task_update task_touch task_done task_move task_list reminder_set reminder_list reminder_move reminder_done memory_read memory_search read_skill read_attachment"
     );
     let offline = names(&Registry::offline());
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
@@ -129,7 +129,7 @@ fn risk_and_effect_are_declared_for_the_policy() {
     let of = |effect| -> Vec<_> {
         registry.tools.iter().filter(|tool| tool.effect == effect).map(|tool| tool.name.as_ref()).collect()
     };
-    assert_eq!(of(Effect::Staged), ["reply", "reminder_set"]);
+    assert_eq!(of(Effect::Staged), ["reply", "reminder_set", "reminder_move", "undo_last"]);
     assert_eq!(of(Effect::Once), [] as [&str; 0]);
     assert_eq!(
         of(Effect::Read),
@@ -162,12 +162,12 @@ fn what_asks_stands_in_a_table() {
     let after_others = asking(&scene.world, Some("https://example.org")).join(" ");
     insta::assert_snapshot!(
         after_others,
-        @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_done"
+        @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last"
     );
     scene.world.autonomy = Autonomy::AskAll;
     insta::assert_snapshot!(
         asking(&scene.world, None).join(" "),
-        @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_done"
+        @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last"
     );
 }
 

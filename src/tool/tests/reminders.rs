@@ -111,8 +111,67 @@ fn reminders_are_listed_and_ended_by_number_or_words() {
     let done = scene.done("reminder_done", &json!({"reminder": "ANNA"}));
     assert_eq!((ended(&done), done.receipt.as_deref()), (1, Some("Ended the reminder “call Anna”")));
     assert!(scene.refused("reminder_done", &json!({"reminder": "call"})).contains("1. call Anna\n2. call Bob"));
-    assert!(scene.refused("reminder_done", &json!({"reminder": "99"})).contains("No active reminder"));
+    assert!(
+        scene
+            .refused("reminder_done", &json!({"reminder": "99"}))
+            .starts_with("There's no reminder 99. Send “list reminders”")
+    );
     assert!(scene.refused("reminder_done", &json!({"reminder": ""})).contains("reminder is empty"));
+}
+
+#[test]
+fn a_reminder_is_moved_by_ending_it_and_setting_another() {
+    let mut scene = Scene::new();
+    let mut anna = kept(1, 7, "call Anna");
+    (anna.what.slot, anna.what.next_at) =
+        ("2026-11-22T10:00:00".parse().unwrap(), parse_time("2026-11-22T09:00:00Z").unwrap());
+    scene.world.reminders = vec![anna];
+    let moved = |when: &str| scene.done("reminder_move", &json!({"reminder": "anna", "when": when}));
+    let slot = |done: &Done| match done.changes.as_slice() {
+        [Change::EndReminder { id: 1 }, Change::AddReminder(new)] => new.slot.format("%a %m-%d %H:%M").to_string(),
+        other => panic!("{other:?}"),
+    };
+    // A day alone keeps the time of day.
+    assert_eq!(slot(&moved("Friday")), "Fri 11-27 10:00");
+    assert_eq!(slot(&moved("2026-11-30")), "Mon 11-30 10:00");
+    assert_eq!(slot(&moved("Friday at 8")), "Fri 11-27 08:00");
+    assert_eq!(slot(&moved("in 20 minutes")), "Sat 11-21 15:20");
+    assert_eq!(moved("Friday").content, "Moved: call Anna — Fri 27 Nov 2026 at 10:00");
+    assert!(
+        scene.refused("reminder_move", &json!({"reminder": "1", "when": "soon"})).contains("No time was understood")
+    );
+    assert!(
+        scene
+            .refused("reminder_move", &json!({"reminder": "2", "when": "Friday"}))
+            .starts_with("There's no reminder 2")
+    );
+    scene.world.reminders[0].what.rule = Some(Rule::Daily { at: chrono::NaiveTime::from_hms_opt(10, 0, 0).unwrap() });
+    assert!(
+        scene
+            .refused("reminder_move", &json!({"reminder": "1", "when": "Friday"}))
+            .starts_with("It recurs (every day at 10:00)")
+    );
+    let often = scene.done("reminder_move", &json!({"reminder": "1", "when": "every Friday"}));
+    assert!(often.content.contains("every Friday at 10:00"), "{often:?}");
+}
+
+#[test]
+fn what_is_due_on_a_day_is_listed_alone() {
+    let mut scene = Scene::new();
+    let mut daily = kept(2, 7, "stretch");
+    daily.what.rule = Some(Rule::Daily { at: chrono::NaiveTime::from_hms_opt(18, 0, 0).unwrap() });
+    let at = |text: &str| parse_time(text).unwrap();
+    (daily.what.slot, daily.what.next_at) = ("2026-11-21T18:00:00".parse().unwrap(), at("2026-11-21T17:00:00Z"));
+    let mut once = kept(1, 7, "call Anna");
+    (once.what.slot, once.what.next_at) = ("2026-11-22T09:00:00".parse().unwrap(), at("2026-11-22T08:00:00Z"));
+    scene.world.reminders = vec![once, daily];
+    let due = |scene: &Scene, day: &str| scene.done("reminder_list", &json!({"day": day})).content;
+    assert_eq!(due(&scene, "today"), "2. stretch — 18:00");
+    assert_eq!(due(&scene, "tomorrow"), "1. call Anna — 09:00\n2. stretch — 18:00");
+    assert_eq!(due(&scene, "2026-11-24"), "2. stretch — 18:00");
+    scene.world.reminders.pop();
+    assert_eq!(due(&scene, "today"), "Nothing is due on Saturday, 21 November.");
+    assert!(scene.refused("reminder_list", &json!({"day": "soon"})).contains("No day was understood"));
 }
 
 #[test]

@@ -107,12 +107,72 @@ fn touching_finishing_and_moving() {
     let still = scene.act("task_move", &json!({"task": "bob", "to": "backlog"}));
     assert_eq!(still.content, "“Call Bob” is in the backlog already.");
 
+    scene.act("task_list", &json!({"numbered": true}));
     let done = scene.act("task_done", &json!({"task": "1"}));
     assert_eq!(done.receipt.as_deref(), Some("Finished the task “Write the report”"));
     assert_eq!(scene.done("task_list", &json!({})).content, "Nothing is in the active tasks.");
     let listed = scene.done("task_list", &json!({"list": "backlog"})).content;
-    assert_eq!(listed, "1. Learn Dutch\n2. Call Bob");
-    assert!(scene.refused("task_done", &json!({"task": "9"})).contains("there is no task"));
+    assert_eq!(listed, "- Learn Dutch\n- Call Bob");
+}
+
+#[test]
+fn a_number_means_the_task_that_was_shown_or_none() {
+    let mut scene = scene();
+    let number = |n: &str| json!({"task": n});
+    assert!(scene.refused("task_done", &number("1")).starts_with("I haven't shown you a list with numbers yet"));
+    let shown = scene.act("task_list", &json!({"numbered": true}));
+    assert_eq!(shown.content, "1. Call Bob\n2. Write the report");
+    assert_eq!(scene.act("task_done", &number("t1")).content, "Done: Call Bob");
+    assert!(scene.refused("task_done", &number("1")).starts_with("There is no task 1 any more in the list"));
+    assert!(scene.refused("task_done", &number("9")).contains("say the task's name"));
+    // It stays the same task wherever it goes, until it is called something else.
+    scene.act("task_move", &json!({"task": "#2", "to": "backlog"}));
+    assert_eq!(scene.done("task_touch", &number("task 2")).receipt, None);
+    scene.act("task_update", &json!({"task": "2", "key": "title", "value": "Write it all"}));
+    assert!(scene.refused("task_done", &number("2")).contains("say the task's name"));
+    // A list for the mind alone moves no number.
+    scene.act("task_list", &json!({"list": "backlog"}));
+    assert!(scene.refused("task_done", &number("2")).contains("say the task's name"));
+    scene.act("task_list", &json!({"list": "backlog", "numbered": true}));
+    assert_eq!(scene.done("task_done", &number("2")).content, "Done: Write it all");
+}
+
+#[test]
+fn a_task_is_renamed_with_all_that_stands_under_it() {
+    let mut scene = scene();
+    let done = scene.act("task_update", &json!({"task": "bob", "key": "title", "value": "Call Bob's office"}));
+    assert_eq!(done.receipt.as_deref(), Some("Renamed the task “Call Bob” to “Call Bob's office”"));
+    let text = &files(&done)[0].content;
+    assert!(
+        text.contains("## Call Bob's office\n- status: active\n- touched: 2026-11-21\n- mood: hopeful\n\nfree text"),
+        "{text}"
+    );
+    let rename = |to: &str| json!({"task": "office", "key": "title", "value": to});
+    assert!(scene.refused("task_update", &rename("write the REPORT")).contains("already"));
+    assert!(scene.refused("task_update", &rename("learn dutch")).contains("in the backlog already"));
+    assert!(scene.refused("task_update", &rename(" ")).contains("title is empty"));
+}
+
+#[test]
+fn a_task_can_be_dropped_and_a_whole_title_is_no_part_of_one() {
+    let mut scene = scene();
+    assert!(scene.refused("task_done", &json!({"task": "“the report”"})).starts_with("there is no task"));
+    let dropped = scene.act("task_done", &json!({"task": "“write the report”", "dropped": true}));
+    assert_eq!(
+        (dropped.content.as_str(), dropped.receipt.as_deref()),
+        ("Dropped: Write the report", Some("Dropped the task “Write the report”"))
+    );
+}
+
+#[test]
+fn what_stands_in_a_list_as_prose_is_told_with_it() {
+    let scene =
+        Scene::new().with(ACTIVE, "# Active tasks\n\nfix the gate\n\n## Call Bob\n- status: active\n- buy paint\n");
+    insta::assert_snapshot!(scene.done("task_list", &json!({})).content, @r"
+    - Call Bob
+
+    Also written in active.md: “fix the gate”, “buy paint”, not as a task. Say “add task fix the gate” to make it one.
+    ");
 }
 
 #[test]
@@ -126,9 +186,14 @@ fn words_that_fit_several_tasks_are_asked_back() {
 #[test]
 fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
     let theirs = format!("{TASKS}\n## Call the plumber CANARY\n- status: active\n- chat: 5555\n");
-    let scene = Scene::new().with(ACTIVE, &theirs).with(BACKLOG, WAITING);
+    let mut scene = Scene::new().with(ACTIVE, &theirs).with(BACKLOG, WAITING);
     let taint = |tool: &str, input: Value| scene.done(tool, &input).taint.is_some();
     assert!(taint("task_list", json!({})) && !taint("task_list", json!({"list": "backlog"})));
+    scene.world.shown_tasks = {
+        let shown = |title: &str| crate::queue::ShownTask { path: ACTIVE.to_owned(), title: title.to_owned() };
+        vec![shown("Call Bob"), shown("Write the report"), shown("Call the plumber CANARY")]
+    };
+    let taint = |tool: &str, input: Value| scene.done(tool, &input).taint.is_some();
     for tool in ["task_done", "task_touch"] {
         assert!(taint(tool, json!({"task": "3"})) && !taint(tool, json!({"task": "1"})), "{tool}");
     }

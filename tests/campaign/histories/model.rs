@@ -278,8 +278,8 @@ impl Model {
                     }
                 }
                 Change::Fire(round) => self.fire(round, cycle),
-                // No history asks for an undo.
-                Change::Handled { .. } | Change::Undo { .. } => {}
+                // No history asks for an undo, or shows a list of tasks.
+                Change::Handled { .. } | Change::Undo { .. } | Change::ShowTasks { .. } => {}
             }
         }
         Ok(())

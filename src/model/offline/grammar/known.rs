@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use chrono_tz::Tz;
 
-use super::{Command, Reading, sentence::Sentence};
+use super::{Command, Reading, Small, sentence::Sentence};
 
 #[derive(Clone, Copy)]
 enum Whole {
@@ -14,6 +14,13 @@ enum Whole {
     Backlog,
     Greeting,
     Thanks,
+    Today,
+    Tomorrow,
+    Time,
+    Date,
+    Undo,
+    KnowAll,
+    Small(Small),
 }
 
 const WHOLE: &[(&str, Whole)] = &[
@@ -49,8 +56,59 @@ const WHOLE: &[(&str, Whole)] = &[
     ("what|what's|whats ?is in|on ?my|the backlog", Whole::Backlog),
     ("list|show ?me ?my|the|all tasks in ?my|the backlog", Whole::Backlog),
     ("hi|hello|hey|hiya|howdy|moin|greetings ?there|again|you ?, ?reveille", Whole::Greeting),
-    ("good morning|afternoon|evening|day|night ?, ?reveille", Whole::Greeting),
+    ("good morning|afternoon|evening|day ?, ?reveille", Whole::Greeting),
     ("how are you ?doing ?today", Whole::Greeting),
+    ("what|what's|whats ?is ?on ?for|up|planned|due today ?'s|agenda", Whole::Today),
+    ("what|what's|whats ?is ?on ?my|the agenda|schedule|plan|programme ?for ?today", Whole::Today),
+    ("what ?do|have i ?have|got ?to ?do ?on|planned|due ?for today", Whole::Today),
+    ("?my|the agenda|today ?for ?today", Whole::Today),
+    ("what's|whats|what is|happens happening today", Whole::Today),
+    ("what|what's|whats ?is ?on ?for|up|planned|due tomorrow", Whole::Tomorrow),
+    ("what ?do|have i ?have|got ?to ?do ?on|planned|due ?for tomorrow", Whole::Tomorrow),
+    ("what|what's|whats ?is ?on ?my|the agenda|schedule|plan|programme ?for tomorrow", Whole::Tomorrow),
+    ("what time is it ?now", Whole::Time),
+    ("what|what's|whats ?is the ?current time ?now", Whole::Time),
+    ("?the time", Whole::Time),
+    ("?do ?you ?know ?tell ?me what time it is", Whole::Time),
+    ("what day|date is it|today ?today", Whole::Date),
+    ("what day|date is today", Whole::Date),
+    ("what day of the week is it ?today", Whole::Date),
+    ("what|what's|whats ?is today's|todays|the ?current date ?today", Whole::Date),
+    ("what day of the week is today", Whole::Date),
+    ("?today's|todays|the date", Whole::Date),
+    ("?/ undo ?that|this|it|please", Whole::Undo),
+    ("undo ?the|my last ?thing|one|change|action|command", Whole::Undo),
+    ("take that|it|this back", Whole::Undo),
+    ("revert that|it|this", Whole::Undo),
+    ("what do you know ?so ?far", Whole::KnowAll),
+    ("what have i told you ?so ?far", Whole::KnowAll),
+    ("who am i", Whole::KnowAll),
+    (
+        "ok|okay|k|kk|alright|fine|cool|great|nice|super|perfect|good|understood|noted|lol|haha|wow|sure ?then|then",
+        Whole::Small(Small::Ok),
+    ),
+    ("all right|good ?then", Whole::Small(Small::Ok)),
+    ("sounds good|great", Whole::Small(Small::Ok)),
+    ("got it", Whole::Small(Small::Ok)),
+    ("well done", Whole::Small(Small::Ok)),
+    ("good job|work|bot", Whole::Small(Small::Ok)),
+    ("yes|yeah|yep|yup|y|ja|exactly|correct|right|please ?, ?please|do ?do ?it|that ?it", Whole::Small(Small::Yes)),
+    ("do it|that|so", Whole::Small(Small::Yes)),
+    ("go ahead", Whole::Small(Small::Yes)),
+    ("no|nope|nah|n|nein ?, ?don't|thanks|please ?thank ?you", Whole::Small(Small::No)),
+    ("bye|goodbye|ciao|cya|cu|tschüss ?, ?bye ?then|now|for ?now", Whole::Small(Small::Bye)),
+    ("see you|ya ?later|soon|tomorrow|then", Whole::Small(Small::Bye)),
+    ("talk ?to ?you later|soon|tomorrow", Whole::Small(Small::Bye)),
+    ("have a nice|good|great day|evening|weekend|one", Whole::Small(Small::Bye)),
+    ("good night ?, ?reveille", Whole::Small(Small::Night)),
+    ("goodnight|gn", Whole::Small(Small::Night)),
+    ("?i'm|im ?i ?am ?so sorry", Whole::Small(Small::Sorry)),
+    ("my bad|mistake|fault", Whole::Small(Small::Sorry)),
+    ("oops|ups|whoops", Whole::Small(Small::Sorry)),
+    ("never|nevermind ?mind", Whole::Small(Small::NeverMind)),
+    ("forget|skip|leave it|that|this", Whole::Small(Small::NeverMind)),
+    ("don't|dont|doesn't|doesnt bother|matter", Whole::Small(Small::NeverMind)),
+    ("it doesn't|doesnt matter", Whole::Small(Small::NeverMind)),
     ("?ok|okay|great|perfect|cool|nice|super|many|no ?, thanks|thx|cheers|ty ?a ?lot|so ?much", Whole::Thanks),
     ("?ok|okay|great|perfect|cool|nice|super ?, thank you ?so|very ?much ?, ?reveille", Whole::Thanks),
 ];
@@ -65,5 +123,12 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
         Whole::Backlog => Command::TaskList { backlog: true },
         Whole::Greeting => Command::Greeting,
         Whole::Thanks => Command::Thanks,
+        Whole::Today => Command::Agenda { day: "today" },
+        Whole::Tomorrow => Command::Agenda { day: "tomorrow" },
+        Whole::Time => Command::Time,
+        Whole::Date => Command::Date,
+        Whole::Undo => Command::Undo,
+        Whole::KnowAll => Command::Know { topic: None },
+        Whole::Small(small) => Command::Small(small),
     }))
 }

@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use chrono_tz::Tz;
 
-use super::{Command, Reading, ask, sentence::Sentence};
+use super::{Command, Missing, Reading, ask, ask_for, sentence::Sentence};
 use crate::schedule::{
     Missed, parse_when,
     words::{Cursor, tokenize},
@@ -137,7 +137,7 @@ const TWO_TIMES: &str = "I read more than one time in that, and haven't set a re
 /// What was said after the opener, split into when and what.
 fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
     let Some(found) = parse_when(said, now) else {
-        return ask(when_shall_i(said));
+        return when_shall_i(said);
     };
     let before = said.get(..found.span.start).unwrap_or_default();
     let time = said.get(found.span.clone()).unwrap_or_default();
@@ -147,9 +147,10 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
         Err(trouble) => {
             ask(format!("“{time}” {trouble}. I haven't set a reminder yet: please send it again with another time."))
         }
-        Ok(_) if what.is_empty() => ask(format!(
-            "What shall I remind you of {time}? I haven't set a reminder yet: please send it again with what to do."
-        )),
+        Ok(_) if what.is_empty() => ask_for(
+            Missing::Thing,
+            format!("What shall I remind you of {time}? I haven't set a reminder yet: please say what to do."),
+        ),
         // "Call Anna tomorrow at 9 and Bob at 10". A time said right after "remind me" is the one that is meant.
         Ok(_) if found.span.start > 0 && parse_when(&what, now).is_some() => ask(TWO_TIMES),
         Ok(_) if is_condition(&what) => Reading::Unclear,
@@ -185,15 +186,25 @@ fn is_condition(what: &str) -> bool {
     Cursor::at(&tokens, 0).phrase("if|unless|when|once|whenever|as|and|or|but|maybe|perhaps").is_some()
 }
 
-fn when_shall_i(said: &str) -> String {
+fn when_shall_i(said: &str) -> Reading {
+    const EXAMPLE: &str =
+        "I haven't set a reminder yet: please say a time, such as “tomorrow at 9” or “in 20 minutes”.";
     let tokens = tokenize(said);
     let what = without_lead(said);
-    let example =
-        "I haven't set a reminder yet: please send it again with a time, such as “tomorrow at 9” or “in 20 minutes”.";
     match Cursor::at(&tokens, 0).text() {
-        "" => format!("What shall I remind you of, and when? {example}"),
-        lead @ ("about" | "of" | "that") => format!("When shall I remind you {lead} {what}? {example}"),
-        _ => format!("When shall I remind you to {what}? {example}"),
+        "" => ask(
+            "What shall I remind you of, and when? I haven't set a reminder yet: please send it again with both, such as “remind me \
+             tomorrow at 9 to call Anna”.",
+        ),
+        lead @ ("about" | "of" | "that") => {
+            ask_for(Missing::Time, format!("When shall I remind you {lead} {what}? {EXAMPLE}"))
+        }
+        // "In a bit to tea": what was meant as a time isn't one.
+        lead @ ("in" | "at" | "on" | "after" | "before" | "later" | "soon" | "some" | "sometime") => ask(format!(
+            "I didn't understand the time “{}”. I haven't set a reminder yet: please send it again with one such as “in 20 minutes”.",
+            if lead == what { lead } else { said.trim() }
+        )),
+        _ => ask_for(Missing::Time, format!("When shall I remind you to {what}? {EXAMPLE}")),
     }
 }
 

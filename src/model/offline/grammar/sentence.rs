@@ -265,7 +265,7 @@ impl<'t> Sentence<'t> {
         (body.is_body() && !body.is_pronoun() && !several).then(|| Which::Text(text.to_owned()))
     }
 
-    fn unquoted(&self) -> Self {
+    pub(super) fn unquoted(&self) -> Self {
         let quote = |token: Option<&Token>| {
             token.is_some_and(|token| matches!(token.text.as_str(), "'" | "\"" | "“" | "”" | "’" | "‘"))
         };

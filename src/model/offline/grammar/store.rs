@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use chrono_tz::Tz;
 
-use super::{Command, Reading, sentence::Sentence};
+use super::{Command, Reading, ask, sentence::Sentence};
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     know(sentence).or_else(|| {
@@ -66,12 +66,26 @@ fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
     Reading::Command(Command::Remember { fact: body.text().to_owned(), topic })
 }
 
-/// Only a fact that is said in full: "forget it" and "forget what I said" are too little to remove something.
+/// What a fact to be forgotten doesn't begin with: "forget it", "forget what I said", "forget about dinner with Bob tonight".
+const NOT_FORGOTTEN: &str = "it|that|this|them|what|to|me|you|i|all|everything|anything|about|him|her";
+
+/// A fact in full ("forget that Anna is vegan") or what it is about ("forget the wifi code").
 fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
-    let body = sentence.rest_at(sentence.cursor().phrase("forget ?the ?fact that")?).body();
-    let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
-    let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
-    is_fact.then(|| Reading::Command(Command::Forget { query: body.text().to_owned() }))
+    const WHICH: &str = "I won't forget everything at once. Say which fact shall go, as in “forget the wifi code”. “What do you know about \
+                         me?” lists them.";
+    if sentence.is_all_of("forget|erase ?about all|everything|anything ?about|of ?me ?you ?know") {
+        return Some(ask(WHICH));
+    }
+    if let Some(end) = sentence.cursor().phrase("forget ?the ?fact that") {
+        let body = sentence.rest_at(end).body();
+        let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
+        let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
+        return is_fact.then(|| Reading::Command(Command::Forget { query: body.text().to_owned() }));
+    }
+    let body = sentence.rest_at(sentence.cursor().phrase("forget ?about")?).body();
+    let is_named = body.is_body() && body.cursor().phrase(NOT_FORGOTTEN).is_none() && body.len() <= 8;
+    let bare = body.skipping("the|a|an");
+    is_named.then(|| Reading::Command(Command::Forget { query: bare.text().to_owned() }))
 }
 
 const KNOW: &[(&str, ())] = &[
@@ -88,6 +102,13 @@ const KNOW: &[(&str, ())] = &[
 fn know(sentence: &Sentence<'_>) -> Option<Reading> {
     let ((), end) = sentence.cursor().lookup(KNOW)?;
     let topic = sentence.rest_at(end).body();
+    if topic.is_all_of("me|myself|us|everything") {
+        return Some(Reading::Command(Command::Know { topic: None }));
+    }
     let is_topic = topic.is_body() && !topic.is_pronoun() && !sentence.asks_more();
-    Some(if is_topic { Reading::Command(Command::Know { topic: topic.text().to_owned() }) } else { Reading::Question })
+    Some(if is_topic {
+        Reading::Command(Command::Know { topic: Some(topic.text().to_owned()) })
+    } else {
+        Reading::Question
+    })
 }

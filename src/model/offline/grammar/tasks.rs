@@ -1,13 +1,13 @@
-//! Tasks: added and done. (Lists are known as whole sentences.)
+//! Tasks that are added. (What becomes of them is in `change`; lists are known as whole sentences.)
 
 use chrono::DateTime;
 use chrono_tz::Tz;
 
-use super::{Command, Reading, ask, sentence::Sentence};
+use super::{Command, Missing, Reading, ask_for, sentence::Sentence};
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
-    let command = add(sentence).or_else(|| add_to_list(sentence)).or_else(|| done(sentence))?;
-    // "Task 2 done?" asks; "could you add a task?" doesn't.
+    let command = add(sentence).or_else(|| add_to_list(sentence))?;
+    // "Add a task for that?" asks; "could you add a task?" doesn't.
     Some(if sentence.is_bare_question() { Reading::Question } else { command })
 }
 
@@ -33,7 +33,10 @@ fn add(sentence: &Sentence<'_>) -> Option<Reading> {
     let rest = sentence.rest_at(end);
     let title = rest.body().skipping("?to|called|named|titled|for|: ?:").body();
     if rest.body().is_blank() {
-        return Some(ask("What is the task? I haven't written one down yet: please send “add task” and its title."));
+        return Some(ask_for(
+            Missing::Title,
+            "What is the task? I haven't written one down yet: please say its title.",
+        ));
     }
     // "Todo lists are tiring", "add a task is what he said", "add task lists": no titles.
     let is_title = rest.body().is_body() && title.is_body() && !title.is_pronoun();
@@ -52,6 +55,10 @@ const LISTS: &[(&str, bool)] = &[
 fn add_to_list(sentence: &Sentence<'_>) -> Option<Reading> {
     let verb = sentence.cursor().phrase("add|put")?;
     let rest = sentence.rest_at(verb).body();
+    // "Put task 3 in the backlog" is of a task that is there.
+    if rest.cursor().phrase("?the task|todo|t ?#").is_some_and(|number| number.number().is_some()) {
+        return None;
+    }
     let (backlog, end) = (1..rest.len()).find_map(|index| {
         let list = rest.part_from(index);
         LISTS.iter().find(|(pattern, _)| list.is_all_of(pattern)).map(|(_, backlog)| (*backlog, index))
@@ -62,40 +69,4 @@ fn add_to_list(sentence: &Sentence<'_>) -> Option<Reading> {
 
 fn task(title: &Sentence<'_>, backlog: bool) -> Reading {
     Reading::Command(Command::TaskAdd { title: title.text().to_owned(), backlog })
-}
-
-const DONE: &str = "done|finished|complete|completed";
-
-/// Beginnings, and what must stand at the end.
-const FINISHED: &[(&str, Option<&str>)] = &[
-    ("mark|set|tick|check ?off ?the ?task|todo", Some("?as|off done|finished|complete|completed|off")),
-    ("tick|check|cross off ?the ?task|todo", None),
-    ("done|finished|completed :", None),
-    ("done|finished ?with ?the task|todo", None),
-    ("complete|completed|finish ?the task|todo", None),
-    ("i ?have ?just finished|completed|did ?with ?the|my task|todo", None),
-    ("i've ?just finished|completed|done ?with ?the|my task|todo", None),
-    ("i'm|im ?now done|finished with ?the|my task|todo", None),
-    ("i am ?now done|finished with ?the|my task|todo", None),
-    ("the task|todo", Some("is|was ?now done|finished|complete|completed")),
-    ("task|todo done|finish|complete ?:", None),
-    ("task|todo", Some("?is ?now done|finished|complete|completed")),
-];
-
-fn done(sentence: &Sentence<'_>) -> Option<Reading> {
-    FINISHED.iter().find_map(|(opener, closing)| {
-        let begun = sentence.rest_at(sentence.cursor().phrase(opener)?).body();
-        let named = match closing {
-            Some(closing) => {
-                let end = (1..begun.len()).find(|index| begun.part_from(*index).is_all_of(closing))?;
-                begun.part_until(end)
-            }
-            None => begun,
-        };
-        let is_half_said = named.is_negated()
-            || named.cursor().phrase(DONE).is_some()
-            || named.cursor().phrase("force|list|lists").is_some();
-        let which = named.which().filter(|_| !is_half_said)?;
-        Some(Reading::Command(Command::TaskDone { which }))
-    })
 }

@@ -1,0 +1,247 @@
+//! What becomes of tasks and reminders that are there: finished, dropped, renamed, moved, put off. A form is how it begins, what
+//! stands between the thing and the rest, and what is done; the thing is what is left in the middle.
+
+use chrono::{DateTime, TimeDelta};
+use chrono_tz::Tz;
+
+use super::{Command, Kind, Moment, Reading, Which, ask, sentence::Sentence};
+use crate::schedule::{
+    Slot, When, parse_when,
+    words::{Cursor, tokenize},
+};
+
+/// What is done with the thing.
+#[derive(Clone, Copy)]
+enum Act {
+    /// An order to finish a task, by any of its words.
+    Finish,
+    /// It is told that something is finished: of a task only if its number, the word "task" or its whole title is said. "The work is
+    /// done" finishes no other work.
+    Told,
+    /// The same where the word "task" must be said.
+    ToldOfTask,
+    /// A task or a reminder goes.
+    Delete,
+    /// The same where what it is must be said: "cancel my flight" is something else.
+    Cancel,
+    /// What follows is its new title.
+    Rename,
+    ToBacklog,
+    ToActive,
+    /// What follows is its new time.
+    Postpone,
+    /// What follows is how long it waits; it may be missing.
+    Snooze,
+}
+
+/// What follows the thing.
+#[derive(Clone, Copy)]
+enum Then {
+    /// Nothing: the thing is all of the rest.
+    Nothing,
+    /// These words, to the end.
+    Closing(&'static str),
+    /// These words, and then what the act needs.
+    Joint(&'static str),
+}
+
+use Then::{Closing, Joint, Nothing};
+
+/// Tried in this order: how it begins, what follows the thing, what is done.
+const FORMS: &[(&str, Then, Act)] = &[
+    ("mark|set|tick|check ?off", Closing("?as|off done|finished|complete|completed|off"), Act::Finish),
+    ("tick|check|cross off", Nothing, Act::Finish),
+    ("done|finished|completed :", Nothing, Act::Finish),
+    ("task|todo done|finish|complete ?:", Nothing, Act::Finish),
+    ("i ?have ?just finished|completed|did ?with", Nothing, Act::Told),
+    ("i've|ive ?just finished|completed|done ?with", Nothing, Act::Told),
+    ("i'm|im ?now done|finished with", Nothing, Act::Told),
+    ("i am ?now done|finished with", Nothing, Act::Told),
+    ("it's|its|that's|thats ?now|already|all done|finished|complete|completed", Nothing, Act::Told),
+    ("done|finished|completed ?with", Nothing, Act::Told),
+    ("complete|finish", Nothing, Act::ToldOfTask),
+    ("", Closing("is|was|are ?now|already|all done|finished|complete|completed"), Act::Told),
+    ("", Closing("done|finished|complete|completed"), Act::ToldOfTask),
+    ("delete|drop|remove|scrap|abandon|discard", Nothing, Act::Delete),
+    ("get rid of", Nothing, Act::Delete),
+    ("give up ?on", Nothing, Act::Delete),
+    ("cancel", Nothing, Act::Cancel),
+    ("rename", Joint("to|into|as"), Act::Rename),
+    ("change ?the title|name of", Joint("to|into"), Act::Rename),
+    (MOVE, Closing("?back to|into|in|onto|on ?my|the|our backlog"), Act::ToBacklog),
+    (MOVE, Closing("?back to|into|in|onto|on ?my|the|our ?active|open|current tasks|list|todos|active"), Act::ToActive),
+    (MOVE, Closing("?back to|into|in|onto|on ?my|the|our ?active task|todo|to-do list"), Act::ToActive),
+    (MOVE, Closing("?back to active"), Act::ToActive),
+    ("activate", Nothing, Act::ToActive),
+    (POSTPONE, Joint("to|until|till|for"), Act::Postpone),
+    ("snooze", Joint("for|until|till|to"), Act::Snooze),
+    ("snooze", Nothing, Act::Snooze),
+];
+const MOVE: &str = "move|put|shift|push|bring|take ?back";
+const POSTPONE: &str = "move|shift|postpone|push|delay|reschedule|defer|put ?off|back";
+
+/// What no thing is, and half-said things.
+const NO_THING: &str = "done|finished|complete|completed|force|list|lists|words|mind";
+/// What is said to be finished in more words than these is no title.
+const MAX_TITLE_TOKENS: usize = 12;
+
+pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let reading = FORMS.iter().find_map(|form| fits(sentence, form, now))?;
+    // "Task 2 done?" asks; "could you delete it?" doesn't.
+    Some(if sentence.is_bare_question() { Reading::Question } else { reading })
+}
+
+/// What a form makes of a sentence, if it fits.
+fn fits(sentence: &Sentence<'_>, (opener, then, act): &(&str, Then, Act), now: DateTime<Tz>) -> Option<Reading> {
+    let begun = match *opener {
+        "" => *sentence,
+        opener => sentence.rest_at(sentence.cursor().phrase(opener)?),
+    };
+    let begun = begun.body();
+    match then {
+        Nothing => command(*act, &begun, None, now),
+        Closing(closing) => {
+            let end = (0..begun.len()).find(|index| begun.part_from(*index).is_all_of(closing))?;
+            command(*act, &begun.part_until(end).body(), None, now)
+        }
+        // The last one that fits: "rename write to Bob to call Bob".
+        Joint(joint) => (0..begun.len()).rev().find_map(|index| {
+            begun.part_from(index).cursor().phrase(joint)?;
+            command(*act, &begun.part_until(index).body(), Some(&begun.part_from(index + 1).body()), now)
+        }),
+    }
+}
+
+fn command(act: Act, thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
+    if let Act::Snooze = act {
+        return snooze(thing, rest, now);
+    }
+    let (which, kind) = named(thing)?;
+    let command = match act {
+        Act::Finish | Act::Told | Act::ToldOfTask => {
+            let is_of_task = kind == Some(Kind::Task);
+            let is_half_said = thing.is_negated() || thing.len() > MAX_TITLE_TOKENS || thing.text().contains(',');
+            let is_more = matches!(act, Act::ToldOfTask) && !is_of_task;
+            if is_half_said || is_more || thing.is_question() || kind == Some(Kind::Reminder) {
+                return None;
+            }
+            let which = match which {
+                Which::Text(title) if matches!(act, Act::Told) && !is_of_task => Which::Title(title),
+                which => which,
+            };
+            Command::TaskDone { which }
+        }
+        Act::Cancel if kind.is_none() && which != Which::It => return None,
+        Act::Delete | Act::Cancel => match (kind, which) {
+            (Some(Kind::Task), which) => Command::TaskDrop { which },
+            (Some(Kind::Reminder), which) => Command::CancelReminder { which },
+            (None, Which::Number(number)) => return Some(ask_which(number, "delete")),
+            (None, which) => Command::Delete { which },
+        },
+        Act::Rename => {
+            let to = rest.filter(|to| to.is_body())?.unquoted();
+            Command::TaskRename { which, to: to.text().to_owned() }
+        }
+        Act::ToBacklog | Act::ToActive => Command::TaskMove { which, backlog: matches!(act, Act::ToBacklog) },
+        Act::Postpone => match (moment(rest?.text(), now)?, which) {
+            (Err(question), _) => return Some(ask(question)),
+            (_, Which::Number(number)) if kind.is_none() => return Some(ask_which(number, "postpone")),
+            (Ok(when), which) => Command::Postpone { which, kind, when },
+        },
+        Act::Snooze => return None,
+    };
+    Some(Reading::Command(command))
+}
+
+fn ask_which(number: u32, verb: &str) -> Reading {
+    ask(format!(
+        "Do you mean a task or a reminder? I haven't changed anything: please say “{verb} task {number}” or “{verb} reminder {number}”."
+    ))
+}
+
+/// "Snooze", "snooze 10 minutes", "snooze reminder 2 until tomorrow".
+fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
+    let usual = || Moment { when: When::At(Slot::of_instant(now.to_utc() + SNOOZE, now.timezone())), day: None };
+    let as_time = rest.is_none().then(|| moment(thing.text(), now)).flatten();
+    let ((which, kind), when) = match (rest, as_time) {
+        (Some(rest), _) => (named(thing)?, moment(rest.text(), now)?),
+        (None, Some(when)) => ((Which::It, None), when),
+        (None, None) => (named(thing)?, Ok(usual())),
+    };
+    Some(match when {
+        Err(question) => ask(question),
+        Ok(when) if which == Which::It => Reading::Command(Command::Snooze { when }),
+        Ok(when) => Reading::Command(Command::Postpone { which, kind: kind.or(Some(Kind::Reminder)), when }),
+    })
+}
+
+/// How long a reminder sleeps when nobody says.
+const SNOOZE: TimeDelta = TimeDelta::minutes(10);
+
+/// The thing, or what was spoken of last; and what it is, where that is said before or after it.
+fn named(thing: &Sentence<'_>) -> Option<(Which, Option<Kind>)> {
+    const BEFORE: &[(&str, Kind)] =
+        &[("task|todo|to-do", Kind::Task), ("reminder ?:|for|about|to|of|with|called", Kind::Reminder)];
+    if thing.is_blank() || thing.is_all_of("it|this|that|this|that ?one|task|reminder") {
+        return Some((Which::It, None));
+    }
+    let bare = thing.skipping("the|my|this|that");
+    let is_t_number = bare.cursor().text() == "t" && bare.cursor().next().number().is_some();
+    let (bare, kind) = match bare.cursor().lookup(BEFORE) {
+        _ if is_t_number => (bare.part_from(1), Some(Kind::Task)),
+        Some((kind, end)) => (bare.rest_at(end), Some(kind)),
+        None => {
+            let last = bare.len().checked_sub(1)?;
+            match bare.part_from(last).cursor().text() {
+                "task" if last > 0 => (bare.part_until(last), Some(Kind::Task)),
+                "reminder" if last > 0 => (bare.part_until(last), Some(Kind::Reminder)),
+                _ => (*thing, None),
+            }
+        }
+    };
+    if bare.is_blank() {
+        return Some((Which::It, kind));
+    }
+    if bare.cursor().phrase(NO_THING).is_some() {
+        return None;
+    }
+    Some((bare.which()?, kind))
+}
+
+/// A time that is all of these words, or why it can't be; none if they are no time.
+fn moment(text: &str, now: DateTime<Tz>) -> Option<Result<Moment, String>> {
+    // "For 10 minutes", "Friday", "tomorrow at 8".
+    let candidates = [text.to_owned(), format!("in {text}")];
+    let found = candidates
+        .iter()
+        .find_map(|text| parse_when(text, now).filter(|found| is_all(text, &found.span)).map(|found| (text, found)));
+    let (text, found) = found?;
+    Some(match found.when {
+        Err(trouble) => {
+            Err(format!("“{text}” {trouble}. I haven't changed anything: please say it again with another time."))
+        }
+        Ok(when) => {
+            // A day alone leaves the time of day as it was.
+            let with_time = format!("{text} at 11:00");
+            let takes_time = parse_when(&with_time, now)
+                .is_some_and(|found| found.when.is_ok() && found.span == (0..with_time.len()));
+            let day = match &when {
+                When::At(slot) if takes_time => Some(slot.civil.date()),
+                _ => None,
+            };
+            Ok(Moment { when, day })
+        }
+    })
+}
+
+fn is_all(text: &str, span: &std::ops::Range<usize>) -> bool {
+    let rest = text.get(span.end..).unwrap_or_default();
+    let tokens = tokenize(rest);
+    span.start == 0 && Cursor::at(&tokens, 0).skip("?, ?please|instead|thanks").is_end()
+}
+
+/// Whether all of a text is a time: an answer to "when?".
+pub(super) fn is_time(text: &str, now: DateTime<Tz>) -> bool {
+    let text = text.trim().trim_end_matches(['.', '!']);
+    parse_when(text, now).is_some_and(|found| is_all(text, &found.span))
+}

@@ -1,0 +1,127 @@
+//! What is near a command without being one: it is asked with the command as it would be understood, and never done unasked.
+
+use chrono::DateTime;
+use chrono_tz::Tz;
+
+use super::{Command, Parsed, is_foreign, parse, sentence, spelling};
+use crate::schedule::{When, parse_when, words::tokenize};
+
+/// What is said of a message that isn't understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Near {
+    /// This may be meant: a command as the grammar reads it.
+    Form(String),
+    /// A question, to be sent as it stands.
+    Ask(String),
+}
+
+/// How a message begins, and the commands that it may be: `{}` is the rest. The first that is understood is the one.
+const FORMS: &[(&str, &[&str])] = &[
+    ("wake ?me ?us up", &["remind me {} to wake up", "remind me at {} to wake up"]),
+    ("wake me|us", &["remind me {} to wake up", "remind me at {} to wake up"]),
+    ("set|start ?me ?up ?an|a|the|my alarm ?for|at|to", &["remind me {}: alarm", "remind me at {}: alarm"]),
+    ("alarm ?for|at", &["remind me {}: alarm", "remind me at {}: alarm"]),
+    (
+        "set|start ?me ?up ?an|a|the|my timer ?for|of|to",
+        &["remind me in {}: the timer is up", "remind me {}: the timer is up"],
+    ),
+    ("timer ?for|of", &["remind me in {}: the timer is up"]),
+    ("i|we need|have|ought|want to", &["remind me to {}", "add task {}"]),
+    ("i|we must|should", &["remind me to {}", "add task {}"]),
+    ("i|we gotta", &["remind me to {}", "add task {}"]),
+    ("i've|we've got to", &["remind me to {}", "add task {}"]),
+    ("i'd|id like to", &["remind me to {}", "add task {}"]),
+];
+
+/// Openings of alarms, which are asked for when no time is said.
+const ALARMS: &str = "set|start ?me ?up ?an|a|the|my alarm|alarms|timer|timers";
+const NO_TIME: &str = "I can't ring, but I can send you a message at a time. No alarm is set yet: please say when, as in “remind me at 7 to \
+                       wake up”.";
+
+/// Verbs with which a task begins.
+const TASK_VERBS: &str = "buy|get|call|phone|email|pay|book|renew|clean|fix|repair|order|return|wash|paint|water|pick|visit|meet|collect|\
+     finish|prepare|pack|file|mow|feed|walk|post|print|sign|submit|schedule|plan|invite";
+/// Behind these a message asks for something of its own: "get me the news".
+const FOR_ME: &str = "me|us|you|it|that|this|him|her|them";
+/// Words that tell of oneself or of what one knows.
+const TELLING: &str = "i|i'm|im|i've|my|our|we|we're|the|mum|mom|dad|his|her|their";
+/// A statement with these is about what just goes on, or about the assistant.
+const PASSING: &str = "i'll|will|going|was|were|did|think|hope|guess|wonder|mean|told|said|tell|asked|you|your|just|now|today|please|not|never|if|when|\
+     can|can't|cannot|could|would|should|try|feel|am";
+/// Longer texts are letters.
+const MAX_TOKENS: usize = 24;
+
+/// The command that a message which isn't understood is nearest to; none where nothing is near. `now` is when it was said.
+pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
+    let text = text.trim().trim_end_matches(['.', '!', ' ']);
+    let is_plain = !text.contains(['\n', '*', '`', '?', '"', '“', '<', '>', '_', '[']);
+    if !is_plain || is_foreign(text) {
+        return None;
+    }
+    let corrected = spelling::corrected(text);
+    let text = corrected.as_deref().unwrap_or(text);
+    let tokens = tokenize(text);
+    let sentences = sentence::split(text, &tokens);
+    let [whole] = sentences.as_slice() else { return None };
+    let sentence = whole.without_courtesy();
+    let is_told =
+        whole.is_reported_speech() || whole.is_hypothetical() || sentence.is_question() || sentence.is_negated();
+    if is_told || sentence.len() > MAX_TOKENS || sentence.is_blank() {
+        return None;
+    }
+    let understood = |form: String| is_understood(&form, now).then_some(Near::Form(form));
+    for (opener, forms) in FORMS {
+        let Some(end) = sentence.cursor().phrase(opener) else { continue };
+        let rest = sentence.rest_at(end).body();
+        if rest.is_blank() || !rest.is_body() {
+            continue;
+        }
+        if let Some(near) = forms.iter().find_map(|form| understood(form.replace("{}", rest.text()))) {
+            return Some(near);
+        }
+    }
+    if sentence.cursor().phrase(ALARMS).is_some() || sentence.cursor().phrase("wake me").is_some() {
+        return Some(Near::Ask(NO_TIME.to_owned()));
+    }
+    let body = sentence.body();
+    let has_passing = (0..body.len()).any(|index| body.part_from(index).cursor().phrase(PASSING).is_some());
+    let is_timed = parse_when(body.text(), now).is_some_and(|found| found.when.is_ok());
+    let tells = body.cursor().phrase(TELLING).is_some();
+    if is_timed && !tells && !has_passing && body.len() >= 2 && !is_pronoun_first(&body) {
+        return understood(format!("remind me: {}", body.text()));
+    }
+    if let Some(end) = body.cursor().phrase(TASK_VERBS) {
+        let for_me = end.phrase(FOR_ME).is_some() || end.is_end();
+        return (!for_me).then(|| understood(format!("add task {}", body.text()))).flatten();
+    }
+    let is_fact = body.is_statement() && !has_passing && !is_timed && !is_pronoun_first(&body);
+    let names = body.text().starts_with(char::is_uppercase);
+    if is_fact && (tells || names) {
+        return understood(format!("remember that {}", body.text()));
+    }
+    None
+}
+
+fn is_pronoun_first(body: &sentence::Sentence<'_>) -> bool {
+    body.cursor()
+        .phrase("it|it's|he|he's|she|she's|they|they're|this|that|that's|there|there's|these|those|you|you're")
+        .is_some()
+}
+
+/// Whether a text is one command with nothing missing.
+fn is_understood(form: &str, now: DateTime<Tz>) -> bool {
+    match parse(form, now) {
+        Parsed::Commands(commands) => {
+            matches!(commands.as_slice(), [Command::Remind { .. } | Command::TaskAdd { .. } | Command::Remember { .. }])
+        }
+        _ => false,
+    }
+}
+
+/// A task whose title says how it recurs: the reminder that does, as it would be understood.
+pub fn recurring_title(title: &str, now: DateTime<Tz>) -> Option<String> {
+    let recurs = parse_when(title, now).is_some_and(|found| matches!(found.when, Ok(When::Every(_))));
+    let form = format!("remind me to {title}");
+    let is_plain = !title.contains(['\n', '*', '`', '?', '_', '[']);
+    (recurs && is_plain && is_understood(&form, now)).then_some(form)
+}

@@ -1,0 +1,156 @@
+//! Slips of the keyboard in the words that commands are made of: two letters swapped, one missing or one too many. A person's own
+//! words are never changed: only a sentence's first words and, in a command that has a time, names of days.
+
+use std::ops::Range;
+
+use crate::schedule::words::{Token, tokenize};
+
+/// Words that begin commands. Short ones are too near to other words.
+const OPENING: &[&str] = &[
+    "remember",
+    "remind",
+    "reminder",
+    "reminders",
+    "reminding",
+    "forget",
+    "delete",
+    "cancel",
+    "rename",
+    "postpone",
+    "snooze",
+    "finished",
+    "status",
+    "backlog",
+];
+/// Words of their own, however near.
+const NO_SLIPS: &[&str] = &["remainder", "stats"];
+/// Behind these, and behind a command's own word, a person's own words begin.
+const STOPS: &[&str] = &["add", "task", "todo", "note", "put", "move", "list", "that", "create", "new"];
+/// Words of times.
+const TIMES: &[&str] = &[
+    "tomorrow",
+    "tonight",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "minutes",
+    "weekday",
+];
+/// How far into a sentence a command's word can stand: "can you please remind".
+const OPENING_TOKENS: usize = 4;
+/// In a command that begins with one of these, times are put right, too.
+const TIMED: &[&str] = &["remind", "reminder", "postpone", "snooze", "move", "wake", "alarm"];
+
+/// The text with its slips put right; `None` where there are none.
+pub(super) fn corrected(text: &str) -> Option<String> {
+    let tokens = tokenize(text);
+    let mut slips: Vec<(Range<usize>, &str)> = Vec::new();
+    let is_stop = |token: &Token| OPENING.contains(&token.text.as_str()) || STOPS.contains(&token.text.as_str());
+    let opening = tokens.iter().take(OPENING_TOKENS).take_while(|token| !is_stop(token));
+    slips.extend(opening.filter_map(|token| Some((token.span.clone(), meant(token, OPENING)?))));
+    let is_timed = |token: &Token| TIMED.contains(&token.text.as_str()) || meant(token, TIMED).is_some();
+    if tokens.iter().take(OPENING_TOKENS).any(is_timed) {
+        slips.extend(tokens.iter().filter_map(|token| Some((token.span.clone(), meant(token, TIMES)?))));
+    }
+    slips.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    slips.dedup_by_key(|(span, _)| span.start);
+    if slips.is_empty() {
+        return None;
+    }
+    let mut text = text.to_owned();
+    for (span, word) in slips {
+        text.replace_range(span, word);
+    }
+    Some(text)
+}
+
+/// The word that a slip stands for.
+fn meant(token: &Token, words: &'static [&'static str]) -> Option<&'static str> {
+    /// Shorter words have too many neighbours.
+    const MIN_CHARS: usize = 5;
+    let typed: Vec<char> = token.text.chars().collect();
+    if typed.len() < MIN_CHARS
+        || NO_SLIPS.contains(&token.text.as_str())
+        || OPENING.contains(&token.text.as_str())
+        || TIMES.contains(&token.text.as_str())
+    {
+        return None;
+    }
+    let mut near =
+        words.iter().filter(|word| word.len() > MIN_CHARS && is_slip(&typed, &word.chars().collect::<Vec<_>>()));
+    near.next().copied()
+}
+
+/// One slip lies between two words that begin and end with the same letters: "remmeber", "remeber", "tommorow", "remembber". An
+/// ending ("reminds", "remembered") is another word.
+fn is_slip(typed: &[char], word: &[char]) -> bool {
+    if typed.first() != word.first() || typed.last() != word.last() || typed == word {
+        return false;
+    }
+    let without = |long: &[char], short: &[char]| {
+        (0..long.len()).any(|gap| long.iter().enumerate().filter(|(at, _)| *at != gap).map(|(_, c)| c).eq(short))
+    };
+    let swapped = |one: &[char], other: &[char]| {
+        (1..one.len()).any(|at| {
+            let mut one = one.to_vec();
+            one.swap(at - 1, at);
+            one == other
+        })
+    };
+    match typed.len().cmp(&word.len()) {
+        std::cmp::Ordering::Equal => swapped(typed, word) || moved_double(typed, word),
+        std::cmp::Ordering::Less => word.len() - typed.len() == 1 && without(word, typed),
+        std::cmp::Ordering::Greater => typed.len() - word.len() == 1 && without(typed, word),
+    }
+}
+
+/// The wrong letter is doubled: "tommorow".
+fn moved_double(typed: &[char], word: &[char]) -> bool {
+    let single = |letters: &[char]| {
+        let mut letters = letters.to_vec();
+        letters.dedup();
+        letters
+    };
+    single(typed) == single(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_in_a_commands_words_are_put_right() {
+        for (typed, meant) in [
+            ("remmeber that I like tea", "remember that I like tea"),
+            ("Please remeber that the Wifi is slow", "Please remember that the Wifi is slow"),
+            ("remind me tommorow at 9 to call Bob", "remind me tomorrow at 9 to call Bob"),
+            ("remnid me on Firday to pay", "remind me on friday to pay"),
+            ("delte task 2", "delete task 2"),
+            ("forgett that I like tea", "forget that I like tea"),
+        ] {
+            assert_eq!(corrected(typed).as_deref(), Some(meant), "{typed}");
+        }
+    }
+
+    #[test]
+    fn other_words_are_left_alone() {
+        for text in [
+            "remember that remmeber is a slip",
+            "remember that tommorow is misspelt",
+            "she reminds me of Anna",
+            "I remembered it",
+            "forgot the milk",
+            "members only",
+            "the remainder is five",
+            "the sundry list",
+            "add task write to Remmeber Ltd. tommorow",
+            "",
+        ] {
+            assert_eq!(corrected(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Sums: `12*7`, `(3 + 4) * 2.5`, `15% of 80`, in marks or in words. A reader of its own, bounded in length and depth: nothing else is
+//! ever evaluated.
+
+/// Longer texts are no sums.
+const MAX_BYTES: usize = 200;
+/// Parentheses within one another.
+const MAX_DEPTH: usize = 20;
+/// A result beyond this isn't exact any more.
+const MAX_RESULT: f64 = 1e15;
+
+/// What asks for a result.
+const OPENERS: &[&str] =
+    &["what's", "what’s", "whats", "what is", "how much is", "how much’s", "calculate", "compute", "work out"];
+
+/// Words for the marks; the longer first.
+const WORDS: &[(&str, &str)] = &[
+    ("divided by", "/"),
+    ("multiplied by", "*"),
+    ("percent of", "%of"),
+    ("% of", "%of"),
+    ("%of", "%of"),
+    ("percent", "%"),
+    ("plus", "+"),
+    ("minus", "-"),
+    ("times", "*"),
+    ("modulo", "mod"),
+    ("mod", "mod"),
+    ("×", "*"),
+    ("÷", "/"),
+    ("−", "-"),
+    ("x", "*"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Piece {
+    Number(f64),
+    Mark(char),
+    /// "15% of".
+    PercentOf,
+}
+
+/// The sum in a text, as it can be shown, and what it comes to; `None` where there is none.
+pub(super) fn read(text: &str) -> Option<String> {
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    let text = text.trim().trim_end_matches(['?', '=', '.', '!', ' ']);
+    let lower = text.to_lowercase();
+    let opener = OPENERS.iter().find(|opener| lower.starts_with(*opener) && lower.is_char_boundary(opener.len()));
+    let (said, is_asked) = match opener.and_then(|opener| text.get(opener.len()..)) {
+        Some(rest) if rest.starts_with(char::is_whitespace) => (rest.trim(), true),
+        _ => (text, false),
+    };
+    let pieces = pieces(&said.to_lowercase())?;
+    let is_operator = |piece: &Piece| matches!(piece, Piece::PercentOf | Piece::Mark('+' | '-' | '*' | '/' | '%'));
+    let numbers = pieces.iter().filter(|piece| matches!(piece, Piece::Number(_))).count();
+    if numbers < 2 || !pieces.iter().any(is_operator) || (!is_asked && could_be_a_date(said)) {
+        return None;
+    }
+    let mut reader = Reader { pieces: &pieces, at: 0 };
+    let value = reader.sum(0)?;
+    if reader.at < pieces.len() {
+        return None;
+    }
+    let shown = said.replace('*', "×");
+    Some(match value {
+        value if value.is_nan() => "That can't be divided by zero.".to_owned(),
+        value if value.abs() > MAX_RESULT => "That is too large for me to be exact.".to_owned(),
+        value => format!("{shown} = {}", (value * 1e10).round() / 1e10 + 0.0),
+    })
+}
+
+/// "24/7", "2026-11-23" and telephone numbers are no sums unless a result is asked for.
+fn could_be_a_date(said: &str) -> bool {
+    let has_other = said.contains(['+', '*', '×', '÷', '%', '(']) || said.contains(char::is_alphabetic);
+    !has_other && !said.contains(" - ") && !said.contains(" / ")
+}
+
+fn pieces(mut rest: &str) -> Option<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        if first.is_whitespace() {
+            rest = rest.trim_start();
+        } else if first.is_ascii_digit() || first == '.' {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(rest.len());
+            let (number, after) = rest.split_at(end);
+            pieces.push(Piece::Number(number_in(number)?));
+            rest = after;
+        } else if let Some((word, mark)) = WORDS.iter().find(|(word, _)| rest.starts_with(word)) {
+            pieces.push(match *mark {
+                "%of" => Piece::PercentOf,
+                "mod" => Piece::Mark('m'),
+                mark => Piece::Mark(mark.chars().next()?),
+            });
+            rest = rest.get(word.len()..)?;
+        } else if "+-*/%()".contains(first) {
+            pieces.push(Piece::Mark(first));
+            rest = rest.get(1..)?;
+        } else {
+            return None;
+        }
+    }
+    Some(pieces)
+}
+
+/// "1,000" has a comma for each three digits; another comma could mean two things.
+fn number_in(text: &str) -> Option<f64> {
+    let mut groups = text.split(',');
+    let first = groups.next()?;
+    let whole = |group: &str| group.split('.').next().map_or(0, str::len);
+    let is_grouped =
+        groups.clone().all(|group| whole(group) == 3) && (!text.contains(',') || (1..=3).contains(&first.len()));
+    if !is_grouped { None } else { text.replace(',', "").parse().ok() }
+}
+
+struct Reader<'p> {
+    pieces: &'p [Piece],
+    at: usize,
+}
+
+/// A division by zero gives no number (NaN), and so does whatever is made of it.
+impl Reader<'_> {
+    fn peek(&self) -> Option<Piece> {
+        self.pieces.get(self.at).copied()
+    }
+
+    fn sum(&mut self, depth: usize) -> Option<f64> {
+        let mut value = self.product(depth)?;
+        while let Some(Piece::Mark(mark @ ('+' | '-'))) = self.peek() {
+            self.at += 1;
+            let other = self.product(depth)?;
+            value = if mark == '+' { value + other } else { value - other };
+        }
+        Some(value)
+    }
+
+    fn product(&mut self, depth: usize) -> Option<f64> {
+        let mut value = self.factor(depth)?;
+        loop {
+            let Some(piece) = self.peek() else { return Some(value) };
+            let next_is_value = matches!(self.pieces.get(self.at + 1), Some(Piece::Number(_) | Piece::Mark('(')));
+            match piece {
+                Piece::PercentOf => {
+                    self.at += 1;
+                    value *= self.factor(depth)? / 100.0;
+                }
+                Piece::Mark('%') if !next_is_value => {
+                    self.at += 1;
+                    value /= 100.0;
+                }
+                Piece::Mark(mark @ ('*' | '/' | '%' | 'm')) => {
+                    self.at += 1;
+                    let other = self.factor(depth)?;
+                    value = match mark {
+                        '*' => value * other,
+                        _ if other == 0.0 => f64::NAN,
+                        '/' => value / other,
+                        _ => value % other,
+                    };
+                }
+                _ => return Some(value),
+            }
+        }
+    }
+
+    fn factor(&mut self, depth: usize) -> Option<f64> {
+        let piece = self.peek()?;
+        self.at += 1;
+        match piece {
+            Piece::Number(value) => Some(value),
+            _ if depth >= MAX_DEPTH => None,
+            Piece::Mark('-') => Some(-self.factor(depth + 1)?),
+            Piece::Mark('(') => {
+                let value = self.sum(depth + 1)?;
+                let is_closed = self.peek() == Some(Piece::Mark(')'));
+                self.at += 1;
+                is_closed.then_some(value)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sums_are_worked_out() {
+        for (text, expected) in [
+            ("what's 12*7", "12×7 = 84"),
+            ("15% of 80", "15% of 80 = 12"),
+            ("How much is (3 + 4) * 2.5?", "(3 + 4) × 2.5 = 17.5"),
+            ("what is 100 minus 42", "100 minus 42 = 58"),
+            ("2 + 3 * 4", "2 + 3 × 4 = 14"),
+            ("0.1 + 0.2", "0.1 + 0.2 = 0.3"),
+            ("7 % 4", "7 % 4 = 3"),
+            ("-(2 - 5) * 2", "-(2 - 5) × 2 = 6"),
+            ("1,000 * 2", "1,000 × 2 = 2000"),
+            ("what is 10 / 0?", "That can't be divided by zero."),
+            ("20 percent of 50", "20 percent of 50 = 10"),
+            ("calculate 12 x 12", "12 x 12 = 144"),
+            ("what's 24/7", "24/7 = 3.4285714286"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_sum_is_left_alone() {
+        for text in [
+            "",
+            "7",
+            "what is 7?",
+            "24/7",
+            "2026-11-23",
+            "030-123456",
+            "2 +",
+            "(2 + 3",
+            "2 + 3)",
+            "add 5 to 7",
+            "1,5 + 2",
+            "what is the wifi code?",
+            "5 apples + 3",
+            "1.2.3 + 1",
+            "what's up",
+            "+",
+            "-5",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert_eq!(read(&format!("{}1+1{}", "(".repeat(50), ")".repeat(50))), None);
+        assert_eq!(read(&"1+".repeat(500)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_marks_are_read_without_a_panic(text in "[-0-9+*/%(). x,of]{0,60}|\\PC{0,40}") {
+            let _read = read(&text);
+        }
+    }
+}

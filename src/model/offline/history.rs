@@ -1,0 +1,255 @@
+//! What was said before, as the conversation tells it: what "yes", "in 20 minutes" and "it" refer to.
+//!
+//! Nothing is taken from the assistant's own words but that it asked: what is done is read from the person's words anew. What is
+//! withheld, as others may have had a hand in it, refers to nothing.
+
+use chrono::{DateTime, NaiveDateTime, TimeZone as _};
+use chrono_tz::Tz;
+use serde_json::Value;
+
+use super::{
+    grammar::{self, Command, Kind, Missing, Near, Parsed, Small, Which},
+    phrase,
+};
+use crate::cycle::brief;
+
+/// How far back "it" is looked for, in things said.
+const MAX_BACK: usize = 8;
+/// How a reminder's message begins.
+const REMINDED: &str = "⏰ ";
+
+/// One thing that was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Said {
+    /// In the person's own plain words, and when.
+    Person(String, DateTime<Tz>),
+    /// By the assistant.
+    Me(String),
+    /// By whomever, and not to be built on.
+    Withheld,
+}
+
+/// What was said before a message, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History(Vec<Said>);
+
+/// The person's words that were answered, and when they were said; none where these are withheld.
+type Answered<'a> = Option<(&'a str, DateTime<Tz>)>;
+
+/// What "it" is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Referent {
+    /// What it is, where that was said.
+    pub(super) kind: Option<Kind>,
+    /// Its words.
+    pub(super) text: String,
+}
+
+impl History {
+    /// Adds what a message of the conversation tells of earlier: the recent exchange, and the assistant's own words. Times are in the
+    /// zone of `now`; what has none was said then.
+    pub(super) fn read(&mut self, raw: &str, now: DateTime<Tz>) {
+        for earlier in brief::exchanged(raw) {
+            let at = earlier.at.as_deref().and_then(|at| read_time(at, now.timezone())).unwrap_or(now);
+            self.0.push(match earlier.text {
+                None => Said::Withheld,
+                Some(text) if earlier.is_mine => Said::Me(text),
+                Some(text) => Said::Person(text, at),
+            });
+        }
+        self.0.extend(own_words(raw).into_iter().map(Said::Me));
+    }
+
+    /// Adds a message of this conversation.
+    pub(super) fn push(&mut self, message: &brief::Shown, now: DateTime<Tz>) {
+        let is_own = message.is_own_text && !message.is_reply && !message.is_correction;
+        let at = message.at.map_or(now, |at| at.with_timezone(&now.timezone()));
+        self.0.push(if is_own { Said::Person(message.text.clone(), at) } else { Said::Withheld });
+    }
+
+    /// The assistant's last words, if nobody has said anything since; and what they answered.
+    fn last(&self) -> Option<(&str, Answered<'_>)> {
+        let mut back = self.0.iter().rev();
+        let Some(Said::Me(mine)) = back.next() else { return None };
+        let answered = back.find(|said| !matches!(said, Said::Me(_)));
+        let answered = match answered {
+            Some(Said::Person(text, at)) => Some((text.as_str(), *at)),
+            _ => None,
+        };
+        Some((mine, answered))
+    }
+
+    /// The command that was offered last, as the person's own words give it, and when these were said.
+    pub(super) fn offered(&self) -> Option<(String, DateTime<Tz>)> {
+        let (mine, answered) = self.last()?;
+        let (theirs, at) = answered?;
+        let form = offer_for(theirs, at)?;
+        mine.contains(&phrase::did_you_mean(&form)).then_some((form, at))
+    }
+
+    /// Whether anything was asked last.
+    pub(super) fn was_asked(&self) -> bool {
+        self.last().is_some_and(|(mine, _)| mine.contains('?'))
+    }
+
+    /// What an answer to what was asked last comes to.
+    pub(super) fn completed(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<Command>> {
+        let (mine, answered) = self.last()?;
+        let (theirs, at) = answered?;
+        let Parsed::Commands(commands) = grammar::parse(theirs, at) else { return None };
+        let [Command::AskBack { question, missing }] = commands.as_slice() else { return None };
+        if *missing == Missing::Other || !mine.contains(question.as_str()) {
+            return None;
+        }
+        grammar::completed(theirs, *missing, answer, now)
+    }
+
+    /// What was reminded of in the last message.
+    pub(super) fn reminded(&self) -> Option<&str> {
+        let (mine, _) = self.last()?;
+        mine.strip_prefix(REMINDED)?.lines().next().map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// The task or reminder that was spoken of last, if that was one by name. What was said for company's sake is passed over.
+    pub(super) fn referent(&self) -> Option<Referent> {
+        let back = self.0.iter().rev().take(MAX_BACK).take_while(|said| !matches!(said, Said::Withheld));
+        let theirs: Vec<(&str, DateTime<Tz>)> = back
+            .filter_map(|said| match said {
+                Said::Person(text, at) => Some((text.as_str(), *at)),
+                _ => None,
+            })
+            .collect();
+        for (index, (text, at)) in theirs.iter().enumerate() {
+            let before = theirs.get(index + 1);
+            match grammar::parse(text, *at) {
+                Parsed::Commands(commands) if commands == [Command::Small(Small::Yes)] => {
+                    let (before, at) = before?;
+                    let Parsed::Commands(done) = grammar::parse(&offer_for(before, *at)?, *at) else { return None };
+                    return spoken_of(&done);
+                }
+                Parsed::Commands(commands) if commands.iter().all(is_company) => {}
+                Parsed::Commands(commands) => return spoken_of(&commands),
+                _ => {
+                    let (asked, asked_at) = before?;
+                    let Parsed::Commands(open) = grammar::parse(asked, *asked_at) else { return None };
+                    let [Command::AskBack { missing, .. }] = open.as_slice() else { return None };
+                    return spoken_of(&grammar::completed(asked, *missing, text, *at)?);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether a command speaks of nothing.
+fn is_company(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Small(_) | Command::Greeting | Command::Thanks | Command::Time | Command::Date | Command::Sum { .. }
+    )
+}
+
+/// The task or reminder that commands are about, if the last is about one by name.
+fn spoken_of(commands: &[Command]) -> Option<Referent> {
+    let (kind, text) = match commands.last()? {
+        Command::Remind { what, .. } => (Some(Kind::Reminder), what.clone()),
+        Command::TaskAdd { title, .. } => (Some(Kind::Task), title.clone()),
+        Command::TaskRename { to, .. } => (Some(Kind::Task), to.clone()),
+        Command::TaskMove { which, .. } => (Some(Kind::Task), name(which)?),
+        Command::Postpone { which, kind, .. } => (*kind, name(which)?),
+        _ => return None,
+    };
+    Some(Referent { kind, text })
+}
+
+fn name(which: &Which) -> Option<String> {
+    match which {
+        Which::Text(text) | Which::Title(text) => Some(text.clone()),
+        Which::Number(_) | Which::It => None,
+    }
+}
+
+/// The command that is offered for a message, if one is.
+pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
+    match grammar::parse(text, at) {
+        Parsed::Commands(commands) => commands.iter().find_map(|command| match command {
+            Command::TaskAdd { title, .. } => grammar::recurring_title(title, at),
+            _ => None,
+        }),
+        Parsed::Question(_) => None,
+        Parsed::Unclear { .. } => match grammar::nearest(text, at)? {
+            Near::Form(form) => Some(form),
+            Near::Ask(_) => None,
+        },
+    }
+}
+
+/// What the assistant says in a turn: the texts of its replies.
+fn own_words(raw: &str) -> Vec<String> {
+    let Ok(message) = serde_json::from_str::<Value>(raw) else { return Vec::new() };
+    if message.get("role").and_then(Value::as_str) != Some("assistant") {
+        return Vec::new();
+    }
+    let blocks = message.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |block: &Value| {
+        let field = match block.get("name")?.as_str()? {
+            "reply" => "text",
+            "keep" => "notice",
+            _ => return None,
+        };
+        Some(block.get("input")?.get(field)?.as_str()?.to_owned())
+    };
+    blocks.iter().filter_map(text).collect()
+}
+
+/// A time as the recent exchange shows it.
+fn read_time(text: &str, tz: Tz) -> Option<DateTime<Tz>> {
+    let civil = NaiveDateTime::parse_from_str(text, "%a %Y-%m-%d %H:%M").ok()?;
+    tz.from_local_datetime(&civil).earliest()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> DateTime<Tz> {
+        Tz::Europe__Berlin.with_ymd_and_hms(2026, 11, 22, 9, 0, 0).unwrap()
+    }
+
+    fn history(exchange: &str) -> History {
+        let block = format!("<recent_exchange>\n{exchange}\n</recent_exchange>");
+        let raw = serde_json::json!({"role": "user", "content": [{"type": "text", "text": block}]}).to_string();
+        let mut history = History::default();
+        history.read(&raw, now());
+        history
+    }
+
+    fn said(by: &str, text: &str) -> String {
+        format!("<said by=\"{by}\" at=\"Sat 2026-11-21 15:00\">\n{text}\n</said>")
+    }
+
+    #[test]
+    fn what_was_offered_yesterday_is_read_as_of_yesterday() {
+        let theirs = said("the person", "dentist tomorrow at 10");
+        let mine = said("you", "Did you mean: *remind me: dentist tomorrow at 10*? Nothing has been set or saved yet.");
+        let (form, at) = history(&format!("{theirs}\n{mine}")).offered().unwrap();
+        assert_eq!(
+            (form.as_str(), at.to_string().as_str()),
+            ("remind me: dentist tomorrow at 10", "2026-11-21 15:00:00 CET")
+        );
+        // Another form than their words give, words that are withheld, or something said since: nothing was offered.
+        let other = said("you", "Did you mean: *remember that the moon is cheese*?");
+        assert_eq!(history(&format!("{theirs}\n{other}")).offered(), None);
+        let withheld = "<said by=\"the person\" at=\"Sat 2026-11-21 15:00\" entry=\"m1\" withheld=\"9 characters\"/>";
+        assert_eq!(history(&format!("{withheld}\n{mine}")).offered(), None);
+        assert_eq!(history(&format!("{theirs}\n{mine}\n{}", said("Ana", "hm"))).offered(), None);
+        assert_eq!(history("").offered(), None);
+    }
+
+    #[test]
+    fn what_was_reminded_of_last_can_be_snoozed() {
+        assert_eq!(history(&said("you", "⏰ call Bob\n\n(It was due at 9.)")).reminded(), Some("call Bob"));
+        assert_eq!(history(&said("the person", "⏰ call Bob")).reminded(), None);
+        assert_eq!(history(&said("you", "Hello")).reminded(), None);
+    }
+}

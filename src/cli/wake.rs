@@ -115,15 +115,14 @@ fn once(config: &Config, view: &View, reason: &str) -> ExitCode {
     let trigger = trigger(reason);
     with_context(config, view.is_watched(), async |context| {
         let working = (view.asked == Asked::Here || out::is_terminal()).then(|| Working::on(WORKING));
-        let looked = async {
-            let mut store = cycle::open_store(context.config)?;
-            let report = look(context, &mut store, &trigger).await?;
-            Ok::<_, WakeError>((report, store))
+        let mut store = match cycle::open_store(context.config) {
+            Ok(store) => store,
+            Err(error) => return fail(context, view, &error, what_to_do(&error)),
         };
-        let looked = looked.await;
+        let looked = look(context, &mut store, &trigger).await;
         drop(working);
         match looked {
-            Ok((mut report, mut store)) => {
+            Ok(mut report) => {
                 if trigger == UNDO && report.outcome == WakeOutcome::Locked {
                     report.notes.push("Another wake runs: the undo is done right after it.".to_owned());
                 }

@@ -58,7 +58,7 @@ fn a_persons_edit_is_committed_as_theirs_before_the_wakes_commit() {
         env.git(&["log", "-2", "--format=%an <%ae> | %cn | %s"]),
         format!(
             "Reveille <reveille@localhost> | Reveille | {subject}\n\
-             Ann <ann@example.org> | Ann | Edited by hand: 3 files"
+             Ann <ann@example.org> | Ann | Edited and deleted by hand: 3 files"
         )
     );
     assert_eq!(files(&env, "HEAD~1"), format!("{CONTEXT}\nmemory/project-memory/trip.md\nskills/tdd/SKILL.md"));

@@ -242,7 +242,7 @@ fn an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is() {
     claude.expect(Reply::tools(vec![Block::tool("t1", "open", json!({"app": "Calculator"}))]));
     assert_eq!(env.once()["outcome"], "parked");
     let asked = telegram.sent().pop().unwrap().visible;
-    assert!(asked.contains("Calculator") && asked.contains("outside of the sandbox"), "{asked}");
+    assert!(asked.contains("Calculator") && asked.contains("outside the sandbox"), "{asked}");
     assert!(!opened.exists());
     claude.expect(Reply::text("There it is."));
     env.wake(&["approvals", "approve", "1"]).ok();

@@ -505,8 +505,10 @@ fn credentials_are_redacted_wherever_they_stand() {
     }
     let world = World::new();
     let url = "http://ann:hunter2@127.0.0.1:1/x.git";
-    let error = Repo::open_or_create(&world.brain(), Some(url), &TEMPLATES, now()).err().unwrap().to_string();
-    assert!(error.contains("127.0.0.1") && !error.contains("hunter2"), "{error}");
+    let (_, created) = Repo::open_or_create(&world.brain(), Some(url), &TEMPLATES, now()).unwrap();
+    let Created::Unjoined(why) = created else { panic!("{created:?}") };
+    let why = why.to_string();
+    assert!(why.contains("127.0.0.1") && !why.contains("hunter2"), "{why}");
 }
 
 /// Nothing of it is taken in, not even what could be: our branch never stands at a commit that the work tree can't show.

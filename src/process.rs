@@ -21,7 +21,7 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal};
@@ -236,12 +236,11 @@ pub fn run_unless(spec: &Spec, is_over: &dyn Fn() -> bool) -> Result<Output, Pro
 
     let (ended, end) = mpsc::channel();
     thread::spawn(move || ended.send(child.wait()));
-    let (mut left, mut is_broken_off) = (spec.timeout, false);
+    let (began, mut is_broken_off) = (Instant::now(), false);
     let ended = loop {
-        let step = left.min(LOOK_EVERY);
-        let ended = end.recv_timeout(step);
-        left = left.saturating_sub(step);
-        if !matches!(ended, Err(mpsc::RecvTimeoutError::Timeout)) || left.is_zero() {
+        let left = spec.timeout.saturating_sub(began.elapsed());
+        let ended = end.recv_timeout(left.min(LOOK_EVERY));
+        if !matches!(ended, Err(mpsc::RecvTimeoutError::Timeout)) || began.elapsed() >= spec.timeout {
             break ended;
         }
         is_broken_off = is_over();

@@ -345,8 +345,13 @@ impl Wake<'_> {
         let mut live = Live::new(cycle, state, world, plan_file, account, hands);
         self.record(&mut live, &turn(name, &input), &[])?;
         self.carry_on(&repo, live).await?;
-        self.after_answers(&repo)?;
-        self.what_became_of(&id)
+        let told = self.what_became_of(&id)?;
+        // It is done and committed: trouble with what comes after is no error of the call.
+        if let Err(error) = self.after_answers(&repo) {
+            let why = self.context.redactor.redact(&error.to_string());
+            tracing::warn!(%why, "what comes after a call did not work");
+        }
+        Ok(told)
     }
 
     /// The repository, with what a killed wake had left brought in order.

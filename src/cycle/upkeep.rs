@@ -165,8 +165,8 @@ impl Wake<'_> {
     /// Takes in what the remote has, once a wake, before the memory is read: if it was well when it was last asked. Somebody may wait for
     /// an answer; any other remote is asked after that.
     pub(super) fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-        let (fetch, push) = (self.store.upkeep(UpkeepKind::Fetch)?, self.store.upkeep(UpkeepKind::Push)?);
-        let is_well = fetch.last_ok_at.is_some() && fetch.failures + push.failures == 0;
+        let fetch = self.store.upkeep(UpkeepKind::Fetch)?;
+        let is_well = fetch.last_ok_at.is_some() && fetch.failures == 0;
         if repo.has_remote() && !self.has_fetched && is_well { self.fetch(repo, account, PULL_BOUND) } else { Ok(()) }
     }
 
@@ -266,12 +266,20 @@ impl Wake<'_> {
     /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
     /// is told once.
     fn remote_trouble(&mut self, repo: &Repo, kind: UpkeepKind, error: &RemoteError) -> Result<(), WakeError> {
+        // Something came up here: that says nothing of the remote.
+        if matches!(error, RemoteError::BrokenOff) {
+            return Ok(());
+        }
         let name = kind.as_str();
         let why = self.context.redactor.redact(&error.to_string());
         tracing::warn!(%why, "{name} did not work");
         self.report.notes.push(format!("{name}: {why}"));
         let now = self.now();
         let upkeep = self.store.upkeep_failed(self.fence, kind, &why, None, now)?;
+        // Nor would it answer the pull before an answer.
+        if kind == UpkeepKind::Push && matches!(error, RemoteError::Unreachable { .. } | RemoteError::TimedOut) {
+            self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?;
+        }
         if let RemoteError::Rewound { rescue_ref } = error {
             return self.alarm_of_rewound(repo, rescue_ref);
         }
@@ -369,9 +377,10 @@ impl Wake<'_> {
     /// Of one that git has no place for they are told once.
     pub(super) fn tell_refused(&mut self, left: &LeftAlone) -> Result<(), WakeError> {
         let path = self.context.redactor.redact(&left.path);
+        let name = outside::name(&path);
         if left.is_misnamed() {
             let text = format!(
-                "I leave `{path}` in my memory's folder alone: it {}. It stays as it is on this machine, but I don't read it, commit it or \
+                "I leave {name} in my memory's folder alone: it {}. It stays as it is on this machine, but I don't read it, commit it or \
                  push it. Rename it or move it, and I take it in.",
                 left.why
             );
@@ -382,7 +391,7 @@ impl Wake<'_> {
         }
         let week = self.now().with_timezone(&self.context.config.timezone).format("%G-W%V");
         let text = format!(
-            "I did not commit `{path}`: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
+            "I did not commit {name}: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
              the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced."
         );
         self.alarm(&format!("secret/{path}/{week}"), text).map(drop)
@@ -399,7 +408,8 @@ impl Wake<'_> {
                 self.has_put_off |= edits.put_off;
                 for left in edits.left_alone {
                     self.tell_refused(&left)?;
-                    account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
+                    let name = outside::name(&redactor.redact(&left.path));
+                    account.notes.push(format!("Left alone, not committed: {name} ({})", left.why));
                 }
                 Ok(())
             }

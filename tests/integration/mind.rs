@@ -247,10 +247,7 @@ fn what_was_planned_and_has_no_receipt_is_told_and_written_down_as_not_done() {
     claude.expect(Reply::text("Done."));
     env.once();
     assert!(results(&claude.requests()[2])[0].1, "the task is not there to be moved");
-    assert_eq!(
-        sent(&telegram),
-        ["All three are done.", "I had planned this too, but it was not done:\n\n• Move the report\n• Call Bob"]
-    );
+    assert_eq!(sent(&telegram), ["All three are done.", "Planned, but not done:\n\n• Move the report\n• Call Bob"]);
     let entry = env.memory("memory/agent-memory/episodic-memory.md");
     for line in ["Not done: Move the report", "Not done: Call Bob", "Remembered “The gate code is 99”"] {
         assert!(entry.contains(line), "{line} in {entry}");

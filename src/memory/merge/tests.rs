@@ -254,7 +254,16 @@ fn a_fact_that_one_person_rewrote_in_two_places_stands_twice() {
         &base.replace("likes tea", "likes coffee").replace("- Carl is tall\n", ""),
         &base.replace("likes tea", "likes cocoa").replace("tall\n", "tall\n- Emil is old\n"),
     );
-    assert_snapshot!(merged, @"");
+    assert_snapshot!(merged, @r"
+    ## People
+    - Anna is my sister
+    - Bob likes coffee <!-- unsettled 1: version A of two --> <!-- wake 3 message 5 -->
+    - Bob likes cocoa <!-- unsettled 1: version B of two --> <!-- wake 3 message 5 -->
+    - Emil is old <!-- unsettled 1: version B of two -->
+
+    ## Home
+    - a flat
+    ");
     assert_eq!(crate::memory::unsettled::unsettled(&merged).len(), 1);
 }
 
@@ -265,14 +274,31 @@ fn only_what_the_wake_wrote_is_quoted_beside_what_a_person_wrote_in_two_places()
     let written = ["- Bob likes cocoa".to_owned()].into();
     let hand = ByHand { written, ..ByHand::default() };
     let merged = merge_by_hand(DocKind::Facts, FACTS, &person, &ours, &hand);
-    assert_snapshot!(merged.text, @"");
+    assert_snapshot!(merged.text, @r"
+    ## People
+    - Anna is my sister
+    - Bob likes coffee <!-- unsettled 1: version A of two -->
+    - Bob likes cocoa <!-- unsettled 1: version B of two -->
+    - Carl is tall
+
+    <!-- Both of us changed this. Yours stands above, mine follows as a quote: keep what is right and delete the rest. -->
+    > - Bob is thirsty <!-- wake 9 -->
+
+    ## Home
+    - a flat
+    ");
 }
 
 #[test]
 fn lines_and_keys_that_one_person_changed_in_two_places_stand_twice() {
     let notes = "one\ntwo\nthree\n";
     let merged = by_hand(DocKind::Text, notes, "one\nzwei\nthree\n", "one\ndeux\nthree\n");
-    assert_snapshot!(merged, @"");
+    assert_snapshot!(merged, @r"
+    one
+    zwei <!-- unsettled 1: version A of two -->
+    deux <!-- unsettled 1: version B of two -->
+    three
+    ");
     let again = by_hand(DocKind::Text, &merged, &merged.replace("one\n", "eins\n"), &merged.replace("one\n", "un\n"));
     assert_eq!(crate::memory::unsettled::unsettled(&again).len(), 2, "{again}");
     assert_eq!(
@@ -285,7 +311,11 @@ fn lines_and_keys_that_one_person_changed_in_two_places_stand_twice() {
         &TASKS.replace("next: dial", "next: write"),
         &TASKS.replace("next: dial", "next: visit"),
     );
-    assert_snapshot!(merged, @"");
+    let [a, b] = [
+        "- next: write <!-- unsettled 1: version A of two -->",
+        "- next: visit <!-- unsettled 1: version B of two -->",
+    ];
+    assert_eq!(merged, TASKS.replace("- next: dial", &format!("{a}\n{b}")));
 }
 
 #[test]

@@ -145,8 +145,7 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     my_rest.truncate(my_rest.len() - tail);
     let is_old = |unit: &&str| is_blank(unit) || run.base.iter().any(|was| same(was, unit));
     let is_theirs = |unit: &&str| by_hand.wrote(unit, run.base);
-    let is_by_hand = my_rest.iter().any(|unit| is_theirs(unit))
-        || my_rest.iter().all(|unit| is_old(unit)) && by_hand.took_out(run.base, ours);
+    let is_by_hand = my_rest.iter().any(&is_theirs) || my_rest.iter().all(&is_old) && by_hand.took_out(run.base, ours);
     if !is_by_hand {
         let quoted = if my_rest.iter().all(|line| is_blank(line)) { Vec::new() } else { my_rest };
         return Met { stands: plain(person), quoted };

@@ -13,7 +13,7 @@ pub use files::{File, View, with_images};
 
 use super::stale;
 use crate::{
-    memory::{self, DocKind, episodic, others, skill::Skill},
+    memory::{self, DocKind, episodic, others, skill::Skill, unsettled::unsettled},
     queue::{Exchange, Incoming},
     tool::Documents,
     words::{count, local},
@@ -248,12 +248,16 @@ fn memories(documents: &Documents, reader: Option<i64>) -> String {
             head(&content, MAX_DOCUMENT_BYTES)
         };
         let cut = if shown.len() < content.len() { " cut=\"memory_read and memory_search show the rest\"" } else { "" };
-        let withheld = withheld_parts(path, withheld);
+        let withheld = withheld_parts(path, withheld) + if unsettled(&content).is_empty() { "" } else { UNSETTLED };
         text.push_str(&format!("\n<file path=\"{path}\"{cut}{withheld}>\n{}\n</file>", escape(shown.trim_end())));
     }
     text.push_str("\n</memory>");
     text
 }
+
+/// The attribute that says what the marks of what the person hasn't settled mean.
+const UNSETTLED: &str = " unsettled=\"the person changed lines marked so in two places, and the versions A and B of one number \
+    contradict each other: take neither as true, and say so where it matters\"";
 
 /// The attribute that says how much of a document isn't shown.
 fn withheld_parts(path: &str, count: usize) -> String {

@@ -1,7 +1,7 @@
 //! What is looked after without a mind: delivering, pushing, fetching. Each is bounded in time and backs off by itself, so
 //! that a dead remote or a dead network never holds up an answer.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use chrono::TimeDelta;
 
@@ -14,13 +14,18 @@ use super::{
 };
 use crate::{
     channel::deliver,
-    memory::{DocKind, merge},
+    memory::{
+        self, DocKind,
+        merge::{self, ByHand},
+        unsettled::unsettled,
+    },
     outside,
     queue::{NewOutgoing, UpkeepKind},
     repo::{
         BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, Patience, Pushed, REMOTE_TIMEOUT,
         RemoteError, Repo, RepoError,
     },
+    shown,
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
@@ -196,9 +201,11 @@ impl Wake<'_> {
             Ok(Integrated::Merged { conflicts, .. }) => {
                 account.notes.push("Merged with the remote.".to_owned());
                 account.notes.extend(conflicts.iter().map(both_changed));
+                self.tell_unsettled(repo, &conflicts)?;
             }
             Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(repo, &rescue_ref)?,
-            Ok(_) => {}
+            // A merge that was cut off before it was told of.
+            Ok(_) => self.tell_unsettled(repo, &[])?,
             // The one is told where the work is parked for it, the other is over in a moment.
             Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. })) => {
                 account.notes.push(left_out(&error.to_string()));
@@ -364,6 +371,28 @@ impl Wake<'_> {
         self.alarm("unrelated", text).map(drop)
     }
 
+    /// Tells the owner of what they changed in two places, in the documents and in the files that were just merged: once per conflict.
+    fn tell_unsettled(&mut self, repo: &Repo, merged: &[String]) -> Result<(), WakeError> {
+        let merged = merged.iter().map(String::as_str).filter(|path| path.ends_with(".md"));
+        for path in memory::DOCUMENTS.into_iter().chain([memory::CLAUDE]).chain(merged).collect::<BTreeSet<_>>() {
+            let Ok(Some(text)) = repo.read_work_tree(path) else { continue };
+            let conflicts = unsettled(&text);
+            // Numbers come again, texts don't: the newest says whether all are told.
+            let Some(newest) = conflicts.iter().max_by_key(|conflict| conflict.number) else { continue };
+            let key = shown::sha256(&newest.text);
+            let lines: Vec<String> =
+                conflicts.iter().flat_map(|conflict| &conflict.lines).map(usize::to_string).collect();
+            let path = self.context.redactor.redact(path);
+            let text = format!(
+                "You changed the same thing in two places, and the two contradict each other. I kept both in `{path}`, marked \
+                 `unsettled` (line {}). Please delete the wrong one; until then I take neither as settled.",
+                lines.join(", ")
+            );
+            self.alarm(&format!("unsettled/{path}/{key}"), text)?;
+        }
+        Ok(())
+    }
+
     /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
     pub(super) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
@@ -430,7 +459,8 @@ fn both_changed(path: &String) -> String {
     format!("Both sides had changed {}; both are kept in it.", outside::name(path))
 }
 
-/// Joins a person's text and ours, by the kind of document. The person wins, the other side stays visible.
-pub(crate) fn merge_texts(path: &str, base: &str, persons: &str, ours: &str) -> String {
-    merge::merge(DocKind::of(path), base, persons, ours).text
+/// Joins a person's text and ours, by the kind of document. The person wins, the other side stays visible; what a person wrote on both
+/// sides stands twice.
+pub(crate) fn merge_texts(path: &str, base: &str, persons: &str, ours: &str, by_hand: &ByHand) -> String {
+    merge::merge_by_hand(DocKind::of(path), base, persons, ours, by_hand).text
 }

@@ -12,6 +12,7 @@ use super::{
     lookup::{Miss, pick},
     sections::{Document, Part, Spacing, hash_title},
     text::{comment, eol, escape_start, folded, lines, one_line, slice, split_comment},
+    unsettled,
 };
 
 /// The topic of a fact that came without one.
@@ -215,7 +216,7 @@ pub fn forget(text: &str, query: &str) -> Result<Forgotten, FactError> {
 /// Reads a bullet item as a fact: its lines as one, with the comment at the end of its last or its first line as the
 /// origin. An item without text is none.
 fn read_fact(document: &Document<'_>, item: std::ops::Range<usize>) -> Option<Fact> {
-    let raw = document.slice(&item);
+    let raw = unsettled::without(document.slice(&item));
     let marked = raw.trim_start();
     let content = slice(marked, 1..marked.len());
     let mut origin = None;

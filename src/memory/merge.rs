@@ -3,23 +3,27 @@
 //! Section by section: what only one side changed is that side's. Where both did, tasks are merged by key, facts by
 //! fact, the log by entry (both sides' entries stay, in time order), other text by line. In a true conflict the
 //! person's side stands and the other is kept below it in a marked quote, which no parser here takes for a task, fact
-//! or entry. What one side deleted and the other left alone stays deleted.
+//! or entry. What one side deleted and the other left alone stays deleted. Where a person wrote both sides, nobody but them
+//! settles it: both stand, each marked ([`super::unsettled`]).
 
 mod day;
 mod diff;
 mod pieces;
 mod section;
 
+use std::{cell::Cell, collections::BTreeSet};
+
 use chrono::NaiveDate;
 
 use self::{
-    diff::{Meeting, all_same},
+    diff::{Meeting, all_same, same},
     pieces::{Piece, Pieces, blank_end, content},
 };
 use super::{
     DocKind,
     sections::{Document, Spacing, bridge},
     text::{ends_line, eol, is_blank, lines},
+    unsettled::{self, Version},
 };
 
 /// The note above a quote of what didn't prevail.
@@ -47,17 +51,46 @@ pub struct Conflict {
     pub other: String,
 }
 
+/// What a person, too, did on the side of the wakes: lines, without white space at their ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ByHand {
+    /// Those they wrote.
+    pub written: BTreeSet<String>,
+    /// Those they took out.
+    pub deleted: BTreeSet<String>,
+}
+
+impl ByHand {
+    /// Whether a unit is theirs: they wrote one of its lines, and the others were there before.
+    fn wrote(&self, unit: &str, base: &[&str]) -> bool {
+        let has = |line: &str| self.written.contains(line.trim_end());
+        let was = |line: &str| base.iter().flat_map(|unit| lines(unit)).any(|other| same(other, line));
+        lines(unit).any(has) && lines(unit).all(|line| is_blank(line) || has(line) || was(line))
+    }
+
+    /// Whether they took out what is in `base` and not among `ours`.
+    fn took_out(&self, base: &[&str], ours: &[&str]) -> bool {
+        let gone = base.iter().filter(|unit| !is_blank(unit) && !ours.iter().any(|other| same(unit, other)));
+        gone.flat_map(|unit| lines(unit)).any(|line| self.deleted.contains(line.trim_end()))
+    }
+}
+
 /// Merges what a person (`theirs_person`) and a wake (`ours`) made of the same `base`.
 pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merged {
-    merged(kind, true, [base, theirs_person, ours])
+    merge_by_hand(kind, base, theirs_person, ours, &ByHand::default())
+}
+
+/// The same where a person had a hand in our side, too.
+pub fn merge_by_hand(kind: DocKind, base: &str, theirs_person: &str, ours: &str, by_hand: &ByHand) -> Merged {
+    merged(kind, true, [base, theirs_person, ours], by_hand)
 }
 
 /// The same where the other side isn't worth a quote: in a conflict the person's side stands alone.
 pub(super) fn persons_alone(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
-    merged(kind, false, [base, theirs_person, ours]).text
+    merged(kind, false, [base, theirs_person, ours], &ByHand::default()).text
 }
 
-fn merged(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3]) -> Merged {
+fn merged(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3], by_hand: &ByHand) -> Merged {
     if base == theirs_person || theirs_person == ours {
         return Merged { text: ours.to_owned(), conflicts: Vec::new() };
     }
@@ -66,7 +99,8 @@ fn merged(kind: DocKind, has_quotes: bool, [base, theirs_person, ours]: [&str; 3
     }
     let ending = eol(theirs_person);
     let (base, ours) = (with_endings(base, ending), with_endings(ours, ending));
-    let mut merger = Merger { kind, eol: ending, has_quotes, conflicts: Vec::new() };
+    let next_number = Cell::new(unsettled::next_number(&[&base, theirs_person, &ours]));
+    let mut merger = Merger { kind, eol: ending, has_quotes, by_hand, next_number, conflicts: Vec::new() };
     let text = merger.documents(&Pieces::of(&base), &Pieces::of(theirs_person), &Pieces::of(&ours));
     Merged { text, conflicts: merger.conflicts }
 }
@@ -79,11 +113,14 @@ fn with_endings(text: &str, ending: &str) -> String {
 /// What came of merging one section: its text, and units of our side that didn't prevail.
 type Outcome<'a> = (String, Vec<&'a str>);
 
-struct Merger {
+struct Merger<'h> {
     kind: DocKind,
     eol: &'static str,
     /// Whether what didn't prevail is quoted below what did.
     has_quotes: bool,
+    by_hand: &'h ByHand,
+    /// Of the next conflict that only a person can settle.
+    next_number: Cell<usize>,
     conflicts: Vec<Conflict>,
 }
 
@@ -94,7 +131,7 @@ struct Placed<'p, 'a> {
     foreign: bool,
 }
 
-impl Merger {
+impl Merger<'_> {
     fn documents(&mut self, base: &Pieces<'_>, person: &Pieces<'_>, ours: &Pieces<'_>) -> String {
         let mut out: Vec<Placed<'_, '_>> = Vec::new();
         for piece in &person.list {
@@ -180,6 +217,9 @@ impl Merger {
         if !self.has_quotes && matches!(self.kind, DocKind::Facts | DocKind::Text) {
             return self.without(was, person);
         }
+        if self.by_hand.took_out(was, &[]) && self.kind != DocKind::Log {
+            return self.kept_alone(person);
+        }
         if self.kind != DocKind::Log || person.date.is_none() {
             return person.text.to_owned();
         }
@@ -208,8 +248,24 @@ impl Merger {
         if self.kind == DocKind::Log && ours.date.is_some() {
             return self.day(Meeting { base: was, person: &[], ours: mine });
         }
+        if mine.iter().any(|unit| self.by_hand.wrote(unit, was)) {
+            return self.kept_alone(ours);
+        }
         self.conflicts.push(Conflict { section: ours.title.to_owned(), other: ours.text.to_owned() });
         if self.has_quotes { self.quote(DELETED_HERE, &mine.concat()) } else { String::new() }
+    }
+
+    /// A section that a person changed in one place and deleted in another.
+    fn kept_alone(&self, piece: &Piece<'_>) -> String {
+        let mark = unsettled::marked(self.eol, (self.take_number(), Version::Alone));
+        let text = self.ended(content(&piece.units).concat());
+        Document::split(&text).append(&mark) + &blank_end(piece)
+    }
+
+    fn take_number(&self) -> usize {
+        let number = self.next_number.get();
+        self.next_number.set(number.saturating_add(1));
+        number
     }
 
     fn quote(&self, note: &str, other: &str) -> String {

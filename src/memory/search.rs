@@ -13,6 +13,7 @@ use super::{
     facts::origin_date,
     sections::{Document, Part},
     text::{is_blank, lines, split_comment, words},
+    unsettled::{self, Unsettled},
 };
 
 /// How many facts are quoted at most as one answer.
@@ -40,6 +41,8 @@ pub struct Hit {
     pub heading: String,
     /// The day it was written: of the log, the day it stands under; of a fact, the day of its origin.
     pub date: Option<NaiveDate>,
+    /// Where the person changed it differently in two places and hasn't chosen yet: that conflict.
+    pub unsettled: Option<Unsettled>,
 }
 
 /// Words that ask for or give a name, in the folded form of [`words`].
@@ -86,7 +89,8 @@ pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<Hit> {
 
 /// The facts that answer a question without a mind, or `None` when none does: those that have all its content words
 /// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
-/// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`].
+/// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`]; with what the person hasn't settled, its
+/// other version.
 pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
     let mut seen = HashSet::new();
     let wanted: Vec<String> = meant_words(question)
@@ -98,23 +102,36 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
     }
     let needed = if wanted.len() <= 2 { wanted.len() } else { wanted.len() - 1 };
     let mut found: Vec<(usize, Hit)> = Vec::new();
+    let mut versions: Vec<Hit> = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
         each_line(path, text, |hit, is_item| {
             let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
             let topic: BTreeSet<String> = meant_words(&hit.heading).into_iter().collect();
             let matched = wanted.iter().filter(|word| own.contains(*word) || topic.contains(*word)).count();
             let by_itself = wanted.iter().any(|word| own.contains(word));
+            versions.extend(hit.unsettled.is_some().then(|| hit.clone()));
             found.extend((is_item && by_itself && matched >= needed).then_some((matched, hit)));
         });
     }
     let best = found.iter().map(|(matched, _)| *matched).max()?;
-    Some(found.into_iter().filter(|(matched, _)| *matched == best).map(|(_, hit)| hit).take(MAX_QUOTES).collect())
+    let mut quoted: Vec<Hit> =
+        found.into_iter().filter(|(matched, _)| *matched == best).map(|(_, hit)| hit).take(MAX_QUOTES).collect();
+    let belongs = |version: &Hit, hit: &Hit| hit.path == version.path && hit.unsettled == version.unsettled;
+    versions.retain(|version| !quoted.contains(version) && quoted.iter().any(|hit| belongs(version, hit)));
+    quoted.extend(versions);
+    Some(quoted)
 }
 
 /// Hands over each line that isn't blank, a comment or a heading of a part, and whether it belongs to a bullet item. In
 /// documents of facts and logs an item is one "line" however often it is wrapped.
 fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
     let document = Document::split(text);
+    let conflicts = unsettled::unsettled(text);
+    let hit = |part: &Part, line: usize, raw: &str| {
+        let own = line..line + lines(raw).count();
+        let conflict = conflicts.iter().find(|conflict| conflict.lines.iter().any(|line| own.contains(line)));
+        Hit { unsettled: conflict.cloned(), ..hit(path, part, line, raw) }
+    };
     let whole_items = matches!(DocKind::of(path), DocKind::Facts | DocKind::Log);
     for part in &document.parts {
         let mut at = part.body_start;
@@ -123,7 +140,7 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
             for line in lines(document.slice(&(from..to))) {
                 let range = at..at + line.len();
                 at = range.end;
-                let hit = hit(path, part, document.line_of(range.start), line);
+                let hit = hit(part, document.line_of(range.start), line);
                 if !is_blank(&hit.text) && !document.is_comment(&range) {
                     take(hit, is_item);
                 }
@@ -138,7 +155,7 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
         }
         plain(at, part.range.end, false);
         for item in part.items.iter().filter(|_| whole_items) {
-            take(hit(path, part, document.line_of(item.start), document.slice(item)), true);
+            take(hit(part, document.line_of(item.start), document.slice(item)), true);
         }
     }
 }
@@ -146,14 +163,15 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
 fn hit(path: &str, part: &Part, line: usize, raw: &str) -> Hit {
     let mut date = part_date(part);
     let mut shown: Vec<&str> = Vec::new();
-    for line in lines(raw) {
+    let raw = unsettled::without(raw);
+    for line in lines(&raw) {
         let (text, comment) = split_comment(line);
         date = date.or_else(|| comment.and_then(origin_date));
         shown.push(text.trim());
     }
     let joined = shown.join(" ");
     let text = joined.trim().trim_start_matches(['-', '*', '+']).trim();
-    Hit { path: path.to_owned(), line, text: text.to_owned(), heading: part.title.clone(), date }
+    Hit { path: path.to_owned(), line, text: text.to_owned(), heading: part.title.clone(), date, unsettled: None }
 }
 
 #[cfg(test)]

@@ -9,12 +9,13 @@ use chrono::{DateTime, Utc};
 use git2::{DiffFile, DiffOptions, Index, IndexEntry};
 
 use super::{
-    Merge, Obstacle, Oid, Repo, RepoError,
+    Merge, Obstacle, Oid, Repo, RepoError, WAKE_EMAIL,
     advance::{self, FileMove, Move, Stop},
     names::{self, Refused},
     tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
     wake_signature,
 };
+use crate::memory::merge::ByHand;
 
 /// How many versions of one file are kept beside it.
 const MAX_KEPT_BESIDE: usize = 100;
@@ -134,7 +135,8 @@ impl Repo {
         };
         let (left, right) = (self.git.find_commit(own)?, self.git.find_commit(persons)?);
         let mut index = self.git.merge_commits(&left, &right, None)?;
-        let conflicts = self.settle(&mut index, merge)?;
+        let by_hand = |path: &str| self.by_hand(path, base, own);
+        let conflicts = self.settle(&mut index, &by_hand, merge)?;
         self.rejoin(&mut index, [base, persons, own], &conflicts, merge)?;
         let tree = index.write_tree_to(&self.git)?;
         let other = if tip == own { persons } else { own };
@@ -145,7 +147,12 @@ impl Repo {
     }
 
     /// Settles every conflict in a merged index; returns the files.
-    fn settle(&self, index: &mut Index, merge: &Merge<'_>) -> Result<Vec<String>, RepoError> {
+    fn settle(
+        &self,
+        index: &mut Index,
+        by_hand: &dyn Fn(&str) -> Result<ByHand, RepoError>,
+        merge: &Merge<'_>,
+    ) -> Result<Vec<String>, RepoError> {
         let conflicts = index.conflicts()?.collect::<Result<Vec<_>, _>>()?;
         let mut settled = BTreeSet::new();
         for conflict in conflicts {
@@ -160,7 +167,8 @@ impl Repo {
             let ours = conflict.our.as_ref();
             let joined = match (ours, &conflict.their) {
                 (Some(ours), Some(theirs)) if ours.path == path.as_bytes() => {
-                    self.joined(&path, conflict.ancestor.as_ref().map(item_of), item_of(theirs), item_of(ours), merge)?
+                    let base = conflict.ancestor.as_ref().map(item_of);
+                    self.joined(&path, [base, Some(item_of(theirs)), Some(item_of(ours))], &by_hand(&path)?, merge)?
                 }
                 _ => None,
             };
@@ -199,7 +207,8 @@ impl Repo {
             }
             let entry = |commit| tree::item_at(&self.git, Some(commit), &path);
             let (Some(was), Some(theirs), Some(ours)) = (entry(base)?, entry(persons)?, entry(own)?) else { continue };
-            if let Some(joined) = self.joined(&path, Some(was), theirs, ours, merge)? {
+            let by_hand = self.by_hand(&path, base, own)?;
+            if let Some(joined) = self.joined(&path, [Some(was), Some(theirs), Some(ours)], &by_hand, merge)? {
                 tree::set(index, &path, Some(joined))?;
             }
         }
@@ -210,20 +219,49 @@ impl Repo {
     pub(super) fn joined(
         &self,
         path: &str,
-        base: Option<Item>,
-        theirs: Item,
-        ours: Item,
+        [base, theirs, ours]: [Option<Item>; 3],
+        by_hand: &ByHand,
         merge: &Merge<'_>,
     ) -> Result<Option<Item>, RepoError> {
-        let base = match base {
-            Some(base) => self.text_of(base)?,
-            None => Some(String::new()),
-        };
-        let (Some(base), Some(persons), Some(own)) = (base, self.text_of(theirs)?, self.text_of(ours)?) else {
+        let text = |item: Option<Item>| item.map_or(Ok(Some(String::new())), |item| self.text_of(item));
+        let (Some(base), Some(persons), Some(own)) = (text(base)?, text(theirs)?, text(ours)?) else {
             return Ok(None);
         };
-        let joined = merge(path, &base, &persons, &own);
-        Ok(Some(Item { id: self.git.blob(joined.as_bytes())?, mode: theirs.mode }))
+        let joined = merge(path, &base, &persons, &own, by_hand);
+        let mode = theirs.map_or(FILE, |theirs| theirs.mode);
+        Ok(Some(Item { id: self.git.blob(joined.as_bytes())?, mode }))
+    }
+
+    /// What people's commits did to a file between two commits. A merge counts for what none of its parents has.
+    pub(super) fn by_hand(&self, path: &str, base: Oid, tip: Oid) -> Result<ByHand, RepoError> {
+        let mut walk = self.git.revwalk()?;
+        walk.push(tip)?;
+        walk.hide(base)?;
+        let mut by_hand = ByHand::default();
+        for id in walk {
+            let commit = self.git.find_commit(id?)?;
+            if commit.author().email_bytes() == WAKE_EMAIL.as_bytes() {
+                continue;
+            }
+            let item = tree::item_at(&self.git, Some(commit.id()), path)?;
+            let parents = commit.parent_ids().map(|parent| tree::item_at(&self.git, Some(parent), path));
+            let parents = parents.collect::<Result<Vec<_>, _>>()?;
+            if parents.contains(&item) {
+                continue;
+            }
+            let now = self.lines_of(item)?;
+            let before = parents.into_iter().map(|item| self.lines_of(item)).collect::<Result<Vec<_>, _>>()?;
+            let is_new = |line: &&String| before.iter().all(|lines| !lines.contains(*line));
+            by_hand.written.extend(now.iter().filter(is_new).cloned());
+            by_hand.deleted.extend(before.into_iter().flatten().filter(|line| !now.contains(line)));
+        }
+        Ok(by_hand)
+    }
+
+    /// A text's lines, without white space at their ends; none of what isn't text.
+    fn lines_of(&self, item: Option<Item>) -> Result<BTreeSet<String>, RepoError> {
+        let text = item.map_or(Ok(None), |item| self.text_of(item))?.unwrap_or_default();
+        Ok(text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
     fn text_of(&self, item: Item) -> Result<Option<String>, RepoError> {

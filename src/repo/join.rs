@@ -44,7 +44,12 @@ impl Repo {
                 Some(item) if item == own => {}
                 Some(item) if Some(item) == file.before => files.push((path, Some(own))),
                 Some(item) => {
-                    match self.joined(&path, file.before, item, own, merge)? {
+                    match self.joined(
+                        &path,
+                        [file.before, Some(item), Some(own)],
+                        &self.by_hand(&path, templates, ours)?,
+                        merge,
+                    )? {
                         Some(joined) => files.push((path.clone(), Some(joined))),
                         None => files.push((format!("{path}.ours"), Some(own))),
                     }

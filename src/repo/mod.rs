@@ -57,7 +57,10 @@ pub use self::{
 pub use git2::Oid;
 
 use self::worktree::WorkTree;
-use crate::outside::{self, Origin, Outside};
+use crate::{
+    memory::merge::ByHand,
+    outside::{self, Origin, Outside},
+};
 
 /// Whom wakes commit as.
 pub const WAKE_NAME: &str = "Reveille";
@@ -70,8 +73,8 @@ pub const OWNER_EMAIL: &str = "owner@localhost";
 /// The branch of a repository that names no other.
 pub const DEFAULT_BRANCH: &str = "main";
 
-/// Joins two texts that grew from one: `(path, base, the person's, ours)`. Missing sides are empty.
-pub type Merge<'a> = dyn Fn(&str, &str, &str, &str) -> String + 'a;
+/// Joins two texts that grew from one: `(path, base, the person's, ours)`, and what a person did on our side. Missing sides are empty.
+pub type Merge<'a> = dyn Fn(&str, &str, &str, &str, &ByHand) -> String + 'a;
 
 /// Tells whether a text holds something that must not be committed.
 pub type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;

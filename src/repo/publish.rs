@@ -13,6 +13,7 @@ use super::{
     wake_signature,
     worktree::OnDisk,
 };
+use crate::memory::merge::ByHand;
 
 /// One file of a wake's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,7 +197,8 @@ pub(super) fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>)
         (content, theirs) if theirs == change.base => content.clone(),
         (Some(ours), Some(theirs)) if *ours == theirs => Some(theirs),
         (Some(ours), Some(theirs)) => {
-            Some(merge(&change.path, change.base.as_deref().unwrap_or_default(), &theirs, ours))
+            let base = change.base.as_deref().unwrap_or_default();
+            Some(merge(&change.path, base, &theirs, ours, &ByHand::default()))
         }
         (Some(ours), None) => Some(ours.clone()),
         (None, theirs) => theirs,

@@ -289,5 +289,6 @@ fn borrowed(documents: &[(String, String)]) -> Vec<(&str, &str)> {
 }
 
 fn quoted(hit: &Hit) -> String {
-    format!("- {} ({}, line {})", hit.text, hit.path, hit.line)
+    let doubt = hit.unsettled.as_ref().map(|conflict| format!("; not settled: {}", conflict.of_line(hit.line)));
+    format!("- {} ({}, line {}{})", hit.text, hit.path, hit.line, doubt.unwrap_or_default())
 }

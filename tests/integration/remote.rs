@@ -835,3 +835,52 @@ fn an_odd_name_stops_no_answer_and_is_told() {
     push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes coffee\n");
     check_left_out_at(&mut env, 17, "skills/git~1/a.md is in the way: it has a name that git keeps for itself");
 }
+
+/// Two edits of one person's that contradict each other, one here and one from elsewhere, are both theirs: nobody but them settles it.
+#[test]
+fn a_fact_that_the_person_changed_in_two_places_stands_twice_until_they_choose() {
+    let (env, remote) = with_remote();
+    let fact = |month: &str| format!("Anna's birthday is 4 {month}");
+    env.write_memory(SEMANTIC, &format!("## People\n- {}\n- Bob likes tea\n", fact("April")));
+    say(&env, "add task buy milk");
+    check_in_step(&env, &remote);
+    push_from(&env, &clone(&env, &remote), SEMANTIC, |text| text.replace("April", "May"));
+    env.write_memory(SEMANTIC, &env.memory(SEMANTIC).replace("April", "June"));
+    // What the wake itself adds to the file in the meantime is its own, and changes nothing of whose the other line is.
+    say(&env, "remember that cake is at four");
+    say(&env, "add task buy bread");
+    check_in_step(&env, &remote);
+
+    let text = env.memory(SEMANTIC);
+    assert!(text.contains(&fact("May")) && text.contains(&fact("June")) && text.contains("cake"), "{text}");
+    assert!(!text.contains("Both of us") && !text.contains("> -"), "{text}");
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("birthday")).collect();
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.contains("unsettled")), "{text}");
+
+    let notices = || -> Vec<String> {
+        let all: String = env.query("SELECT coalesce(group_concat(message_text, '\u{1}'), '') FROM outgoing_messages");
+        all.split('\u{1}').filter(|text| text.contains("in two places")).map(str::to_owned).collect()
+    };
+    assert_eq!(notices().len(), 1, "{:?}", notices());
+    assert!(notices()[0].contains(SEMANTIC), "{:?}", notices());
+    let memory_check = || {
+        let report = env.health(&["check", "--json"]).json();
+        let all = report["checks"].as_array().unwrap().clone();
+        all.into_iter().find(|check| check["id"] == "memory").unwrap()
+    };
+    let told = memory_check();
+    assert!(told["status"] == "warn" && told.to_string().contains(SEMANTIC), "{told}");
+
+    let answer = say(&env, "when is Anna's birthday?").stdout;
+    assert!(answer.contains(&fact("May")) && answer.contains(&fact("June")), "{answer}");
+    assert!(answer.contains("contradict") && answer.contains(SEMANTIC), "{answer}");
+    assert!(!answer.contains("<!--"), "{answer}");
+
+    // The person chooses: the other line's mark means nothing any more.
+    let chosen: String = text.lines().filter(|line| !line.contains("June")).map(|line| format!("{line}\n")).collect();
+    env.write_memory(SEMANTIC, &chosen);
+    let answer = say(&env, "when is Anna's birthday?").stdout;
+    assert!(answer.contains(&fact("May")) && !answer.contains("contradict") && !answer.contains("<!--"), "{answer}");
+    assert_eq!(memory_check()["status"], "ok");
+    assert_eq!(notices().len(), 1, "{:?}", notices());
+}

@@ -101,7 +101,7 @@ impl Scene {
             changes,
             message: &format!("Wake: remembered “x”\n\nWake-Id: {id}\n"),
             now: now(),
-            merge: &|_, _, person, _| person.to_owned(),
+            merge: &|_, _, person, _, _| person.to_owned(),
             is_secret: &|_| false,
         };
         repo.publish(&publish).unwrap().commit.to_string()

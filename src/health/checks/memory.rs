@@ -9,7 +9,14 @@ use crate::{
         scene::Scene,
         words::list,
     },
-    memory::{self, DocKind, Problem, episodic::Log, facts::Facts, skill::Skills, tasks::TaskList},
+    memory::{
+        self, DocKind, Problem,
+        episodic::Log,
+        facts::Facts,
+        skill::Skills,
+        tasks::TaskList,
+        unsettled::{Unsettled, unsettled},
+    },
 };
 
 /// The documents that every memory has.
@@ -34,6 +41,10 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
             None => problems.push(format!("{path} isn't there")),
         }
     }
+    for path in repo.list_markdown(&["memory", "skills"])?.iter().filter(|path| !DOCUMENTS.contains(&path.as_str())) {
+        let text = repo.read_work_tree(path)?.unwrap_or_default();
+        problems.extend(name(path, &unsettled(&text).iter().map(Unsettled::problem).collect::<Vec<_>>()));
+    }
     let paths = repo.list_markdown(&["skills"])?;
     let mut texts = BTreeMap::new();
     for path in paths.iter().filter(|path| path.ends_with("/SKILL.md")) {
@@ -43,8 +54,14 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     Ok(judge(&problems))
 }
 
-/// What is wrong with a document, by its kind.
+/// What is wrong with a document, by its kind, and what the person hasn't settled.
 fn read(path: &str, text: &str) -> Vec<Problem> {
+    let mut problems = read_by_kind(path, text);
+    problems.extend(unsettled(text).iter().map(Unsettled::problem));
+    problems
+}
+
+fn read_by_kind(path: &str, text: &str) -> Vec<Problem> {
     match DocKind::of(path) {
         DocKind::Tasks => {
             let (tasks, mut problems) = TaskList::parse(text);

@@ -14,7 +14,7 @@ use crate::memory::{
     text::is_blank,
 };
 
-impl Merger {
+impl Merger<'_> {
     /// Merges a day of the log: the person's units but for those that our side took out, and our new ones among them
     /// in order of time. The heading always stays; without anything below it the day is gone.
     pub(super) fn day(&self, all: Meeting<'_, '_>) -> String {

@@ -231,3 +231,110 @@ proptest! {
         prop_assert!(log.days.is_sorted_by_key(|day| day.date));
     }
 }
+
+/// What a person did on our side, as the repository finds it: all of it.
+fn all_by_hand(base: &str, ours: &str) -> ByHand {
+    let has = |text: &str, line: &str| text.lines().any(|other| other == line);
+    let only = |one: &str, other: &str| one.lines().filter(|line| !has(other, line)).map(str::to_owned).collect();
+    ByHand { written: only(ours, base), deleted: only(base, ours) }
+}
+
+fn by_hand(kind: DocKind, base: &str, person: &str, ours: &str) -> String {
+    let merged = merge_by_hand(kind, base, person, ours, &all_by_hand(base, ours));
+    assert!(merged.conflicts.is_empty() && !merged.text.contains("\n>"), "{}", merged.text);
+    merged.text
+}
+
+#[test]
+fn a_fact_that_one_person_rewrote_in_two_places_stands_twice() {
+    let base = FACTS.replace("likes tea", "likes tea <!-- wake 3 message 5 -->");
+    let merged = by_hand(
+        DocKind::Facts,
+        &base,
+        &base.replace("likes tea", "likes coffee").replace("- Carl is tall\n", ""),
+        &base.replace("likes tea", "likes cocoa").replace("tall\n", "tall\n- Emil is old\n"),
+    );
+    assert_snapshot!(merged, @r"
+    ## People
+    - Anna is my sister
+    - Bob likes coffee <!-- unsettled 1: version A of two --> <!-- wake 3 message 5 -->
+    - Bob likes cocoa <!-- unsettled 1: version B of two --> <!-- wake 3 message 5 -->
+    - Emil is old <!-- unsettled 1: version B of two -->
+
+    ## Home
+    - a flat
+    ");
+    assert_eq!(crate::memory::unsettled::unsettled(&merged).len(), 1);
+}
+
+#[test]
+fn only_what_the_wake_wrote_is_quoted_beside_what_a_person_wrote_in_two_places() {
+    let person = FACTS.replace("likes tea", "likes coffee");
+    let ours = FACTS.replace("- Bob likes tea", "- Bob likes cocoa\n- Bob is thirsty <!-- wake 9 -->");
+    let written = ["- Bob likes cocoa".to_owned()].into();
+    let hand = ByHand { written, ..ByHand::default() };
+    let merged = merge_by_hand(DocKind::Facts, FACTS, &person, &ours, &hand);
+    assert_snapshot!(merged.text, @r"
+    ## People
+    - Anna is my sister
+    - Bob likes coffee <!-- unsettled 1: version A of two -->
+    - Bob likes cocoa <!-- unsettled 1: version B of two -->
+    - Carl is tall
+
+    <!-- Both of us changed this. Yours stands above, mine follows as a quote: keep what is right and delete the rest. -->
+    > - Bob is thirsty <!-- wake 9 -->
+
+    ## Home
+    - a flat
+    ");
+}
+
+#[test]
+fn lines_and_keys_that_one_person_changed_in_two_places_stand_twice() {
+    let notes = "one\ntwo\nthree\n";
+    let merged = by_hand(DocKind::Text, notes, "one\nzwei\nthree\n", "one\ndeux\nthree\n");
+    assert_snapshot!(merged, @r"
+    one
+    zwei <!-- unsettled 1: version A of two -->
+    deux <!-- unsettled 1: version B of two -->
+    three
+    ");
+    let again = by_hand(DocKind::Text, &merged, &merged.replace("one\n", "eins\n"), &merged.replace("one\n", "un\n"));
+    assert_eq!(crate::memory::unsettled::unsettled(&again).len(), 2, "{again}");
+    assert_eq!(
+        by_hand(DocKind::Text, notes, "one\ntwo\nthree\nfour\n", "one\ntwo\nthree\nvier\n"),
+        format!("{notes}four\nvier\n")
+    );
+    let merged = by_hand(
+        DocKind::Tasks,
+        TASKS,
+        &TASKS.replace("next: dial", "next: write"),
+        &TASKS.replace("next: dial", "next: visit"),
+    );
+    let [a, b] = [
+        "- next: write <!-- unsettled 1: version A of two -->",
+        "- next: visit <!-- unsettled 1: version B of two -->",
+    ];
+    assert_eq!(merged, TASKS.replace("- next: dial", &format!("{a}\n{b}")));
+}
+
+#[test]
+fn what_one_person_changed_here_and_deleted_there_stays_and_is_marked() {
+    let without_rent = TASKS.replace("\n## Pay rent\n- status: active\n", "");
+    let paid = TASKS.replace("Pay rent\n- status: active", "Pay rent\n- status: done");
+    for [person, ours] in [[&without_rent, &paid], [&paid, &without_rent]] {
+        let merged = by_hand(DocKind::Tasks, TASKS, person, ours);
+        assert!(
+            merged.ends_with("## Pay rent\n- status: done\n\n<!-- unsettled 1: changed here, deleted elsewhere -->\n"),
+            "{merged}"
+        );
+    }
+    let (without, changed) = (FACTS.replace("- Bob likes tea\n", ""), FACTS.replace("likes tea", "likes coffee"));
+    for [person, ours] in [[&without, &changed], [&changed, &without]] {
+        let merged = by_hand(DocKind::Facts, FACTS, person, ours);
+        assert!(
+            merged.contains("- Bob likes coffee <!-- unsettled 1: changed here, deleted elsewhere -->\n"),
+            "{merged}"
+        );
+    }
+}

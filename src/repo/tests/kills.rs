@@ -176,7 +176,7 @@ fn an_edit_of_the_same_lines_after_the_kill_loses_neither_side() {
             repo.write_files(&mut planned, &both).unwrap();
         }
         repo.commit_person_edits(now(), &never_secret, &both).unwrap();
-        assert_eq!(world.read(ACTIVE), both(ACTIVE, &base, &theirs, &ours), "{is_killed_again}");
+        assert_eq!(world.read(ACTIVE), both(ACTIVE, &base, &theirs, &ours, &ByHand::default()), "{is_killed_again}");
         assert_eq!(world.read("memory/new.md"), "their new\n<ours>\nour new\n", "{is_killed_again}");
         assert_eq!(world.git(&["log", "-2", "--format=%an"]), "Ann\nReveille\n");
         world.assert_sound();

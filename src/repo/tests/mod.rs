@@ -14,7 +14,10 @@ use std::{fs, path::PathBuf, time::Duration};
 use chrono::{DateTime, Utc};
 
 use super::*;
-use crate::process::{self, Spec};
+use crate::{
+    memory::merge::ByHand,
+    process::{self, Spec},
+};
 
 pub(super) const TEMPLATES: [(&str, &str); 3] = [
     ("claude.md", "# Standing orders\n"),
@@ -161,7 +164,7 @@ pub(super) fn now() -> DateTime<Utc> {
 }
 
 /// A merge that shows what it was given.
-pub(super) fn both(_path: &str, _base: &str, theirs: &str, ours: &str) -> String {
+pub(super) fn both(_path: &str, _base: &str, theirs: &str, ours: &str, _: &ByHand) -> String {
     format!("{theirs}<ours>\n{ours}")
 }
 

@@ -192,7 +192,7 @@ fn only_the_wakes_own_changes_are_parked_and_no_secret() {
     let repo = world.local();
     let others = "# Active\n\n## Water the plants\n- touched: 2026-11-20\n- of the other branch\n";
     let ours = format!("{others}- ours\n");
-    let added = |_: &str, base: &str, persons: &str, ours: &str| {
+    let added = |_: &str, base: &str, persons: &str, ours: &str, _: &ByHand| {
         let added: Vec<&str> = ours.lines().filter(|line| !base.contains(line)).collect();
         format!("{persons}{}\n", added.join("\n"))
     };

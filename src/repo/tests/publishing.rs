@@ -124,11 +124,11 @@ fn a_commit_in_the_very_moment_is_noticed_and_merged() {
     let base = world.read(ACTIVE);
     world.write(ACTIVE, "theirs\n");
     let first = std::cell::Cell::new(true);
-    let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str| {
+    let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str, by_hand: &ByHand| {
         if first.replace(false) {
             world.git(&["commit", "--quiet", "-am", "by hand, just now"]);
         }
-        both(path, base, theirs, ours)
+        both(path, base, theirs, ours, by_hand)
     };
     let changes = [change(ACTIVE, Some(&base), Some("ours\n"))];
     let published = repo.publish(&Publish { merge: &meanwhile, ..wake(&changes) }).unwrap();
@@ -148,9 +148,13 @@ fn a_file_saved_in_the_very_moment_keeps_both() {
     repo.commit_person_edits(now(), &never_secret, &both).unwrap();
     world.write(ACTIVE, "theirs\n");
     // By now the other file has been read and decided on.
-    let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str| {
+    let meanwhile = |path: &str, base: &str, theirs: &str, ours: &str, by_hand: &ByHand| {
         world.write("claude.md", &orders.replace("five", "theirs"));
-        if path == ACTIVE { both(path, base, theirs, ours) } else { merge_texts(path, base, theirs, ours) }
+        if path == ACTIVE {
+            both(path, base, theirs, ours, by_hand)
+        } else {
+            merge_texts(path, base, theirs, ours, by_hand)
+        }
     };
     let ours = orders.replace("one", "ours");
     let changes = [change("claude.md", Some(orders), Some(&ours)), change(ACTIVE, Some(&base), Some("ours\n"))];
@@ -182,7 +186,7 @@ fn a_secret_of_the_persons_stays_in_their_file_and_out_of_the_commit() {
     let with_secret = format!("{base}sk-secret\n");
     world.write(ACTIVE, &with_secret);
     let ours = format!("{with_secret}ours\n");
-    let without_secret = |_: &str, base: &str, theirs: &str, ours: &str| {
+    let without_secret = |_: &str, base: &str, theirs: &str, ours: &str, _: &ByHand| {
         let added: String = ours.lines().filter(|line| !base.contains(line)).map(|line| format!("{line}\n")).collect();
         format!("{theirs}{added}")
     };

@@ -1,0 +1,168 @@
+//! What one person changed differently in two places. Both versions stand, each line with a mark of its conflict and its version, until
+//! the person deletes one: a version whose counterpart is gone is settled, and its mark means nothing any more.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+use super::{
+    Problem,
+    text::{lines, split_comment},
+};
+
+const BEGIN: &str = "<!-- unsettled ";
+const END: &str = " -->";
+
+/// Which of the two a line is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Version {
+    /// What the one place has.
+    A,
+    /// What the other has.
+    B,
+    /// What the one place has, where the other deleted it.
+    Alone,
+}
+
+impl Version {
+    const ALL: [Self; 3] = [Self::A, Self::B, Self::Alone];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::A => "version A of two",
+            Self::B => "version B of two",
+            Self::Alone => "changed here, deleted elsewhere",
+        }
+    }
+}
+
+/// A mark: the conflict's number, and the version.
+pub(super) type Mark = (usize, Version);
+
+/// A conflict that still stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Its number, which all its marks have.
+    pub number: usize,
+    /// The lines of both versions, counted from 1.
+    pub lines: Vec<usize>,
+    /// What these lines say.
+    pub text: String,
+}
+
+impl Unsettled {
+    /// What the person is told of it, and how they settle it.
+    pub fn problem(&self) -> Problem {
+        let first = self.lines.first().copied().unwrap_or_default();
+        Problem::new(
+            first,
+            format!("not settled: {}; delete what is wrong, or the mark of what is right", self.of_line(first)),
+        )
+    }
+
+    /// What is the matter with one of its lines.
+    pub fn of_line(&self, line: usize) -> String {
+        let others: Vec<String> = self.lines.iter().filter(|other| **other != line).map(usize::to_string).collect();
+        match others.as_slice() {
+            [] => "changed in one place and deleted in another".to_owned(),
+            [other] => format!("line {other} contradicts it"),
+            others => format!("changed in two places, and lines {} contradict it", others.join(", ")),
+        }
+    }
+}
+
+/// The conflicts that still stand in a text, in its order.
+pub fn unsettled(text: &str) -> Vec<Unsettled> {
+    let mut found: BTreeMap<usize, (BTreeSet<Version>, Unsettled)> = BTreeMap::new();
+    for (at, line) in lines(text).enumerate() {
+        if let Some((_, (number, version))) = find(line) {
+            let empty = || (BTreeSet::new(), Unsettled { number, lines: Vec::new(), text: String::new() });
+            let (versions, conflict) = found.entry(number).or_insert_with(empty);
+            versions.insert(version);
+            conflict.lines.push(at + 1);
+            conflict.text.push_str(line);
+        }
+    }
+    let stands = |versions: &BTreeSet<Version>| {
+        versions.contains(&Version::Alone) || versions.contains(&Version::A) && versions.contains(&Version::B)
+    };
+    let standing = found.into_values().filter(|(versions, _)| stands(versions));
+    let mut standing: Vec<Unsettled> = standing.map(|(_, conflict)| conflict).collect();
+    standing.sort_by_key(|conflict| conflict.lines.first().copied());
+    standing
+}
+
+/// A number that no mark in these texts has, nor a later one.
+pub(super) fn next_number(texts: &[&str]) -> usize {
+    let numbers = texts.iter().flat_map(|text| lines(text)).filter_map(|line| Some(find(line)?.1.0));
+    numbers.max().unwrap_or_default().saturating_add(1)
+}
+
+/// The unit with a mark in its last line that isn't blank: before the comment that ends it, which tells its origin.
+pub(super) fn marked(unit: &str, (number, version): Mark) -> String {
+    let body = without(unit);
+    let end = body.trim_end().len();
+    let (kept, blank) = body.split_at_checked(end).unwrap_or((&body, ""));
+    let start = kept.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    let (before, last) = kept.split_at_checked(start).unwrap_or(("", kept));
+    let (text, comment) = split_comment(last);
+    let origin = comment.map(|_| last.get(text.len()..).unwrap_or_default().trim()).unwrap_or_default();
+    let mark = format!("{BEGIN}{number}: {}{END}", version.words());
+    let shown = [text, &mark, origin].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    format!("{before}{shown}{blank}")
+}
+
+/// A text without marks.
+pub(super) fn without(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    while let Some((range, _)) = find(&text) {
+        let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+        text = Cow::Owned(format!("{}{after}", before.trim_end_matches(' ')));
+    }
+    text
+}
+
+fn find(line: &str) -> Option<(Range<usize>, Mark)> {
+    line.match_indices(BEGIN).find_map(|(start, _)| {
+        let rest = line.get(start + BEGIN.len()..)?;
+        let (inside, _) = rest.split_once(END)?;
+        let (number, words) = inside.split_once(": ")?;
+        let version = Version::ALL.into_iter().find(|version| version.words() == words)?;
+        Some((start..start + BEGIN.len() + inside.len() + END.len(), (number.parse().ok()?, version)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(unit: &str, version: Version) -> String {
+        marked(unit, (3, version))
+    }
+
+    #[test]
+    fn a_mark_stands_before_the_origin_and_comes_off_again() {
+        let a = mark("- tea <!-- wake 1 message 2 -->\n", Version::A);
+        assert_eq!(a, "- tea <!-- unsettled 3: version A of two --> <!-- wake 1 message 2 -->\n");
+        assert_eq!(without(&a), "- tea <!-- wake 1 message 2 -->\n");
+        let b = mark("- green\n  tea\r\n", Version::B);
+        assert_eq!(b, "- green\n  tea <!-- unsettled 3: version B of two -->\r\n");
+        assert_eq!(without(&b), "- green\n  tea\r\n");
+        assert_eq!(mark(&b, Version::B), b);
+        assert_eq!(next_number(&["x", &b]), 4);
+        assert_eq!(next_number(&["- x <!-- unsettled 7: by nobody -->"]), 1);
+    }
+
+    #[test]
+    fn only_what_has_its_counterpart_is_unsettled() {
+        let (a, b, alone) = ("- a\n", "- b\n", "- c\n");
+        let [a, b] = [mark(a, Version::A), mark(b, Version::B)];
+        let lines = |text: &str| unsettled(text).into_iter().map(|conflict| conflict.lines).collect::<Vec<_>>();
+        assert_eq!(lines(&format!("- x\n{a}{b}")), [[2, 3]]);
+        assert_eq!(lines(&format!("{a}- x\n{a}")), Vec::<Vec<usize>>::new());
+        assert_eq!(lines(&format!("{a}{}", marked("- b\n", (4, Version::B)))), Vec::<Vec<usize>>::new());
+        assert_eq!(lines(&mark(alone, Version::Alone)), [[1]]);
+    }
+}

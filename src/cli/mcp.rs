@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{complain, failed, print};
 use crate::{
     config::Config,
-    cycle::{self, Context, outside},
+    cycle::{self, Context, Terminal, outside},
     hands::Shelter,
     mcp::{
         client::{
@@ -255,7 +255,8 @@ impl Desk<'_> {
             Err(error) => return self.trouble(&error),
         };
         let redactor = super::redactor(&config);
-        let context = Context { config: &config, redactor: &redactor, ..self.context };
+        let terminal = Terminal::AtEnd;
+        let context = Context { config: &config, redactor: &redactor, terminal, ..self.context };
         match outside::call(context, &mut store, name, input).await {
             Ok(told) => Answer { text: told.text, is_error: told.is_error, image: None },
             Err(error) => self.trouble(&error),

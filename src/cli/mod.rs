@@ -146,21 +146,27 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// Becomes `true` when the process is asked to end, by SIGTERM or SIGINT.
+/// Becomes `true` when the process is asked to end, by SIGTERM or SIGINT. A thread of its own hears that: whoever waits for git or a
+/// sync keeps the other one.
 fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = watch::channel(false);
+    let runtime = runtime()?;
+    let within = runtime.enter();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        // Nobody listens any more when the work is over.
-        sender.send(true).ok();
-        // Keeps the channel open: a dropped sender would read as an end, too.
-        std::future::pending::<()>().await;
-    });
+    drop(within);
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            // Nobody listens any more when the work is over.
+            sender.send(true).ok();
+            // Keeps the channel open: a dropped sender would read as an end, too.
+            std::future::pending::<()>().await;
+        });
+    })?;
     Ok(receiver)
 }
 

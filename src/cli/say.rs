@@ -7,7 +7,11 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{out::Working, wake::look};
+use super::{
+    out::Working,
+    show::{Here, View},
+    wake::look,
+};
 use crate::{
     bot::{AtTerminal, at_terminal},
     config::CONSOLE_CHAT_ID,
@@ -75,10 +79,17 @@ pub(super) struct Said {
 ///
 /// # Errors
 /// Nothing was stored.
-pub(super) async fn say(context: Context<'_>, trigger: &str, text: &str, working: &Working) -> Result<Said, WakeError> {
+pub(super) async fn say(
+    context: Context<'_>,
+    trigger: &str,
+    text: &str,
+    (view, working): (&View, &Working),
+) -> Result<Said, WakeError> {
     let mut store = cycle::open_store(context.config)?;
     let (session, now) = (Session::fresh()?, context.clock.now());
     store.open_session(&session, &Identity::current(), now)?;
+    let here = Here { context, view, session: Some(&session), working: Some(working) };
+    let context = Context { terminal: view.terminal(&here), ..context };
     let admitted = people::admitted(context.config, &store)?;
     let text = context.redactor.redact(text);
     let report = match at_terminal(&store, &admitted, now, &text)? {

@@ -3,14 +3,18 @@
 
 use std::process::ExitCode;
 
-use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out, print_json};
+use super::{
+    EXIT_CONFIG, EXIT_FAILED, complain, failed,
+    out::{self, Working},
+    print_json,
+};
 use crate::{
     channel::{
         desktop,
         render::{self, Looks, without_escapes},
     },
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Context, Report, WakeError, WakeOutcome},
+    cycle::{self, Context, Report, Screen, Terminal, WakeError, WakeOutcome},
     outside,
     queue::{Session, Store, StoreError},
     repo::RepoError,
@@ -18,6 +22,8 @@ use crate::{
 
 /// Texts that a desktop shows one by one; of further ones it says how many.
 const MAX_NOTIFIED: usize = 3;
+/// What stands on the terminal while a wake that has answered asks the remote.
+const SAVING: &str = "saving…";
 /// What becomes of the queue when a wake fails.
 pub(super) const KEPT: &str = "What is queued stays queued; the next wake goes on from here.";
 
@@ -42,6 +48,36 @@ impl View {
     /// Whether what is meant for the terminal counts as shown when it is printed. What goes into cron's mail doesn't.
     pub(super) fn is_watched(&self) -> bool {
         !self.is_hidden && (self.json || self.asked == Asked::Here || out::is_terminal())
+    }
+
+    /// The same for a wake: who waits at this terminal is shown all on `screen`, or gets one document at the end.
+    pub(super) fn terminal<'a>(&self, screen: &'a dyn Screen) -> Terminal<'a> {
+        match (self.json, self.asked) {
+            _ if !self.is_watched() => Terminal::Unwatched,
+            (true, Asked::Here) => Terminal::AtEnd,
+            (true, Asked::Nowhere) => Terminal::Later,
+            (false, _) => Terminal::AtOnce(screen),
+        }
+    }
+}
+
+/// This terminal, while a wake works.
+pub(super) struct Here<'a> {
+    pub(super) context: Context<'a>,
+    pub(super) view: &'a View,
+    pub(super) session: Option<&'a Session>,
+    pub(super) working: Option<&'a Working>,
+}
+
+impl Screen for Here<'_> {
+    fn show(&self, store: &mut Store) -> Result<(), StoreError> {
+        show_console(self.context, store, self.view, self.session).map(drop)
+    }
+
+    fn saving(&self) {
+        if let Some(working) = self.working {
+            working.say(SAVING);
+        }
     }
 }
 

@@ -11,13 +11,13 @@ use super::{
     out::{self, Working},
     policy, queue,
     say::{self, Said},
-    show::{Asked, KEPT, View, exit_code, fail, show_report, what_to_do},
+    show::{Asked, Here, KEPT, View, exit_code, fail, show_report, what_to_do},
     within,
 };
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Choice, Context, Report, WakeError, WakeOutcome, budget::Budget, waker},
+    cycle::{self, Choice, Context, Report, Terminal, WakeError, WakeOutcome, budget::Budget, waker},
     people,
     queue::{Order, Store, wait_after},
     repo::{Committed, RepoError},
@@ -56,10 +56,8 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(Command::Policy { action }) => policy::run(&config, action.as_ref(), json),
         Some(Command::Mcp(mcp)) => match mcp::asked(&config, mcp) {
             mcp::Asked::Done(code) => code,
-            mcp::Asked::Look(look) => with_context(&config, true, async |context| look.run(context).await),
-            mcp::Asked::Serve(address) => {
-                with_context(&config, true, async |context| mcp::serve(context, address).await)
-            }
+            mcp::Asked::Look(look) => with_context(&config, async |context| look.run(context).await),
+            mcp::Asked::Serve(address) => with_context(&config, async |context| mcp::serve(context, address).await),
         },
         Some(Command::Log { lines, .. }) => history::log(&config, *lines, json),
         Some(Command::Show { id, .. }) => history::show(&config, id, json),
@@ -81,9 +79,9 @@ fn said(config: &Config, view: &View, reason: &str, words: &[String]) -> ExitCod
         }
     };
     let trigger = trigger(reason);
-    with_context(config, view.is_watched(), async |context| {
+    with_context(config, async |context| {
         let working = Working::on(WORKING);
-        let said = match say::say(context, &trigger, &text, &working).await {
+        let said = match say::say(context, &trigger, &text, (view, &working)).await {
             Ok(said) => said,
             Err(error) => {
                 let kept = format!("Your message was NOT stored. {} Then say it again.", what_to_do(&error));
@@ -113,13 +111,14 @@ fn said(config: &Config, view: &View, reason: &str, words: &[String]) -> ExitCod
 /// A wake that does what is due.
 fn once(config: &Config, view: &View, reason: &str) -> ExitCode {
     let trigger = trigger(reason);
-    with_context(config, view.is_watched(), async |context| {
+    with_context(config, async |context| {
         let working = (view.asked == Asked::Here || out::is_terminal()).then(|| Working::on(WORKING));
         let mut store = match cycle::open_store(context.config) {
             Ok(store) => store,
             Err(error) => return fail(context, view, &error, what_to_do(&error)),
         };
-        let looked = look(context, &mut store, &trigger).await;
+        let here = Here { context, view, session: None, working: working.as_ref() };
+        let looked = look(Context { terminal: view.terminal(&here), ..context }, &mut store, &trigger).await;
         drop(working);
         match looked {
             Ok(mut report) => {
@@ -226,7 +225,7 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
 
 /// Wakes whenever something is due, until it is asked to end.
 fn stay(config: &Config, view: &View) -> ExitCode {
-    with_context(config, view.is_watched(), async |context| {
+    with_context(config, async |context| {
         let mut stop = context.stop.clone();
         let mut failures = 0;
         tracing::info!("staying; SIGTERM ends it");
@@ -236,6 +235,8 @@ fn stay(config: &Config, view: &View) -> ExitCode {
             let context = Context { redactor: &redactor, ..context };
             let looked = async {
                 let mut store = cycle::open_store(config)?;
+                let here = Here { context, view, session: None, working: None };
+                let context = Context { terminal: view.terminal(&here), ..context };
                 let report = look(context, &mut store, "stay").await?;
                 Ok::<_, WakeError>((report, store))
             };
@@ -268,7 +269,7 @@ fn stay(config: &Config, view: &View) -> ExitCode {
 }
 
 /// Wires the parts together and runs `work` on one thread.
-fn with_context(config: &Config, is_watched: bool, work: impl AsyncFnOnce(Context<'_>) -> ExitCode) -> ExitCode {
+fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode) -> ExitCode {
     let runtime = match super::runtime() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
@@ -293,7 +294,7 @@ fn with_context(config: &Config, is_watched: bool, work: impl AsyncFnOnce(Contex
             channel: telegram.as_ref().map(|telegram| telegram as &dyn Channel),
             redactor: &redactor,
             stop: &stop,
-            is_watched,
+            terminal: Terminal::Unwatched,
         })
         .await
     })

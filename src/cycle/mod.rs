@@ -87,14 +87,39 @@ pub struct Context<'a> {
     pub redactor: &'a Redactor,
     /// Becomes `true` when the process is asked to end.
     pub stop: &'a watch::Receiver<bool>,
-    /// Whether somebody is shown afterwards what is meant for the terminal.
-    pub is_watched: bool,
+    /// Who is shown what is meant for the terminal, and when.
+    pub terminal: Terminal<'a>,
+}
+
+/// Who is shown what is meant for the terminal, and when.
+#[derive(Clone, Copy)]
+pub enum Terminal<'a> {
+    /// Nobody by this process: it waits, or goes to the owner's chat.
+    Unwatched,
+    /// Whoever looks at what this process leaves. Nobody waits for that.
+    Later,
+    /// Somebody who waits for the end of the wake, so that it spends no time on a remote that failed when it was last asked.
+    AtEnd,
+    /// Somebody who waits, as soon as it is committed.
+    AtOnce(&'a dyn Screen),
+}
+
+/// A terminal that somebody looks at.
+pub trait Screen {
+    /// Shows what is written for it and wasn't shown yet.
+    ///
+    /// # Errors
+    /// When that can't be read, or can't be marked as shown.
+    fn show(&self, store: &mut Store) -> Result<(), StoreError>;
+
+    /// Says that the answer is there, and that what takes long begins.
+    fn saving(&self);
 }
 
 impl Context<'_> {
     /// The chat that texts for the terminal go to while nobody looks at one: the owner's private chat, if there is one.
     fn instead_of_terminal(&self) -> Option<i64> {
-        let has_chat = !self.is_watched && self.channel.is_some();
+        let has_chat = matches!(self.terminal, Terminal::Unwatched) && self.channel.is_some();
         Some(self.config.owner_chat_id).filter(|owner| has_chat && *owner > 0)
     }
 }

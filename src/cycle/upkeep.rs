@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::TimeDelta;
 
 use super::{
-    WakeError,
+    Terminal, WakeError,
     observe::{self, Observation},
     orient::{self, Reason},
     verify::Account,
@@ -66,19 +66,34 @@ impl Wake<'_> {
             self.integrate(repo, &mut account)?;
             has_worked = true;
         }
-        if observe::is_fetch_due(self.store, repo, self.context)? {
+        if self.may_ask_remote()? && observe::is_fetch_due(self.store, repo, self.context)? {
             self.may_take_long = true;
+            self.say_saving();
             self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
             has_worked = true;
         }
         self.may_take_long = false;
         self.report.notes.extend(account.notes);
         // What was taken in may be something to work on: that goes along then.
-        if !self.is_wanted(repo)? && observe::is_push_due(self.store, repo, self.now())? {
+        if self.may_ask_remote()? && !self.is_wanted(repo)? && observe::is_push_due(self.store, repo, self.now())? {
+            self.say_saving();
             self.push(repo)?;
             has_worked = true;
         }
         Ok(has_worked)
+    }
+
+    /// A remote that failed when it was last asked is left to the wakes that nobody waits for.
+    fn may_ask_remote(&self) -> Result<bool, WakeError> {
+        let failures = |kind| Ok::<_, WakeError>(self.store.upkeep(kind)?.failures);
+        let is_awaited = matches!(self.context.terminal, Terminal::AtEnd);
+        Ok(!is_awaited || failures(UpkeepKind::Fetch)? + failures(UpkeepKind::Push)? == 0)
+    }
+
+    fn say_saving(&self) {
+        if let Terminal::AtOnce(screen) = self.context.terminal {
+            screen.saving();
+        }
     }
 
     /// Whether there is anything to work on, or all work is to end.
@@ -91,8 +106,14 @@ impl Wake<'_> {
         Ok(orient::choose(due, &observation.mind, self.context.config.owner_chat_id).is_some())
     }
 
-    /// Sends what may be sent. What can't be sent waits in the outbox.
+    /// Shows and sends what may be. What can't be waits in the outbox.
     pub(super) async fn deliver(&mut self) -> Result<(), WakeError> {
+        if let Terminal::AtOnce(screen) = self.context.terminal
+            && let Err(error) = screen.show(self.store)
+        {
+            // It is shown once more at the end, where a failure is told.
+            tracing::warn!(%error, "not all could be shown yet");
+        }
         if let Some(owner) = self.context.instead_of_terminal() {
             self.store.send_to_owner(self.fence, owner)?;
         }

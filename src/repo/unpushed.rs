@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use git2::{Commit, Delta, DiffOptions};
 
-use super::{Oid, Repo, RepoError, SecretsIn};
+use super::{Oid, Repo, RepoError, SecretsIn, tree::Files};
 
 /// Commits that are looked at before one push, the newest first. More than that is a remote made anew for an old memory.
 const MAX_COMMITS: usize = 2_000;
@@ -56,17 +56,18 @@ impl Repo {
             return Ok(Some("the message".to_owned()));
         }
         let tree = commit.tree()?;
-        let parents = commit.parents().map(|parent| parent.tree()).collect::<Result<Vec<_>, _>>()?;
+        let first = commit.parents().next().map(|parent| parent.tree()).transpose()?;
+        let others =
+            commit.parent_ids().skip(1).map(|id| Files::of(&self.git, Some(id))).collect::<Result<Vec<_>, _>>()?;
         let mut options = DiffOptions::new();
-        let diff = self.git.diff_tree_to_tree(parents.first(), Some(&tree), Some(&mut options))?;
+        let diff = self.git.diff_tree_to_tree(first.as_ref(), Some(&tree), Some(&mut options))?;
         for delta in diff.deltas().filter(|delta| delta.status() != Delta::Deleted) {
             let (old, new) = (delta.old_file().id(), delta.new_file().id());
             let Some(path) = delta.new_file().path() else { continue };
             let name = path.to_string_lossy();
             // What a merge took over from another side is that side's.
-            let is_merged =
-                parents.iter().skip(1).any(|parent| parent.get_path(path).is_ok_and(|entry| entry.id() == new));
-            if is_merged {
+            let is_from = |side: &Files<'_>| side.item(&name).is_ok_and(|item| item.is_some_and(|item| item.id == new));
+            if others.iter().any(is_from) {
                 continue;
             }
             if !secrets_in(&name).is_empty() {

@@ -12,7 +12,7 @@ use super::{
 };
 use reveille::{
     config::Config,
-    cycle::{Context, WakeOutcome},
+    cycle::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, Stop, Turn, TurnFuture, Usage},
     redact::Redactor,
 };
@@ -454,7 +454,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
             channel: None,
             redactor: &redactor,
             stop: &stop,
-            is_watched: true,
+            terminal: Terminal::Later,
         };
         let wake = || {
             let mut store = env.store();

@@ -11,7 +11,7 @@ use super::{
 };
 use reveille::{
     config::Config,
-    cycle::{Context, WakeOutcome},
+    cycle::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, TurnFuture, Usage},
     redact::Redactor,
 };
@@ -536,7 +536,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
         channel: None,
         redactor: &redactor,
         stop: &stop,
-        is_watched: true,
+        terminal: Terminal::Later,
     };
     let wake = || {
         let mut store = env.store();

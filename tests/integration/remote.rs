@@ -405,6 +405,39 @@ fn a_silent_remote_is_asked_after_the_answer_gives_way_to_the_next_and_has_its_b
     env.check_sound();
 }
 
+/// Whoever waits at a terminal reads the answer while the remote is asked; what they break off there is done later. Who gets a document at
+/// the end doesn't wait for a remote that was silent.
+#[test]
+fn a_terminal_has_its_answer_before_a_silent_remote_is_asked() {
+    let wake = env!("CARGO_BIN_EXE_wake");
+    let mut env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    let silent = Silent::start();
+    env.git(&["remote", "add", "origin", &silent.url]);
+    let shown = env.path("shown");
+    let mut command = env.command(wake, &["say", "remember that tea is at five"]);
+    let mut said = command.stdout(fs::File::create(&shown).unwrap()).spawn().unwrap();
+    eventually("the fetch hangs", || silent.calls() > 0);
+    assert_eq!(fs::read_to_string(&shown).unwrap(), "Remembered: tea is at five\n");
+    let unshown = "SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL";
+    assert_eq!(env.query::<i64>(unshown), 0);
+    let pid = rustix::process::Pid::from_child(&said);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    said.wait().unwrap();
+    assert_eq!(fs::read_to_string(&shown).unwrap(), "Remembered: tea is at five\n", "it was shown twice");
+
+    let asked = silent.calls();
+    env.at("2026-11-21T16:00:00Z");
+    let report = env.wake(&["--once", "--json", "--say", "remember that Anna has a dog"]).ok().json();
+    assert_eq!((&report["answered"], &report["pushed"]), (&1.into(), &false.into()), "{report}");
+    assert_eq!(silent.calls(), asked, "the answer waited for a remote that had been silent");
+    let remote = env.bare_remote("remote.git");
+    env.git(&["remote", "set-url", "origin", &remote.display().to_string()]);
+    assert_eq!(env.once()["pushed"], true);
+    check_in_step(&env, &remote);
+    env.check_sound();
+}
+
 /// What would take long comes after the answer, and is done all the same.
 #[test]
 fn many_edits_and_many_commits_of_the_remotes_come_after_the_answer() {
@@ -833,7 +866,7 @@ fn an_odd_name_stops_no_answer_and_is_told() {
     fs::write(elsewhere.join("skills/git~1/a.md"), "# Odd\n").unwrap();
     env.git_in(&elsewhere, &["add", "-A"]);
     push_from(&env, &elsewhere, CONTEXT, |text| text + "- likes coffee\n");
-    check_left_out_at(&mut env, 17, "skills/git~1/a.md is in the way: it has a name that git keeps for itself");
+    check_left_out_at(&mut env, 17, "`skills/git~1/a.md` is in the way: it has a name that git keeps for itself");
 }
 
 /// Two edits of one person's that contradict each other, one here and one from elsewhere, are both theirs: nobody but them settles it.

@@ -32,7 +32,7 @@ fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     // What is queued is worked on all the same.
     stage.wait_for_starts(1);
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
-    for part in ["nearly full", "is kept and answered", "until Sun 22 Nov 15:00", "Please free some space"] {
+    for part in ["nearly full", "is safe and will be answered", "until Sun 22 Nov 15:00", "Please free some space"] {
         assert!(sent[0].visible.contains(part), "{sent:#?}");
     }
     stage.answer_all();
@@ -88,7 +88,7 @@ fn a_wake_answers_below_the_reserve_and_health_tells_of_it() {
     let disk = checks.iter().find(|check| check["id"] == "disk").unwrap();
     assert_eq!(disk["status"], "critical");
     assert!(disk["detail"].as_str().unwrap().contains("less than the reserve of 1.0 TiB"), "{disk}");
-    assert!(disk["fix"].as_str().unwrap().contains("the bot goes on by itself"), "{disk}");
+    assert!(disk["fix"].as_str().unwrap().contains("the bot continues by itself"), "{disk}");
     assert!(env.health(&["status"]).ok().stdout.contains("less than the reserve of 1.0 TiB"));
     assert_eq!(env.health(&["status", "--json"]).ok().json()["disk"]["is_short"], json!(true));
 }

@@ -27,7 +27,7 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
     env.set("ANTHROPIC_BASE_URL", &nobody).receive(CHAT, "hello");
     fails(&env);
     assert_eq!(env.queued().len(), 1);
-    assert!(sent(&telegram)[0].contains("I can't reach my mind right now"), "{:?}", sent(&telegram));
+    assert!(sent(&telegram)[0].contains("I can't reach Claude right now"), "{:?}", sent(&telegram));
     // Its back-off is no reason to wake.
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(commits(&env), 1);
@@ -121,7 +121,9 @@ fn a_server_that_asks_for_minutes_is_left_alone_for_them() {
 fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
     type Trouble = (&'static str, fn() -> Reply);
     let troubles: [Trouble; 3] = [
-        ("doesn't accept the key", || Reply::error(401, "authentication_error", "invalid x-api-key")),
+        ("your API key was rejected, please check ANTHROPIC_API_KEY", || {
+            Reply::error(401, "authentication_error", "invalid x-api-key")
+        }),
         ("Spend limit reached", Reply::spending_limit),
         ("model: claude-sonnet-5-5", || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5")),
     ];

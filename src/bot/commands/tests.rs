@@ -276,16 +276,16 @@ fn a_guests_orders_are_for_their_own_chat() {
     let is_stopped = |scene: &Scene, chat| scene.store.is_stopped_for(Some(chat)).unwrap();
     assert!(is_stopped(&scene, BOB) && !is_stopped(&scene, ANA) && scene.store.stopped().unwrap().is_none());
     let bob = |scene: &Scene, text: &str| scene.reply(BOB, text).text;
-    assert_eq!(bob(&scene, "/stop"), "I have stopped already since today 15:00. /resume goes on.");
+    assert_eq!(bob(&scene, "/stop"), "Stopped already since today 15:00. Send /resume to continue.");
     assert!(bob(&scene, "/status").starts_with("- **Stopped** since today 15:00"));
     assert_eq!(bob(&scene, "/wake"), "Stopped. Send /resume to continue.");
-    assert!(!scene.says("/status").contains("Stopped") && scene.says("/wake").starts_with("I look now."));
+    assert!(!scene.says("/status").contains("Stopped") && scene.says("/wake").starts_with("Checking now"));
     assert!(scene.reply(ANA, "/resume").order.is_none(), "nothing of theirs is stopped");
 
     // The owner's goes above it, and nobody else lifts that.
     scene.carry_out(ANA, 2, "/stop");
-    assert!(bob(&scene, "/stop").starts_with("My owner has stopped all work since today 15:00."));
-    assert!(scene.carry_out(BOB, 3, "/resume").starts_with("My owner has stopped all work"));
+    assert!(bob(&scene, "/stop").starts_with("My owner has stopped me since today 15:00."));
+    assert!(scene.carry_out(BOB, 3, "/resume").starts_with("My owner has stopped me"));
     assert!(is_stopped(&scene, BOB) && scene.store.stopped().unwrap().is_some());
     scene.carry_out(ANA, 4, "/resume");
     assert!(!is_stopped(&scene, BOB), "what was their own they have lifted");

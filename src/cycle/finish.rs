@@ -245,7 +245,7 @@ impl Wake<'_> {
             let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
             let why = why.unwrap_or_else(|| outside::name(&change.path));
             let text = format!(
-                "I couldn't write to my memory: {why}. The file is as you left it. What I wanted to write is on the branch \
+                "I couldn't write to my memory: {why}. The file is as you left it. What I wanted to write is kept on the branch \
                  `{branch}`. Please correct the file; `git log -p` shows what it was."
             );
             self.report.notes.push(text.clone());

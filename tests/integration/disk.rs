@@ -50,7 +50,7 @@ fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     stage.env.set("DISK_RESERVE_MB", "0");
     let bot = stage.start();
     stage.all_confirmed();
-    assert!(stage.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("I fetch messages again"));
+    assert!(stage.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("fetching messages again"));
     stage.answer_all();
     stage.end(bot);
     assert_eq!((stage.stored(), notices(&stage).len()), (2, 2));

@@ -19,7 +19,7 @@ use crate::{
 /// Texts that a desktop shows one by one; of further ones it says how many.
 const MAX_NOTIFIED: usize = 3;
 /// What becomes of the queue when a wake fails.
-pub(super) const KEPT: &str = "Your messages are safe; the next wake continues from here.";
+pub(super) const KEPT: &str = "What is queued is safe; the next wake continues from here.";
 
 /// Whether somebody at this terminal waits for what a wake says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -433,7 +433,10 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
     assert_eq!(found(&env, "approvals").0, "ok", "a wake is about to come");
     env.at("2026-11-21T20:20:00Z");
     let (status, detail) = found(&env, "approvals");
-    assert!(status == "warn" && detail.contains("was approved") && detail.contains("no wake has gone on"), "{detail}");
+    assert!(
+        status == "warn" && detail.contains("was approved") && detail.contains("no wake has continued"),
+        "{detail}"
+    );
     env.execute("DELETE FROM approvals");
     let (status, detail) = found(&env, "approvals");
     assert!(status == "warn" && detail.contains("its question is gone"), "{detail}");

@@ -175,7 +175,7 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     for n in 0..120 {
         world.telegram.push_text(CHAT, CHAT, &format!("{n} {}", "without room ".repeat(150)));
     }
-    eventually("it is said", || logged(&log, "could not be stored: the disk is full"));
+    eventually("it is said", || logged(&log, "couldn't store new messages: the disk is full"));
     let unconfirmed = world.telegram.unconfirmed();
     assert!(unconfirmed > 0);
     // A bot that begins with a full disk waits for room, too.
@@ -226,7 +226,7 @@ fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
     assert!(ran.stderr.contains("Your message is stored"), "{ran:#?}");
     assert_eq!(env.queued().len(), 1);
     let ran = env.wake(&["--once"]);
-    assert!(ran.stderr.contains("What is queued stays queued") && !ran.stderr.contains("Your message"), "{ran:#?}");
+    assert!(ran.stderr.contains("What is queued is safe") && !ran.stderr.contains("Your message"), "{ran:#?}");
 }
 
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";

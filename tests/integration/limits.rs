@@ -514,7 +514,7 @@ fn what_has_no_room_for_one_chat_makes_no_other_wait() {
         "it is not tried again and again"
     );
     let status = env.health(&["status"]).ok().stdout;
-    assert!(status.contains("no room for the next request of 1 chat"), "{status}");
+    assert!(status.contains("too small for the next request of 1 chat"), "{status}");
     // The next day has room for it.
     env.at("2026-11-21T23:01:00Z");
     claude.expect(Reply::text("A long one."));

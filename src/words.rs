@@ -77,6 +77,23 @@ pub fn or(items: &[impl AsRef<str>]) -> String {
     }
 }
 
+/// How many letters have to be changed, added or taken away to make one word of the other.
+pub fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut above = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (to, up) in b.chars().zip(row.iter().skip(1)) {
+            left = (above + usize::from(from != to)).min(up + 1).min(left + 1);
+            above = *up;
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -120,15 +120,15 @@ fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
     let mut words = vec![NewOutgoing::notice(
         user_id,
         format!(
-            "We are paired: from now on I listen to you. Write to me as to a person, or send /help.{kept} If this wasn't \
-             meant, `bot unpair` on my machine ends it."
+            "We're paired: from now on I listen to you. Just write to me, or send /help.{kept} To end this, run `bot unpair` \
+             on my machine."
         ),
     )];
     if !is_owner {
         // What they call themselves, as nothing but letters.
         let name: String = name.chars().filter(|c| !"`*_[]<>".contains(*c)).collect();
         let text = format!(
-            "Somebody has paired with me by a code: {name}, number {user_id}. I listen to them from now on; \
+            "{name} (id {user_id}) has paired with me by a code. I listen to them from now on; \
              `bot unpair {user_id}` ends it."
         );
         let taint = Some("the name of who paired".to_owned());
@@ -142,7 +142,7 @@ pub(super) fn invitation(code: &Code, username: &str, until: DateTime<Utc>, conf
     let until = until.with_timezone(&config.timezone).format("%H:%M");
     format!(
         "Nobody may talk to me yet. To pair, send this code to @{username} on Telegram before {until}:\n\n    {code}\n\n\
-         Whoever sends it first is listened to from then on. It works once; after that time there is a new one."
+         I'll listen to whoever sends it first. It works once; after that time there is a new one."
     )
 }
 

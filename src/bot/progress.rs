@@ -168,7 +168,7 @@ fn line(calls: &[Entry]) -> String {
         }
     }
     let Some(plan) = plan.filter(|plan| !plan.steps.is_empty()) else {
-        return "⏳ I am working on it.".to_owned();
+        return "⏳ I'm working on it.".to_owned();
     };
     match verify::first_not_done(&plan, &done) {
         Some((at, step)) => {
@@ -176,7 +176,7 @@ fn line(calls: &[Entry]) -> String {
             let what: String = what.chars().take(STEP_CHARS_MAX).collect();
             format!("⏳ Step {} of {}: {what}", at + 1, plan.steps.len())
         }
-        None => format!("⏳ All {} steps are done; I am putting the answer together.", plan.steps.len()),
+        None => format!("⏳ All {} steps are done; I'm writing the answer.", plan.steps.len()),
     }
 }
 
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_first_step_that_is_not_done_is_told() {
-        assert_eq!(line(&[]), "⏳ I am working on it.");
+        assert_eq!(line(&[]), "⏳ I'm working on it.");
         let mut calls = vec![plan(), outcome("plan", false)];
         assert_eq!(line(&calls), "⏳ Step 1 of 3: read the backlog");
         calls.extend([outcome("memory_read", true)]);
@@ -318,7 +318,7 @@ mod tests {
         calls.extend([outcome("memory_read", false)]);
         assert_eq!(line(&calls), "⏳ Step 2 of 3: drop what is done");
         calls.extend([outcome("task_update", false), outcome("reply", false)]);
-        assert_eq!(line(&calls), "⏳ All 3 steps are done; I am putting the answer together.");
+        assert_eq!(line(&calls), "⏳ All 3 steps are done; I'm writing the answer.");
     }
 
     /// A chat that wants to be left alone for this long, and how often it was asked to take a line away.
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_can_not_be_read_is_none() {
-        assert_eq!(line(&[called("plan", &json!("?"))]), "⏳ I am working on it.");
+        assert_eq!(line(&[called("plan", &json!("?"))]), "⏳ I'm working on it.");
     }
 
     #[test]

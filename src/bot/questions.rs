@@ -112,7 +112,7 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
     match approval.state {
         ApprovalState::Approved => "This was allowed before.",
         ApprovalState::Denied => "This was refused before.",
-        ApprovalState::Withdrawn => "What asked this is over. Nothing was done.",
+        ApprovalState::Withdrawn => "This question is over. Nothing was done.",
         _ if approval.is_expired(clock.now()) => "This came too late. Nothing was done.",
         _ => "Only the person I asked can answer this.",
     }
@@ -154,8 +154,8 @@ fn outcome(approval: &Approval, tz: Tz) -> String {
     match approval.state {
         ApprovalState::Approved => format!("✅ Allowed{by}, once{at}."),
         ApprovalState::Denied => format!("❌ Refused{by}{at}."),
-        ApprovalState::Expired => "⌛ Nobody answered in time, which is a no: nothing was done.".to_owned(),
-        ApprovalState::Withdrawn => "What asked this is over: nothing was done.".to_owned(),
+        ApprovalState::Expired => "⌛ Nobody answered in time, so I didn't do it.".to_owned(),
+        ApprovalState::Withdrawn => "This question is over: nothing was done.".to_owned(),
         ApprovalState::Pending => String::new(),
     }
 }

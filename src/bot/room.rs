@@ -98,10 +98,9 @@ impl Room {
 
 fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateTime<Utc>, tz: Tz) -> String {
     format!(
-        "The disk that I live on is nearly full: {} are free, and I leave a reserve of {} (DISK_RESERVE_MB). I have stopped \
-         fetching messages. Nothing is lost: what I have already is kept and answered, and Telegram keeps what you send \
-         meanwhile for 24 hours, the first of it until {}. Please free some space at `{}`. With {} free I go on by myself, and \
-         say so.",
+        "My disk is nearly full: {} are free, and I leave a reserve of {} (DISK_RESERVE_MB). I have stopped fetching messages. \
+         What I have already is safe and will be answered. Telegram keeps what you send now for 24 hours, the first of it \
+         until {}. Please free some space at `{}`. With {} free I'll continue, and tell you.",
         size(free_bytes),
         size(reserve.bytes()),
         local_day_and_time(now + TELEGRAM_KEEPS, tz),
@@ -113,7 +112,7 @@ fn shortage(free_bytes: u64, reserve: Reserve, dir: &std::path::Path, now: DateT
 /// What Telegram hasn't kept, if that took so long, is told with the first poll (`gap`).
 fn plenty(free_bytes: u64) -> String {
     let free = size(free_bytes);
-    format!("There is room on my disk again ({free}): I fetch messages again, those that Telegram kept first.")
+    format!("My disk has room again ({free}), so I'm fetching messages again, oldest first.")
 }
 
 #[cfg(test)]
@@ -149,7 +148,8 @@ mod tests {
     fn the_owner_is_told_what_is_kept_until_when_and_what_to_do() {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
         let text = shortage(90 * MIB, Reserve::of_mib(100), std::path::Path::new("/w"), now, chrono_tz::Europe::Berlin);
-        for part in ["90.0 MiB are free", "is kept and answered", "until Sun 22 Nov 15:00", "at `/w`", "125.0 MiB free"]
+        for part in
+            ["90.0 MiB are free", "is safe and will be answered", "until Sun 22 Nov 15:00", "at `/w`", "125.0 MiB free"]
         {
             assert!(text.contains(part), "{text}");
         }

@@ -218,7 +218,7 @@ impl<'a> Bot<'a> {
         };
         let error = BotError::Displaced { how, saved };
         self.tell_owner(&format!(
-            "{error} Telegram keeps what you send for a day. `health check` on my machine tells how to go on."
+            "{error} Telegram keeps what you send for a day. `health check` on my machine says what to do."
         ))
         .await;
         Err(error)
@@ -551,8 +551,8 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
 /// What a chat is told when very many messages of it wait.
 fn flood(chat_id: i64, waiting: i64) -> NewOutgoing {
     let text = format!(
-        "{waiting} messages of yours wait for an answer. None is lost: I take them up {} at a time, the oldest first, in turn \
-         with everybody else's.",
+        "{waiting} of your messages are waiting. All are safe: I'll answer them {} at a time, oldest first, in turn with everybody \
+         else's.",
         cycle::brief::MAX_MESSAGES
     );
     NewOutgoing::notice(chat_id, text)
@@ -562,10 +562,10 @@ fn flood(chat_id: i64, waiting: i64) -> NewOutgoing {
 async fn rival(telegram: &Telegram, said: String) -> String {
     match telegram.get_webhook_info().await.map(|webhook| webhook.host()) {
         Ok(Some(host)) => format!(
-            "{said}. They go to a webhook at {host}, which some program set for this bot; `bot webhook delete` removes it, and I \
+            "{said}. They go to a webhook at {host}, which some program set for this bot; `bot webhook delete` removes it, and I'll \
              take over"
         ),
-        Ok(None) => format!("{said}. It is no webhook but another program that polls with this token"),
+        Ok(None) => format!("{said}. Another program polls with this token"),
         Err(_) => said,
     }
 }

@@ -51,7 +51,7 @@ fn text(stopped: Stopped, chat_id: i64, config: &Config, now: DateTime<Utc>) -> 
     let next = if chat_id == stopped.chat_id || chat_id == config.owner_chat_id {
         "send /resume to continue"
     } else {
-        "I'll get to it when work goes on"
+        "I'll get to it when I'm resumed"
     };
     format!("Stopped{}. Your message is kept; {next}.", since.unwrap_or_default())
 }
@@ -87,7 +87,7 @@ mod tests {
             texts,
             [
                 "Stopped since 14:03. Your message is kept; send /resume to continue.",
-                "Stopped since 14:03. Your message is kept; I'll get to it when work goes on."
+                "Stopped since 14:03. Your message is kept; I'll get to it when I'm resumed."
             ]
         );
         assert_eq!(today[0].reply_to, Some(3));

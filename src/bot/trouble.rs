@@ -50,8 +50,8 @@ impl Trouble {
             TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } => (Kind::Network, Duration::ZERO),
             TelegramError::Unauthorized(_) => {
                 let text = format!(
-                    "{error}. It was accepted before, so it is tried again, every {} min at last; restart the bot when you have set \
-                     another. Wakes go on meanwhile",
+                    "{error}. It worked before, so I'll keep trying, at least every {} min. Restart the bot when you have set another. \
+                     Wakes continue meanwhile",
                     LONGEST_WAIT_FOR_TOKEN.as_secs() / 60
                 );
                 return self.failed(Kind::Token, text, Duration::ZERO, jitter);
@@ -62,16 +62,14 @@ impl Trouble {
             | TelegramError::ChatGone(_)
             | TelegramError::Rejected { .. } => (Kind::Refused, Duration::ZERO),
         };
-        let text = format!("{error}. Fetching messages is tried again until it works; Telegram keeps them for a day");
+        let text = format!("{error}. I'll keep trying to fetch messages; Telegram keeps them for a day");
         self.failed(kind, text, at_least, jitter)
     }
 
     /// A batch couldn't be stored: it isn't confirmed, and comes again.
     pub(super) fn with_store(&mut self, error: &StoreError, jitter: f64) -> Advice {
-        let text = format!(
-            "messages came that could not be stored: {error}. Telegram keeps them for a day and they are fetched again \
-             until they can be"
-        );
+        let text =
+            format!("I couldn't store new messages: {error}. Telegram keeps them for a day, and I'll keep trying");
         self.failed(Kind::Store, text, Duration::ZERO, jitter)
     }
 
@@ -136,7 +134,7 @@ mod tests {
         let refused = TelegramError::Unauthorized("Unauthorized".to_owned());
         let advices: Vec<Advice> = (0..14).map(|_| trouble.with_telegram(&refused, 1.0)).collect();
         assert_eq!(advices[13].wait, LONGEST_WAIT_FOR_TOKEN);
-        assert!(advices[0].say.as_ref().unwrap().contains("restart the bot"));
+        assert!(advices[0].say.as_ref().unwrap().contains("Restart the bot"));
         assert!(advices[1..].iter().all(|advice| advice.say.is_none()));
         // The network is asked sooner again.
         assert_eq!(trouble.with_telegram(&down(), 1.0).wait, LONGEST_WAIT);

@@ -47,7 +47,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Refuse an action, and let the work go on without it.
+    /// Refuse an action, and let the work continue without it.
     #[command(after_help = "Example: wake approvals deny 1")]
     Deny {
         /// Number of the question, from the list.

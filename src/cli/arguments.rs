@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     /// Tell on standard error what is being done.
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
-    /// Leave replies to the console for the next wake that somebody watches.
+    /// Leave replies to the terminal for the next wake that somebody watches.
     #[arg(long, hide = true)]
     pub(super) no_console: bool,
     #[command(flatten)]
@@ -104,8 +104,8 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are put
-    /// aside until they are retried; the log keeps that it happened.
+    /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are
+    /// on hold until they are retried; the log keeps that it happened.
     #[command(after_help = "\
 Examples:
   wake undo
@@ -120,7 +120,7 @@ Examples:
     /// End all work now, as /stop does in the chat: no wake works, no reminder fires and nothing is sent until `wake resume`.
     #[command(after_help = "Example: wake stop")]
     Stop,
-    /// Go on after `wake stop` or /stop.
+    /// Continue after `wake stop` or /stop.
     #[command(after_help = "Example: wake resume")]
     Resume,
     /// Look at the messages that wait, were given up or undone, and decide on one.

@@ -20,7 +20,7 @@ use crate::{
 /// The longest text that is sent, in bytes: some thirty of Telegram's messages.
 const MAX_TEXT_BYTES: u64 = 100_000;
 
-/// Keeps the door to Telegram: stores what allowed chats write, and starts a wake for it.
+/// Connects to Telegram: stores what allowed chats write, and starts a wake for it.
 ///
 /// A message is on disk before Telegram is told that it arrived. Commands (/help lists them) are answered by the bot itself;
 /// everything else is the next wake's. Whoever isn't listed in ALLOWED_CHAT_IDS and hasn't paired gets silence.
@@ -160,7 +160,7 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
         Err(BotError::Taken(_)) if unless_running => ExitCode::SUCCESS,
         Err(error) => {
             let kept = match &error {
-                BotError::Displaced { .. } => "Telegram keeps what comes for a day. `health check` tells how to go on.",
+                BotError::Displaced { .. } => "Telegram keeps what comes for a day. `health check` says what to do.",
                 BotError::Store(StoreError::Gone { .. }) => "Telegram keeps what comes for a day.",
                 _ => "Messages that were stored stay queued; what wasn't is kept by Telegram for a day.",
             };
@@ -252,7 +252,7 @@ fn show(sending: &Sending, config: &Config) -> ExitCode {
         }
         Sending::Stopped(stopped) => {
             complain(&cycle::stop::notice(*stopped, config.timezone));
-            ("queued: it leaves when work goes on".to_owned(), super::EXIT_OK)
+            ("queued: it's sent after `wake resume`".to_owned(), super::EXIT_OK)
         }
         Sending::InDoubt { why } => (
             format!("queued: it may have arrived ({why}); the next wake sends it once more, marked as a repeat"),

@@ -42,7 +42,7 @@ enum Action {
     /// List the servers of mcp.toml and the tools of theirs that were accepted. Starts nothing.
     #[command(after_help = "Example: wake mcp list")]
     List,
-    /// Ask servers what they offer now, and accept it: the mind sees their tools from the next wake on.
+    /// Ask servers what they offer now, and accept it: the AI model sees their tools from the next wake on.
     #[command(after_help = "Example: wake mcp refresh github")]
     Refresh {
         /// Which; all of mcp.toml when left out.

@@ -202,7 +202,7 @@ fn complain_of(loaded: &Loaded) {
         return;
     }
     let problems: String = loaded.problems.iter().map(|problem| format!("  {problem}\n")).collect();
-    complain(&format!("policy.toml isn't used; until it is mended everything asks:\n{problems}"));
+    complain(&format!("policy.toml isn't used; until it is corrected everything asks:\n{problems}"));
 }
 
 /// What is in force, as JSON. The names are relied on.

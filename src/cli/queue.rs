@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
-    config::Config,
+    config::{CONSOLE_CHAT_ID, Config},
     cycle::present,
     queue::{Incoming, Store, StoreError},
     words::local,
@@ -18,7 +18,7 @@ const MAX_TEXT_CHARS: usize = 80;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Action {
-    /// List what waits, what is kept for a mind that can answer it, and what was given up or undone.
+    /// List what waits, what is kept for an AI model that can answer it, and what was given up or undone.
     #[command(after_help = "\
 Examples:
   wake queue list
@@ -31,7 +31,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Try a message afresh at the next wake.
+    /// Try a message again at the next wake.
     #[command(after_help = "Example: wake queue retry 12")]
     Retry {
         /// Its number, from the list.
@@ -116,7 +116,11 @@ impl Line {
         let words = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text: String = words.chars().take(MAX_TEXT_CHARS).collect();
         let (at, state) = (at.unwrap_or_default(), self.state.in_words());
-        format!("{}  {at}  {state}  chat {}  {text}\n", self.id, self.chat_id)
+        let chat = match self.chat_id {
+            CONSOLE_CHAT_ID => "terminal".to_owned(),
+            id => format!("chat {id}"),
+        };
+        format!("{}  {at}  {state}  {chat}  {text}\n", self.id)
     }
 }
 
@@ -147,7 +151,7 @@ pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
     match (result, action) {
         (Ok(true), Action::List { .. }) => ExitCode::SUCCESS,
         (Ok(true), Action::Retry { id }) => {
-            complain(&format!("Message {id} is tried afresh at the next wake."));
+            complain(&format!("Message {id} is tried again at the next wake."));
             ExitCode::SUCCESS
         }
         (Ok(true), Action::Drop { id }) => {

@@ -25,7 +25,7 @@ const MAX_NOTIFIED: usize = 3;
 /// What stands on the terminal while a wake that has answered asks the remote.
 const SAVING: &str = "saving…";
 /// What becomes of the queue when a wake fails.
-pub(super) const KEPT: &str = "What is queued stays queued; the next wake goes on from here.";
+pub(super) const KEPT: &str = "What is queued is safe; the next wake continues from here.";
 
 /// Whether somebody at this terminal waits for what a wake says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

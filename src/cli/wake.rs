@@ -98,7 +98,7 @@ fn said(config: &Config, view: &View, reason: &str, words: &[String]) -> ExitCod
                 show_report(context, &mut store, &report, view, Some(&session))
             }
             Err(error) => {
-                let kept = "Your message is stored: it stays queued, and the next wake goes on from here.";
+                let kept = "Your message is stored: the next wake continues from here.";
                 fail(context, view, &error, kept)
             }
         };
@@ -183,7 +183,7 @@ fn resume(config: &Config) -> ExitCode {
     match ordered {
         Ok((stopped, ())) => {
             complain(match stopped {
-                Some(_) => "Work goes on: the next wake begins with what was interrupted.",
+                Some(_) => "Resuming, oldest work first.",
                 None => "Nothing was stopped.",
             });
             ExitCode::SUCCESS
@@ -195,7 +195,7 @@ fn resume(config: &Config) -> ExitCode {
 /// What was just said is no reason to wake: the mind was asked before and its back-off hasn't ended, or its budget is spent.
 fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     if store.stopped().ok()?.is_some() {
-        return Some("Your message is kept, and answered when work goes on.".to_owned());
+        return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
     }
     let mind = cycle::mind_of(store, context).ok()?;
     let cap = mind.out_of_budget(Some(CONSOLE_CHAT_ID));
@@ -205,11 +205,11 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     let until = match cycle::mind_again_at(store).ok().flatten() {
         Some(at) if cap.is_none() => {
             let at = at.with_timezone(&context.config.timezone);
-            format!("the mind couldn't be reached; it is asked again from {} on", at.format("%H:%M:%S"))
+            format!("the AI model couldn't be reached; I'll try again at {}", at.format("%H:%M:%S"))
         }
         _ => Budget::look(store, context.config, context.clock.now()).ok()?.in_the_way(Some(CONSOLE_CHAT_ID))?,
     };
-    Some(format!("Your message is kept: {until}."))
+    Some(format!("Your message is safe: {until}."))
 }
 
 /// One wake.

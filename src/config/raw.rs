@@ -13,7 +13,7 @@ use super::{
     files::read_private,
     values::{self, RepoUrl},
 };
-use crate::redact::Secret;
+use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
@@ -241,7 +241,10 @@ impl Raw {
 
     fn take_line(&mut self, path: &Path, seen: &mut BTreeMap<&'static str, String>, name: &str, value: &str) {
         let Some(known) = VARIABLES.into_iter().find(|known| *known == name) else {
-            self.notes.push(format!("{}: {name} is no setting of Reveille, it was passed over.", path.display()));
+            let near = VARIABLES.into_iter().map(|known| (words::edits(name, known), known)).min();
+            let meant = near.filter(|(edits, known)| *edits <= known.len() / 4).map(|(_, known)| known);
+            let meant = meant.map_or_else(String::new, |known| format!(" Did you mean {known}?"));
+            self.notes.push(format!("{}: Unknown setting {name}, ignored.{meant}", path.display()));
             return;
         };
         let source = Source::File(path.to_owned());

@@ -59,7 +59,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
 
     let needs_key = model != OFFLINE_MODEL && model != CLAUDE_CODE;
     if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && needs_key {
-        let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY: the offline mind answers.");
+        let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY, so I answer without an AI model.");
         settings.0.notes.push(note);
     }
     for (name, limit) in [
@@ -152,7 +152,7 @@ impl Settings {
             if id == CONSOLE_CHAT_ID || allowed.contains(&id) {
                 Ok(id)
             } else {
-                Err("one of ALLOWED_CHAT_IDS, or 0 for the console".to_owned())
+                Err("one of ALLOWED_CHAT_IDS, or 0 for the terminal".to_owned())
             }
         });
         chosen.unwrap_or(first_person)

@@ -184,7 +184,7 @@ pub(super) fn chat_ids(value: &str) -> Result<Vec<i64>, String> {
 }
 
 pub(super) fn owner_chat_id(value: &str) -> Result<i64, String> {
-    value.parse().map_err(|_| "one numeric chat id, or 0 for the console".to_owned())
+    value.parse().map_err(|_| "one numeric chat id, or 0 for the terminal".to_owned())
 }
 
 /// A server that is sent secrets: encrypted, or on this machine.

@@ -153,9 +153,9 @@ impl Wake<'_> {
                 }
                 "What was approved is not what I had asked."
             }
-            Some(ApprovalState::Denied) => "You said not to go on.",
-            Some(ApprovalState::Expired) => "I asked whether to go on and had no answer in time, which is a no.",
-            Some(ApprovalState::Withdrawn) | None => "I could not ask whether to go on, which is a no.",
+            Some(ApprovalState::Denied) => "You said to stop.",
+            Some(ApprovalState::Expired) => "I asked whether to continue and had no answer in time, so I stopped.",
+            Some(ApprovalState::Withdrawn) | None => "I couldn't ask whether to continue, so I stopped.",
         };
         self.record(live, &decided(false, why), &[])?;
         Ok(true)
@@ -345,7 +345,7 @@ pub fn go_on_question(
 ) -> String {
     let Reached { complexity, stretch, .. } = reached;
     let taken = state.meter.taken.describe();
-    let mut text = format!("**Shall I go on?** I have taken {taken}, my limit for {} work.\n", complexity.name());
+    let mut text = format!("**Shall I continue?** I have taken {taken}, my limit for {} work.\n", complexity.name());
     text.extend(elsewhere.map(|whose| format!("{whose}\n")));
     let done: Vec<_> = state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect();
     text.push_str(&listed("Done so far, last of all:", &done.into_iter().rev().collect::<Vec<_>>()));

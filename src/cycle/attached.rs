@@ -71,7 +71,7 @@ impl Wake<'_> {
         let attachments = self.store.attachments_of(&ids)?;
         let files = attachments.into_iter().map(|attachment| {
             let unseen = match (can_see, is_shown(attachment.message_id)) {
-                (false, _) => Some("a picture, which this mind can't see"),
+                (false, _) => Some("a picture, which this AI model can't see"),
                 (true, false) => Some("a picture, not shown since an earlier wake failed on this message"),
                 (true, true) => None,
             };

@@ -81,8 +81,8 @@ impl Waits {
     /// What becomes of it: the beginning of a sentence, and how it goes on.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Message => ("Your message is kept", "I answer it"),
-            Self::Work => ("What I was working on is kept", "I go on with it"),
+            Self::Message => ("Your message is safe", "I'll answer it"),
+            Self::Work => ("What I was working on is safe", "I'll continue it"),
         }
     }
 }
@@ -213,24 +213,24 @@ impl Budget {
         let (setting, name, until) = (cap.setting(), cap.name(), cap.until());
         let (kept, goes_on) = waits.words();
         match may_usd {
-            Some(usd) if usd <= 0.0 => format!(
-                "I may not spend anything on thinking ({setting} is 0). {kept}, and {goes_on} once that is raised."
-            ),
+            Some(usd) if usd <= 0.0 => {
+                format!("I can't use the AI model, because {setting} is 0. {kept}; {goes_on} once you raise it.")
+            }
             Some(usd) if most_usd > usd => format!(
-                "Thinking about this may cost up to ${most_usd:.2}, which is more than I may spend in a {name} ({setting} is {usd}). \
-                 {kept}, and {goes_on} once that is raised."
+                "This may cost up to ${most_usd:.2}, more than I may spend in a {name} ({setting} is {usd}). \
+                 {kept}; {goes_on} once you raise it."
             ),
             Some(usd) if spent_usd < usd && spent_usd + most_usd > usd => {
                 let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
                 format!(
-                    "{whose} budget for thinking has ${:.2} left, and this may cost up to ${most_usd:.2} ({setting} is {usd}). {kept}, \
-                     and {goes_on} {until}, or once that is raised.",
+                    "{whose} budget has ${:.2} left, and this may cost up to ${most_usd:.2} ({setting} is {usd}). {kept}; \
+                     {goes_on} {until}, or once you raise it.",
                     usd - spent_usd
                 )
             }
             _ => {
                 let whose = if cap == Cap::Day { "Today's" } else { "This month's" };
-                format!("{whose} budget for thinking is spent ({setting}). {kept}, and {goes_on} {until}.")
+                format!("{whose} budget is spent ({setting}). {kept}; {goes_on} {until}.")
             }
         }
     }
@@ -341,10 +341,10 @@ mod tests {
     #[test]
     fn a_chat_is_told_which_cap_and_until_when() {
         let both = budget(5.0, Some(50.0));
-        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Message), @"Today's budget for thinking is spent (DAILY_BUDGET_USD). Your message is kept, and I answer it tomorrow.");
-        insta::assert_snapshot!(both.notice(Cap::Month, 0.2, Waits::Message), @"This month's budget for thinking is spent (MONTHLY_BUDGET_USD). Your message is kept, and I answer it when the next month begins.");
-        insta::assert_snapshot!(both.notice(Cap::Day, 5.25, Waits::Message), @"Thinking about this may cost up to $5.25, which is more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is kept, and I answer it once that is raised.");
-        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Work), @"Today's budget for thinking is spent (DAILY_BUDGET_USD). What I was working on is kept, and I go on with it tomorrow.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Message), @"Today's budget is spent (DAILY_BUDGET_USD). Your message is safe; I'll answer it tomorrow.");
+        insta::assert_snapshot!(both.notice(Cap::Month, 0.2, Waits::Message), @"This month's budget is spent (MONTHLY_BUDGET_USD). Your message is safe; I'll answer it when the next month begins.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 5.25, Waits::Message), @"This may cost up to $5.25, more than I may spend in a day (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it once you raise it.");
+        insta::assert_snapshot!(both.notice(Cap::Day, 0.2, Waits::Work), @"Today's budget is spent (DAILY_BUDGET_USD). What I was working on is safe; I'll continue it tomorrow.");
         assert!(budget(5.0, Some(0.0)).notice(Cap::Month, 0.2, Waits::Message).contains("MONTHLY_BUDGET_USD is 0"));
     }
 
@@ -356,7 +356,7 @@ mod tests {
         insta::assert_snapshot!(budget.in_the_way(Some(7)).unwrap(), @"the next call may cost up to $0.19, which doesn't fit under the $0.03 that is left of today's budget (DAILY_BUDGET_USD)");
         assert_eq!((budget.enough_usd(Some(7)), budget.in_the_way(None)), (Some(0.19), None));
         let some_left = of((4.9, 5.0), (4.9, None));
-        insta::assert_snapshot!(some_left.notice(Cap::Day, 0.19, Waits::Message), @"Today's budget for thinking has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is kept, and I answer it tomorrow, or once that is raised.");
+        insta::assert_snapshot!(some_left.notice(Cap::Day, 0.19, Waits::Message), @"Today's budget has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it tomorrow, or once you raise it.");
         let spent = of((5.0, 5.0), (5.0, None));
         assert!(spent.in_the_way(None).unwrap().contains("today's budget is spent"));
         // What was noted before it was noted how much, still holds.

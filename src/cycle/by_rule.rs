@@ -85,7 +85,7 @@ impl Wake<'_> {
     fn act_on(&self, reason: &Reason, told: i64, observation: &Observation) -> Result<Deeds, WakeError> {
         Ok(match reason {
             Reason::Task { title, next, missed_at, key } => {
-                let next = next.as_deref().unwrap_or("no next step is written down");
+                let next = next.as_deref().unwrap_or("there is no next step yet");
                 let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
                 let late = late.unwrap_or_default();
                 self.tell_by_rule(told, key, &format!("It is time for “{title}”: {next}.{late}"))
@@ -94,7 +94,7 @@ impl Wake<'_> {
                 Deeds::noted(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
             }
             Reason::MissedTask { title, at, is_told: true, key } => {
-                let text = format!("I was not running at {at}, the time of “{title}”. It is not done late.");
+                let text = format!("I missed “{title}” at {at}, as I wasn't running. I won't do it late.");
                 self.tell_by_rule(told, key, &text)
             }
             Reason::Decay { title, stage, key } => {

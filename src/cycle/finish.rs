@@ -245,8 +245,8 @@ impl Wake<'_> {
             let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
             let why = why.unwrap_or_else(|| outside::name(&change.path));
             let text = format!(
-                "I could not write to my memory: {why}. The file is as you left it, and what I wanted to write is kept on the \
-                 branch `{branch}`. Please put the file right; `git log -p` of it shows what it was."
+                "I couldn't write to my memory: {why}. The file is as you left it. What I wanted to write is kept on the branch \
+                 `{branch}`. Please correct the file; `git log -p` shows what it was."
             );
             self.report.notes.push(text.clone());
             self.alarm(&format!("damaged/{}/{today}", change.path), text)?;
@@ -285,18 +285,18 @@ impl Wake<'_> {
         let is_waiting = waiting.iter().any(|(waiting, _)| waiting == branch);
         let (key, next) = if is_waiting {
             let next = format!(
-                "Until then I keep on branches of their own what I write, and don't see it: `{branch}` is the first. When that is \
-                 over I bring them in by myself; `git branch -D {branch}` beforehand drops it."
+                "Until then what I write is kept on branches of its own, which I can't read: `{branch}` is the first. I'll bring \
+                 them in afterwards; `git branch -D {branch}` drops this one."
             );
             (waiting.first().map_or(branch, |(first, _)| first), next)
         } else {
             let main = repo.branch();
             let next = format!(
-                "What I wrote in this wake is kept on the branch `{branch}`; `git merge {branch}` on `{main}` brings it in."
+                "What I wrote just now is kept on the branch `{branch}`; `git merge {branch}` on `{main}` brings it in."
             );
             (branch, next)
         };
-        let text = format!("I could not commit to my memory: {why}. {next}");
+        let text = format!("I couldn't save to my memory: {why}. {next}");
         if self.alarm(key, text.clone())? {
             self.report.replies.push(Reply { chat_id: chat_id.unwrap_or(self.context.config.owner_chat_id), text });
         }

@@ -46,12 +46,10 @@ impl Interrupt {
     pub(super) fn notice(&self) -> String {
         match self {
             Self::Unavailable { why, needs_person: true, .. } => {
-                format!(
-                    "I can't think right now, and it needs you to mend it: {why}. Your message is kept; I look again by myself, at least once an hour, and answer it then."
-                )
+                format!("I can't reach Claude: {why}. Your messages are safe; I'll retry hourly.")
             }
             other => format!(
-                "I can't reach my mind right now ({other}). Your message is kept; I try again by myself and answer as soon as I can."
+                "I can't reach Claude right now: {other}. Your messages are safe; I'll answer as soon as I can."
             ),
         }
     }

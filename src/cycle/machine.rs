@@ -19,7 +19,7 @@ use crate::{
 /// A cut-off text is continued at most this often.
 const MAX_CONTINUATIONS: u32 = 2;
 /// What is said when the context's limit was reached.
-const FULL: &str = "This conversation became too long for me to go on.";
+const FULL: &str = "This conversation became too long for me to continue.";
 
 /// The longest arguments that are shown of a call that was made again and again, in characters.
 const ARGUMENTS_CHARS_MAX: usize = 200;

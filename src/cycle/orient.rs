@@ -196,7 +196,7 @@ impl Reason {
         match self {
             Self::Undo { undo } => format!("undo {}", undo.wake),
             Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
-            Self::Messages { chat_id: 0, ids, .. } => format!("{} from the console", count(ids.len(), "message")),
+            Self::Messages { chat_id: 0, ids, .. } => format!("{} from the terminal", count(ids.len(), "message")),
             Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
             Self::Stale { chat_id, ids, .. } => {
                 format!("{} in chat {chat_id} from back then", count(ids.len(), "message"))

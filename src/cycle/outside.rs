@@ -382,7 +382,7 @@ impl Wake<'_> {
             )),
             (None, None) => {
                 let why = self.report.error.as_deref().unwrap_or("it was interrupted");
-                Told::failed(format!("Not done yet: {why}. It is kept, and the next wake goes on with it."))
+                Told::failed(format!("Not done yet: {why}. It is kept, and continues at the next wake."))
             }
         })
     }

@@ -109,7 +109,7 @@ pub(crate) fn note_cut_off(
         key: Some(format!("gave-up/{cycle_id}")),
         thread_id: left.thread_id,
         // It quotes them, and no journal tells whose words they are.
-        taint: Some("messages that were put aside".to_owned()),
+        taint: Some("messages that are on hold".to_owned()),
         ..NewOutgoing::notice(
             left.chat_id.unwrap_or(teller.owner_chat_id),
             teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead, None)),
@@ -135,7 +135,7 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
     } else if row.cycle.is_by_rule() {
         Uptake::Publish
     } else if begun_by != mind && begun_by != OUTSIDE {
-        Uptake::GiveUp(GivingUp::blameless(format!("it was begun by {begun_by}, which is not the mind any more")))
+        Uptake::GiveUp(GivingUp::blameless(format!("it was begun with {begun_by}, which is no longer my AI model")))
     } else if cuts >= MAX_TRIES {
         // Its tries are counted before this look, so a giving-up that failed is repeated, and not gone on with.
         Uptake::GiveUp(GivingUp::cut_off(cuts))
@@ -256,7 +256,7 @@ impl Wake<'_> {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
                 self.store.upkeep_failed(self.fence, UpkeepKind::Model, &why, at_least, now)?;
                 if *is_model_gone && state.turns > 0 {
-                    let when = "as soon as MODEL names one that is there";
+                    let when = "as soon as MODEL names one that exists";
                     return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;
                 }
             }
@@ -422,31 +422,30 @@ fn why_parked(repo: &Repo) -> Result<String, RepoError> {
 }
 
 fn written_by_then(parked: Option<&str>) -> String {
-    parked.map_or_else(String::new, |branch| format!("; what I had written by then is on the branch `{branch}`"))
+    parked.map_or_else(String::new, |branch| format!(". What I had written by then is on the branch `{branch}`"))
 }
 
 fn begins_again(why: &str, when: &str, parked: Option<&str>) -> String {
     let parked = written_by_then(parked);
     format!(
-        "I gave up my unfinished work because {why}, but your message is kept and I start over with it {when}{parked}."
+        "I gave up my unfinished work because {why}. Your message is safe, and I'll start over with it {when}{parked}."
     )
 }
 
 fn begins_work_again(reasons: &[String], why: &str, when: &str, parked: Option<&str>) -> String {
     let parked = written_by_then(parked);
-    format!("I gave up a piece of work ({}) because {why}, and start over with it {when}{parked}.", reasons.join("; "))
+    format!("I gave up a piece of work ({}) because {why}. I'll start over with it {when}{parked}.", reasons.join("; "))
 }
 
 /// Nothing does this work again. What was answered may say of it that it was done, so it is said where it is.
 fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String {
     let parked = parked.map_or_else(String::new, |branch| {
         format!(
-            "; what it wanted to write is not in my memory, even if I said so, but on the branch `{branch}`, and \
-             `git merge {branch}` brings it in"
+            " What it wrote isn't in my memory, even if I said so. It is on the branch `{branch}`; `git merge {branch}` brings it in."
         )
     });
     format!(
-        "I gave up a piece of work ({}) because {why}, and don't try it again by myself, so ask me if it matters{parked}.",
+        "I gave up a piece of work ({}) because {why}. I won't try it again by myself, so ask me if it matters.{parked}",
         reasons.join("; ")
     )
 }
@@ -455,8 +454,8 @@ fn put_aside(why: &str, dead: &[&str], parked: Option<&str>) -> String {
     let parked = written_by_then(parked);
     let quoted: Vec<String> = dead.iter().map(|text| brief::clip(text, 200).replace('\n', " ")).collect();
     format!(
-        "I tried {MAX_ATTEMPTS} times and could not answer this, because {why}; I have put it aside and don't try it again by \
-         myself, so please put it differently and send it again, or run `wake queue retry`{parked}:\n\n> {}",
+        "I tried {MAX_ATTEMPTS} times and couldn't answer this: {why}. It is on hold. Please rephrase it and send it again, or \
+         send /retry{parked}:\n\n> {}",
         quoted.join("\n> ")
     )
 }

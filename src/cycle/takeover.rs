@@ -112,10 +112,8 @@ fn replace(path: &Path, holder: Holder) -> Result<Taken, LockError> {
     if let Err(error) = process::end(&holder.identity(), END_BOUND) {
         return Err(LockError::Stuck { why: error.to_string(), holder: Box::new(holder) });
     }
-    let note = format!(
-        "A wake (pid {}) had shown no life for {silent_min} min: it was ended, and its work is gone on with.",
-        holder.pid
-    );
+    let note =
+        format!("A wake (pid {}) had shown no life for {silent_min} min: I ended it and took up its work.", holder.pid);
     take_freed(path, note)
 }
 

@@ -41,8 +41,8 @@ impl Wake<'_> {
             return Ok(());
         }
         let text = format!(
-            "I can't use my memory, so I can't answer just now: {why}. Nothing is lost: what you write is kept, and I answer it as soon as \
-             that is over. I go on trying by myself; `health check` on my machine tells what to do."
+            "I can't answer just now, because I can't use my memory: {why}. Your messages are safe, and I'll keep trying. \
+             `health check` on my machine says what to do."
         );
         let today = now.with_timezone(&self.context.config.timezone).date_naive();
         self.alarm(&format!("memory/{today}"), text).map(drop)
@@ -55,8 +55,8 @@ impl Wake<'_> {
         self.report.notes.push(why.clone());
         self.store.upkeep_failed(self.fence, UpkeepKind::Finish, &why, None, now)?;
         let text = format!(
-            "A file of my memory can't be written: {why}. Nothing is lost: it is all committed, and I answer as ever. Until then I keep \
-             what I write on branches of their own, and bring them in by myself as soon as that is over."
+            "I can't write a file of my memory: {why}. Nothing is lost, and I can still answer. What I write is kept apart, and \
+             I'll bring it in once the file can be written."
         );
         let today = now.with_timezone(&self.context.config.timezone).date_naive();
         self.alarm(&format!("behind/{today}"), text).map(drop)

@@ -131,7 +131,7 @@ fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
         receipts.push(format!("Took back {} of it, unsent", count(taken.unsent, "message")));
     }
     if !taken.messages.is_empty() {
-        receipts.push(format!("Put aside {} that it had answered", count(taken.messages.len(), "message")));
+        receipts.push(format!("Put on hold {} that it had answered", count(taken.messages.len(), "message")));
     }
     receipts
 }
@@ -144,8 +144,8 @@ fn answer(what: &str, restored: &Restored, taken: &TakenBack, chats: (i64, i64))
         && [&taken.cancelled, &taken.active_again, &taken.over].into_iter().all(Vec::is_empty);
     lines.extend(match (&restored.parked, restored.has_commit, files) {
         (Some(branch), ..) => Some(format!(
-            "What I wrote then isn't in my memory yet, but on the branch `{branch}`, and I bring it in when I can. \
-             `git branch -D {branch}` before that drops it."
+            "What I wrote then isn't in my memory yet. It is on the branch `{branch}`, and I'll bring it in when I can. \
+             `git branch -D {branch}` drops it before that."
         )),
         (None, false, _) => {
             Some("My memory doesn't have what I wrote then, so there was nothing to take out.".to_owned())

@@ -178,8 +178,8 @@ impl Wake<'_> {
                 let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
                 if let Some((branch, _)) = first {
                     let text = format!(
-                        "What I wrote while I could not commit is still on the branch `{branch}`: {why}. I go on trying; `git merge \
-                         {branch}` brings it in by hand, `git branch -D {branch}` drops it."
+                        "What I couldn't save is still on the branch `{branch}`: {why}. I'll keep trying. `git merge {branch}` brings it in \
+                         by hand, `git branch -D {branch}` drops it."
                     );
                     self.alarm(&format!("still-{branch}"), text)?;
                 }
@@ -254,8 +254,8 @@ impl Wake<'_> {
         };
         let week = now.with_timezone(&self.context.config.timezone).format("%G-W%V");
         let text = format!(
-            "I can't take in what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}, and I answer and \
-             commit as ever. I go on trying by myself.",
+            "I can't take in what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}. I can still \
+             answer and save, and I'll keep trying.",
             repo.root().display()
         );
         self.alarm(&format!("left-out/{key}/{week}"), text).map(drop)
@@ -318,7 +318,7 @@ impl Wake<'_> {
         if needs_person && upkeep.failures == 1 {
             let today = now.date_naive();
             let text = format!(
-                "My memory could not be sent to its remote: {why}. Everything is committed here and is sent as soon as that is mended."
+                "I couldn't send my memory to its remote: {why}. Everything is saved here, and I'll send it as soon as I can."
             );
             self.alarm(&format!("{name}/{today}"), text)?;
         }
@@ -343,7 +343,7 @@ impl Wake<'_> {
         let text = format!(
             "I don't push my memory to its remote: {why}. Everything is committed here, and nothing of it has left this machine. Please \
              take the key or token out of that commit (`git commit --amend` if it is the last one, else `git rebase -i`), or, if it \
-             may go there, push by yourself: `git push origin {branch}`. I go on from either by myself."
+             may go there, push by yourself: `git push origin {branch}`. I'll continue from either."
         );
         self.alarm(&format!("secret-push/{commit}"), text).map(drop)
     }
@@ -374,7 +374,7 @@ impl Wake<'_> {
         };
         let text = format!(
             "The remote of my memory {what}, so I neither follow it nor push to it. Nothing is lost: all of mine is here, and what \
-             the remote had is kept as `{rescue_ref}`. I answer and commit as ever. Please decide, in {}: {ways}.",
+             the remote had is kept as `{rescue_ref}`. I can still answer and save. Please decide, in {}: {ways}.",
             repo.root().display()
         );
         self.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)

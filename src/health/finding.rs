@@ -133,7 +133,7 @@ impl Trouble {
     pub(super) fn finding(&self) -> Finding {
         let fix = match self {
             Self::Unusable { see, .. } => format!("see the check `{see}`"),
-            _ => "run health check again; if this stays, mend what it names".to_owned(),
+            _ => "run health check again; if this stays, fix what it names".to_owned(),
         };
         Finding::warn(format!("could not be checked: {self}"), fix)
     }

@@ -246,7 +246,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     let wakes = store.upkeep(UpkeepKind::Wake)?;
     if wakes.failures >= MANY {
         let (n, why) = (wakes.failures, wakes.error.as_deref().unwrap_or_default());
-        overview.problems.push(format!("{n} wakes in a row have failed: {why} (health check tells what mends it)"));
+        overview.problems.push(format!("{n} wakes in a row have failed: {why} (health check says how to fix it)"));
     }
     let odd = store.odd_rows()?;
     overview.problems.extend(odd.iter().map(|row| format!("{} {} {}", row.table, row.id, row.in_words())));

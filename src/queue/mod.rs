@@ -170,7 +170,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The database has vanished where wakes have worked: a person puts it back, or begins a new one.
-    #[error("{} is {}, though I have worked here before. Nothing was changed: put the file back{}; or go on without what was queued \
+    #[error("{} is {}, though I have worked here before. Nothing was changed: put the file back{}; or start without what was queued \
              and set in it: health check --new-database", path.display(), if *is_empty { "empty" } else { "gone" }, saved_copy(path, saved.as_deref()))]
     Gone {
         /// The database file.

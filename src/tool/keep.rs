@@ -17,7 +17,7 @@ struct Args {
 }
 
 pub(super) fn tool() -> Tool {
-    Tool::new("keep", "Keep messages for a mind that can answer them.", Effect::Idempotent, run).free()
+    Tool::new("keep", "Keep messages for an AI model that can answer them.", Effect::Idempotent, run).free()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
@@ -35,7 +35,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     Ok(Done {
         content: "Kept.".to_owned(),
         receipt: Some(format!(
-            "Kept {count} {} for a mind that can answer",
+            "Kept {count} {} for an AI model that can answer",
             if count == 1 { "message" } else { "messages" }
         )),
         changes: vec![

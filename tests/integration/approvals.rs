@@ -420,10 +420,7 @@ fn found(env: &TestEnv, id: &str) -> (String, String) {
 fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
     let (_telegram, _claude, mut env) = asked();
     let status = env.health(&["status"]).ok().stdout;
-    assert!(
-        status.contains("question   1: may I use remember (safe)?, asked 0 s ago, no answer is a no in 24 h"),
-        "{status}"
-    );
+    assert!(status.contains("question   1: may I use remember (safe)?, asked 0 s ago, expires in 24 h"), "{status}");
     assert_eq!(env.health(&["status", "--json"]).ok().json()["questions"][0]["tool"], "remember");
     // It waits for hours, and that is as it should be: neither its cycle nor its message is overlooked.
     env.at("2026-11-21T20:00:00Z");
@@ -436,7 +433,10 @@ fn what_waits_for_a_word_is_shown_and_what_nobody_goes_on_with_is_told() {
     assert_eq!(found(&env, "approvals").0, "ok", "a wake is about to come");
     env.at("2026-11-21T20:20:00Z");
     let (status, detail) = found(&env, "approvals");
-    assert!(status == "warn" && detail.contains("was approved") && detail.contains("no wake has gone on"), "{detail}");
+    assert!(
+        status == "warn" && detail.contains("was approved") && detail.contains("no wake has continued"),
+        "{detail}"
+    );
     env.execute("DELETE FROM approvals");
     let (status, detail) = found(&env, "approvals");
     assert!(status == "warn" && detail.contains("its question is gone"), "{detail}");

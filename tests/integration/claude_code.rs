@@ -373,7 +373,7 @@ fn what_a_server_refuses_is_told_in_words_and_the_message_is_kept() {
     assert_eq!((ran.code, ran.json()["outcome"].as_str()), (1, Some("failed")), "{ran:?}");
     assert_eq!(env.queued().len(), 1);
     let notice = sent(&telegram).remove(0);
-    assert!(notice.contains("needs you to mend it: Claude Code says: Invalid API key"), "{notice}");
+    assert!(notice.contains("I can't reach Claude: Claude Code says: Invalid API key"), "{notice}");
     assert_eq!(env.once()["outcome"], "idle", "its back-off is no reason to wake");
     check_gone(&env);
 

@@ -109,7 +109,7 @@ fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commi
     let ran = say(&env, "remember that the wifi code is 1234");
     check_parked(&env, &ran, SEMANTIC, "the wifi code is 1234");
     let unwritten = env.git(&["for-each-ref", "refs/heads/unwritten"]);
-    let told = "SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'I could not write to my memory%'";
+    let told = "SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'I couldn''t write to my memory%'";
     assert_eq!(env.query::<i64>(told), 1);
 
     // As it was before the commit.
@@ -280,7 +280,7 @@ fn a_repository_that_cannot_be_used_is_told_of_once_and_keeps_every_message() {
         assert_eq!(telegram.sent().len() - before, usize::from(minute >= 3), "{ran:#?}");
     }
     let told = telegram.sent().pop().unwrap().text;
-    assert!(told.contains("I can't use my memory") && told.contains("what you write is kept"), "{told}");
+    assert!(told.contains("I can't use my memory") && told.contains("Your messages are safe"), "{told}");
 
     fs::write(&head, sound).unwrap();
     env.at("2026-11-21T14:09:00Z");

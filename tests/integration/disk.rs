@@ -32,7 +32,7 @@ fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     // What is queued is worked on all the same.
     stage.wait_for_starts(1);
     let sent = stage.telegram.wait_for_sent(1, PATIENCE);
-    for part in ["nearly full", "is kept and answered", "until Sun 22 Nov 15:00", "Please free some space"] {
+    for part in ["nearly full", "is safe and will be answered", "until Sun 22 Nov 15:00", "Please free some space"] {
         assert!(sent[0].visible.contains(part), "{sent:#?}");
     }
     stage.answer_all();
@@ -50,7 +50,7 @@ fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     stage.env.set("DISK_RESERVE_MB", "0");
     let bot = stage.start();
     stage.all_confirmed();
-    assert!(stage.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("I fetch messages again"));
+    assert!(stage.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("fetching messages again"));
     stage.answer_all();
     stage.end(bot);
     assert_eq!((stage.stored(), notices(&stage).len()), (2, 2));
@@ -88,7 +88,7 @@ fn a_wake_answers_below_the_reserve_and_health_tells_of_it() {
     let disk = checks.iter().find(|check| check["id"] == "disk").unwrap();
     assert_eq!(disk["status"], "critical");
     assert!(disk["detail"].as_str().unwrap().contains("less than the reserve of 1.0 TiB"), "{disk}");
-    assert!(disk["fix"].as_str().unwrap().contains("the bot goes on by itself"), "{disk}");
+    assert!(disk["fix"].as_str().unwrap().contains("the bot continues by itself"), "{disk}");
     assert!(env.health(&["status"]).ok().stdout.contains("less than the reserve of 1.0 TiB"));
     assert_eq!(env.health(&["status", "--json"]).ok().json()["disk"]["is_short"], json!(true));
 }
@@ -175,7 +175,7 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     for n in 0..120 {
         world.telegram.push_text(CHAT, CHAT, &format!("{n} {}", "without room ".repeat(150)));
     }
-    eventually("it is said", || logged(&log, "could not be stored: the disk is full"));
+    eventually("it is said", || logged(&log, "couldn't store new messages: the disk is full"));
     let unconfirmed = world.telegram.unconfirmed();
     assert!(unconfirmed > 0);
     // A bot that begins with a full disk waits for room, too.
@@ -226,7 +226,7 @@ fn what_was_stored_is_said_to_be_kept_though_the_wake_fails() {
     assert!(ran.stderr.contains("Your message is stored"), "{ran:#?}");
     assert_eq!(env.queued().len(), 1);
     let ran = env.wake(&["--once"]);
-    assert!(ran.stderr.contains("What is queued stays queued") && !ran.stderr.contains("Your message"), "{ran:#?}");
+    assert!(ran.stderr.contains("What is queued is safe") && !ran.stderr.contains("Your message"), "{ran:#?}");
 }
 
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";

@@ -69,7 +69,7 @@ fn who_sends_the_code_from_the_terminal_is_paired_and_nobody_else() {
     stage.say("can you hear me?");
     stage.all_confirmed();
     let welcome = stage.telegram.wait_for_sent(1, PATIENCE);
-    assert_eq!((welcome[0].chat_id, welcome[0].visible.contains("We are paired")), (CHAT, true));
+    assert_eq!((welcome[0].chat_id, welcome[0].visible.contains("We're paired")), (CHAT, true));
     eventually("the message is stored", || stage.stored() == 1);
     assert_eq!(stage.env.query::<String>("SELECT message_text FROM incoming_messages"), "can you hear me?");
     assert_eq!(stage.env.query::<i64>("SELECT user_id FROM paired"), CHAT);
@@ -433,7 +433,7 @@ fn a_flood_is_stored_whole_and_told_politely_once() {
         (sent[0].chat_id, sent[0].visible.as_str()),
         (
             CHAT,
-            "1001 messages of yours wait for an answer. None is lost: I take them up 50 at a time, the oldest first, in turn \
+            "1001 of your messages are waiting. All are safe: I'll answer them 50 at a time, oldest first, in turn \
              with everybody else's."
         )
     );

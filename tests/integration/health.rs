@@ -665,12 +665,12 @@ fn status_is_one_screen_of_what_is_so() {
     env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"]).ok();
     let ran = env.health(&["status"]).ok();
     for line in [
-        "last wake  0 s ago, done (1 message from the console)",
+        "last wake  0 s ago, done (1 message from the terminal)",
         "now        asleep",
         "queue      empty",
         "reminder   Sun 2026-11-22 09:00 (in 18 h): stretch",
         "outbox     everything is delivered",
-        "mind       offline",
+        "AI model   offline",
         "cost       0.00 of 5.00 USD today",
     ] {
         assert!(ran.stdout.contains(line), "{line} is missing in\n{}", ran.stdout);

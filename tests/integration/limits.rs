@@ -67,7 +67,7 @@ fn at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on() {
     let (telegram, claude, env) = at_the_limit();
     let asked = question(&telegram);
     for words in [
-        "Shall I go on?",
+        "Shall I continue?",
         "I have taken 11 rounds",
         "my limit for quick work",
         "Remembered “Fact number 10”",
@@ -111,7 +111,7 @@ fn a_no_ends_it_with_what_it_has() {
     assert_eq!(denied.code, 0, "{denied:?}");
     assert_eq!((claude.requests().len(), facts(&env)), (11, 10), "what was done stays");
     let said = sent(&telegram);
-    assert!(said[1].contains("You said not to go on.") && said[1].contains("Fact number 3"), "{said:#?}");
+    assert!(said[1].contains("You said to stop.") && said[1].contains("Fact number 3"), "{said:#?}");
     assert!(said[2].contains("not done") && said[2].contains("Sort the tasks"), "{said:#?}");
     assert!(env.queued().is_empty());
     assert_eq!(env.once()["outcome"], "idle");
@@ -317,8 +317,7 @@ fn who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_th
     wake.end();
     assert_eq!(env.once()["outcome"], "idle", "it is not tried again and again");
     let waits = |text: &&String| {
-        text.starts_with("Today's budget for thinking has $")
-            && text.contains("I go on with it tomorrow, or once that is raised.")
+        text.starts_with("Today's budget has $") && text.contains("I'll continue it tomorrow, or once you raise it.")
     };
     assert_eq!(sent(&telegram).iter().filter(waits).count(), 1, "{:#?}", sent(&telegram));
     // The next day it goes on where it was; a day that has no room again is told of again.
@@ -366,7 +365,7 @@ fn the_months_budget_holds_over_days_and_ends_with_the_persons_month() {
     assert!(said[0].contains("MONTHLY_BUDGET_USD") && said[0].contains("when the next month begins"), "{said:#?}");
     let status = env.health(&["status"]).ok().stdout;
     assert!(status.contains("0.00 of 5.00 USD today, 20.00 of 20.00 this month"), "{status}");
-    assert!(status.contains("not asked before the month is over"), "{status}");
+    assert!(status.contains("not used until next month"), "{status}");
     // Each day its first message is answered in words.
     env.at("2026-11-22T14:00:00Z").receive(CHAT, "and green tea");
     env.once();
@@ -515,7 +514,7 @@ fn what_has_no_room_for_one_chat_makes_no_other_wait() {
         "it is not tried again and again"
     );
     let status = env.health(&["status"]).ok().stdout;
-    assert!(status.contains("no room for the next request of 1 chat"), "{status}");
+    assert!(status.contains("too small for the next request of 1 chat"), "{status}");
     // The next day has room for it.
     env.at("2026-11-21T23:01:00Z");
     claude.expect(Reply::text("A long one."));

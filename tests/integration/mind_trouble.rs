@@ -27,7 +27,7 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
     env.set("ANTHROPIC_BASE_URL", &nobody).receive(CHAT, "hello");
     fails(&env);
     assert_eq!(env.queued().len(), 1);
-    assert!(sent(&telegram)[0].contains("I can't reach my mind right now"), "{:?}", sent(&telegram));
+    assert!(sent(&telegram)[0].contains("I can't reach Claude right now"), "{:?}", sent(&telegram));
     // Its back-off is no reason to wake.
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(commits(&env), 1);
@@ -47,7 +47,7 @@ fn who_speaks_while_the_mind_is_out_of_reach_is_told_that_it_waits() {
     claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
     fails(&env);
     let ran = env.wake(&["say", "are you there?"]).ok();
-    assert!(ran.stderr.contains("kept") && ran.stderr.contains("15:00:30"), "{ran:#?}");
+    assert!(ran.stderr.contains("is safe") && ran.stderr.contains("15:00:30"), "{ran:#?}");
     assert_eq!(env.queued().len(), 2);
     env.check_sound();
 }
@@ -121,7 +121,9 @@ fn a_server_that_asks_for_minutes_is_left_alone_for_them() {
 fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
     type Trouble = (&'static str, fn() -> Reply);
     let troubles: [Trouble; 3] = [
-        ("doesn't accept the key", || Reply::error(401, "authentication_error", "invalid x-api-key")),
+        ("your API key was rejected, please check ANTHROPIC_API_KEY", || {
+            Reply::error(401, "authentication_error", "invalid x-api-key")
+        }),
         ("Spend limit reached", Reply::spending_limit),
         ("model: claude-sonnet-5-5", || Reply::error(404, "not_found_error", "model: claude-sonnet-5-5")),
     ];
@@ -131,7 +133,10 @@ fn what_only_a_person_can_mend_is_told_once_and_tried_again_with_patience() {
         claude.expect(reply());
         assert!(fails(&env).contains(why));
         let said = sent(&telegram);
-        assert!(said[0].contains("mend") && said[0].contains(why) && said[0].contains("kept"), "{said:#?}");
+        assert!(
+            said[0].contains("I'll retry hourly") && said[0].contains(why) && said[0].contains("are safe"),
+            "{said:#?}"
+        );
         assert_eq!(env.once()["outcome"], "idle");
         env.receive(CHAT, "are you there?");
         assert_eq!(env.once()["outcome"], "idle");
@@ -198,7 +203,7 @@ fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
     claude.expect(refuse());
     assert!(fails(&env).contains("messages.0: broken"));
     let said = sent(&telegram);
-    assert!(said[0].contains("kept") && said[0].contains("start over"), "{said:#?}");
+    assert!(said[0].contains("is safe") && said[0].contains("start over"), "{said:#?}");
     assert_eq!(env.once()["outcome"], "idle");
 
     env.at("2026-11-21T14:00:30Z");

@@ -140,7 +140,7 @@ fn a_file_of_the_memorys_own_that_may_not_be_read_is_neither_replaced_nor_commit
     let before = env.memory(SEMANTIC);
     unprivileged.allow(SEMANTIC, 0o000);
     unprivileged.converse();
-    assert_eq!(unprivileged.told("I could not write to my memory"), 1);
+    assert_eq!(unprivileged.told("I couldn''t write to my memory"), 1);
     unprivileged.allow(SEMANTIC, 0o644);
     assert_eq!(env.memory(SEMANTIC), before);
     unprivileged.say("remember that Bob has a cat");
@@ -157,7 +157,7 @@ fn a_folder_that_may_not_be_written_keeps_its_files_and_costs_no_answer() {
     unprivileged.converse();
     assert_eq!(env.memory(SEMANTIC), before);
     assert_eq!(env.git(&["status", "--short"]), "", "nothing is committed that the file hasn't");
-    assert_eq!(unprivileged.told("I could not write to my memory: writing%semantic-memory.md"), 1);
+    assert_eq!(unprivileged.told("I couldn''t write to my memory: writing%semantic-memory.md"), 1);
     unprivileged.check_kept();
     // Another folder is written as ever.
     let added = unprivileged.say("add task buy milk");
@@ -220,7 +220,7 @@ fn a_commit_that_cannot_be_finished_parks_what_follows_and_costs_no_answer() {
     assert_eq!(env.git(&["rev-parse", "main"]), head, "its old file doesn't pass for a person's");
     let checked = unprivileged.run("health", &["check"]);
     assert!(checked.stdout.contains("not all of its files can be written here"), "{checked:#?}");
-    assert_eq!(unprivileged.told("A file of my memory can''t be written"), 1);
+    assert_eq!(unprivileged.told("I can''t write a file of my memory"), 1);
 
     unprivileged.allow(FOLDER, 0o755);
     unprivileged.say("remember that Bob has a cat");

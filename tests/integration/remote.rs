@@ -485,7 +485,7 @@ fn a_remote_that_refuses_is_told_of_once() {
     let sent: Vec<_> = telegram.sent().into_iter().map(|sent| sent.visible).collect();
     let told: Vec<_> = sent.iter().filter(|text| text.contains("the quota is used up")).collect();
     assert_eq!(told.len(), 1, "{sent:#?}");
-    assert!(told[0].contains("Everything is committed here"), "{told:#?}");
+    assert!(told[0].contains("Everything is saved here"), "{told:#?}");
     assert_eq!(sent.len(), 4, "{sent:#?}");
 
     fs::remove_file(hook).unwrap();

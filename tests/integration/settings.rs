@@ -295,10 +295,12 @@ fn a_file_of_somebody_else_is_refused() {
 #[test]
 fn a_file_that_others_can_read_is_used_with_a_word_about_it() {
     let env = TestEnv::new();
-    write(&env.workspace().join(".env"), 0o644, "REPO_NAME=mind\nCOLOUR=blue\n");
+    write(&env.workspace().join(".env"), 0o644, "REPO_NAME=mind\nCOLOUR=blue\nANTROPIC_API_KEY=\n");
     let ran = env.wake(&["--once"]).ok();
     assert!(ran.stderr.contains("can be read by other users: run chmod 600"), "{ran:#?}");
-    assert!(ran.stderr.contains("COLOUR is no setting of Reveille"), "{ran:#?}");
+    assert!(ran.stderr.contains("Unknown setting COLOUR, ignored.\n"), "nothing is near: {ran:#?}");
+    let meant = "Unknown setting ANTROPIC_API_KEY, ignored. Did you mean ANTHROPIC_API_KEY?";
+    assert!(ran.stderr.contains(meant), "{ran:#?}");
     assert!(env.workspace().join("mind").exists());
 }
 

@@ -117,7 +117,7 @@ fn stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was() {
     assert!(ran.stderr.contains("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait"), "{}", ran.stderr);
     assert!(env.health(&["status"]).ok().stdout.contains("stopped"));
     let ran = env.wake(&["--once", "--say", "hello"]).ok();
-    assert!(ran.stderr.contains("Your message is kept, and answered when work goes on."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Your message is safe, and will be answered after `wake resume`."), "{}", ran.stderr);
     assert_eq!((journal(&env), claude.requests().len()), (entries, 2));
     assert!(command(&telegram, "/status").contains("Stopped since today 15:00"));
     assert_eq!(telegram.sent().len(), told + 1, "nothing else was said");
@@ -246,7 +246,7 @@ fn a_wake_from_cron_ends_in_order_when_all_is_stopped_from_the_terminal() {
     let report = wake.end().ok().json();
     assert_eq!(journal(&env), entries, "it didn't wait for the mind to give up");
     assert_eq!((report["outcome"].as_str(), report["error"].as_str()), (Some("parked"), None));
-    assert!(env.wake(&["resume"]).ok().stderr.contains("Work goes on"));
+    assert!(env.wake(&["resume"]).ok().stderr.contains("Resuming"));
     assert!(env.wake(&["resume"]).ok().stderr.contains("Nothing was stopped"));
     claude.expect(Reply::text("Both are done."));
     assert_eq!(env.once()["answered"], 1);
@@ -279,7 +279,7 @@ fn what_is_sent_by_hand_while_all_is_stopped_says_so_and_leaves_afterwards() {
     env.unset("ANTHROPIC_API_KEY");
     env.wake(&["stop"]).ok();
     let ran = env.bot(&["send", "--chat", &CHAT.to_string(), "backup done"]).ok();
-    assert_eq!(ran.stdout, "queued: it leaves when work goes on\n");
+    assert_eq!(ran.stdout, "queued: it's sent after `wake resume`\n");
     assert!(ran.stderr.contains("Stopped since Sat 21 Nov 2026, 15:00. New messages will wait"), "{}", ran.stderr);
     env.once();
     assert_eq!(sent(&telegram), [""; 0]);

@@ -179,7 +179,7 @@ fn a_tasks_time_that_was_missed_is_made_up_for_or_not_as_the_task_says() {
     let situation = opening(&last(&claude), "<situation");
     assert!(situation.contains("Tax&quot; has its next step now, late: it was due Sat 21 Nov 16:00"), "{situation}");
     assert!(!situation.contains("Form") && !situation.contains("Bread"), "{situation}");
-    assert_eq!(sent(&telegram), ["I was not running at 2026-11-21 16:00, the time of “Bread”. It is not done late."]);
+    assert_eq!(sent(&telegram), ["I missed “Bread” at 2026-11-21 16:00, as I wasn't running. I won't do it late."]);
     let log = env.memory(EPISODIC);
     assert!(log.contains("Skipped the next step of “Form”: its time 2026-11-21 16:00 was missed"), "{log}");
     assert_eq!(env.once()["outcome"], "idle");

@@ -150,7 +150,7 @@ fn who_wants_to_be_asked_first_is_not_overruled() {
 fn what_did_not_work_is_said_in_whole_sentences() {
     let env = TestEnv::new();
     let ran = env.wake(&["say", "task done paint the shed"]).ok();
-    assert_eq!(ran.stdout, "That did not work. There is no task “paint the shed”.\n");
+    assert_eq!(ran.stdout, "There is no task “paint the shed”.\n");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     let list = || env.wake(&["queue", "list"]).ok().stdout;
     assert_eq!(
         list(),
-        "1  Sat 2026-11-21 15:00  kept: offline can't answer it  chat 0  write me a poem\n\
+        "1  Sat 2026-11-21 15:00  kept: offline can't answer it  terminal  write me a poem\n\
          2  Sat 2026-11-21 15:00  given up after 3 tries  chat 4242  what broke you?\n"
     );
 
@@ -189,7 +189,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     assert_eq!(list(), "2  Sat 2026-11-21 15:00  waits  chat 4242  what broke you?\n");
     assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "dropped");
     let all = env.wake(&["queue", "list", "--all"]).ok().stdout;
-    assert_eq!(all, format!("{}1  Sat 2026-11-21 15:00  dropped  chat 0  write me a poem\n", list()));
+    assert_eq!(all, format!("{}1  Sat 2026-11-21 15:00  dropped  terminal  write me a poem\n", list()));
     for wrong in [["queue", "drop", "1"], ["queue", "retry", "99"]] {
         assert_eq!(env.wake(&wrong).code, 1, "{wrong:?}");
     }

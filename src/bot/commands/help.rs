@@ -15,8 +15,8 @@ pub(super) fn text(config: &Config, is_owners: bool) -> String {
     let say = if config.effective_model() == OFFLINE_MODEL {
         offline::HELP
     } else {
-        "Write to me as to a person: ask, tell me what to remember, what to remind you of and when, what you are working on. \
-         I wake up for it, answer, and write down what I did."
+        "Just write to me: ask, or tell me what to remember, what to remind you of and when, what you are working on. I answer, \
+         and write down what I did."
     };
     let menu = Command::menu();
     let lines: Vec<String> = menu.iter().map(|entry| format!("/{}: {}", entry.command, entry.description)).collect();

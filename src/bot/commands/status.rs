@@ -121,7 +121,7 @@ impl Status {
         let at = last.at.map_or_else(|| "at an unknown time".to_owned(), |at| self.local(at));
         let outcome = match last.state {
             CycleState::Running if self.running_since.is_some() => "under way".to_owned(),
-            CycleState::Running => "cut off; I'll go on with it".to_owned(),
+            CycleState::Running => "cut off; I'll continue it".to_owned(),
             CycleState::Waiting => "waiting for the AI model".to_owned(),
             CycleState::Parked => "waiting for you".to_owned(),
             CycleState::Done => "done".to_owned(),

@@ -56,7 +56,7 @@ fn text(active: &TaskList, backlog: &TaskList, today: chrono::NaiveDate) -> (Str
         .then(|| format!("**In hand** ({}{of}):\n{}", active.len(), lines(memory::ACTIVE, &active)));
     let waiting = (!backlog.is_empty())
         .then(|| format!("**Waiting** ({}):\n{}", backlog.len(), lines(memory::BACKLOG, &backlog)));
-    let also = (!also.is_empty()).then(|| also.trim_start().to_owned());
+    let also = (!also.is_empty()).then(|| also.trim().to_owned());
     let text = in_hand.into_iter().chain(waiting).chain(also).collect::<Vec<_>>().join("\n\n");
     (text.trim_end().to_owned(), shown)
 }

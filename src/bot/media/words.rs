@@ -13,7 +13,7 @@ pub(super) fn unfetched(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
     notice(
         file,
         format!(
-            "I couldn't get {what} ({why}). Your message is kept; send the file once more, smaller if it is large, if you want me to look at it."
+            "I couldn't get {what} ({why}). Your message is safe. If you want me to look at the file, send it again, smaller if it is large."
         ),
     )
 }
@@ -33,13 +33,13 @@ pub(super) fn no_model(file: &Attachment, why: Option<&str>) -> NewOutgoing {
     let text = match why {
         None => {
             "I keep your voice notes, but I can't understand them yet: there is no speech model. On the machine I run on, \
-             `scripts/fetch-model base` gets one; put its path into `.env` as `WHISPER_MODEL` and start the bot anew. Notes \
-             that still wait then are listened to."
+             `scripts/fetch-model base` gets one. Put its path into `.env` as `WHISPER_MODEL` and restart the bot. I'll listen to \
+             waiting notes then."
                 .to_owned()
         }
         Some(why) => format!(
-            "I keep your voice notes, but I can't understand them now: {why}. Once that is mended and the bot started anew, \
-             notes that still wait are listened to."
+            "I keep your voice notes, but I can't understand them now: {why}. Once that is fixed, restart the bot. I'll \
+             listen to waiting notes then."
         ),
     };
     notice(file, text)

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::words;
+
 /// A command of the bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
@@ -115,7 +117,7 @@ impl Command {
         let mut near: Vec<(usize, Self)> = Self::ALL
             .into_iter()
             .filter(|command| *command != Self::Start)
-            .map(|command| (distance(&word, command.name()), command))
+            .map(|command| (words::edits(&word, command.name()), command))
             .filter(|(changes, command)| {
                 *changes <= MAX_CHANGES
                     || !word.is_empty() && word.starts_with(command.name())
@@ -203,23 +205,6 @@ fn is_one_slip(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// How many letters have to be changed, added or taken away to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut above = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (to, up) in b.chars().zip(row.iter().skip(1)) {
-            left = (above + usize::from(from != to)).min(up + 1).min(left + 1);
-            above = *up;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_nearest_commands_are_found() {
-        assert_eq!(["kitten", "", "sitting"].map(|word| distance(word, "sitting")), [3, 7, 0]);
+        assert_eq!(["kitten", "", "sitting"].map(|word| words::edits(word, "sitting")), [3, 7, 0]);
         assert_eq!(Command::nearest("reminder"), [Command::Remind]);
         assert_eq!(Command::nearest("logs"), [Command::Log]);
         assert_eq!(Command::nearest("re").into_iter().filter(|near| *near == Command::Retry).count(), 1);

@@ -125,7 +125,7 @@ fn each_stop_reason_has_its_step() {
     assert!(matches!(spoke(Stop::MaxTokens), Step::Say(raw) if raw.contains("cut off")));
     let (said, outcome) = answer(spoke(Stop::ContextExceeded));
     assert_eq!(outcome, MessageOutcome::Answered);
-    assert_eq!(said, "It is 7.\n\nThis conversation became too long for me to go on. Nothing was changed.");
+    assert_eq!(said, "It is 7.\n\nThis conversation became too long for me to continue. Nothing was changed.");
     let (said, outcome) = answer(spoke(Stop::Refusal("cyber".into())));
     assert_eq!(outcome, MessageOutcome::Refused);
     assert!(said.contains("declined") && said.contains("declined this: cyber") && !said.contains("It is 7"), "{said}");
@@ -198,7 +198,7 @@ fn past_the_contexts_limit_nothing_more_is_asked() {
     let Step::Tell(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     let (said, _) = answer(cycle.next(&LIMITS));
-    assert_eq!(said, "This conversation became too long for me to go on. Done so far:\n- Did a");
+    assert_eq!(said, "This conversation became too long for me to continue. Done so far:\n- Did a");
 }
 
 #[test]

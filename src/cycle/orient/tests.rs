@@ -190,7 +190,7 @@ fn messages_are_due_by_chat_and_topic_in_their_order() {
     let mut scene = scene();
     scene.messages = vec![message(1, 7), message(2, 0), message(3, 7)];
     scene.messages.push(Incoming { thread_id: Some(5), ..message(4, 7) });
-    assert_eq!(scene.due(), ["2 messages in chat 7", "1 message from the console", "1 message in chat 7"]);
+    assert_eq!(scene.due(), ["2 messages in chat 7", "1 message from the terminal", "1 message in chat 7"]);
     let ids = scene.reasons().into_iter().map(|reason| match reason {
         Reason::Messages { thread_id, ids, .. } => (thread_id, ids),
         other => panic!("{other:?}"),

@@ -18,7 +18,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     };
     let parked = store.parked_cycles()?;
     if store.stopped()?.is_some() && !parked.is_empty() {
-        return Ok(Finding::ok(format!("{} parked; all work is stopped, wake resume goes on", parked.len())));
+        return Ok(Finding::ok(format!("{} parked; all work is stopped; wake resume continues", parked.len())));
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
     let is_available = scene.mind(store)?.is_available;
@@ -39,8 +39,8 @@ fn judge(
         !is_wake_running && since.is_none_or(|at| now.signed_duration_since(at) > overdue)
     };
     let Some(question) = question else {
-        let detail = format!("{cycle_id} waits for a person, and its question is gone, which is a no");
-        let fix = "the next wake tells the mind so and goes on: wake --once";
+        let detail = format!("{cycle_id} waits for a person, but its question is gone");
+        let fix = "the next wake refuses it and continues: wake --once";
         return if is_late(*started_at) { Finding::warn(detail, fix) } else { Finding::ok(detail) };
     };
     let Approval { id, tool, asked_at, expires_at, decided_at, state, .. } = question;
@@ -65,11 +65,11 @@ fn judge(
         format!("question {id} ({tool}) {what}{}", since.map_or_else(String::new, |at| format!(", {}", ago(at, now))));
     if is_late(since) && is_mind_available {
         Finding::warn(
-            format!("{detail}; no wake has gone on from there"),
+            format!("{detail}; no wake has continued from there"),
             "wake --once does; see that cron or the bot starts wakes",
         )
     } else {
-        Finding::ok(format!("{detail}; the next wake goes on"))
+        Finding::ok(format!("{detail}; the next wake continues"))
     }
 }
 

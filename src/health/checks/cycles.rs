@@ -29,22 +29,22 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
                 _ if is_wake_running => Finding::ok(format!("{id} is under way{began}")),
                 Some(why) => Finding::warn(
                     format!("{id} was stopped{began}: {why}"),
-                    "once that is mended, the next wake goes on from there: wake --once",
+                    "once that is fixed, the next wake continues from there: wake --once",
                 ),
                 None => {
-                    Finding::warn(format!("{id} was cut off{began}"), "the next wake goes on from there: wake --once")
+                    Finding::warn(format!("{id} was cut off{began}"), "the next wake continues from there: wake --once")
                 }
             };
         }
         if row.state == CycleState::Parked {
             return Finding::ok(format!("{id} waits for a person{began}"));
         }
-        let why = row.error.as_deref().unwrap_or("the mind can't be reached");
+        let why = row.error.as_deref().unwrap_or("the AI model can't be reached");
         let may_go_on = row.not_before.unwrap_or(now);
         let waits = format!("{id} waits{began}: {why}");
         if now.signed_duration_since(may_go_on) > overdue && !is_wake_running {
             Finding::warn(
-                format!("{waits}; it could go on since {}", ago(may_go_on, now)),
+                format!("{waits}; it could continue since {}", ago(may_go_on, now)),
                 "wake --once takes it up; see that cron or the bot starts wakes",
             )
         } else {

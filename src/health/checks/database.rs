@@ -84,7 +84,7 @@ fn judge_unopened(error: &StoreError) -> Finding {
                     "messages.db is {how}, though wakes have worked here: what was queued, set and spent stood in it. Nothing new is \
                      stored; Telegram keeps messages for a day"
                 ),
-                format!("{put_back}; or go on without it: health check --new-database"),
+                format!("{put_back}; or start without it: health check --new-database"),
             )
         }
         StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),

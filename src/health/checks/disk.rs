@@ -32,7 +32,7 @@ fn judge(dir: &Path, free_bytes: u64, reserve: Reserve) -> Finding {
                 size(reserve.bytes())
             ),
             format!(
-                "free some space on that disk; with {} free the bot goes on by itself. What is queued is kept and answered",
+                "free some space on that disk; with {} free the bot continues by itself. Queued messages are safe",
                 size(reserve.well_again_bytes())
             ),
         );

@@ -110,7 +110,7 @@ fn judge_stopped(holder: &Holder, silent: Duration) -> Finding {
     let silent = TimeDelta::from_std(silent).unwrap_or(TimeDelta::MAX);
     Finding::warn(
         format!("a wake (pid {}) holds the lock and has shown no life for {}", holder.pid, span(silent)),
-        "the next wake that has something to do ends it and goes on with its work: wake --once",
+        "the next wake that has something to do ends it and continues its work: wake --once",
     )
 }
 

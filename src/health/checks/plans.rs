@@ -68,7 +68,7 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
         let all: Vec<&Plan> = plans.iter().collect();
         return Finding::ok(match all.as_slice() {
             [] => "none".to_owned(),
-            some => format!("a wake is at work; its affair: {}", ids(some)),
+            some => format!("in use by the wake at work: {}", ids(some)),
         });
     }
     let (over, open): (Vec<&Plan>, Vec<&Plan>) = plans.iter().partition(|plan| plan.is_over());
@@ -78,7 +78,7 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
     if !cut_off.is_empty() {
         findings.push(Finding::warn(
             format!("left by a wake that was cut off: {}", ids(&cut_off)),
-            "the next wake goes on from there: wake --once",
+            "the next wake continues from there: wake --once",
         ));
     }
     if !over.is_empty() {

@@ -39,7 +39,9 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let odd = store.odd_rows()?;
     let beyond = beyond.saturating_sub(odd.iter().filter(|row| row.table == "incoming_messages").count());
     let mut found = match store.stopped()? {
-        Some(_) => Finding::ok(format!("{} waiting; all work is stopped, wake resume goes on", queued.len() + beyond)),
+        Some(_) => {
+            Finding::ok(format!("{} waiting; all work is stopped; wake resume continues", queued.len() + beyond))
+        }
         None => judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now),
     };
     if !asked.is_empty() {

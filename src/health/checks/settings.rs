@@ -69,7 +69,7 @@ fn judge_key(
 ) -> Finding {
     if model == OFFLINE_MODEL {
         let why = if has_key { "MODEL says so" } else { "there is no ANTHROPIC_API_KEY" };
-        return Finding::ok(format!("the offline mind answers: {why}"));
+        return Finding::ok(format!("no AI model, I answer offline: {why}"));
     }
     if upkeep.failures == 0 {
         return Finding::ok(match answered_at {

@@ -43,7 +43,7 @@ fn judge(
     if let Some(why) = trouble {
         return Finding::warn(
             format!("a bot runs, and fetches no messages: {why}; {last}"),
-            "it goes on trying; mend what it names. Telegram keeps messages for a day",
+            "fix what it names; the bot keeps trying. Telegram keeps messages for a day",
         );
     }
     let silent = now - heard.map_or(since, |at| at.max(since));

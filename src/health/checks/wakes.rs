@@ -48,7 +48,7 @@ fn judge(
     let ails = ails.map(|ails| format!(" ({ails})")).unwrap_or_default();
     let fix = mended.unwrap_or_else(|| {
         format!(
-            "mend what it names; the other checks tell more, and `cd '{place}' && git fsck` of git. Then wake --once"
+            "fix what it names; the other checks tell more, and `cd '{place}' && git fsck` of git. Then wake --once"
         )
     });
     if upkeep.failures < MANY {

@@ -41,8 +41,8 @@ impl From<Approval> for OpenQuestion {
 pub(super) fn line(question: &OpenQuestion, now: DateTime<Utc>) -> String {
     let OpenQuestion { id, tool, risk, .. } = question;
     let asked = question.asked_at.map_or_else(String::new, |at| format!(", asked {}", ago(at, now)));
-    let until = question.expires_at.map_or_else(String::new, |at| format!(", no answer is a no {}", ago(at, now)));
+    let until = question.expires_at.map_or_else(String::new, |at| format!(", expires {}", ago(at, now)));
     format!(
-        "{id}: may I use {tool} ({risk})?{asked}{until}; wake approvals list shows it, approve {id} or deny {id} decides"
+        "{id}: may I use {tool} ({risk})?{asked}{until}; see wake approvals list; to decide, wake approvals approve {id} or deny {id}"
     )
 }

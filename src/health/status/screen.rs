@@ -30,7 +30,7 @@ impl Overview {
             ("telegram", self.heard_line()),
             ("memory", self.git_line()),
             ("disk", self.disk_line()),
-            ("mind", self.mind_line()),
+            ("AI model", self.mind_line()),
             ("cost", self.cost_line()),
         ];
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
@@ -65,7 +65,7 @@ impl Overview {
         let line = self.holder_line();
         let Some(stopped) = &self.stopped else { return line };
         let since = stopped.at.map(|at| format!(" {}", ago(at, self.at))).unwrap_or_default();
-        format!("stopped{since} (wake resume goes on); {line}")
+        format!("stopped{since} (wake resume continues); {line}")
     }
 
     fn holder_line(&self) -> String {
@@ -156,7 +156,7 @@ impl Overview {
         match self.disk {
             None => "not known".to_owned(),
             Some(disk) if disk.is_short => format!(
-                "{} free, less than the reserve of {}: the bot fetches no messages, Telegram keeps them for a day",
+                "{} free, less than the reserve of {}: the bot has stopped fetching messages; Telegram keeps them for a day",
                 size(disk.free_bytes),
                 size(disk.reserve_bytes)
             ),
@@ -168,7 +168,7 @@ impl Overview {
         let name = &self.mind.name;
         match (self.mind.is_available, self.mind.not_before, &self.mind.error) {
             (true, _, None) if self.mind.chats_without_room > 0 => format!(
-                "{name}; what is left of a budget has no room for the next request of {}",
+                "{name}; the budget left is too small for the next request of {}",
                 count(self.mind.chats_without_room, "chat")
             ),
             (true, _, None) if name == OFFLINE_MODEL => name.clone(),
@@ -177,20 +177,20 @@ impl Overview {
                 None => format!("{name}, not tried yet"),
             },
             (_, not_before, Some(error)) => {
-                let next = not_before.map(|at| format!("; asked again {}", ago(at, self.at))).unwrap_or_default();
+                let next = not_before.map(|at| format!("; tried again {}", ago(at, self.at))).unwrap_or_default();
                 format!("{name}, which couldn't be reached: {}{next}", short(error))
             }
             (false, _, None) if self.mind.over_budget == Some(Cap::Month.name()) => {
-                format!("{name}, not asked before the month is over: its budget is spent")
+                format!("{name}, not used until next month: this month's budget is spent")
             }
-            (false, _, None) => format!("{name}, not asked before midnight: the budget is spent"),
+            (false, _, None) => format!("{name}, not used until midnight: today's budget is spent"),
         }
     }
 }
 
 fn undelivered_line(message: &Undelivered) -> String {
     let to = match message.chat_id {
-        CONSOLE_CHAT_ID => "the console".to_owned(),
+        CONSOLE_CHAT_ID => "the terminal".to_owned(),
         chat => format!("chat {chat}"),
     };
     let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();

@@ -53,7 +53,7 @@ fn before_the_first_wake() {
     telegram   never heard
     memory     none yet
     disk       3.0 GiB free
-    mind       offline
+    AI model   offline
     cost       0.00 of 5.00 USD today, 0.00 this month
     ");
 }
@@ -173,10 +173,10 @@ fn in_the_middle_of_a_busy_day() {
     outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
     telegram   last heard 3 min ago
     memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
-    disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot fetches no messages, Telegram keeps them for a day
-    mind       claude, which couldn't be reached: overloaded; asked again in 1 min
+    disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot has stopped fetching messages; Telegram keeps them for a day
+    AI model   claude, which couldn't be reached: overloaded; tried again in 1 min
     cost       1.50 of 5.00 USD today, 0.00 this month
-    question   2: may I use bash (dangerous)?, asked 1 h ago, no answer is a no in 23 h; wake approvals list shows it, approve 2 or deny 2 decides
+    question   2: may I use bash (dangerous)?, asked 1 h ago, expires in 23 h; see wake approvals list; to decide, wake approvals approve 2 or deny 2
     file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
     ");
 }

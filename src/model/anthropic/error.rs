@@ -112,9 +112,9 @@ fn told(said: &ErrorObject, status: u16) -> String {
                  the key elsewhere. Check ANTHROPIC_BASE_URL."
             );
         }
-        401 => "The Claude API doesn't accept the key",
-        402 => "The Claude account needs payment",
-        403 => "The key isn't allowed to do this",
+        401 => "your API key was rejected, please check ANTHROPIC_API_KEY",
+        402 => "your Claude account needs payment",
+        403 => "your API key isn't allowed to do this",
         429 => "The Claude API asks to slow down",
         529 => "Claude is overloaded",
         500..=599 => "The Claude API is having trouble",

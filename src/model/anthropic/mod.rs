@@ -90,7 +90,9 @@ pub enum OptionsError {
     )]
     BaseUrl,
     /// The key can't be sent in a header.
-    #[error("ANTHROPIC_API_KEY is empty or has characters that a key can't have; copy it again from the console")]
+    #[error(
+        "ANTHROPIC_API_KEY is empty or has characters that a key can't have; copy it again from console.anthropic.com"
+    )]
     ApiKey,
     /// The model has no name.
     #[error("MODEL is empty; name a Claude model such as claude-sonnet-5-5")]

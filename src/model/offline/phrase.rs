@@ -21,7 +21,7 @@ Anything else is kept, and answered when I have an AI model that can.";
 
 /// The answer to a message that was edited after it was taken up.
 pub(super) const CORRECTION: &str = "You edited an earlier message. I work without an AI model right now and can't tell what that changes, so \
-I have changed nothing: please say it in a new message. What I did before can be taken back, as with **list reminders** and \
+I have changed nothing. Please say it in a new message. To take back what I did, say **undo that**, or **list reminders** and \
 **cancel reminder** 2.";
 
 /// The answer to a "yes" or "it" that refers to nothing.
@@ -337,7 +337,8 @@ fn not_done(call: &Call, why: &str, outcomes: &Outcomes) -> String {
         }
         _ => String::new(),
     };
-    format!("That did not work. {}{choices}", sentence(why))
+    let why = sentence(why);
+    if found_nothing { why } else { format!("That didn't work. {why}{choices}") }
 }
 
 /// What the person is told of messages that are kept.

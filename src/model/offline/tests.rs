@@ -173,7 +173,7 @@ fn a_command_that_failed_is_said_to_have_and_taken_out_of_the_plan() {
     assert_eq!(talk.tools(), ["plan", "task_add", "remember", "plan", "reply"]);
     assert_eq!(talk.last("plan")["steps"], json!([{"what": "remember: I like tea", "tool": "remember"}]));
     assert_eq!(talk.last("plan")["deferred"], json!(["add the task: buy milk: it could not be done"]));
-    assert_eq!(talk.last("reply")["text"], "That did not work. No room.\n\nIt is done.");
+    assert_eq!(talk.last("reply")["text"], "That didn't work. No room.\n\nIt is done.");
 }
 
 #[test]

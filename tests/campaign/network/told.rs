@@ -141,7 +141,7 @@ pub(super) fn is_notice(target: Target, text: &str) -> bool {
     match target {
         Target::Telegram => false,
         Target::Claude => text.contains("kept"),
-        Target::Git => text.contains("could not be sent to its remote"),
+        Target::Git => text.contains("couldn't send my memory to its remote"),
     }
 }
 

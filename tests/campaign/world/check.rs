@@ -17,7 +17,7 @@ const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
 /// Stands at the end of a message that may have come before.
 const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't confirmed.";
 /// What a person is told of trouble, besides the answers: how such a message begins.
-const NOTICES: [&str; 1] = ["My memory could not be sent to its remote: "];
+const NOTICES: [&str; 1] = ["I couldn't send my memory to its remote: "];
 
 /// What the log tells of the wakes themselves: how such a line begins. It isn't what was done, and differs with the harm.
 const NOTES: [&str; 3] = ["Went on with the wake ", "Merged with the remote.", "Repaired: "];

@@ -61,7 +61,7 @@ pub(super) fn ear_arguments(env: &TestEnv) -> Vec<String> {
 
 /// Ana's voice note and her photo, as Telegram has them.
 pub(super) fn send(telegram: &FakeTelegram) {
-    telegram.let_stand(CHAT, LEFT_LINE, "⏳ I am working on it.");
+    telegram.let_stand(CHAT, LEFT_LINE, "⏳ I'm working on it.");
     telegram.keep_file("note", NOTE);
     let note = json!({"file_id": "note", "file_unique_id": "n", "duration": 3, "mime_type": "audio/ogg"});
     telegram.push_message(CHAT, &json!({ "voice": note }));

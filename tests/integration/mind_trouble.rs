@@ -218,7 +218,7 @@ fn a_message_that_three_cycles_failed_on_is_put_aside_and_its_person_told() {
     claude.expect(refuse());
     fails(&env);
     let said = sent(&telegram);
-    assert!(said[1].contains("a message that breaks things") && said[1].contains("put it aside"), "{said:#?}");
+    assert!(said[1].contains("a message that breaks things") && said[1].contains("It is on hold"), "{said:#?}");
     assert_eq!(env.query::<String>(&format!("SELECT outcome FROM incoming_messages WHERE id = {id}")), "dead");
     assert!(env.queued().is_empty());
     env.at("2026-11-22T14:00:00Z");

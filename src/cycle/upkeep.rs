@@ -458,8 +458,8 @@ impl Wake<'_> {
                 self.has_put_off |= edits.put_off;
                 for left in edits.left_alone {
                     self.tell_refused(&left)?;
-                    let name = outside::name(&redactor.redact(&left.path));
-                    account.notes.push(format!("Left alone, not committed: {name} ({})", left.why));
+                    // Without a mark: it would withhold each entry for as long as the file lies there.
+                    account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
                 }
                 Ok(())
             }

@@ -131,7 +131,7 @@ pub(super) fn with_files<'a>(
     // What goes comes first: a file may become a folder, or a folder a file.
     let mut files: Vec<_> = files.into_iter().collect();
     files.sort_by_key(|(_, item)| item.is_some());
-    match folder_with(git, base, &files)? {
+    match folder_with(git, base.as_ref(), &files)? {
         Some(tree) => Ok(tree),
         None => Ok(git.treebuilder(None)?.write()?),
     }
@@ -140,10 +140,10 @@ pub(super) fn with_files<'a>(
 /// A folder with files of it, or beneath it, set or removed; none if nothing is left in it.
 fn folder_with(
     git: &Repository,
-    base: Option<Tree<'_>>,
+    base: Option<&Tree<'_>>,
     files: &[(&str, Option<Item>)],
 ) -> Result<Option<Oid>, RepoError> {
-    let mut folder = git.treebuilder(base.as_ref())?;
+    let mut folder = git.treebuilder(base)?;
     let mut beneath: BTreeMap<&str, Vec<(&str, Option<Item>)>> = BTreeMap::new();
     for (path, item) in files {
         match (path.split_once('/'), item) {
@@ -156,11 +156,10 @@ fn folder_with(
         }
     }
     for (name, files) in beneath {
-        let was =
-            base.as_ref().and_then(|base| base.get_name(name)).filter(|entry| entry.kind() == Some(ObjectType::Tree));
+        let was = base.and_then(|base| base.get_name(name)).filter(|entry| entry.kind() == Some(ObjectType::Tree));
         let was = was.map(|entry| git.find_tree(entry.id())).transpose()?;
         let is_tree = folder.get(name)?.is_some_and(|entry| entry.kind() == Some(ObjectType::Tree));
-        match folder_with(git, was, &files)? {
+        match folder_with(git, was.as_ref(), &files)? {
             Some(tree) => drop(folder.insert(name, tree, TREE)?),
             None if is_tree => folder.remove(name)?,
             None => {}

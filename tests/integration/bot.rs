@@ -72,7 +72,7 @@ fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
-    assert_eq!(times(&ran, "could not be stored"), 1, "{}", ran.stderr);
+    assert_eq!(times(&ran, "couldn't store new messages"), 1, "{}", ran.stderr);
     assert_eq!(times(&ran, "stored again"), 1, "{}", ran.stderr);
 }
 
@@ -335,7 +335,7 @@ fn network_flaps_are_survived_and_told_once() {
     stage.all_confirmed();
     let ran = stage.end(bot);
     // Two stretches of trouble, each told once.
-    assert_eq!(times(&ran, "tried again until it works"), 2, "{}", ran.stderr);
+    assert_eq!(times(&ran, "keep trying to fetch"), 2, "{}", ran.stderr);
     assert_eq!(times(&ran, "can be reached again"), 2, "{}", ran.stderr);
 }
 

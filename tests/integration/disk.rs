@@ -182,7 +182,7 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     world.end(bot);
     world.fill();
     let (bot, log) = world.start();
-    eventually("it waits for room", || logged(&log, "no room on the disk") || logged(&log, "could not be stored"));
+    eventually("it waits for room", || logged(&log, "no room on the disk") || logged(&log, "couldn't store"));
     world.disk.resize(64);
     eventually("all are confirmed", || world.telegram.unconfirmed() == 0);
     world.end(bot);

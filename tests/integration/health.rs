@@ -291,7 +291,7 @@ fn a_waiting_cycle_that_nobody_takes_up_is_told() {
     insert("waiting", "2026-11-21T14:30:00Z");
     assert!(assert_found(&env, "cycles", "ok").contains("tried again in 30 min"));
     insert("waiting", "2026-11-21T13:10:00Z");
-    assert!(assert_found(&env, "cycles", "warn").contains("could go on"));
+    assert!(assert_found(&env, "cycles", "warn").contains("could continue"));
     env.execute("DELETE FROM cycles WHERE id = 'c1'");
     assert_all_well(&env);
 }

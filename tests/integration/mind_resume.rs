@@ -93,7 +93,7 @@ fn a_cycle_that_is_cut_off_three_times_is_given_up_and_its_message_begun_again()
     }
     env.once();
     let said = sent(&telegram);
-    assert!(said[0].contains("cut off 3 times") && said[0].contains("kept"), "{said:#?}");
+    assert!(said[0].contains("cut off 3 times") && said[0].contains("Your message is safe"), "{said:#?}");
     assert_eq!(env.queued()[0].attempts, 1);
     let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
     assert!(
@@ -204,7 +204,7 @@ fn what_was_answered_and_could_not_be_committed_is_said_to_be_on_its_branch() {
     let said = sent(&telegram);
     assert_eq!(said[0], "Kept.");
     assert!(
-        said[1].contains("not in my memory") && said[1].contains(&format!("git merge recovered/{given_up}")),
+        said[1].contains("isn't in my memory") && said[1].contains(&format!("git merge recovered/{given_up}")),
         "{said:#?}"
     );
     env.git(&["merge", "-q", &format!("recovered/{given_up}")]);
@@ -293,9 +293,10 @@ fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
 
 /// One sentence, whatever it quotes below.
 #[track_caller]
-fn check_one_sentence(text: &str) {
+fn check_sentences(text: &str) {
     let first = text.split("\n\n").next().unwrap();
-    assert!(!first.trim_end_matches(['.', ':']).contains(". "), "{text}");
+    let is_whole = |sentence: &str| sentence.starts_with(char::is_uppercase);
+    assert!(first.split(". ").all(is_whole) && !first.contains(".."), "{text}");
 }
 
 #[test]
@@ -309,8 +310,8 @@ fn another_mind_begins_again_what_the_first_had_begun_and_says_so() {
     claude.expect(Reply::text("Kept by me."));
     assert_eq!(env.once()["answered"], 1);
     let said = sent(&telegram);
-    assert!(said[0].contains("begun by claude-sonnet-5-5") && said[0].contains("kept"), "{said:#?}");
-    check_one_sentence(&said[0]);
+    assert!(said[0].contains("begun with claude-sonnet-5-5") && said[0].contains("Your message is safe"), "{said:#?}");
+    check_sentences(&said[0]);
     assert_eq!(said[1..], ["Kept by me."]);
     assert_eq!(env.query::<i64>(&format!("SELECT attempts FROM incoming_messages WHERE id = {id}")), 0);
     let given_up: String = env.query("SELECT id FROM cycles WHERE state = 'abandoned'");
@@ -329,7 +330,7 @@ fn a_model_that_is_gone_in_the_middle_costs_its_messages_nothing() {
     assert_eq!(env.wake(&["--once"]).code, 1);
     let said = sent(&telegram);
     assert!(said[0].contains("model: claude-sonnet-5-5") && said[0].contains("as soon as MODEL"), "{said:#?}");
-    check_one_sentence(&said[0]);
+    check_sentences(&said[0]);
     assert_eq!(env.query::<String>("SELECT state FROM cycles"), "abandoned");
     assert_eq!(env.queued()[0].attempts, 0);
     for minutes in 1..5 {

@@ -218,6 +218,7 @@ fn what_a_person_committed_with_a_key_in_it_is_not_pushed_until_they_have_decide
     assert!(env.git(&["log", "-p"]).contains(API_KEY), "what they committed is theirs");
     env.git(&["push", "-q", "origin", "main"]);
     env.receive(CHAT, "and now?");
+    env.at("2026-11-22T14:00:00Z");
     claude.expect(Reply::text("Now I push again."));
     assert_eq!(env.once()["pushed"], true);
     assert_eq!(env.git(&["rev-parse", "main"]), env.git_in(&remote, &["rev-parse", "main"]));

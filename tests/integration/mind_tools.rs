@@ -97,7 +97,7 @@ fn tasks_are_added_changed_finished_and_moved_and_seven_are_active_at_most() {
     );
     let errors: Vec<bool> = told.iter().map(|(_, is_error)| *is_error).collect();
     assert_eq!(errors, [false, true, false, false, false, true, true, false], "{told:#?}");
-    assert!(told[7].0.starts_with("1. Job 1 — next: call Anna\n2. Job 2"), "{told:#?}");
+    assert!(told[7].0.starts_with("- Job 1 — next: call Anna\n- Job 2"), "{told:#?}");
     let active = env.memory("memory/project-memory/active.md");
     assert!(active.contains("## Job 1\n- status: active\n- touched: 2026-11-21\n- next: call Anna\n"), "{active}");
     assert!(active.contains("- at: 2026-11-23 09:00\n- why: it was asked for\n"), "{active}");

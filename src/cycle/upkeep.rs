@@ -294,8 +294,9 @@ impl Wake<'_> {
     /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
     /// is told once.
     fn remote_trouble(&mut self, repo: &Repo, kind: UpkeepKind, error: &RemoteError) -> Result<(), WakeError> {
-        // Something came up here: that says nothing of the remote.
-        if matches!(error, RemoteError::BrokenOff) {
+        // Something came up here, which says little of the remote: a fetch waits a little once, and nothing adds up.
+        let is_known = || Ok::<_, WakeError>(self.store.upkeep(kind)?.failures > 0);
+        if matches!(error, RemoteError::BrokenOff) && (kind == UpkeepKind::Push || is_known()?) {
             return Ok(());
         }
         let name = kind.as_str();

@@ -116,7 +116,7 @@ fn what_waits_on_a_branch_is_said_to_be_taken_back_there() {
     say(&env, "remember that fish swim");
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/parked/"]);
     let ran = env.wake(&["undo"]).ok();
-    assert!(ran.stdout.contains(&format!("`git branch -D {branch}` before that drops it")), "{ran:#?}");
+    assert!(ran.stdout.contains(&format!("`git branch -D {branch}` drops it before that")), "{ran:#?}");
     env.git(&["branch", "-q", "-D", &branch]);
     env.git(&["checkout", "-q", "main"]);
     env.once();

@@ -378,7 +378,8 @@ fn a_redirect_to_where_a_rule_speaks_against_it_is_told_and_not_followed() {
     };
     for decision in ["deny", "ask"] {
         let done = fetch(format!("{}/away", led.url()), &rule(&kept, decision));
-        let said = format!("{}/?from=here, and a redirect isn't followed there. Your rule in policy.toml, line 1", kept.url());
+        let said =
+            format!("{}/?from=here, and a redirect isn't followed there. Your rule in policy.toml, line 1", kept.url());
         assert!(done.is_failure && done.content.contains(&said), "{done:?}");
         // Where it leads is what a server has said.
         assert_eq!((done.taint, done.receipt), (Some(led.url()), None));

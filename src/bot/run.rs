@@ -429,7 +429,9 @@ impl<'a> Bot<'a> {
         let notices = reading.notices(config.owner_chat_id);
         reading.batch.notices.extend(notices);
         let stopped = |chat_id| desk.stopped(chat_id);
-        reading.batch.notices.extend(stopped::notices(&reading.batch.messages, stopped, &self.door.config, now));
+        let is_all_work = desk.is_all_stopped();
+        let notices = stopped::notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
+        reading.batch.notices.extend(notices);
         let mut accepted = self.store.accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
         if !accepted.stored.is_empty() {

@@ -14,10 +14,11 @@ use crate::{
     words::local_day_and_time,
 };
 
-/// What is said of a batch's messages, once each chat.
+/// What is said of a batch's messages, once each chat. A stop of all work is the owner's to end, a chat's own anybody's there.
 pub(super) fn notices(
     messages: &[NewIncoming],
     stopped: impl Fn(i64) -> Option<Stopped>,
+    is_all_work: bool,
     config: &Config,
     now: DateTime<Utc>,
 ) -> Vec<NewOutgoing> {
@@ -26,10 +27,11 @@ pub(super) fn notices(
     let today = now.with_timezone(&config.timezone).date_naive();
     let notice = |(chat_id, message): (i64, &NewIncoming)| {
         let stopped = stopped(chat_id)?;
+        let is_owners = chat_id == config.owner_chat_id || message.sender_id == Some(config.owner_chat_id);
         let since = stopped.at.map(rfc3339).unwrap_or_default();
         Some(NewOutgoing {
             chat_id,
-            text: text(stopped, chat_id, config, now),
+            text: text(stopped, !is_all_work || is_owners, config, now),
             // Nothing else is sent now.
             kind: OutgoingKind::Command,
             key: Some(format!("stopped/{chat_id}/{since}/{today}")),
@@ -41,18 +43,14 @@ pub(super) fn notices(
     last.into_iter().filter_map(notice).collect()
 }
 
-fn text(stopped: Stopped, chat_id: i64, config: &Config, now: DateTime<Utc>) -> String {
+fn text(stopped: Stopped, may_resume: bool, config: &Config, now: DateTime<Utc>) -> String {
     let tz = config.timezone;
     let day = |at: DateTime<Utc>| at.with_timezone(&tz).date_naive();
     let since = stopped.at.map(|at| match day(at) == day(now) {
         true => at.with_timezone(&tz).format(" since %H:%M").to_string(),
         false => format!(" since {}", local_day_and_time(at, tz)),
     });
-    let next = if chat_id == stopped.chat_id || chat_id == config.owner_chat_id {
-        "send /resume to continue"
-    } else {
-        "I'll get to it when I'm resumed"
-    };
+    let next = if may_resume { "send /resume to continue" } else { "I'll get to it when I'm resumed" };
     format!("Stopped{}. Your message is kept; {next}.", since.unwrap_or_default())
 }
 
@@ -72,7 +70,7 @@ mod tests {
 
     fn said(messages: &[NewIncoming], now: &str) -> Vec<NewOutgoing> {
         let stopped = Stopped { at: parse_time("2026-11-21T13:03:00Z"), chat_id: ANA };
-        notices(messages, |_| Some(stopped), &config(), parse_time(now).unwrap())
+        notices(messages, |_| Some(stopped), true, &config(), parse_time(now).unwrap())
     }
 
     fn message(chat_id: i64, channel_message_id: i64) -> NewIncoming {
@@ -99,10 +97,27 @@ mod tests {
     }
 
     #[test]
+    fn who_may_resume_is_told_how() {
+        const GROUP: i64 = -77;
+        let stopped = Stopped { at: None, chat_id: GROUP };
+        let says = |sender_id, is_all_work| {
+            let message = NewIncoming { sender_id: Some(sender_id), ..message(GROUP, 1) };
+            let now = parse_time("2026-11-21T14:00:00Z").unwrap();
+            notices(&[message], |_| Some(stopped), is_all_work, &config(), now).remove(0).text
+        };
+        assert!(says(BOB, true).contains("when I'm resumed"));
+        assert!(says(ANA, true).contains("send /resume"));
+        assert!(says(BOB, false).contains("send /resume"));
+    }
+
+    #[test]
     fn nobody_is_told_who_said_nothing_to_us() {
         let to_others = NewIncoming { is_only_part: true, ..message(ANA, 1) };
         let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ANA, 2) };
         assert_eq!(said(&[to_others, command], "2026-11-21T14:00:00Z"), []);
-        assert_eq!(notices(&[message(ANA, 1)], |_| None, &config(), parse_time("2026-11-21T14:00:00Z").unwrap()), []);
+        assert_eq!(
+            notices(&[message(ANA, 1)], |_| None, true, &config(), parse_time("2026-11-21T14:00:00Z").unwrap()),
+            []
+        );
     }
 }

@@ -431,6 +431,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_chat_takes_no_file_of_goes_as_messages() {
+        let refused = |why: &str| Err(SendError::Never { why: why.to_owned() });
+        let no_files = refused("Bad Request: not enough rights to send documents to the chat");
+        let mut scene = Scene::new([no_files].into_iter().chain((0..9).map(|_| sent())));
+        let text = format!("{}\nthe very end", "- one more line\n".repeat(2_000));
+        scene.plan(7, &text);
+        let tried = scene.deliver(None);
+        assert!(tried.sent > 3, "{tried:?}");
+        assert_eq!(scene.store.undelivered().unwrap(), []);
+        let got = scene.got();
+        assert!(got.len() > 4 && got.last().unwrap().contains("the very end"), "{}", got.len());
+
+        let mut scene = Scene::new([refused("Forbidden: bot was blocked by the user")]);
+        scene.plan(7, &text);
+        assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
+    }
+
+    #[test]
     fn what_takes_many_messages_goes_as_a_file_with_its_beginning() {
         let doubt = Err(SendError::Ambiguous { why: "connection reset".to_owned() });
         let mut scene = Scene::new([doubt]);

@@ -38,7 +38,12 @@ pub(super) fn print_exactly(text: &str) -> bool {
 
 /// Writes a value as one line of JSON to standard output.
 pub(super) fn print_json(value: &impl serde::Serialize) {
-    print_exactly(&format!("{}\n", serde_json::to_string(value).unwrap_or_default()));
+    print_json_checked(value);
+}
+
+/// As [`print_json`], and says whether it was written.
+pub(super) fn print_json_checked(value: &impl serde::Serialize) -> bool {
+    print_exactly(&format!("{}\n", serde_json::to_string(value).unwrap_or_default()))
 }
 
 /// Writes a line for people to standard error.

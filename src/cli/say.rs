@@ -88,7 +88,7 @@ pub(super) async fn say(
     let mut store = cycle::open_store(context.config)?;
     let (session, now) = (Session::fresh()?, context.clock.now());
     store.open_session(&session, &Identity::current(), now)?;
-    let here = Here { context, view, session: Some(&session), working: Some(working) };
+    let here = Here { context, session: Some(&session), working: Some(working) };
     let context = Context { terminal: view.terminal(&here), ..context };
     let admitted = people::admitted(context.config, &store)?;
     let text = context.redactor.redact(text);

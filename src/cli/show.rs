@@ -64,14 +64,13 @@ impl View {
 /// This terminal, while a wake works.
 pub(super) struct Here<'a> {
     pub(super) context: Context<'a>,
-    pub(super) view: &'a View,
     pub(super) session: Option<&'a Session>,
     pub(super) working: Option<&'a Working>,
 }
 
 impl Screen for Here<'_> {
     fn show(&self, store: &mut Store) -> Result<(), StoreError> {
-        show_console(self.context, store, self.view, self.session).map(drop)
+        show_console(self.context, store, self.session)
     }
 
     fn saving(&self) {
@@ -92,33 +91,17 @@ pub(super) fn show_report(
     for note in &report.notes {
         complain(note);
     }
-    let shown = if view.is_watched() {
-        show_console(context, store, view, session)
-    } else {
-        notify(context, store).map(|()| Vec::new())
-    };
-    if view.json {
-        let mut report = report.clone();
-        let texts = report
-            .notes
-            .iter_mut()
-            .chain(&mut report.error)
-            .chain(report.replies.iter_mut().map(|reply| &mut reply.text));
-        texts.for_each(|text| *text = outside::unmarked(text).into_owned());
-        if let Ok(shown) = &shown {
-            // Replies of earlier wakes that nobody saw belong to what is shown now.
-            let is_new = |text: &String| {
-                !report.replies.iter().any(|reply| reply.chat_id == CONSOLE_CHAT_ID && reply.text == *text)
-            };
-            let earlier: Vec<_> = shown
-                .iter()
-                .filter(|text| is_new(text))
-                .map(|text| cycle::Reply { chat_id: CONSOLE_CHAT_ID, text: text.clone() })
-                .collect();
-            report.replies.extend(earlier);
+    let shown = match (view.is_watched(), view.json) {
+        (true, true) => print_document(context, store, report, session),
+        (true, false) => show_console(context, store, session),
+        (false, is_json) => {
+            let notified = notify(context, store);
+            if is_json {
+                print_json(&for_print(report));
+            }
+            notified
         }
-        print_json(&report);
-    }
+    };
     if let Err(error) = shown {
         return failed(&error);
     }
@@ -132,23 +115,47 @@ pub(super) fn show_report(
     }
 }
 
-/// Shows texts for the terminal: printed first, then marked, so that one is rather shown twice than never. One that couldn't be
-/// printed waits.
-fn show_console(
+/// Without the unseen marks that texts carry.
+fn for_print(report: &Report) -> Report {
+    let mut report = report.clone();
+    let texts =
+        report.notes.iter_mut().chain(&mut report.error).chain(report.replies.iter_mut().map(|reply| &mut reply.text));
+    texts.for_each(|text| *text = outside::unmarked(text).into_owned());
+    report
+}
+
+/// Prints the report with all that is meant for the terminal: printed first, then marked, as [`show_console`] does.
+fn print_document(
     context: Context<'_>,
     store: &mut Store,
-    view: &View,
+    report: &Report,
     session: Option<&Session>,
-) -> Result<Vec<String>, StoreError> {
-    let mut shown = Vec::new();
+) -> Result<(), StoreError> {
+    let mut report = for_print(report);
+    let unshown = store.console_unshown(session)?;
+    for (_, text) in &unshown {
+        // Replies of earlier wakes that nobody saw belong to what is shown now.
+        let reply = cycle::Reply { chat_id: CONSOLE_CHAT_ID, text: text.clone() };
+        if !report.replies.contains(&reply) {
+            report.replies.push(reply);
+        }
+    }
+    if out::print_json_checked(&report) {
+        unshown.iter().try_for_each(|(id, _)| store.mark_shown(*id, context.clock.now()))?;
+    }
+    Ok(())
+}
+
+/// Shows texts for the terminal: printed first, then marked, so that one is rather shown twice than never. One that couldn't be
+/// printed waits.
+fn show_console(context: Context<'_>, store: &mut Store, session: Option<&Session>) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(session)? {
-        if !view.json && !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
+        if !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
             break;
         }
         store.mark_shown(id, context.clock.now())?;
-        shown.push(text);
     }
-    Ok(shown)
+    Ok(())
 }
 
 /// Markdown is laid out on a terminal, and stays as it is elsewhere.

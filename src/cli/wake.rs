@@ -117,7 +117,7 @@ fn once(config: &Config, view: &View, reason: &str) -> ExitCode {
             Ok(store) => store,
             Err(error) => return fail(context, view, &error, what_to_do(&error)),
         };
-        let here = Here { context, view, session: None, working: working.as_ref() };
+        let here = Here { context, session: None, working: working.as_ref() };
         let looked = look(Context { terminal: view.terminal(&here), ..context }, &mut store, &trigger).await;
         drop(working);
         match looked {
@@ -235,7 +235,7 @@ fn stay(config: &Config, view: &View) -> ExitCode {
             let context = Context { redactor: &redactor, ..context };
             let looked = async {
                 let mut store = cycle::open_store(config)?;
-                let here = Here { context, view, session: None, working: None };
+                let here = Here { context, session: None, working: None };
                 let context = Context { terminal: view.terminal(&here), ..context };
                 let report = look(context, &mut store, "stay").await?;
                 Ok::<_, WakeError>((report, store))

@@ -64,6 +64,10 @@ fn is_by_the_way(said: &str) -> bool {
 
 /// After a greeting, too.
 fn asks_about_now(said: &str) -> bool {
+    // "Can you …" and "are you able to … me" ask for something to be done.
+    if said.split(' ').any(|word| ["me", "us", "please"].contains(&word)) {
+        return false;
+    }
     let ends = NOW.split(", ").any(|end| said.strip_suffix(end).is_some_and(|rest| rest.ends_with(' ')));
     ends && (after_any(said, ASKS).next().is_some() || after_any(said, PHRASES).any(asks_about_now))
 }
@@ -163,6 +167,8 @@ mod tests {
             "I'm allergic to penicillin",
             "what time is the flight on Friday?",
             "what\ntoday?",
+            "are you able to remind me to call mum tomorrow",
+            "is it possible to please book it today",
             "note: what I eat today",
             "is it true that the train to the north of the country leaves earlier from today",
         ] {

@@ -222,8 +222,14 @@ impl Store {
                 // Whether it is listed the settings tell, when they are read.
                 moved::follow(tx, Moved { from: claimed.chat_id, to: *to, is_listed: false }, now)?;
             }
-            if n == 1 && matches!(outcome, PartOutcome::Failed(_)) {
+            if n == 1
+                && let PartOutcome::Failed(why) = outcome
+            {
                 approvals::is_refused(tx, claimed.outgoing_id)?;
+                // A group may forbid files. Whoever has blocked us takes no messages, either.
+                if claimed.file.is_some() && claimed.question.is_none() && !why.starts_with("Forbidden") {
+                    plan_without_file(tx, claimed.outgoing_id, now)?;
+                }
             }
             Ok(())
         })
@@ -489,6 +495,14 @@ fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     Ok(())
 }
 
+/// What was to go as a file goes as messages, its links as text: that is right whoever had a word in it.
+fn plan_without_file(tx: &Transaction<'_>, id: i64, now: DateTime<Utc>) -> Result<()> {
+    let sql = "SELECT message_text FROM outgoing_messages WHERE id = ?1";
+    let text = tx.query_row(sql, [id], |row| inbox::text_of(row, 0))?;
+    tx.execute("DELETE FROM outgoing_parts WHERE outgoing_id = ?1", [id])?;
+    plan_messages(tx, id, &render::render_with(&text, Links::AsText), now)
+}
+
 /// A question stays a message, under which its buttons are.
 fn plan_parts_of(
     tx: &Transaction<'_>,
@@ -509,6 +523,10 @@ fn plan_parts_of(
         )?;
         return Ok(());
     }
+    plan_messages(tx, id, &parts, now)
+}
+
+fn plan_messages(tx: &Transaction<'_>, id: i64, parts: &[render::Part], now: DateTime<Utc>) -> Result<()> {
     if parts.is_empty() {
         // Nothing visible can be sent: say so instead of leaving a row that never ends.
         tx.execute(

@@ -33,13 +33,7 @@ impl Store {
         seen: &[&Incoming],
         now: DateTime<Utc>,
     ) -> Result<bool> {
-        self.fenced(fence, |tx| {
-            let is_as_seen = is_as_seen(tx, seen)?;
-            if is_as_seen {
-                cycles::begin(tx, fence, cycle, std::slice::from_ref(opening), now)?;
-            }
-            Ok(is_as_seen)
-        })
+        self.begin_by_rule(fence, cycle, opening, &[], seen, now)
     }
 
     /// Begins a cycle by rule with what is `done` by it, for messages as they were `seen`. If one of them is another now, nothing

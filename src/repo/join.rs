@@ -3,6 +3,7 @@
 //! with it as if both had begun with the templates. A merge commit holds both histories: nothing of either is lost.
 
 use chrono::{DateTime, Utc};
+use git2::ConfigLevel;
 
 use super::{
     Condition, Merge, Oid, Repo, RepoError,
@@ -15,6 +16,8 @@ use super::{
 
 /// Stands at the commit of the templates for as long as the remote wasn't joined.
 pub(super) const UNJOINED: &str = "refs/reveille/unjoined";
+/// In the configuration, while our branch takes the name of the remote's: that name.
+pub(super) const TAKING: &str = "reveille.taking";
 
 impl Repo {
     /// Whether the memory was begun without its remote, and the two weren't joined yet.
@@ -94,6 +97,12 @@ impl Repo {
     /// Calls our branch as the remote's is called, before the first fetch from it. The handle has to be opened anew then: that is
     /// said as an error, and the next try goes on.
     pub(super) fn take_branch_of_remote(&self, patience: Patience<'_>) -> Result<(), RemoteError> {
+        let local = |error: git2::Error| RemoteError::from(RepoError::Git(error));
+        let mut config = self.git.config().and_then(|config| config.open_level(ConfigLevel::Local)).map_err(local)?;
+        if config.get_string(TAKING).is_ok_and(|taken| taken == self.branch) {
+            self.name_branch(&self.branch)?;
+            config.remove(TAKING).map_err(local)?;
+        }
         let output =
             patience.run(remote::git(&self.root).args(["ls-remote", "--quiet", "--symref", super::REMOTE, "HEAD"]))?;
         if !output.status.success() {
@@ -102,7 +111,6 @@ impl Repo {
         let listed = String::from_utf8_lossy(&output.stdout).into_owned();
         let head = listed.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD"));
         let Some(theirs) = head.filter(|theirs| *theirs != self.branch) else { return Ok(()) };
-        let local = |error: git2::Error| RemoteError::from(RepoError::Git(error));
         // A person's branch of that name, or HEAD elsewhere: theirs to settle.
         let (Some(tip), Condition::Normal, false) = (self.head()?, self.condition()?, self.is_move_noted()) else {
             return Ok(());
@@ -114,8 +122,11 @@ impl Repo {
         if self.id_of(&name)? != Some(tip) {
             return Ok(());
         }
+        // After a kill between HEAD and the name this word tells whose branch HEAD is on.
+        config.set_str(TAKING, theirs).map_err(local)?;
         self.git.set_head(&name).map_err(local)?;
         self.name_branch(theirs)?;
+        config.remove(TAKING).map_err(local)?;
         Err(RemoteError::Local {
             why: format!("the remote's branch is {theirs}, and so is ours now; they are joined next time"),
         })

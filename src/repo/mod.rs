@@ -464,7 +464,15 @@ fn apply_settings(git: &Repository, file: &Path) -> Result<(), RepoError> {
 
 /// The branch stored when the repository was made or adopted, else the remote's HEAD, else `main`, else where HEAD is.
 fn our_branch(git: &Repository) -> Result<String, RepoError> {
-    if let Ok(stored) = git.config()?.get_string("reveille.branch") {
+    let config = git.config()?;
+    let at_head = |branch: &String| {
+        git.find_reference("HEAD")
+            .is_ok_and(|head| head.symbolic_target().ok().flatten() == Some(&format!("refs/heads/{branch}")))
+    };
+    if let Some(taken) = config.get_string(join::TAKING).ok().filter(at_head) {
+        return Ok(taken);
+    }
+    if let Ok(stored) = config.get_string("reveille.branch") {
         return Ok(stored);
     }
     if let Ok(head) = git.find_reference(&format!("refs/remotes/{REMOTE}/HEAD"))

@@ -123,6 +123,11 @@ impl<'a> Desk<'a> {
         self.stopped.or_else(own)
     }
 
+    /// Whether that stop is of all work.
+    pub(super) fn is_all_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
     /// Whether a chat is the owner's: it may see and undo what was done for the console, too. Who sits at the console is the owner.
     fn is_owners(&self, chat_id: i64) -> bool {
         chat_id == self.config.owner_chat_id || chat_id == CONSOLE_CHAT_ID

@@ -68,6 +68,30 @@ fn theirs(world: &World, branch: &str) {
 }
 
 #[test]
+fn a_kill_while_our_branch_takes_the_remotes_name_is_gone_on_from() {
+    let world = World::new();
+    let repo = begun_without(&world, "trunk");
+    theirs(&world, "trunk");
+    repo.fetch(TIMEOUT).unwrap_err();
+    // As a kill leaves it right after HEAD has moved.
+    world.git(&["config", "reveille.branch", "main"]);
+    world.git(&["config", "reveille.taking", "trunk"]);
+    let repo = Repo::open(&world.brain()).unwrap();
+    assert_eq!((repo.branch(), repo.condition().unwrap()), ("trunk", Condition::Normal));
+    repo.fetch(TIMEOUT).unwrap();
+    assert_eq!(world.git(&["config", "reveille.branch"]).trim(), "trunk");
+    let repo = Repo::open(&world.brain()).unwrap();
+    let joined = repo.integrate(now(), &crate::cycle::merge_texts).unwrap();
+    assert!(matches!(joined, Integrated::Merged { .. }), "{joined:?}");
+    assert!(!repo.is_unjoined() || repo.fetch(TIMEOUT).is_ok());
+    // A person's own branch of another name is theirs.
+    world.git(&["config", "reveille.taking", "elsewhere"]);
+    world.git(&["switch", "--quiet", "-c", "mine"]);
+    let repo = Repo::open(&world.brain()).unwrap();
+    assert_eq!(repo.condition().unwrap(), Condition::OtherBranch("mine".to_owned()));
+}
+
+#[test]
 fn a_remote_that_cannot_be_reached_is_joined_as_soon_as_it_can() {
     for branch in ["main", "trunk"] {
         let world = World::new();

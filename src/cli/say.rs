@@ -168,7 +168,8 @@ async fn until_answered(
 
 /// Says what is kept, and where the answer comes.
 fn later(context: Context<'_>, mut report: Report) -> Report {
-    let chat = if context.channel.is_some() { ", or comes to your chat on Telegram" } else { "" };
+    let has_chat = context.channel.is_some() && context.config.owner_chat_id != CONSOLE_CHAT_ID;
+    let chat = if has_chat { ", or comes to your chat on Telegram" } else { "" };
     report.notes.push(format!("Your message is stored. The answer is shown by the next `wake say`{chat}."));
     report
 }

@@ -4,6 +4,7 @@
 use rusqlite::Transaction;
 
 use super::{NewOutgoing, Result, Store};
+use crate::outside;
 
 /// A task as a list showed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +40,7 @@ pub(super) fn show(tx: &Transaction<'_>, chat_id: i64, tasks: &[ShownTask]) -> R
 pub(super) fn show_in(tx: &Transaction<'_>, answer: &NewOutgoing, tasks: &[ShownTask]) -> Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS ?1 AND chat_id = ?2 AND message_text = ?3
                AND taken_back_at IS NULL)";
-    let is_told: bool = tx.query_row(sql, (&answer.key, answer.chat_id, &answer.text), |row| row.get(0))?;
+    let is_told: bool =
+        tx.query_row(sql, (&answer.key, answer.chat_id, outside::unmarked(&answer.text)), |row| row.get(0))?;
     if is_told { show(tx, answer.chat_id, tasks) } else { Ok(()) }
 }

@@ -43,7 +43,7 @@ impl Repo {
             let Some(own) = file.after else { continue };
             match there.item(&path)? {
                 None if self.is_free(theirs, &path)? => files.push((path, Some(own))),
-                None => files.push((path.replace('/', "-") + ".ours", Some(own))),
+                None => files.push((self.free_beside(theirs, &path.replace('/', "-"))?, Some(own))),
                 Some(item) if item == own => {}
                 Some(item) if Some(item) == file.before => files.push((path, Some(own))),
                 Some(item) => {
@@ -54,7 +54,7 @@ impl Repo {
                         merge,
                     )? {
                         Some(joined) => files.push((path.clone(), Some(joined))),
-                        None => files.push((format!("{path}.ours"), Some(own))),
+                        None => files.push((self.free_beside(theirs, &path)?, Some(own))),
                     }
                     conflicts.push(path);
                 }
@@ -66,6 +66,15 @@ impl Repo {
         let commit = self.commit_object(&wake_signature(now)?, &message, tree, &[ours, theirs])?;
         self.go_to(Some(ours), commit, "merge: the remote's history", merge, stop)?;
         Ok(Some(Integrated::Merged { commit, conflicts }))
+    }
+
+    /// A path beside this one, for our version of it, where the remote has nothing.
+    fn free_beside(&self, theirs: Oid, path: &str) -> Result<String, RepoError> {
+        let mut ours = format!("{path}.ours");
+        while !self.is_free(theirs, &ours)? {
+            ours.push('+');
+        }
+        Ok(ours)
     }
 
     /// Whether nothing of a commit is at a path, beneath it or on its way.

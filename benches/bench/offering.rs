@@ -3,7 +3,8 @@
 
 use reveille::{
     policy::{Reach, Risk},
-    tool::{Effect, Foreign, Readable, Refusal, Registry, Tool},
+    tool::{Foreign, Readable, Refusal, Registry, Tool},
+    types::Effect,
 };
 use serde_json::json;
 

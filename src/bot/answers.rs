@@ -5,7 +5,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Outside, progress};
 use crate::{
-    channel::deliver::{self, Tried, Turns},
+    delivery::{self, Tried, Turns},
     process::Identity,
     queue::{Store, StoreError},
 };
@@ -56,7 +56,7 @@ async fn send_next(
     turns: &mut Turns,
 ) -> Result<(), StoreError> {
     let Outside { telegram, clock, redactor, .. } = outside;
-    match deliver::deliver_next(outbox, telegram, due, turns, &Identity::current(), clock, redactor).await? {
+    match delivery::deliver_next(outbox, telegram, due, turns, &Identity::current(), clock, redactor).await? {
         Some(Tried { outgoing_id, is_sent }) => {
             if !is_sent || outbox.undelivered_message(outgoing_id)?.is_none() {
                 due.retain(|id| *id != outgoing_id);

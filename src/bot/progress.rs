@@ -11,13 +11,11 @@ use tokio::{sync::watch, time::Instant};
 
 use super::typing::{AtWork, at_work};
 use crate::{
-    channel::{
-        Outgoing, Presence, SendError,
-        render::{self, Part},
-    },
+    channel::{Outgoing, Presence, SendError},
     cycle::verify,
     queue::{Entry, Store, StoreError},
     redact::Redactor,
+    render::{self, Part},
     tool::Plan,
 };
 

@@ -24,13 +24,14 @@ use super::{
 };
 use crate::{
     channel::{
-        Channel as _, Outgoing, render,
+        Channel as _, Outgoing,
         telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     },
     config::CONSOLE_CHAT_ID,
     cycle::{self, lock, present},
     process,
     queue::{Accepted, Batch, Displaced, NewOutgoing, Order, Ordered, Store, StoreError, Tap, UpkeepKind},
+    render,
 };
 
 /// How long Telegram may hold a poll, in seconds.

@@ -4,9 +4,10 @@ use chrono::{DateTime, Utc};
 
 use super::BotError;
 use crate::{
-    channel::{Channel, deliver},
+    channel::Channel,
     clock::Clock,
     config::{CONSOLE_CHAT_ID, Config},
+    delivery,
     process::Identity,
     queue::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered},
     redact::Redactor,
@@ -80,7 +81,7 @@ async fn sent(
         return Ok(Sending::Waits { until: None, why: None });
     };
     if let Some(channel) = channel {
-        deliver::deliver(store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
+        delivery::deliver(store, channel, Some(&[id]), &Identity::current(), clock, redactor).await?;
     }
     Ok(store.undelivered_message(id)?.map_or(Sending::Delivered, read))
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::render;
-use crate::process::{self, Spec};
+use crate::{
+    process::{self, Spec},
+    render,
+};
 
 /// How long the desktop may take.
 const TIMEOUT: Duration = Duration::from_secs(3);

@@ -17,7 +17,7 @@ use crate::{
         },
         server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
     },
-    people, policy, process,
+    people, policy,
     queue::Store,
 };
 
@@ -127,7 +127,7 @@ impl Look<'_> {
     pub(super) async fn run(self, context: Context<'_>) -> ExitCode {
         let settings = settings(context.config);
         let rules = policy::load(&context.config.policy_path(), context.config.home.as_deref()).rules;
-        let shelter = Shelter::new(context.config, &rules, process::beside("wake"));
+        let shelter = client::shelter(context.config, &rules);
         let unknown = |name: &str| complain(&format!("There is no MCP server {name:?} in mcp.toml."));
         match self.0 {
             Action::List => list(context.config),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{EXIT_FAILED, EXIT_OK};
-use crate::{channel::render::without_escapes, outside};
+use crate::{outside, render::without_escapes};
 
 /// Why standard output couldn't be written; the first reason counts.
 static FAILED: OnceLock<io::Error> = OnceLock::new();

@@ -12,11 +12,10 @@ use clap::Subcommand;
 use super::{EXIT_CONFIG, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
-    hands::Shelter,
+    mcp::client,
     policy::{self, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What},
-    process,
     sandbox::Sandbox,
-    tool::Effect,
+    types::Effect,
 };
 
 /// The longest line that is read from stdin, in bytes; what is longer is judged as too long.
@@ -150,7 +149,7 @@ fn no_sandbox(config: &Config, rules: &Rules, is_assumed: bool) -> Option<String
     if is_assumed {
         return Some("as assumed by --unsandboxed".to_owned());
     }
-    match Shelter::new(config, rules, process::beside("wake")).look() {
+    match client::shelter(config, rules).look() {
         Sandbox::None { why } => Some(why),
         Sandbox::Bubblewrap { .. } | Sandbox::Seatbelt { .. } => None,
     }

@@ -9,14 +9,12 @@ use super::{
     print_json,
 };
 use crate::{
-    channel::{
-        desktop,
-        render::{self, Looks, without_escapes},
-    },
+    channel::desktop,
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Context, Report, Screen, Terminal, WakeError, WakeOutcome},
     outside,
     queue::{Session, Store, StoreError},
+    render::{self, Looks, without_escapes},
     repo::RepoError,
 };
 

@@ -2,7 +2,7 @@
 //!
 //! What changes (time, memory, messages) goes into messages and never into the system text, so the prefix stays the
 //! same to the byte. A person's words stand escaped inside `<message>` elements: nothing that is quoted can end its
-//! element and pose as something else. The offline mind reads the same elements back.
+//! element and pose as something else. `model/offline/transcript` reads the same elements back.
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
@@ -120,98 +120,6 @@ pub fn results_and_joined(
 fn news(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> [String; 2] {
     let clock = now.with_timezone(&tz).format("%H:%M");
     [format!("It is {clock} now. More has come in while you worked."), messages(new, files, now, tz)]
-}
-
-/// A message as it stands in a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
-    /// Its row.
-    pub id: i64,
-    /// When it was said.
-    pub at: Option<DateTime<Utc>>,
-    /// Whether it is a person's own words: not forwarded, and text.
-    pub is_own_text: bool,
-    /// What it replies to.
-    pub is_reply: bool,
-    /// Whether it says what an earlier message says now.
-    pub is_correction: bool,
-    /// The words.
-    pub text: String,
-}
-
-/// Reads the messages back that a user message shows, for the offline mind.
-pub fn shown(raw: &str) -> Vec<Shown> {
-    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
-        return Vec::new();
-    };
-    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
-    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-    texts.filter(|text| text.starts_with("<messages>")).flat_map(shown_in).collect()
-}
-
-/// What was said earlier, as an opening tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Earlier {
-    /// Whether the assistant said it.
-    pub is_mine: bool,
-    /// When, as people read it.
-    pub at: Option<String>,
-    /// The words; none where they are withheld.
-    pub text: Option<String>,
-}
-
-/// Reads the recent exchange back that a user message tells of, oldest first, for the offline mind.
-pub fn exchanged(raw: &str) -> Vec<Earlier> {
-    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
-        return Vec::new();
-    };
-    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
-    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-    texts.filter(|text| text.starts_with("<recent_exchange>")).flat_map(exchanged_in).collect()
-}
-
-fn exchanged_in(block: &str) -> Vec<Earlier> {
-    let elements = block.split("\n<said ").skip(1);
-    elements
-        .map(|element| {
-            let (head, rest) = element.split_once(">\n").unwrap_or((element, ""));
-            let attribute = |name: &str| {
-                let (_, value) = head.split_once(&format!("{name}=\""))?;
-                Some(unescape(value.split_once('"')?.0))
-            };
-            let body = rest.rsplit_once("\n</said>").map(|(text, _)| unescape(text));
-            let is_withheld = attribute("withheld").is_some();
-            Earlier {
-                is_mine: attribute("by").as_deref() == Some("you"),
-                at: attribute("at"),
-                text: body.filter(|_| !is_withheld),
-            }
-        })
-        .collect()
-}
-
-fn shown_in(block: &str) -> Vec<Shown> {
-    let elements = block.split("<message ").skip(1);
-    elements
-        .filter_map(|element| {
-            let (head, rest) = element.split_once(">\n")?;
-            let body = rest.split_once("\n</message>")?.0;
-            let body = body.split_once("\n<attachment ").map_or(body, |(text, _)| text);
-            let attribute = |name: &str| {
-                let (_, value) = head.split_once(&format!("{name}=\""))?;
-                Some(unescape(value.split_once('"')?.0))
-            };
-            let body_after_quote = body.split_once("</quoted>\n").map_or(body, |(_, text)| text);
-            Some(Shown {
-                id: attribute("id")?.parse().ok()?,
-                at: attribute("at").and_then(|at| crate::clock::parse_time(&at)),
-                is_own_text: attribute("forwarded_from").is_none() && attribute("kind").as_deref() == Some("text"),
-                is_reply: body.starts_with("<quoted>"),
-                is_correction: attribute("kind").as_deref() == Some("correction"),
-                text: unescape(body_after_quote),
-            })
-        })
-        .collect()
 }
 
 fn situation(brief: &Brief<'_>) -> String {
@@ -345,10 +253,6 @@ fn escape(text: &str) -> String {
 fn attribute(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
     escape(&clip(&line, MAX_ATTRIBUTE_CHARS))
-}
-
-fn unescape(text: &str) -> String {
-    text.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
 }
 
 /// A text within a bound; the cut is said.

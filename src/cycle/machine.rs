@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use super::limits::{GO_ON, Limits, Meter, Reached, Repeated, Repeats, is_reserved};
 use crate::{
     model::{
-        Conversation, Stop, Usage,
+        Conversation,
         content::{ToolCall, assistant_message, text_of, tool_calls},
     },
     policy::Decision,
     queue::{Entry, MessageOutcome},
-    tool::{Effect, Plan, unwrapped},
+    tool::{Plan, unwrapped},
+    types::{Effect, Stop, Usage},
 };
 
 /// A cut-off text is continued at most this often.

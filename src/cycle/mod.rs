@@ -55,12 +55,13 @@ use crate::{
     channel::Channel,
     clock::Clock,
     config::Config,
-    model::{Model, Usage},
+    model::Model,
     queue::{Store, StoreError, UpkeepKind},
     random::NoRandomness,
     redact::Redactor,
     repo::RepoError,
     tool::Documents,
+    types::Usage,
 };
 use lock::LockError;
 use wake::Wake;

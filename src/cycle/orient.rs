@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 
 pub use self::{
     messages::{Standing, budget_key, is_answerable, joining, standings, still_due},
-    tasks::{AT_FORMATS, decay_key, task_key, task_time},
+    tasks::{decay_key, task_key},
 };
 use crate::{
     clock::is_over,

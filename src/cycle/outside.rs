@@ -19,15 +19,14 @@ use super::{
     wake::{Live, Wake},
 };
 use crate::{
-    hands::Shelter,
+    mcp::client,
     mcp::server::Unread,
     memory,
-    model::{Stop, Usage},
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
-    process,
     queue::{Entry, HEAD_SEEN, Incoming, Store},
     repo::Repo,
-    tool::{Attachments, Documents, Effect, Outcome, READ, Refusal, Unwoken, World},
+    tool::{Attachments, Documents, Outcome, READ, Refusal, Unwoken, World},
+    types::{Effect, Stop, Usage},
 };
 
 /// The mind of such a cycle, as its row and its commit name it.
@@ -210,7 +209,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         mind: OUTSIDE.to_owned(),
         autonomy: config.autonomy,
         taint: Some(TAINT.to_owned()),
-        shelter: Rc::new(Shelter::new(config, &loaded.rules, process::beside("wake"))),
+        shelter: Rc::new(client::shelter(config, &loaded.rules)),
         rules: loaded.rules,
         catalogue: Rc::default(),
         now: context.clock.now(),

@@ -12,8 +12,9 @@ use super::{
 };
 use crate::{
     config::OFFLINE_MODEL,
-    model::{Known, ModelError, Progress, Turn, Usage, anthropic::retry},
+    model::{Known, ModelError, Progress, Turn, anthropic::retry},
     queue::{Entry, Reservation, Spent, UpkeepKind},
+    types::Usage,
     words,
 };
 

@@ -13,7 +13,7 @@ use super::{
     wake::Wake,
 };
 use crate::{
-    channel::deliver,
+    delivery,
     memory::{
         self, DocKind,
         merge::{self, ByHand},
@@ -119,7 +119,7 @@ impl Wake<'_> {
         }
         if let Some(channel) = self.context.channel {
             let (fence, clock, redactor) = (self.fence, self.context.clock, self.context.redactor);
-            let delivered = deliver::deliver_in_wake(self.store, channel, fence, &self.me, clock, redactor).await?;
+            let delivered = delivery::deliver_in_wake(self.store, channel, fence, &self.me, clock, redactor).await?;
             tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
         }
         Ok(())

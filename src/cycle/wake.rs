@@ -17,11 +17,12 @@ use super::{
     verify::Account,
 };
 use crate::{
-    channel::deliver,
+    delivery,
     hands::{Hands, Shelter},
+    mcp::client,
     memory::templates::templates,
     policy::Rules,
-    process::{self, Identity},
+    process::Identity,
     queue::{Entry, Fence, HEAD_SEEN, NewCycle, StagedFile, Store, UpkeepKind},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     tool::World,
@@ -33,7 +34,7 @@ const MAX_CYCLES: u32 = 50;
 /// How long a wake may still take, once its time is up, to end what it has begun: a delivery with the send that is under way then;
 /// two pushes of two tries each with a fetch between them; housekeeping. So long, too, it shows that it lives.
 const ENDING_BOUND: Duration = Duration::from_secs(
-    2 * deliver::BOUND.as_secs() + 5 * REMOTE_TIMEOUT.as_secs() + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs(),
+    2 * delivery::BOUND.as_secs() + 5 * REMOTE_TIMEOUT.as_secs() + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs(),
 );
 
 /// The holder of the wake lock.
@@ -372,7 +373,7 @@ impl<'a> Wake<'a> {
 
     /// Where programs of a cycle under these rules would run.
     pub(super) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
-        Rc::new(Shelter::new(self.context.config, rules, process::beside("wake")))
+        Rc::new(client::shelter(self.context.config, rules))
     }
 
     pub(super) fn hands(&self, world: &World) -> Hands {

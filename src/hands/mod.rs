@@ -13,6 +13,8 @@ mod shelter;
 pub mod system;
 
 use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
     path::{Path, PathBuf},
     rc::Rc,
     time::Duration,
@@ -22,9 +24,11 @@ use self::{
     edits::Edits,
     session::{End, Ran, Session},
 };
-pub use self::{keep::MAX_TOLD_BYTES, shelter::Shelter};
+pub use self::{
+    keep::MAX_TOLD_BYTES,
+    shelter::{KeyFiles, Shelter},
+};
 use crate::{
-    mcp::client::Servers,
     policy::{self, Rules},
     process::Spec,
     random,
@@ -48,7 +52,8 @@ pub struct Hands {
     pub(crate) edits: Edits,
     /// Pictures that were looked at, and their bytes.
     pub(crate) pictures: (usize, u64),
-    servers: Servers,
+    /// What tools keep from one call to the next, by its type.
+    kept: HashMap<TypeId, Box<dyn Any>>,
     /// What a person was told when they allowed the call that runs now.
     agreed: Vec<String>,
 }
@@ -81,7 +86,7 @@ impl Hands {
             web,
             edits: Edits::default(),
             pictures: (0, 0),
-            servers: Servers::default(),
+            kept: HashMap::new(),
             agreed: Vec::new(),
         }
     }
@@ -108,9 +113,19 @@ impl Hands {
         self.agreed = reasons;
     }
 
-    /// The MCP servers of this cycle, where they run, and what was agreed to for the call that runs now.
-    pub fn servers(&mut self) -> (&mut Servers, &Shelter, &[String]) {
-        (&mut self.servers, &self.shelter, &self.agreed)
+    /// What a person was told when they allowed the call that runs now.
+    pub fn agreed(&self) -> &[String] {
+        &self.agreed
+    }
+
+    /// Where programs run.
+    pub fn shelter(&self) -> &Rc<Shelter> {
+        &self.shelter
+    }
+
+    /// What a tool keeps in this cycle from one call to the next; the first asks for it anew.
+    pub fn kept<T: Default + 'static>(&mut self) -> Option<&mut T> {
+        self.kept.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default()).downcast_mut()
     }
 
     /// An output as a mind is told it: all of it if it is short, else how it begins, with the file that holds the whole and how

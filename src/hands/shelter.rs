@@ -9,7 +9,6 @@ use std::{
 
 use crate::{
     config::Config,
-    mcp::client::settings::Settings,
     policy::Rules,
     sandbox::{Confinement, Sandbox},
 };
@@ -21,6 +20,15 @@ const NO_HOME: &str = "it isn't known where your home directory is (HOME isn't s
 const ALL_DENIED: &str = "a rule of policy.toml denies programs the whole machine (/**)";
 /// Why there is no sandbox while `mcp.toml` can't be read.
 const NO_MCP_TOML: &str = "mcp.toml can't be read, so the files of keys that it names can't be hidden from programs";
+
+/// Files of keys that others' settings name, to be hidden from programs.
+#[derive(Debug, Clone, Default)]
+pub struct KeyFiles {
+    /// Which.
+    pub files: Vec<PathBuf>,
+    /// Whether those settings couldn't be read. Then there is no sandbox.
+    pub is_unknown: bool,
+}
 
 /// Where programs run.
 #[derive(Debug)]
@@ -38,7 +46,7 @@ pub struct Shelter {
 
 impl Shelter {
     /// Of this workspace; `launcher` is the program `wake`. What the rules deny to programs is hidden in it, as far as it is there.
-    pub fn new(config: &Config, rules: &Rules, launcher: PathBuf) -> Self {
+    pub fn new(config: &Config, rules: &Rules, others: KeyFiles, launcher: PathBuf) -> Self {
         let mut confinement = Confinement::new(config, config.home.as_deref(), config.scratch_dir());
         let denied: Vec<PathBuf> = rules.hidden_places().into_iter().filter(|place| place.exists()).collect();
         // Of ours, too: the memory can be denied to programs.
@@ -48,16 +56,15 @@ impl Shelter {
             denied.iter().cloned().partition(|place| confinement.work_dir.starts_with(place));
         confinement.covered.extend(around);
         confinement.hidden.extend(hidden);
-        let servers = Settings::load(&config.mcp_path(), config.home.as_deref());
-        let of_servers: Vec<PathBuf> = servers.key_files.into_iter().filter(|file| file.exists()).collect();
-        confinement.hidden.extend(of_servers.iter().cloned());
-        let key_files = config.env_file.iter().chain(&config.key_files).cloned().chain(of_servers).collect();
+        let of_others: Vec<PathBuf> = others.files.into_iter().filter(|file| file.exists()).collect();
+        confinement.hidden.extend(of_others.iter().cloned());
+        let key_files = config.env_file.iter().chain(&config.key_files).cloned().chain(of_others).collect();
         let why_none = if config.home.is_none() {
             Some(NO_HOME)
         } else if denied.iter().any(|place| place.parent().is_none()) {
             Some(ALL_DENIED)
         } else {
-            servers.is_refused.then_some(NO_MCP_TOML)
+            others.is_unknown.then_some(NO_MCP_TOML)
         };
         let found = why_none.map(|why| Sandbox::None { why: why.to_owned() });
         let found = found.map_or_else(OnceCell::new, OnceCell::from);
@@ -184,7 +191,7 @@ mod tests {
         let mut env: BTreeMap<String, String> = env.iter().map(owned).collect();
         env.insert("WORKSPACE_DIR".to_owned(), workspace.display().to_string());
         let config = Config::from_sources(&env, None, None).unwrap();
-        let shelter = Shelter::new(&config, &Rules::default(), PathBuf::from("/nowhere"));
+        let shelter = Shelter::new(&config, &Rules::default(), KeyFiles::default(), PathBuf::from("/nowhere"));
         (config, shelter)
     }
 
@@ -216,7 +223,7 @@ mod tests {
             make_private(&config.scratch_dir()).unwrap();
             let rule = format!("[[rule]]\npath = {denied:?}\ndecision = \"deny\"\nmatch = [{denied:?}]\n");
             let rules = Rules::parse(&rule).unwrap().at_home(config.home.as_deref());
-            Shelter::new(&config, &rules, PathBuf::from("/nowhere"))
+            Shelter::new(&config, &rules, KeyFiles::default(), PathBuf::from("/nowhere"))
         };
         // All of the home, and a folder with a grant in it: programs still have somewhere to work, and nothing else there.
         for denied in ["~/**", path] {
@@ -233,8 +240,8 @@ mod tests {
     fn while_mcp_toml_cant_be_read_there_is_no_sandbox() {
         let workspace = tempfile::tempdir().unwrap();
         let (config, _) = shelter(workspace.path());
-        std::fs::write(config.mcp_path(), "[[server]").unwrap();
-        let (_, shelter) = shelter(workspace.path());
+        let unknown = KeyFiles { is_unknown: true, ..KeyFiles::default() };
+        let shelter = Shelter::new(&config, &Rules::default(), unknown, PathBuf::from("/nowhere"));
         assert_eq!(shelter.look(), Sandbox::None { why: NO_MCP_TOML.to_owned() });
     }
 

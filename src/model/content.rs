@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Stop;
-use crate::json::has_key_twice;
+use crate::{json::has_key_twice, types::Stop};
 
 /// Key under which arguments that were no JSON object are kept, as text, in a tool call's `input`. It is the form that
 /// the provider's documentation suggests for telling a model of its own broken arguments.

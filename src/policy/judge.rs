@@ -8,7 +8,7 @@ use super::{
     classify::{self, Line, places},
     rules::{self, Asked},
 };
-use crate::{config::Autonomy, tool::Effect};
+use crate::{config::Autonomy, types::Effect};
 
 /// Why an application asks, whatever the level and the rules.
 const APP: &str = "It would run as you, outside the sandbox, as if you had started it. I can't see what it does then.";

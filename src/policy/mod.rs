@@ -24,7 +24,7 @@ pub use self::{
     rules::{Host, Problem, Rules, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };
-use crate::{config::Autonomy, tool::Effect};
+use crate::{config::Autonomy, types::Effect};
 
 /// A `policy.toml` to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");

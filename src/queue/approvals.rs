@@ -9,10 +9,10 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{Entry, Fence, NewOutgoing, Result, Store, journal, json, outbox};
 use crate::{
-    channel::{Question, TextFile},
     clock::{parse_time, rfc3339},
     policy::Verdict,
     shown,
+    types::{Question, TextFile},
 };
 
 /// An action and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message

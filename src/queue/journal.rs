@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     clock::rfc3339,
-    model::{Stop, Usage},
     policy::Verdict,
+    types::{Stop, Usage},
 };
 
 /// A line of a cycle's journal.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use super::{Entry, Fence, Result, Store, journal};
 use crate::{
     clock::{parse_time, rfc3339},
-    model::Usage,
+    types::Usage,
 };
 
 /// Tokens and money of some stretch of time or of a cycle.

@@ -13,13 +13,11 @@ use super::{
     paired, provenance, terminals,
 };
 use crate::{
-    channel::{
-        Question, TextFile,
-        render::{self, Links},
-    },
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     outside,
     process::Identity,
+    render::{self, Links},
+    types::{Question, TextFile},
 };
 
 /// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender

@@ -7,11 +7,13 @@
 
 pub mod due;
 pub mod rule;
+mod task_time;
 pub mod when;
 pub mod words;
 
 pub use due::Missed;
 pub use rule::{Nth, Rule};
+pub use task_time::{AT_FORMATS, task_time};
 pub use when::{Found, Trouble, When, parse_when};
 
 use chrono::{DateTime, LocalResult, NaiveDateTime, Offset as _, TimeDelta, TimeZone, Utc};

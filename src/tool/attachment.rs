@@ -10,8 +10,8 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World};
-use crate::{media::content, queue::Attachment};
+use super::{Done, Outcome, Refusal, Tool, World};
+use crate::{media::content, queue::Attachment, types::Effect};
 
 /// Bytes that one call shows at most.
 const MAX_BYTES: u64 = 16 * 1024;

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Acting, Done, Effect, Outcome, Refusal, Risk, Tool, Touched, World, brief};
+use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
 use crate::{
     hands::{Hands, session},
     policy::SHELL,
+    types::Effect,
 };
 
 /// A longer command is a program that belongs into a file, in bytes.

@@ -6,11 +6,12 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, read::READ, words};
+use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
 use crate::{
     policy::{Reach, Risk},
     queue::Change,
     repo::{Commit, Repo, RepoError},
+    types::Effect,
 };
 
 /// The tools' names.

@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
     hands::{
         Hands,
@@ -15,6 +15,7 @@ use crate::{
     },
     media::content::{self, Content},
     policy::{self, Risk},
+    types::Effect,
 };
 
 /// The tool's name.

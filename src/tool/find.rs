@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Done, Effect, Outcome, Refusal, Tool, Touched, World, files,
+    Done, Outcome, Refusal, Tool, Touched, World, files,
     read::{READ, SEARCH},
 };
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
         search::{self, Found, Hit, Query, Wanted},
     },
     memory::others,
+    types::Effect,
 };
 
 /// The tool's name.

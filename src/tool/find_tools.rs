@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Refusal, Tool, World, offer, words};
+use super::{Done, Refusal, Tool, World, offer, words};
+use crate::types::Effect;
 
 /// Calls another tool; [`unwrapped`] is what becomes of such a call.
 pub(super) const USE_TOOL: &str = "use_tool";

@@ -4,10 +4,11 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, files};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
     hands::{Hands, beneath::Access},
     media::content::{self, Content, MAX_IMAGE_BYTES, MAX_SIDE_PX},
+    types::Effect,
 };
 
 /// Pictures that one cycle looks at, at most.

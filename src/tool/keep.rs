@@ -4,8 +4,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
-use crate::queue::{Change, NewOutgoing};
+use super::{Done, Outcome, Refusal, Tool, World, words};
+use crate::{
+    queue::{Change, NewOutgoing},
+    types::Effect,
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

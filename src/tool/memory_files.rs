@@ -8,10 +8,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, read::READ, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, read::READ, words};
 use crate::{
     hands::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
+    types::Effect,
 };
 
 /// The tool's name.

@@ -56,6 +56,7 @@ use crate::{
     hands::Hands,
     policy::{self, Circumstances, Reach, Subject, Verdict},
     queue::Change,
+    types::Effect,
 };
 
 /// The longest outcome a mind is told, in bytes; the rest is cut and said to be.
@@ -64,20 +65,6 @@ pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
 /// what programs have left in the scratch folder, is of what the owner said.
 const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, and the servers of mcp.toml that aren't opened to guests.";
-
-/// What repeating a call would do, for a cycle that was interrupted during it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing changes.
-    Read,
-    /// The same again.
-    Idempotent,
-    /// It would happen for the first time: all that it does is [`Change`]s, carried out in the transaction that records its
-    /// outcome. Without an outcome it has not happened. (With one, a second call would do it twice.)
-    Staged,
-    /// It acts outside that transaction and may have happened; repeated, it would happen twice. Never repeated blindly.
-    Once,
-}
 
 /// A call that did what it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,9 +4,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
-use crate::memory::{self, shrinks_too_much};
-use crate::policy::Reach;
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use crate::{
+    memory::{self, shrinks_too_much},
+    policy::Reach,
+    types::Effect,
+};
 
 /// The longest working memory or context, in characters: both are small by design.
 const MAX_CHARS: usize = 12_000;

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, brief, files};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
 use crate::{
     hands::{
         Hands,
@@ -12,6 +12,7 @@ use crate::{
         opener::{self, Target, is_address},
     },
     policy::{Reach, Risk},
+    types::Effect,
 };
 
 #[derive(Deserialize, JsonSchema)]

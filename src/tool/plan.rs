@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, words};
+use super::{Done, Outcome, Refusal, Tool, World, words};
+use crate::types::Effect;
 
 /// More steps than this are a project, not a wake.
 pub(crate) const MAX_STEPS: usize = 30;

@@ -9,12 +9,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, words};
-use crate::memory::{
-    self, DocKind,
-    facts::{Fact, Facts},
-    others,
-    search::{self, Hit},
+use super::{Done, Outcome, Refusal, Tool, Touched, World, words};
+use crate::{
+    memory::{
+        self, DocKind,
+        facts::{Fact, Facts},
+        others,
+        search::{self, Hit},
+    },
+    types::Effect,
 };
 
 /// The tool that reads the memory.

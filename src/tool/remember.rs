@@ -6,15 +6,18 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
-use crate::memory::{
-    self,
-    claim::differs,
-    facts::{self, Added, FactError, Forgotten},
-    others::{self, UNCONFIRMED},
-    view,
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use crate::{
+    memory::{
+        self,
+        claim::differs,
+        facts::{self, Added, FactError, Forgotten},
+        others::{self, UNCONFIRMED},
+        view,
+    },
+    policy::Reach,
+    types::Effect,
 };
-use crate::policy::Reach;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::view,
     policy::Reach,
@@ -14,6 +14,7 @@ use crate::{
         Missed, Rule, Slot, resolve,
         when::{self, When},
     },
+    types::Effect,
 };
 
 /// Active reminders that are kept at most.

@@ -3,8 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
-use crate::queue::{Change, MessageOutcome, NewOutgoing, OutgoingKind};
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use crate::{
+    queue::{Change, MessageOutcome, NewOutgoing, OutgoingKind},
+    types::Effect,
+};
 
 /// The longest text of one reply, in characters; it is split for the channel.
 const MAX_CHARS: usize = 30_000;

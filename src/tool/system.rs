@@ -5,8 +5,11 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Tool, World, files};
-use crate::hands::{Hands, beneath::Whose, system};
+use super::{Done, Outcome, Tool, World, files};
+use crate::{
+    hands::{Hands, beneath::Whose, system},
+    types::Effect,
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

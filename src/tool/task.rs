@@ -6,15 +6,16 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, words};
 use crate::{
-    cycle::orient::task_time,
     memory::{
         self, others,
         tasks::{Prose, Task, TaskDraft, TaskError, TaskList},
     },
     policy::Reach,
     queue::{Change, ShownTask},
+    schedule::task_time,
+    types::Effect,
 };
 
 /// Lines without a heading that a list names at most.

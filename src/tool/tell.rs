@@ -3,9 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Risk, Tool, World, brief, words};
-use crate::policy::Reach;
-use crate::queue::{Change, NewOutgoing, OutgoingKind};
+use super::{Done, Outcome, Refusal, Risk, Tool, World, brief, words};
+use crate::{
+    policy::Reach,
+    queue::{Change, NewOutgoing, OutgoingKind},
+    types::Effect,
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -6,8 +6,8 @@ use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, Touched, World, brief};
-use crate::{hands::Hands, policy::Risk, web::WebError};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, brief};
+use crate::{hands::Hands, policy::Risk, types::Effect, web::WebError};
 
 /// The tool's name.
 const NAME: &str = "web_fetch";

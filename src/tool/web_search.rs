@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Effect, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     hands::Hands,
     policy::{Reach, Risk},
+    types::Effect,
     web::search::{Found, MAX_QUERY_CHARS},
 };
 

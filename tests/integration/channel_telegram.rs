@@ -2,9 +2,13 @@
 
 use std::{fmt::Debug, future::Future, net::TcpListener, time::Duration};
 
-use reveille::channel::{
-    Channel as _, Form, Outgoing, Presence as _, Question, SendError, TextFile, render,
-    telegram::{ALLOWED_UPDATES, Command, RawUpdate, SendMessage, SetUpError, Telegram, TelegramError},
+use reveille::{
+    channel::{
+        Channel as _, Form, Outgoing, Presence as _, SendError,
+        telegram::{ALLOWED_UPDATES, Command, RawUpdate, SendMessage, SetUpError, Telegram, TelegramError},
+    },
+    render,
+    types::{Question, TextFile},
 };
 use serde_json::json;
 use teloxide_core::types::{Update, UpdateKind};

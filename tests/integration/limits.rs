@@ -13,8 +13,9 @@ use super::{
 use reveille::{
     config::Config,
     cycle::{Context, Terminal, WakeOutcome},
-    model::{Conversation, Model, Progress, Stop, Turn, TurnFuture, Usage},
+    model::{Conversation, Model, Progress, Turn, TurnFuture},
     redact::Redactor,
+    types::{Stop, Usage},
 };
 use rustix::process::Signal;
 use serde_json::json;

@@ -32,6 +32,8 @@ mod hands_shell;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod layers;
+#[cfg(test)]
 mod lease;
 #[cfg(test)]
 mod limits;

@@ -12,8 +12,9 @@ use super::{
 use reveille::{
     config::Config,
     cycle::{Context, Terminal, WakeOutcome},
-    model::{Conversation, Model, Progress, TurnFuture, Usage},
+    model::{Conversation, Model, Progress, TurnFuture},
     redact::Redactor,
+    types::Usage,
 };
 use rustix::process::Signal;
 use serde_json::json;

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use reveille::{
     model::{
-        Conversation, Known, Model as _, ModelError, Progress, Stop, Turn, Usage,
+        Conversation, Known, Model as _, ModelError, Progress, Turn,
         anthropic::{Anthropic, AnthropicOptions, Effort},
         content::{assistant_message, text_of, tool_calls},
     },
     redact::Secret,
+    types::{Stop, Usage},
 };
 
 use crate::support::{

@@ -68,7 +68,7 @@ fn thousands(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cycle::budget, model::Usage};
+    use crate::{cycle::budget, types::Usage};
 
     #[test]
     fn today_this_month_and_by_model() {

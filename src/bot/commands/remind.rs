@@ -7,13 +7,11 @@ use serde_json::json;
 
 use super::{super::batch::Asked, Desk, Reply};
 use crate::{
-    hands::Shelter,
     model::offline::{
         grammar::{self, Command, Parsed},
         time,
     },
     policy::Rules,
-    process,
     queue::{Change, Order, Result},
     tool::{Attachments, Chat, Documents, Outcome, Registry, Unwoken, World},
 };
@@ -70,7 +68,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         rules: Rules::default(),
         taint: None,
         exchanges: Vec::new(),
-        shelter: Rc::new(Shelter::new(config, &Rules::default(), process::beside("wake"))),
+        shelter: Rc::new(crate::mcp::client::shelter(config, &Rules::default())),
         catalogue: Rc::default(),
         now: desk.now,
         tz: config.timezone,

@@ -19,7 +19,7 @@ use super::{
     command::MenuCommand,
     error::{Parameters, TelegramError},
 };
-use crate::channel::{Question, TextFile};
+use crate::types::{Question, TextFile};
 
 /// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

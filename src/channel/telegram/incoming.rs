@@ -15,8 +15,8 @@ use super::{
     envelope::{ChatType, Envelope, one_line},
 };
 use crate::{
-    channel::Question,
     queue::{NewAttachment, Tap},
+    types::Question,
 };
 
 #[cfg(test)]

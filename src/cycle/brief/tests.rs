@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clock::parse_time;
+use crate::model::offline::transcript::{Shown, shown};
 
 fn now() -> DateTime<Utc> {
     parse_time("2026-11-21T14:00:00Z").unwrap()

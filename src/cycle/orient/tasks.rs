@@ -1,7 +1,6 @@
 //! The tasks' own times, and tasks that have gone quiet: what is due of them, what was missed, and in whose chat it is said.
 
-use chrono::{DateTime, NaiveDateTime, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, Utc};
 
 use super::{Mind, Observed, Reason};
 use crate::{
@@ -10,11 +9,8 @@ use crate::{
         tasks::Task,
         view,
     },
-    schedule::{self, Missed, Slot, due::was_missed},
+    schedule::{self, Missed, Slot, due::was_missed, task_time},
 };
-
-/// How `at:` is written in a task.
-pub const AT_FORMATS: [&str; 3] = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"];
 
 /// The key under which a task's own next step is handled.
 pub fn task_key(title: &str, at: &str) -> String {
@@ -25,22 +21,6 @@ pub fn task_key(title: &str, at: &str) -> String {
 pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
     let touched = touched.map(|day| day.to_string()).unwrap_or_default();
     format!("decay/{title}/{touched}/{}", stage.name())
-}
-
-/// Reads a task's `at:` as an instant.
-pub fn task_time(at: &str, tz: Tz) -> Option<DateTime<Utc>> {
-    if let Ok(at) = DateTime::parse_from_rfc3339(at.trim()) {
-        return Some(at.with_timezone(&Utc));
-    }
-    let civil = AT_FORMATS.iter().find_map(|format| {
-        NaiveDateTime::parse_from_str(at.trim(), format)
-            .or_else(|_| {
-                chrono::NaiveDate::parse_from_str(at.trim(), format)
-                    .map(|day| day.and_time(schedule::when::DEFAULT_TIME))
-            })
-            .ok()
-    })?;
-    Some(schedule::resolve(civil, tz).at)
 }
 
 /// What there is to be done about the owner's tasks.

@@ -17,10 +17,24 @@ pub use connection::Connection;
 use serde_json::{Value, json};
 pub use tools::{Servers, described, look, tools, try_out};
 
+use self::settings::Settings;
 use super::{
     RpcError,
     message::{self, Message, response},
 };
+use crate::{
+    config::Config,
+    hands::{KeyFiles, Shelter},
+    policy::Rules,
+    process,
+};
+
+/// Where programs run in this workspace under these rules: out of their reach are the keys that `mcp.toml` names, too.
+pub fn shelter(config: &Config, rules: &Rules) -> Shelter {
+    let settings = Settings::load(&config.mcp_path(), config.home.as_deref());
+    let keys = KeyFiles { files: settings.key_files, is_unknown: settings.is_refused };
+    Shelter::new(config, rules, keys, process::beside("wake"))
+}
 
 /// The largest message that is taken of a server, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 8 << 20;

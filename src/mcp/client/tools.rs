@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    rc::Rc,
     sync::Arc,
 };
 
@@ -23,7 +24,8 @@ use crate::{
     config::Config,
     hands::Shelter,
     policy::Reach,
-    tool::{Acting, Done, Effect, Foreign, Outcome, Refusal, Tool, World},
+    tool::{Acting, Done, Foreign, Outcome, Refusal, Tool, World},
+    types::Effect,
 };
 
 /// What is asked about each call of a server that nothing confines. Exactly this was agreed to, or it doesn't run.
@@ -75,8 +77,13 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Tool {
         asks,
         run: Box::new(move |input, _, hands| {
             let target = Arc::clone(&target);
-            let (servers, shelter, agreed) = hands.servers();
-            let acting: Acting<'_> = Box::pin(async move { servers.call(&target, shelter, agreed, input).await });
+            let (shelter, agreed) = (Rc::clone(hands.shelter()), hands.agreed().to_vec());
+            let acting: Acting<'_> = Box::pin(async move {
+                match hands.kept::<Servers>() {
+                    Some(servers) => servers.call(&target, &shelter, &agreed, input).await,
+                    None => Err(Refusal("No MCP server can be spoken with now. Nothing was done.".to_owned())),
+                }
+            });
             acting
         }),
     })

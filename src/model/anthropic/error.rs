@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    model::{ModelError, Usage},
+    model::ModelError,
     outside::{Origin, Outside},
+    types::Usage,
 };
 
 /// How much of an error's body is read, in bytes.

@@ -28,8 +28,11 @@ use reqwest::{
 
 pub(super) use block::object_fields;
 
-use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, Usage};
-use crate::redact::{Redactor, Secret};
+use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
+use crate::{
+    redact::{Redactor, Secret},
+    types::Usage,
+};
 
 /// The version of the API that this program speaks.
 const API_VERSION: &str = "2023-06-01";

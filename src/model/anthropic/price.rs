@@ -3,7 +3,7 @@
 //! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Cache writes are
 //! those that live five minutes, which is what our requests ask for.
 
-use crate::model::{Conversation, Usage};
+use crate::{model::Conversation, types::Usage};
 
 /// The day on which the prices were read.
 pub const PRICES_READ_ON: &str = "2026-11-21";

@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{block::Block, error, price};
-use crate::model::{ModelError, Stop, Turn, Usage};
+use crate::{
+    model::{ModelError, Turn},
+    types::{Stop, Usage},
+};
 
 /// The longest answer that is read, in bytes of the event stream. The longest real ones are some megabytes.
 pub const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;

@@ -4,8 +4,9 @@ use std::{path::Path, time::Duration};
 
 use super::relay::Ended;
 use crate::{
-    model::{ModelError, Usage},
+    model::ModelError,
     outside::{Origin, Outside},
+    types::Usage,
 };
 
 /// How much of the command's words is passed on, in characters.

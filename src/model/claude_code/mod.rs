@@ -16,10 +16,11 @@ mod run;
 use std::{cell::RefCell, fmt, path::PathBuf, time::Duration};
 
 use self::run::Run;
-use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, Usage, anthropic::price};
+use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, anthropic::price};
 use crate::{
     config::CLAUDE_CODE,
     redact::{Redactor, Secret},
+    types::Usage,
 };
 
 /// What Claude Code adds to a prompt of ours: its own opening words, and longer names of tools, in bytes.

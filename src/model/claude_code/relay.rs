@@ -6,10 +6,13 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::{
-    Turn, Usage,
-    anthropic::object_fields,
-    content::{INVALID_INPUT_KEY, tool_calls},
+use crate::{
+    model::{
+        Turn,
+        anthropic::object_fields,
+        content::{INVALID_INPUT_KEY, tool_calls},
+    },
+    types::Usage,
 };
 
 /// Our server's name, as it stands in the command's configuration.
@@ -199,7 +202,7 @@ pub(super) fn awaited(turn: &Turn) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Stop;
+    use crate::types::Stop;
 
     fn turn(content: &str) -> Turn {
         let (stop, usage) = (Stop::ToolUse, Usage::default());

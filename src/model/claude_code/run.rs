@@ -22,12 +22,13 @@ use crate::{
         server::{Answer, Offer, http, token},
     },
     model::{
-        Conversation, ModelError, Progress, Stop, Turn, Usage,
+        Conversation, ModelError, Progress, Turn,
         anthropic::{price, stream::TurnStream},
         content::{assistant_message, tool_calls},
     },
     process::{self, Fuse, Lines, ProcessError, Spec},
     redact::Secret,
+    types::{Stop, Usage},
 };
 
 /// The longest line that is read of the command, in bytes: it repeats our results, pictures too.

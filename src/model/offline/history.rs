@@ -9,9 +9,8 @@ use serde_json::Value;
 
 use super::{
     grammar::{self, Command, Kind, Missing, Near, Parsed, Small, Which},
-    phrase,
+    phrase, transcript,
 };
-use crate::cycle::brief;
 
 /// How far back "it" is looked for, in things said.
 const MAX_BACK: usize = 8;
@@ -49,7 +48,7 @@ impl History {
     /// Adds what a message of the conversation tells of earlier: the recent exchange, and the assistant's own words. Times are in the
     /// zone of `now`; what has none was said then.
     pub(super) fn read(&mut self, raw: &str, now: DateTime<Tz>) {
-        for earlier in brief::exchanged(raw) {
+        for earlier in transcript::exchanged(raw) {
             let at = earlier.at.as_deref().and_then(|at| read_time(at, now.timezone())).unwrap_or(now);
             self.0.push(match earlier.text {
                 None => Said::Withheld,
@@ -61,7 +60,7 @@ impl History {
     }
 
     /// Adds a message of this conversation.
-    pub(super) fn push(&mut self, message: &brief::Shown, now: DateTime<Tz>) {
+    pub(super) fn push(&mut self, message: &transcript::Shown, now: DateTime<Tz>) {
         let is_own = message.is_own_text && !message.is_reply && !message.is_correction;
         let at = message.at.map_or(now, |at| at.with_timezone(&now.timezone()));
         self.0.push(if is_own { Said::Person(message.text.clone(), at) } else { Said::Withheld });

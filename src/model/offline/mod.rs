@@ -7,6 +7,7 @@
 pub mod grammar;
 mod history;
 mod phrase;
+pub mod transcript;
 
 pub(crate) use phrase::{HELP, time};
 
@@ -20,11 +21,12 @@ use self::{
     grammar::{Command, Near, Parsed, Small},
     history::History,
     phrase::{Around, Call, Part, parts_of},
+    transcript::Shown,
 };
-use super::{Conversation, Model, Progress, Stop, Turn, TurnFuture, Usage};
+use super::{Conversation, Model, Progress, Turn, TurnFuture};
 use crate::{
-    cycle::brief::{self, Shown},
     tool::MAX_STEPS,
+    types::{Stop, Usage},
 };
 
 /// The offline mind.
@@ -79,7 +81,7 @@ impl Offline {
         let mut history = History::default();
         for raw in before {
             history.read(raw, now);
-            brief::shown(raw).iter().for_each(|message| history.push(message, now));
+            transcript::shown(raw).iter().for_each(|message| history.push(message, now));
         }
         latest.first().into_iter().for_each(|raw| history.read(raw, now));
         let mut readings = Vec::new();
@@ -156,7 +158,7 @@ fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
 /// The newest messages of the conversation, and which of its messages shows them.
 fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<Shown>)> {
     let shown = conversation.messages.iter().enumerate().rev();
-    shown.map(|(at, raw)| (at, brief::shown(raw))).find(|(_, messages)| !messages.is_empty())
+    shown.map(|(at, raw)| (at, transcript::shown(raw))).find(|(_, messages)| !messages.is_empty())
 }
 
 /// The plan, and the calls that carry the messages out.

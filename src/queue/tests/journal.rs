@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Stop, Usage};
+use crate::types::{Stop, Usage};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![

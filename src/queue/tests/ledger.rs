@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::Usage;
+use crate::types::Usage;
 
 const CYCLE: (&str, &str) = ("c1", "m");
 

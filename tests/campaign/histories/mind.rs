@@ -4,9 +4,9 @@ use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
     cycle::machine::{Cycle, Request},
-    model::Stop,
     queue::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     schedule::Rule,
+    types::Stop,
 };
 
 use super::{

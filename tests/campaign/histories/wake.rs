@@ -14,12 +14,12 @@ use reveille::{
         orient::{self, Mind, Observed, Reason, Work},
         uptake,
     },
-    model::Usage,
     process::Identity,
     queue::{
         Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
         PartOutcome, Reminder, Round, UpkeepKind,
     },
+    types::Usage,
 };
 
 use super::{

@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use reveille::cycle::brief;
+use reveille::model::offline::transcript;
 use serde_json::{Value, json};
 
 use super::{World, files::files};
@@ -101,7 +101,7 @@ fn acting(request: &ClaudeRequest, acts: &[Act]) -> Reply {
     for (raw, message) in request.messages.iter().zip(request.json["messages"].as_array().into_iter().flatten()) {
         let blocks = message["content"].as_array().into_iter().flatten();
         is_picture_shown |= blocks.clone().any(is_picture);
-        for shown in brief::shown(raw) {
+        for shown in transcript::shown(raw) {
             is_asked_to_act |= shown.text == SAID;
             answers.insert((shown.id, answer(&shown.text, is_picture_shown)));
         }

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 
-use super::{Channel, Outgoing, SendError, Sent, TextFile, render};
+use super::render;
 use crate::{
+    channel::{Channel, Outgoing, SendError, Sent},
     clock::Clock,
     process::Identity,
     queue::{Claimed, Fence, PartOutcome, Pick, Store, StoreError, wait_after},
     redact::Redactor,
+    types::TextFile,
 };
 
 /// No new part is begun after so long; one send is bounded by the channel itself.

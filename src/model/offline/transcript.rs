@@ -1,0 +1,99 @@
+//! Reads back what a conversation shows: the messages, and what was said before them. `cycle/brief` writes the same elements.
+
+use chrono::{DateTime, Utc};
+
+/// A message as it stands in a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Its row.
+    pub id: i64,
+    /// When it was said.
+    pub at: Option<DateTime<Utc>>,
+    /// Whether it is a person's own words: not forwarded, and text.
+    pub is_own_text: bool,
+    /// What it replies to.
+    pub is_reply: bool,
+    /// Whether it says what an earlier message says now.
+    pub is_correction: bool,
+    /// The words.
+    pub text: String,
+}
+
+/// Reads the messages back that a user message shows.
+pub fn shown(raw: &str) -> Vec<Shown> {
+    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
+        return Vec::new();
+    };
+    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
+    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+    texts.filter(|text| text.starts_with("<messages>")).flat_map(shown_in).collect()
+}
+
+/// What was said earlier, as an opening tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// Whether the assistant said it.
+    pub is_mine: bool,
+    /// When, as people read it.
+    pub at: Option<String>,
+    /// The words; none where they are withheld.
+    pub text: Option<String>,
+}
+
+/// Reads the recent exchange back that a user message tells of, oldest first.
+pub fn exchanged(raw: &str) -> Vec<Earlier> {
+    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
+        return Vec::new();
+    };
+    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
+    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+    texts.filter(|text| text.starts_with("<recent_exchange>")).flat_map(exchanged_in).collect()
+}
+
+fn exchanged_in(block: &str) -> Vec<Earlier> {
+    let elements = block.split("\n<said ").skip(1);
+    elements
+        .map(|element| {
+            let (head, rest) = element.split_once(">\n").unwrap_or((element, ""));
+            let attribute = |name: &str| {
+                let (_, value) = head.split_once(&format!("{name}=\""))?;
+                Some(unescape(value.split_once('"')?.0))
+            };
+            let body = rest.rsplit_once("\n</said>").map(|(text, _)| unescape(text));
+            let is_withheld = attribute("withheld").is_some();
+            Earlier {
+                is_mine: attribute("by").as_deref() == Some("you"),
+                at: attribute("at"),
+                text: body.filter(|_| !is_withheld),
+            }
+        })
+        .collect()
+}
+
+fn shown_in(block: &str) -> Vec<Shown> {
+    let elements = block.split("<message ").skip(1);
+    elements
+        .filter_map(|element| {
+            let (head, rest) = element.split_once(">\n")?;
+            let body = rest.split_once("\n</message>")?.0;
+            let body = body.split_once("\n<attachment ").map_or(body, |(text, _)| text);
+            let attribute = |name: &str| {
+                let (_, value) = head.split_once(&format!("{name}=\""))?;
+                Some(unescape(value.split_once('"')?.0))
+            };
+            let body_after_quote = body.split_once("</quoted>\n").map_or(body, |(_, text)| text);
+            Some(Shown {
+                id: attribute("id")?.parse().ok()?,
+                at: attribute("at").and_then(|at| crate::clock::parse_time(&at)),
+                is_own_text: attribute("forwarded_from").is_none() && attribute("kind").as_deref() == Some("text"),
+                is_reply: body.starts_with("<quoted>"),
+                is_correction: attribute("kind").as_deref() == Some("correction"),
+                text: unescape(body_after_quote),
+            })
+        })
+        .collect()
+}
+
+fn unescape(text: &str) -> String {
+    text.replace("&quot;", "\"").replace("&lt;", "<").replace("&amp;", "&")
+}

@@ -1,0 +1,9 @@
+//! What several modules speak of: plain values without any behaviour of their own. Nothing of ours is imported here.
+
+mod call;
+mod message;
+mod turn;
+
+pub use call::Effect;
+pub use message::{Question, TextFile};
+pub use turn::{Stop, Usage};

@@ -1,0 +1,170 @@
+//! Who imports whom, read from the source: no circle between the modules of the crate, nor between the parts of `queue/` and `cycle/`.
+//!
+//! A path counts wherever it stands, in a `use` or in code; what stands in tests doesn't.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// Names from the crate's root, such as `["cycle", "lock"]`.
+type Names = Vec<String>;
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// A module, and the paths of ours that it names.
+struct Module {
+    path: Names,
+    uses: Vec<Names>,
+}
+
+fn source() -> Vec<Module> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut modules = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                if name != "tests" && name != "bin" {
+                    folders.push(path);
+                }
+            } else if name.ends_with(".rs") && name != "tests.rs" && name != "lib.rs" {
+                let names = path.strip_prefix(&root).unwrap().with_extension("");
+                let mut names: Names = names.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+                names.pop_if(|name| name == "mod");
+                let tokens: TokenStream = fs::read_to_string(&path).unwrap().parse().unwrap();
+                let mut uses = Vec::new();
+                read(tokens, &names, &mut uses);
+                modules.push(Module { path: names, uses });
+            }
+        }
+    }
+    modules
+}
+
+/// Collects the paths that begin with `crate`, `super` or `self`.
+fn read(tokens: TokenStream, module: &Names, uses: &mut Vec<Names>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.to_string().replace(' ', "") == text);
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        // `#[cfg(test)] mod tests { … }`
+        if is(at, "#") && is(at + 1, "[cfg(test)]") && is(at + 2, "mod") {
+            at += 5;
+            continue;
+        }
+        let is_segment = is(at + 1, ":") && is(at + 2, ":") && (at < 2 || !is(at - 1, ":"));
+        match token {
+            TokenTree::Ident(word) if is_segment && ["crate", "super", "self"].iter().any(|root| word == root) => {
+                tree(&tokens, &mut at, Vec::new(), module, uses);
+            }
+            TokenTree::Group(group) => {
+                read(group.stream(), module, uses);
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+/// Reads one path with its branches, such as `crate::a::{b, c::d}`.
+fn tree(tokens: &[TokenTree], at: &mut usize, mut names: Names, module: &Names, uses: &mut Vec<Names>) {
+    loop {
+        match tokens.get(*at) {
+            Some(TokenTree::Ident(word)) => names.push(word.to_string()),
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
+                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                let mut next = 0;
+                while next < inner.len() {
+                    tree(&inner, &mut next, names.clone(), module, uses);
+                    // Past `as name` and the comma.
+                    while next < inner.len() && inner.get(next - 1).is_none_or(|token| token.to_string() != ",") {
+                        next += 1;
+                    }
+                }
+                *at += 1;
+                return;
+            }
+            _ => {}
+        }
+        *at += 1;
+        let goes_on = [0, 1].iter().all(|ahead| tokens.get(*at + ahead).is_some_and(|token| token.to_string() == ":"));
+        if !goes_on {
+            uses.push(absolute(names, module));
+            return;
+        }
+        *at += 2;
+    }
+}
+
+fn absolute(names: Names, module: &Names) -> Names {
+    let mut path = if names.first().is_some_and(|name| name == "crate") { Names::new() } else { module.clone() };
+    for name in names {
+        match name.as_str() {
+            "crate" | "self" => {}
+            "super" => drop(path.pop()),
+            _ => path.push(name),
+        }
+    }
+    path
+}
+
+/// Who imports whom, among the parts that `part` tells of a path.
+fn graph(modules: &[Module], part: impl Fn(&[String]) -> Option<String>) -> Graph {
+    let parts: BTreeSet<String> = modules.iter().filter_map(|module| part(&module.path)).collect();
+    let mut graph = Graph::new();
+    for module in modules {
+        let Some(from) = part(&module.path) else { continue };
+        let uses = module.uses.iter().filter_map(|path| part(path));
+        let others = uses.filter(|to| *to != from && parts.contains(to));
+        graph.entry(from.clone()).or_default().extend(others);
+    }
+    graph
+}
+
+/// Takes away what imports nothing that is left, over and over: what stays is in a circle, or leads to one.
+fn circle(mut graph: Graph) -> Graph {
+    loop {
+        let done: BTreeSet<String> =
+            graph.iter().filter(|(_, uses)| uses.is_empty()).map(|(name, _)| name.clone()).collect();
+        if done.is_empty() {
+            return graph;
+        }
+        graph.retain(|name, _| !done.contains(name));
+        graph.values_mut().for_each(|uses| uses.retain(|name| !done.contains(name)));
+    }
+}
+
+#[test]
+fn no_module_imports_what_imports_it() {
+    let modules = source();
+    assert!(modules.len() > 200, "{} files were read", modules.len());
+    let top = graph(&modules, |path| path.first().cloned());
+    assert!(top["cycle"].contains("queue") && top["bot"].contains("types"), "{top:#?}");
+    let circle = circle(top);
+    assert!(circle.is_empty(), "{circle:#?}");
+}
+
+#[test]
+fn a_circle_is_seen_wherever_it_stands() {
+    let module = |path: &[&str], source: &str| {
+        let path: Names = path.iter().map(|name| (*name).to_owned()).collect();
+        let mut uses = Vec::new();
+        read(source.parse().unwrap(), &path, &mut uses);
+        Module { path, uses }
+    };
+    let found = |first: &str, second: &str| {
+        let modules = [module(&["a", "x"], first), module(&["b"], second), module(&["c"], "fn f() {}")];
+        !circle(graph(&modules, |path| path.first().cloned())).is_empty()
+    };
+    assert!(found("use crate::b::Thing;", "use crate::{c::f as g, a::x};"));
+    assert!(found("fn f() { let x = vec![crate::b::new()]; }", "use super::a;"));
+    assert!(found("use super::super::b::{self, Thing};", "pub(in crate::a) fn f() {}"));
+    assert!(!found("use crate::b::Thing; // crate::a", "const A: &str = \"crate::a\";"));
+    assert!(!found("use crate::b;", "#[cfg(test)] mod tests { use crate::a; }"));
+    assert!(!found("use crate::b;", "use crate::c::a; fn a() { c::a::b() }"));
+}

@@ -12,8 +12,8 @@ use crate::{
     channel::{Channel, Outgoing, SendError, Sent},
     clock::Clock,
     process::Identity,
-    queue::{Claimed, Fence, PartOutcome, Pick, Store, StoreError, wait_after},
     redact::Redactor,
+    store::{Claimed, Fence, PartOutcome, Pick, Store, StoreError, wait_after},
     types::TextFile,
 };
 
@@ -203,8 +203,8 @@ mod tests {
     use crate::{
         channel::{Form, SendFuture, Sent},
         clock::parse_time,
-        queue::{NewOutgoing, OutgoingKind, PartState},
         redact::Secret,
+        store::{NewOutgoing, OutgoingKind, PartState},
     };
 
     /// A door that answers as it was told to, and fails a test that asks it more often.

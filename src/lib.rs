@@ -3,7 +3,7 @@
 //! The way of one message is the way of the modules:
 //!
 //! 1. [`channel`] and [`bot`]: Telegram in. A batch of updates and the next offset become one transaction in
-//! 2. [`queue`]: the SQLite store: inbox, outbox, journal, lease, reminders, ledger.
+//! 2. [`store`]: SQLite: messages in and out, cycles and their journal, reminders, the lease, money.
 //! 3. [`cycle`]: one wake: upkeep, gate, lock, observe, orient, decide and act, verify, publish, deliver.
 //!    It asks a mind through [`model`], whose calls are carried out by [`tool`]s,
 //! 4. which read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`];
@@ -41,7 +41,6 @@ pub mod outside;
 pub mod people;
 pub mod policy;
 pub mod process;
-pub mod queue;
 pub mod random;
 pub mod redact;
 pub mod render;
@@ -49,6 +48,7 @@ pub mod repo;
 pub mod sandbox;
 pub mod schedule;
 pub mod shown;
+pub mod store;
 pub mod tool;
 pub mod types;
 pub mod voice;

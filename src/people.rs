@@ -3,7 +3,7 @@
 
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
-    queue::{Store, StoreError},
+    store::{Store, StoreError},
 };
 
 /// The settings with everybody who paired by now among [`Config::allowed_chat_ids`]. Where the settings name no owner, the first

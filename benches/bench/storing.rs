@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reveille::queue::{Batch, NewIncoming, Store};
+use reveille::store::{Batch, NewIncoming, Store};
 use rusqlite::Connection;
 
 use super::{

@@ -7,7 +7,7 @@ use super::{Outside, progress};
 use crate::{
     delivery::{self, Tried, Turns},
     process::Identity,
-    queue::{Store, StoreError},
+    store::{Store, StoreError},
 };
 
 /// Batches whose answers may wait to be taken up. Beyond it they stay in the outbox, for the next wake.

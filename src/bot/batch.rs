@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::{
     channel::telegram::{Access, Command, Incoming, Migration, NewMessage, Quoted, RawUpdate, read_update},
-    queue::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf},
     redact::Redactor,
+    store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf},
 };
 
 /// The answer to an edit that reads like a command.

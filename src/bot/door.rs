@@ -14,7 +14,7 @@ use crate::{
     channel::telegram::{Access, Me},
     config::Config,
     people,
-    queue::{CodeState, Store, StoreError},
+    store::{CodeState, Store, StoreError},
 };
 
 /// How the bot's own code is told from that of `bot pair`.

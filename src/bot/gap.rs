@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     config::Config,
-    queue::{KEPT_BY_CHANNEL, NewOutgoing},
+    store::{KEPT_BY_CHANNEL, NewOutgoing},
     words::local_day_and_time,
 };
 

@@ -43,8 +43,8 @@ use crate::{
         lock::{Holder, LockError, WakeLock},
     },
     process::Identity,
-    queue::{Displaced, Store, StoreError, Tap},
     redact::Redactor,
+    store::{Displaced, Store, StoreError, Tap},
 };
 use run::{Aides, Bot};
 

@@ -13,7 +13,7 @@ use crate::{
     clock::Clock,
     config::Config,
     cycle::lock,
-    queue::{CodeState, Paired},
+    store::{CodeState, Paired},
 };
 
 /// How often it is looked whether somebody used the code.

@@ -11,8 +11,8 @@ use ring::digest;
 use crate::{
     channel::telegram::{Access, RawUpdate, private_text},
     config::{CONSOLE_CHAT_ID, Config},
-    queue::{NewOutgoing, NewPaired},
     random::{self, NoRandomness, hex},
+    store::{NewOutgoing, NewPaired},
 };
 
 /// How long a code pairs.

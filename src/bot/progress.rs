@@ -13,9 +13,9 @@ use super::typing::{AtWork, at_work};
 use crate::{
     channel::{Outgoing, Presence, SendError},
     cycle::verify,
-    queue::{Entry, Store, StoreError},
     redact::Redactor,
     render::{self, Part},
+    store::{Entry, Store, StoreError},
     tool::Plan,
 };
 

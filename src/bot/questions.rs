@@ -15,7 +15,7 @@ use crate::{
     channel::{Buttons, SendError},
     clock::Clock,
     config::CONSOLE_CHAT_ID,
-    queue::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
+    store::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
     words::local_day_and_time,
 };
 

@@ -8,7 +8,7 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     channel::{Presence, SendError},
-    queue::{NewIncoming, PartOf},
+    store::{NewIncoming, PartOf},
 };
 
 /// Receipts that may wait to be shown; more are left out.

@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use super::Outside;
 use crate::{
     disk::{self, Reserve, size},
-    queue::{NewOutgoing, Store},
+    store::{NewOutgoing, Store},
     words::local_day_and_time,
 };
 
@@ -30,7 +30,7 @@ pub(super) struct Room {
 
 impl Room {
     /// As the last bot left it.
-    pub(super) fn recall(store: &Store) -> crate::queue::Result<Self> {
+    pub(super) fn recall(store: &Store) -> crate::store::Result<Self> {
         let told_at = store.shortage()?;
         Ok(Self { is_short: told_at.is_some(), told_at, has_complained: false })
     }

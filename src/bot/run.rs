@@ -29,9 +29,8 @@ use crate::{
     },
     config::CONSOLE_CHAT_ID,
     cycle::{self, lock, present},
-    process,
-    queue::{Accepted, Batch, Displaced, NewOutgoing, Order, Ordered, Store, StoreError, Tap, UpkeepKind},
-    render,
+    process, render,
+    store::{Accepted, Batch, Displaced, NewOutgoing, Order, Ordered, Store, StoreError, Tap, UpkeepKind},
 };
 
 /// How long Telegram may hold a poll, in seconds.

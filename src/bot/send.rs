@@ -9,8 +9,8 @@ use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     delivery,
     process::Identity,
-    queue::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered},
     redact::Redactor,
+    store::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered},
 };
 
 /// What became of a message. Except for [`Sending::Failed`] it is delivered or safely queued.

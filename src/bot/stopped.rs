@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     clock::rfc3339,
     config::Config,
-    queue::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped},
+    store::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped},
     words::local_day_and_time,
 };
 

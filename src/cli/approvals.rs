@@ -7,9 +7,8 @@ use clap::Subcommand;
 use super::{complain, failed, print, print_exactly, print_json, values};
 use crate::{
     config::Config,
-    cycle,
-    queue::{Approval, ApprovalState, Store, StoreError},
-    shown,
+    cycle, shown,
+    store::{Approval, ApprovalState, Store, StoreError},
 };
 
 /// Questions that `wake approvals list --all` shows.

@@ -13,7 +13,7 @@ use crate::{
     channel::{Channel, telegram::Telegram},
     config::{CONSOLE_CHAT_ID, Config},
     cycle, people,
-    queue::{Store, StoreError},
+    store::{Store, StoreError},
     words::local,
 };
 

@@ -18,7 +18,7 @@ use crate::{
         server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
     },
     people, policy,
-    queue::Store,
+    store::Store,
 };
 
 /// How addresses of the memory's files begin.

@@ -8,7 +8,7 @@ use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::present,
     people,
-    queue::{Paired, Store, StoreError},
+    store::{Paired, Store, StoreError},
     words::{count, local},
 };
 

@@ -9,7 +9,7 @@ use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::present,
-    queue::{Incoming, Store, StoreError},
+    store::{Incoming, Store, StoreError},
     words::local,
 };
 

@@ -18,7 +18,7 @@ use crate::{
     cycle::{self, Context, Report, WakeError, WakeOutcome, stop},
     people,
     process::Identity,
-    queue::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Session, Store},
+    store::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Session, Store},
 };
 
 /// The longest text that is taken, in bytes.

@@ -13,9 +13,9 @@ use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Context, Report, Screen, Terminal, WakeError, WakeOutcome},
     outside,
-    queue::{Session, Store, StoreError},
     render::{self, Looks, without_escapes},
     repo::RepoError,
+    store::{Session, Store, StoreError},
 };
 
 /// Texts that a desktop shows one by one; of further ones it says how many.

@@ -19,8 +19,8 @@ use crate::{
     config::{CONSOLE_CHAT_ID, Config},
     cycle::{self, Choice, Context, Report, Terminal, WakeError, WakeOutcome, budget::Budget, waker},
     people,
-    queue::{Order, Store, wait_after},
     repo::{Committed, RepoError},
+    store::{Order, Store, wait_after},
 };
 
 /// What starts the wake of `wake undo`.

@@ -19,10 +19,10 @@ use super::{
 use crate::{
     config::CONSOLE_CHAT_ID,
     policy::{Decision, Risk, Verdict},
-    queue::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     random,
     redact::Redactor,
     shown,
+    store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     tool::{Refusal, Registry},
 };
 

@@ -19,7 +19,7 @@ use crate::{
         self,
         content::{self, Content, MAX_IMAGE_BYTES},
     },
-    queue::{Attachment, FileState, Incoming},
+    store::{Attachment, FileState, Incoming},
 };
 
 /// All pictures of one cycle, in bytes: they are journalled with the message that shows them.

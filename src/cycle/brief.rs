@@ -14,7 +14,7 @@ pub use files::{File, View, with_images};
 use super::stale;
 use crate::{
     memory::{self, DocKind, episodic, others, skill::Skill, unsettled::unsettled},
-    queue::{Exchange, Incoming},
+    store::{Exchange, Incoming},
     tool::Documents,
     words::{count, local},
 };

@@ -10,8 +10,8 @@ use chrono_tz::Tz;
 
 use crate::{
     config::Config,
-    queue::{Cap, SpendCap, Store, StoreError},
     schedule,
+    store::{Cap, SpendCap, Store, StoreError},
 };
 
 /// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].

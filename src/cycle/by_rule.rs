@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     memory::decay,
-    queue::{Change, Entry, Incoming, MessageOutcome, NO_MIND, NewOutgoing, OutgoingKind},
     repo::Repo,
+    store::{Change, Entry, Incoming, MessageOutcome, NO_MIND, NewOutgoing, OutgoingKind},
     words::{count, day_and_time},
 };
 

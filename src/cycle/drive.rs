@@ -21,7 +21,7 @@ use super::{
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     mcp, outside,
-    queue::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
+    store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, Unwoken, answer, unwoken_key},
     words,
 };

@@ -13,8 +13,8 @@ use super::{
 use crate::{
     memory::{self, episodic, others, view},
     outside,
-    queue::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
+    store::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
     tool::Documents,
 };
 
@@ -169,7 +169,7 @@ impl Wake<'_> {
             files.push((path, text));
         }
         for (path, content) in files {
-            if let crate::queue::Change::File(file) = documents.stage(&path, content) {
+            if let crate::store::Change::File(file) = documents.stage(&path, content) {
                 documents.apply(&file);
             }
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{clock::is_over, queue::Incoming};
+use crate::{clock::is_over, store::Incoming};
 
 /// How long other messages wait behind one whose files are on their way, counted from when that one came.
 pub const WAIT_BEHIND: TimeDelta = TimeDelta::minutes(10);

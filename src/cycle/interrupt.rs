@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{model::ModelError, queue::Cap};
+use crate::{model::ModelError, store::Cap};
 
 /// Why a cycle stopped before its end, by what follows from it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

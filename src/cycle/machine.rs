@@ -12,7 +12,7 @@ use crate::{
         content::{ToolCall, assistant_message, text_of, tool_calls},
     },
     policy::Decision,
-    queue::{Entry, MessageOutcome},
+    store::{Entry, MessageOutcome},
     tool::{Plan, unwrapped},
     types::{Effect, Stop, Usage},
 };

@@ -56,10 +56,10 @@ use crate::{
     clock::Clock,
     config::Config,
     model::Model,
-    queue::{Store, StoreError, UpkeepKind},
     random::NoRandomness,
     redact::Redactor,
     repo::RepoError,
+    store::{Store, StoreError, UpkeepKind},
     tool::Documents,
     types::Usage,
 };

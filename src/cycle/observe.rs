@@ -16,10 +16,14 @@ use super::{
 };
 use crate::{
     config::{Config, OFFLINE_MODEL},
-    memory::{self, tasks::Task, tasks::TaskList, view},
-    queue::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, Undo, UpkeepKind},
+    memory::{
+        self,
+        tasks::{Task, TaskList},
+        view,
+    },
     repo::{Condition, Oid, Repo},
     schedule::due::is_set_back,
+    store::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, Undo, UpkeepKind},
 };
 
 /// A person's commits that are looked at.

@@ -16,7 +16,7 @@ use crate::{
     clock::is_over,
     config::QuietHours,
     memory::{decay::Stage, tasks::Task},
-    queue::{Cap, CycleRow, CycleState, Incoming, Reminder, Undo},
+    store::{Cap, CycleRow, CycleState, Incoming, Reminder, Undo},
     words::{count, day_and_time},
 };
 

@@ -19,12 +19,11 @@ use super::{
     wake::{Live, Wake},
 };
 use crate::{
-    mcp::client,
-    mcp::server::Unread,
+    mcp::{client, server::Unread},
     memory,
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
-    queue::{Entry, HEAD_SEEN, Incoming, Store},
     repo::Repo,
+    store::{Entry, HEAD_SEEN, Incoming, Store},
     tool::{Attachments, Documents, Outcome, READ, Refusal, Unwoken, World},
     types::{Effect, Stop, Usage},
 };

@@ -25,8 +25,8 @@ use crate::{
         view::{self, View},
     },
     policy,
-    queue::{Entry, Incoming, NewCycle, StoreError},
     repo::{Repo, RepoError},
+    store::{Entry, Incoming, NewCycle, StoreError},
     tool::{
         Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Readable, Undoable,
         Unwoken, World, unwoken_key,

@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     config::Config,
-    queue::{Store, StoreError},
     repo,
+    store::{Store, StoreError},
 };
 
 /// What a copy is called that the bot has saved.

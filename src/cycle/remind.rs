@@ -6,11 +6,11 @@ use chrono_tz::Tz;
 
 use super::{WakeError, by_rule::Deeds, observe::Observation, orient::Reason, wake::Wake};
 use crate::{
-    queue::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
     schedule::{
         Missed, Slot,
         due::{Passed, Turn},
     },
+    store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
     words::day_and_time,
 };
 
@@ -190,8 +190,8 @@ mod tests {
     use super::*;
     use crate::{
         clock::parse_time,
-        queue::NewReminder,
         schedule::{Rule, due::History, resolve},
+        store::NewReminder,
     };
 
     const BERLIN: Tz = Tz::Europe__Berlin;

@@ -17,12 +17,12 @@ use super::{
     wake::{Ending, Live, Wake},
 };
 use crate::{
-    queue::{
+    redact::Redactor,
+    repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
+    store::{
         Change, CycleEnd, CycleRow, CycleState, Entry, Fence, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, Store,
         StoreError, UpkeepKind,
     },
-    redact::Redactor,
-    repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
     tool::Complexity,
 };
 

@@ -1,5 +1,5 @@
 //! Retention: what is only looked back at goes after `KEEP_DAYS`, about once a day, when nobody waits for an answer. Here is
-//! when; what goes is said in [`crate::queue`] for the database and in `files` for logs and voice.
+//! when; what goes is said in [`crate::store`] for the database and in `files` for logs and voice.
 //!
 //! A clock that has leapt ahead makes everything look old. So nothing is forgotten by a clock that differs much from the
 //! last look's before it has gone on like that for an hour.
@@ -11,7 +11,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{Context, WakeError, wake::Wake};
-use crate::queue::{Store, StoreError, Upkeep, UpkeepKind};
+use crate::store::{Store, StoreError, Upkeep, UpkeepKind};
 
 /// The shortest time between two rounds.
 const EVERY: TimeDelta = TimeDelta::days(1);

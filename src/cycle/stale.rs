@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{config::CONSOLE_CHAT_ID, queue::Incoming, words};
+use crate::{config::CONSOLE_CHAT_ID, store::Incoming, words};
 
 /// What waits for longer has been kept long.
 pub(super) const LONG: TimeDelta = TimeDelta::days(1);

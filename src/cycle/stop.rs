@@ -12,7 +12,7 @@ use chrono_tz::Tz;
 use super::{WakeError, interrupt::Interrupt, lock, wake::Wake};
 use crate::{
     process,
-    queue::{Stopped, StoreError},
+    store::{Stopped, StoreError},
 };
 
 /// How often a wake that waits looks for the order.

@@ -2,7 +2,7 @@
 //! leaves the machine or outlives the cycle asks first.
 
 use super::brief::{File, View};
-use crate::queue::Incoming;
+use crate::store::Incoming;
 
 /// The origins of what others wrote among these messages, for people; none if all of it is their senders' own.
 ///

@@ -2,7 +2,7 @@
 //! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once a day; answers that were written before go out.
 
 use super::{WakeError, wake::Wake};
-use crate::{disk, queue::UpkeepKind, repo::RepoError};
+use crate::{disk, repo::RepoError, store::UpkeepKind};
 
 /// So many wakes in a row fail before it is told: the first trouble may pass by itself.
 const TELL_AFTER: u32 = 3;

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     config::OFFLINE_MODEL,
     model::{Known, ModelError, Progress, Turn, anthropic::retry},
-    queue::{Entry, Reservation, Spent, UpkeepKind},
+    store::{Entry, Reservation, Spent, UpkeepKind},
     types::Usage,
     words,
 };

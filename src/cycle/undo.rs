@@ -17,8 +17,8 @@ use super::{
 use crate::{
     config::CONSOLE_CHAT_ID,
     memory::{DocKind, undo::revert},
-    queue::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
     repo::{self, Repo},
+    store::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
     words::count,
 };
 

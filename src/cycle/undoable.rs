@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
-use crate::queue::{CycleRow, CycleState, Store, StoreError};
+use crate::store::{CycleRow, CycleState, Store, StoreError};
 
 const NOTHING_LEFT: &str =
     "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";

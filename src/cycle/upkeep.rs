@@ -20,12 +20,12 @@ use crate::{
         unsettled::unsettled,
     },
     outside,
-    queue::{NewOutgoing, UpkeepKind},
     repo::{
         BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, Patience, Pushed, REMOTE_TIMEOUT,
         RemoteError, Repo, RepoError,
     },
     shown,
+    store::{NewOutgoing, UpkeepKind},
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config::Config,
-    queue::{Store, StoreError},
+    store::{Store, StoreError},
 };
 
 /// What a look at the queue found.

@@ -23,8 +23,8 @@ use crate::{
     memory::templates::templates,
     policy::Rules,
     process::Identity,
-    queue::{Entry, Fence, HEAD_SEEN, NewCycle, StagedFile, Store, UpkeepKind},
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
+    store::{Entry, Fence, HEAD_SEEN, NewCycle, StagedFile, Store, UpkeepKind},
     tool::World,
     web::search::Engine,
 };

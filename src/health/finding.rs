@@ -1,6 +1,6 @@
 //! What a check found, and why one could not look.
 
-use crate::{cycle::lock::LockError, outside, process::ProcessError, queue::StoreError, repo::RepoError};
+use crate::{cycle::lock::LockError, outside, process::ProcessError, repo::RepoError, store::StoreError};
 
 /// How bad it is; the worst is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -12,7 +12,7 @@ use crate::{
         lock::{LockError, WakeLock, Work},
     },
     process::Identity,
-    queue::{Fence, Holder, Store},
+    store::{Fence, Holder, Store},
 };
 
 /// What a repair works with.

@@ -6,9 +6,9 @@ use super::{checks::lock::LockFacts, finding::Trouble};
 use crate::{
     config::Config,
     cycle::{self, budget::Budget, orient::Mind},
-    queue::{Schema, Store, StoreError},
     redact::Redactor,
     repo::{Repo, RepoError},
+    store::{Schema, Store, StoreError},
 };
 
 /// One look at everything.

@@ -14,9 +14,9 @@ use crate::{
     config::Config,
     cycle::orient::is_answerable,
     disk::{self, Reserve},
-    queue::{Cap, CycleRow, Incoming, Stopped, Store, Undelivered, UpkeepKind},
     redact::Redactor,
     repo::Repo,
+    store::{Cap, CycleRow, Incoming, Stopped, Store, Undelivered, UpkeepKind},
 };
 
 /// How it is going. Parts that can't be looked at are none, and `problems` says why.

@@ -2,7 +2,7 @@
 //!
 //! Looks come when they come: every few seconds, every quarter of an hour, after a week of sleep, on a clock that was set
 //! wrong and right again. So nothing is computed ahead but the next slot, and what became of each slot is kept by its key: a
-//! slot happens at most once, and one that doesn't happen is said. Values in, values out; `queue` keeps them.
+//! slot happens at most once, and one that doesn't happen is said. Values in, values out; `store` keeps them.
 
 use std::{collections::BTreeSet, fmt};
 

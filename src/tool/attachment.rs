@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World};
-use crate::{media::content, queue::Attachment, types::Effect};
+use crate::{media::content, store::Attachment, types::Effect};
 
 /// Bytes that one call shows at most.
 const MAX_BYTES: u64 = 16 * 1024;

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
 use crate::{
     policy::{Reach, Risk},
-    queue::Change,
     repo::{Commit, Repo, RepoError},
+    store::Change,
     types::Effect,
 };
 

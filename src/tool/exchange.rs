@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World};
-use crate::{queue::Exchange, types::Effect};
+use crate::{store::Exchange, types::Effect};
 
 /// Entries that are known: more than an opening tells of, for a cycle that goes on when others have come.
 pub const MAX_KNOWN: usize = 64;

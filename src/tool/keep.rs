@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World, words};
 use crate::{
-    queue::{Change, NewOutgoing},
+    store::{Change, NewOutgoing},
     types::Effect,
 };
 

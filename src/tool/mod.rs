@@ -55,7 +55,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     hands::Hands,
     policy::{self, Circumstances, Reach, Subject, Verdict},
-    queue::Change,
+    store::Change,
     types::Effect,
 };
 

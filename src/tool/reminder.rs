@@ -9,11 +9,11 @@ use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::view,
     policy::Reach,
-    queue::{Change, NewReminder, Reminder},
     schedule::{
         Missed, Rule, Slot, resolve,
         when::{self, When},
     },
+    store::{Change, NewReminder, Reminder},
     types::Effect,
 };
 

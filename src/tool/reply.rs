@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
-    queue::{Change, MessageOutcome, NewOutgoing, OutgoingKind},
+    store::{Change, MessageOutcome, NewOutgoing, OutgoingKind},
     types::Effect,
 };
 

@@ -13,8 +13,8 @@ use crate::{
         tasks::{Prose, Task, TaskDraft, TaskError, TaskList},
     },
     policy::Reach,
-    queue::{Change, ShownTask},
     schedule::task_time,
+    store::{Change, ShownTask},
     types::Effect,
 };
 

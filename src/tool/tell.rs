@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Done, Outcome, Refusal, Risk, Tool, World, brief, words};
 use crate::{
     policy::Reach,
-    queue::{Change, NewOutgoing, OutgoingKind},
+    store::{Change, NewOutgoing, OutgoingKind},
     types::Effect,
 };
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     clock::parse_time,
-    queue::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile},
+    store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile},
 };
 
 /// A world in a temporary directory: Saturday, 15:00 in Berlin, chat 7 asks with message 41.

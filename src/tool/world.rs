@@ -24,8 +24,8 @@ use crate::{
         view::{self, View},
     },
     policy::Rules,
-    queue::{Change, Exchange, Reminder, ShownTask, StagedFile},
     repo::{Repo, RepoError},
+    store::{Change, Exchange, Reminder, ShownTask, StagedFile},
 };
 
 /// A file larger than this is not read as memory, in bytes.

@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reveille::queue::Store;
+use reveille::store::Store;
 
 use super::layer::{Layer, Recovery, Share};
 use command::{Command, Temper, history};

@@ -14,7 +14,7 @@ use std::{
 use reveille::{
     clock::parse_time,
     process::Identity,
-    queue::{Batch, Entry, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES},
+    store::{Batch, Entry, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES},
 };
 
 /// Telegram gives at most so many updates at once.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reveille::{
     clock::parse_time,
-    queue::{NewOutgoing, OutgoingKind},
+    store::{NewOutgoing, OutgoingKind},
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -106,9 +106,13 @@ fn an_album_is_taken_up_whole_though_the_bot_is_killed_between_its_parts() {
 #[test]
 fn a_wake_does_not_take_up_half_an_album() {
     let stage = Stage::new();
+    keep_pictures(&stage, 1000..1001);
     let bot = stage.start_polling();
     stage.telegram.push_raw(picture(1000, "the roof"));
     stage.all_confirmed();
+    eventually("its file is here", || {
+        stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'") == 1
+    });
     stage.end(bot);
     // Cron comes by at the same moment, and a little later.
     let early = stage.env.once();

@@ -114,7 +114,7 @@ fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commi
 
     // As it was before the commit.
     env.git(&["reset", "-q", "--keep", &before]);
-    let cycle = env.query::<String>("SELECT id FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1");
+    let cycle = unwritten.rsplit('/').next().unwrap().to_owned();
     let ours = env.git(&["show", &format!("unwritten/{cycle}:{SEMANTIC}")]) + "\n";
     env.execute(&format!(
         "UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL WHERE id = '{cycle}'"

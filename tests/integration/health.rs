@@ -11,7 +11,7 @@ use reveille::{
     clock::parse_time,
     cycle::lock::{self, Holder},
     process::Identity,
-    queue::{NewOutgoing, OutgoingKind, Pick, Store},
+    store::{NewOutgoing, OutgoingKind, Pick, Store},
 };
 use serde_json::Value;
 
@@ -330,7 +330,7 @@ fn a_damaged_database_is_critical_and_stops_no_other_check() {
 fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_wake() {
     let env = TestEnv::new();
     fs::create_dir_all(env.workspace()).unwrap();
-    env.execute(include_str!("../../src/queue/schema.sql"));
+    env.execute(include_str!("../../src/store/migrations/0001_first.sql"));
     env.execute(
         "PRAGMA user_version = 1; INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'list tasks')",
     );

@@ -3,7 +3,7 @@
 use super::Desk;
 use crate::{
     cycle::{budget::Budget, month_begin},
-    queue::{Result, Spent},
+    store::{Result, Spent},
 };
 
 /// What was spent.

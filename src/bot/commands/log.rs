@@ -2,8 +2,8 @@
 
 use super::{super::batch::Asked, Desk, brief};
 use crate::{
-    queue::{CycleRow, CycleState, Result},
     repo::Committed,
+    store::{CycleRow, CycleState, Result},
 };
 
 /// Wakes that are listed without a number.
@@ -58,7 +58,7 @@ fn line(row: &CycleRow, at: &str, did: Option<&str>, undone: Option<bool>) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::NewCycle;
+    use crate::store::NewCycle;
 
     fn row(state: CycleState, commit: Option<&str>) -> CycleRow {
         CycleRow {

@@ -27,8 +27,8 @@ use super::batch::Asked;
 use crate::{
     channel::telegram::Command,
     config::{CONSOLE_CHAT_ID, Config},
-    queue::{Order, Result, Stopped, Store},
     repo::{Committed, RepoError},
+    store::{Order, Result, Stopped, Store},
     words,
 };
 use seen::Seen;

@@ -12,7 +12,7 @@ use crate::{
         time,
     },
     policy::Rules,
-    queue::{Change, Order, Result},
+    store::{Change, Order, Result},
     tool::{Attachments, Chat, Documents, Outcome, Registry, Unwoken, World},
 };
 

@@ -2,7 +2,7 @@
 
 use super::{super::batch::Asked, Desk, Reply};
 use crate::{
-    queue::{Order, Result},
+    store::{Order, Result},
     words::count,
 };
 

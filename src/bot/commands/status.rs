@@ -7,7 +7,7 @@ use super::{super::batch::Asked, Desk};
 use crate::{
     config::OFFLINE_MODEL,
     cycle::{self, budget::Budget, lock},
-    queue::{Approval, CycleRow, CycleState, Outstanding, Result},
+    store::{Approval, CycleRow, CycleState, Outstanding, Result},
     words::count,
 };
 

@@ -1,7 +1,7 @@
 //! `/stop` and `/resume`. The owner's order is for all work; anybody else's, in a group too, for their chat alone.
 
 use super::{super::batch::Asked, Desk, Reply};
-use crate::queue::Order;
+use crate::store::Order;
 
 pub(super) fn stop(desk: &Desk<'_>, asked: &Asked) -> Reply {
     let is_owners = desk.is_by_owner(asked);

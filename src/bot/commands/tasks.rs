@@ -7,8 +7,8 @@ use crate::{
         decay::quiet_days,
         tasks::{MAX_ACTIVE_TASKS, Task, TaskList},
     },
-    queue::ShownTask,
     repo::RepoError,
+    store::ShownTask,
     tool::also_written,
 };
 

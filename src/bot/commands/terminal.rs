@@ -7,7 +7,7 @@ use crate::{
     bot::batch::Asked,
     channel::telegram::{Command, NewMessage},
     config::{CONSOLE_CHAT_ID, Config},
-    queue::{Order, Result, Store},
+    store::{Order, Result, Store},
     words,
 };
 

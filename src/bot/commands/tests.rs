@@ -9,12 +9,12 @@ use crate::{
     cycle::lock::{WakeLock, Work},
     memory::{self, templates::templates},
     process::Identity,
-    queue::{
+    redact::Redactor,
+    repo::{self, Publish, Repo},
+    store::{
         Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
         OutgoingKind, PartOutcome, Pick, StagedFile,
     },
-    redact::Redactor,
-    repo::{self, Publish, Repo},
 };
 
 const ANA: i64 = 4242;

@@ -4,8 +4,8 @@ use super::{super::batch::Asked, Desk, Reply};
 use crate::{
     config::CONSOLE_CHAT_ID,
     cycle::{Choice, undoable, what_it_did},
-    queue::{Order, Result},
     repo::Committed,
+    store::{Order, Result},
 };
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{super::batch::Asked, Desk, Reply};
 use crate::{
     cycle::{self, lock, orient::Standing},
-    queue::{Order, Result},
+    store::{Order, Result},
     words::{count, list},
 };
 

@@ -10,8 +10,8 @@ use crate::{
     cycle::lock::{LockError, WakeLock},
     media::Transcript,
     process::{self, Identity, Spec},
-    queue::{Attachment, Store, StoreError, wait_after},
     redact::Redactor,
+    store::{Attachment, Store, StoreError, wait_after},
     voice::{Transcriber, VoiceError},
 };
 

@@ -12,7 +12,7 @@ use crate::{
     channel::telegram::{FetchError, TelegramError},
     disk,
     media::{self, MAX_FILE_BYTES},
-    queue::{Attachment, StoreError, wait_after},
+    store::{Attachment, StoreError, wait_after},
 };
 
 /// A file that Telegram hands out in a way that can't be used is tried so often: about a day.

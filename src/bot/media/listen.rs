@@ -16,7 +16,7 @@ use tokio::{
 use super::{LOOK_EVERY, Shared, words};
 use crate::{
     process::{self, Leashed, ProcessError, Spec},
-    queue::StoreError,
+    store::StoreError,
 };
 
 /// How long a child may work; what it hasn't listened to by then is the next one's.

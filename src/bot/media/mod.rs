@@ -19,7 +19,7 @@ pub use ear::{Ear, EarError, Unheard, by_program, engine, work};
 pub(crate) use landing::PART;
 
 use super::Outside;
-use crate::queue::Store;
+use crate::store::Store;
 
 /// How often it is looked for files without another reason.
 const LOOK_EVERY: Duration = Duration::from_secs(15);

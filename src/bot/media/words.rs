@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 
 use crate::{
     media::words::name,
-    queue::{Attachment, NewOutgoing},
+    store::{Attachment, NewOutgoing},
 };
 
 /// A file couldn't be fetched and won't be.

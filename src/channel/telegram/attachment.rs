@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::queue::NewAttachment;
+use crate::store::NewAttachment;
 
 /// The fields of a message that carry a file worth keeping. A sticker's emoji says it all; an animation comes with a second
 /// copy of itself as `document`.

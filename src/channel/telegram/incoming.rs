@@ -15,7 +15,7 @@ use super::{
     envelope::{ChatType, Envelope, one_line},
 };
 use crate::{
-    queue::{NewAttachment, Tap},
+    store::{NewAttachment, Tap},
     types::Question,
 };
 

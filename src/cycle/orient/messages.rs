@@ -9,7 +9,7 @@ use super::{Mind, Observed, Reason};
 use crate::{
     clock::is_over,
     cycle::{brief::MAX_MESSAGES, gate::waiting_for_files, stale},
-    queue::{Cap, CycleRow, Incoming, NewCycle},
+    store::{Cap, CycleRow, Incoming, NewCycle},
 };
 
 /// Whether the configured mind can be given this message now, as far as the message itself tells.

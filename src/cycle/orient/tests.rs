@@ -5,7 +5,7 @@ use crate::{
     clock::parse_time,
     cycle::brief::MAX_MESSAGES,
     memory::tasks::TaskList,
-    queue::{NewCycle, NewReminder},
+    store::{NewCycle, NewReminder},
 };
 
 const ACTIVE: &str = "\

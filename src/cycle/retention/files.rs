@@ -16,7 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     config::Config,
-    queue::{Store, StoreError},
+    store::{Store, StoreError},
 };
 
 /// A log that is longer is cut, in bytes.

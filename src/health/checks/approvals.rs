@@ -9,7 +9,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::{Approval, ApprovalState, Parked},
+    store::{Approval, ApprovalState, Parked},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {

@@ -8,7 +8,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::{CycleRow, CycleState},
+    store::{CycleRow, CycleState},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -57,7 +57,7 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status, queue::NewCycle};
+    use crate::{clock::parse_time, health::Status, store::NewCycle};
 
     fn row(state: CycleState, not_before: Option<&str>) -> CycleRow {
         CycleRow {

@@ -7,7 +7,7 @@ use crate::{
         scene::Scene,
         words::{list, size},
     },
-    queue::{Schema, StoreError, WAL_BOUND_BYTES},
+    store::{Schema, StoreError, WAL_BOUND_BYTES},
 };
 
 /// A file with more free room in it than this, and than half of it, is worth being made smaller.

@@ -11,7 +11,7 @@ use crate::{
         scene::Scene,
         words::{ago, count, local_day_and_time},
     },
-    queue::{Reminder, Undo},
+    store::{Reminder, Undo},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -63,7 +63,7 @@ fn judge(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: DateTi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status, queue::NewReminder, schedule::Missed};
+    use crate::{clock::parse_time, health::Status, schedule::Missed, store::NewReminder};
 
     #[test]
     fn what_is_late_is_told_and_what_has_a_moment_yet_is_not() {

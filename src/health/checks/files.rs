@@ -18,7 +18,7 @@ use crate::{
         words::ago,
     },
     media::words::name,
-    queue::{Attachment, FileOnDisk, FileState, NO_MODEL, Store},
+    store::{Attachment, FileOnDisk, FileState, NO_MODEL, Store},
 };
 
 /// What is half fetched and older than this, nobody is fetching any more.
@@ -129,7 +129,7 @@ pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, health::Status, queue::NewAttachment};
+    use crate::{clock::parse_time, health::Status, store::NewAttachment};
 
     fn now() -> DateTime<Utc> {
         parse_time("2026-11-21T12:00:00Z").unwrap()

@@ -14,7 +14,7 @@ use crate::{
         scene::Scene,
         words::{ago, span},
     },
-    process, queue,
+    process, store,
 };
 
 /// A wake writes its line a moment after it took the lock: so often, and at such a pause, is looked again.
@@ -37,14 +37,14 @@ pub(in crate::health) struct LockFacts {
     /// How long it has shown no life, if it is one to show it.
     silent_for: Option<Duration>,
     /// What `processing_lock` says.
-    row: Option<queue::Holder>,
+    row: Option<store::Holder>,
     /// Who holds the flock, where the system tells; only looked for when it isn't whom the line names.
     pids: Vec<u32>,
 }
 
 impl LockFacts {
     /// Looks. The flock can only be asked about by taking it for an instant, shared with others who ask.
-    pub(in crate::health) fn look(path: &Path, row: Option<&queue::Holder>) -> Self {
+    pub(in crate::health) fn look(path: &Path, row: Option<&store::Holder>) -> Self {
         let mut facts = Self::default();
         for look in 0..LOOKS {
             let line = line(path);
@@ -257,7 +257,7 @@ mod tests {
         let line = LockFacts { line: "garbage".to_owned(), ..LockFacts::default() };
         assert!(judged(&line).repair.is_some());
         let row = LockFacts {
-            row: Some(queue::Holder { fence: queue::Fence(3), is_locked: true, locked_at: None, identity: None }),
+            row: Some(store::Holder { fence: store::Fence(3), is_locked: true, locked_at: None, identity: None }),
             ..LockFacts::default()
         };
         assert!(judged(&row).repair.is_some());

@@ -10,7 +10,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::{PartState, Store, UnsentPart},
+    store::{PartState, Store, UnsentPart},
 };
 
 /// A message that failed for good is told of for so long.

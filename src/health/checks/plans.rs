@@ -11,7 +11,7 @@ use crate::{
         scene::Scene,
         words::list,
     },
-    queue::{CycleState, Store},
+    store::{CycleState, Store},
 };
 
 /// Names that are tried for a file that is moved where one of its name is.

@@ -10,7 +10,7 @@ use crate::{
         scene::Scene,
         words::{ago, count},
     },
-    queue::{Incoming, MAX_ATTEMPTS, OddRow},
+    store::{Incoming, MAX_ATTEMPTS, OddRow},
 };
 
 /// More answerable messages than this don't get done.

@@ -9,7 +9,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::{Upkeep, UpkeepKind},
+    store::{Upkeep, UpkeepKind},
 };
 
 struct Facts {

@@ -10,8 +10,8 @@ use crate::{
         scene::Scene,
         words::list,
     },
-    queue::UpkeepKind,
     repo::{Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
+    store::UpkeepKind,
 };
 
 /// How long git may look for missing objects.

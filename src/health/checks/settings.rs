@@ -14,7 +14,7 @@ use crate::{
         words::ago,
     },
     people, process,
-    queue::{Cap, Upkeep, UpkeepKind},
+    store::{Cap, Upkeep, UpkeepKind},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {

@@ -11,7 +11,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::UpkeepKind,
+    store::UpkeepKind,
 };
 
 /// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.

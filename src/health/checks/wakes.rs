@@ -9,8 +9,8 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    queue::{Upkeep, UpkeepKind},
     repo::{self, Ailment},
+    store::{Upkeep, UpkeepKind},
 };
 
 /// So many failures in a row don't pass by themselves.

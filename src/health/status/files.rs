@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::screen::short;
 use crate::{
-    queue::{Attachment, FileState},
+    store::{Attachment, FileState},
     words::ago,
 };
 

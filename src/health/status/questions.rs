@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{queue::Approval, words::ago};
+use crate::{store::Approval, words::ago};
 
 /// A question that can still be decided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

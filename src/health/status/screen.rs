@@ -6,7 +6,7 @@ use super::{Overview, files, questions};
 use crate::{
     config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
     cycle::budget,
-    queue::{Cap, Prospect, Undelivered},
+    store::{Cap, Prospect, Undelivered},
     words::{ago, count, local, size},
 };
 

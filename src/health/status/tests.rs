@@ -1,7 +1,7 @@
 //! The screen, before anything has happened and on a busy day.
 
 use super::*;
-use crate::{clock::parse_time, queue::PartState};
+use crate::{clock::parse_time, store::PartState};
 
 fn at(text: &str) -> Option<DateTime<Utc>> {
     parse_time(text)
@@ -114,7 +114,7 @@ fn in_the_middle_of_a_busy_day() {
             id: 5,
             message_id: 9,
             kind: "video_note".to_owned(),
-            state: crate::queue::FileState::Wanted,
+            state: crate::store::FileState::Wanted,
             attempts: 2,
             not_before: at("2026-11-21T12:01:00Z"),
             error: Some("Telegram can't be reached".to_owned()),

@@ -9,7 +9,7 @@ use crate::{
         limits::Limits,
         machine::{Cycle, Step, user_text},
     },
-    queue::{Entry, Incoming},
+    store::{Entry, Incoming},
 };
 
 fn message(id: i64, text: &str) -> Incoming {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Scene;
-use crate::queue::{Attachment, FileState, NewAttachment};
+use crate::store::{Attachment, FileState, NewAttachment};
 
 fn file(id: i64, path: &str) -> Attachment {
     Attachment {

@@ -1,7 +1,7 @@
 //! `read_exchange`.
 
 use super::*;
-use crate::queue::Exchange;
+use crate::store::Exchange;
 
 fn entry(row: i64, from: Option<&str>, taint: Option<&str>) -> Exchange {
     Exchange {

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    queue::{NewReminder, Reminder},
     schedule::{Nth, Rule},
+    store::{NewReminder, Reminder},
 };
 
 #[track_caller]

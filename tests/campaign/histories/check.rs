@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reveille::queue::{CycleState, StagedFile};
+use reveille::store::{CycleState, StagedFile};
 use rusqlite::{Connection, Row};
 
 use super::{

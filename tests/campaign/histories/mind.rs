@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
     cycle::machine::{Cycle, Request},
-    queue::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     schedule::Rule,
+    store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     types::Stop,
 };
 

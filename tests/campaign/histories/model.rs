@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reveille::queue::{
+use reveille::store::{
     Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, Ordered, PartOf, Round, StagedFile,
 };
 

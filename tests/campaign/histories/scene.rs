@@ -7,7 +7,7 @@ use fastrand::Rng;
 use reveille::{
     cycle::orient::Reason,
     process::Identity,
-    queue::{
+    store::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
         OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store, StoreError,
     },

@@ -15,7 +15,7 @@ use reveille::{
         uptake,
     },
     process::Identity,
-    queue::{
+    store::{
         Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
         PartOutcome, Reminder, Round, UpkeepKind,
     },

@@ -31,7 +31,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a cycle doesn't mark the messages it takes up",
         layer: "histories",
-        line: "taken_up::note(tx, messages, cycle_id)?;",
+        line: "claims::note(tx, messages, cycle_id)?;",
         broken: "taken_up::note(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
         trials: UpTo(300),
     },
@@ -481,10 +481,10 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "what waits sits out what the clock was set back",
         layer: "stories",
-        line: "set_back::follow(tx, now)?;",
+        line: "clock_rollback::follow(tx, now)?;",
         broken: "set_back::follow(tx, DateTime::<Utc>::MAX_UTC)?;",
         trials: Story(
-            "reveille::queue::tests::lease::what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept",
+            "reveille::store::tests::lease::what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept",
         ),
     },
     Variant {

@@ -79,8 +79,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "a forward stands in the next opening",
-        "Some(_) => provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),",
-        "Some(_) => provenance::of_incoming(&kind, &text, forwarded_from.as_deref()).filter(|_| false),",
+        "Some(_) => super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),",
+        "Some(_) => super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()).filter(|_| false),",
     ),
     hostile(
         "an answer after others' words stands in the next opening",
@@ -309,19 +309,19 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "ChatType::Group => listed(chat_id),",
     ),
     story(
-        "reveille::queue::tests::joined::what_is_said_to_others_is_forgotten_unless_we_are_named_at_once",
+        "reveille::store::tests::joined::what_is_said_to_others_is_forgotten_unless_we_are_named_at_once",
         "what is said to others stays",
         "heard_at <= ?1 OR heard_at > ?2",
         "heard_at <= ?1 AND heard_at > ?2",
     ),
     story(
-        "reveille::queue::tests::joined::the_rest_of_a_text_that_reads_like_a_command_is_no_order",
+        "reveille::store::tests::joined::the_rest_of_a_text_that_reads_like_a_command_is_no_order",
         "the rest of a long text runs as a command",
-        "if joined::is_rest(tx, batch.bot_id, ordered)? {",
-        "if joined::is_rest(tx, batch.bot_id, ordered)? && false {",
+        "if is_rest(tx, batch.bot_id, ordered)? {",
+        "if is_rest(tx, batch.bot_id, ordered)? && false {",
     ),
     story(
-        "reveille::queue::tests::moved::what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed",
+        "reveille::store::tests::moved::what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed",
         "a group's new id is written to before anybody has listed it",
         "o.chat_id NOT IN (SELECT to_id",
         "0 NOT IN (SELECT to_id",
@@ -521,8 +521,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::hands_shell::files_that_settings_name_for_keys_are_out_of_reach",
         "files that servers are given for keys are open to commands",
-        "confinement.hidden.extend(of_servers.iter().cloned());",
-        "drop(of_servers.len());",
+        "confinement.hidden.extend(of_others.iter().cloned());",
+        "drop(of_others.len());",
     ),
     story(
         "integration::hands_shell::files_that_settings_name_for_keys_are_out_of_reach",

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use reveille::{clock, cycle, queue::Order};
+use reveille::{clock, cycle, store::Order};
 use rustix::process::Signal;
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use reveille::queue::{Batch, Incoming, NewIncoming, Store};
+use reveille::store::{Batch, Incoming, NewIncoming, Store};
 
 use super::{
     claude::{API_KEY, FakeClaude},

@@ -1,0 +1,372 @@
+//! What a person is asked before it is done: one row an action, decided once, used once.
+//!
+//! The row, the message that asks and the cycle's parking are one transaction. A decision is one conditional update that
+//! has to change exactly one row: it names the nonce, the chat, the message and the person, and finds nothing that was decided
+//! before or has expired. The call is begun by another such update, which compares the action byte for byte.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Row, Transaction};
+
+use super::journal;
+use crate::{
+    clock::{parse_time, rfc3339},
+    policy::Verdict,
+    store::{Entry, Fence, NewOutgoing, Result, Store, json, outbox::attempts},
+};
+
+/// An action that a person is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewApproval {
+    /// The call's id in its cycle's journal.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments as the mind wrote them.
+    pub action: String,
+    /// Why it is asked.
+    pub verdict: Verdict,
+    /// Whose bytes the cycle had read, if not only its person's.
+    pub origin: Option<String>,
+    /// Whose word counts; none: of whoever may speak in the chat.
+    pub approver: Option<i64>,
+    /// Random, for the buttons; never used again.
+    pub nonce: String,
+    /// Not decided by then, it is denied.
+    pub expires_at: DateTime<Utc>,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// Nobody has decided.
+    Pending,
+    /// It may be done, once.
+    Approved,
+    /// It must not be done.
+    Denied,
+    /// Nobody decided in time: it must not be done.
+    Expired,
+    /// There is nothing left to decide: the cycle that asked is over, or the question can't be shown.
+    Withdrawn,
+}
+
+impl ApprovalState {
+    /// As the database writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+
+    /// What can't be read is denied.
+    fn parse(text: &str) -> Self {
+        match text {
+            "pending" => Self::Pending,
+            "approved" => Self::Approved,
+            "expired" => Self::Expired,
+            "withdrawn" => Self::Withdrawn,
+            _ => Self::Denied,
+        }
+    }
+}
+
+/// A question as the database has it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Approval {
+    /// Its row: what people call it by.
+    pub id: i64,
+    /// The cycle that asks.
+    pub cycle_id: String,
+    /// The call.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, byte for byte.
+    pub action: String,
+    /// `safe`, `caution`, `dangerous` or `destructive`.
+    pub risk: String,
+    /// Why it is asked.
+    pub reasons: Vec<String>,
+    /// Whose bytes the cycle had read.
+    pub origin: Option<String>,
+    /// Where it is asked.
+    pub chat_id: i64,
+    /// What became of it.
+    pub state: ApprovalState,
+    /// When it was asked.
+    pub asked_at: Option<DateTime<Utc>>,
+    /// Until when it can be decided.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was decided.
+    pub decided_at: Option<DateTime<Utc>>,
+    /// Who decided: a person's numeric id, or `console`.
+    pub decided_by: Option<String>,
+    /// When the call was begun under it.
+    pub used_at: Option<DateTime<Utc>>,
+}
+
+impl Approval {
+    const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
+                           decided_by, used_at, decided_at";
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
+            Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
+        };
+        Ok(Self {
+            id: row.get(0)?,
+            cycle_id: row.get(1)?,
+            call: row.get(2)?,
+            tool: row.get(3)?,
+            action: row.get(4)?,
+            risk: row.get(5)?,
+            reasons: serde_json::from_str(&row.get::<_, String>(6)?).unwrap_or_default(),
+            origin: row.get(7)?,
+            chat_id: row.get(8)?,
+            state: ApprovalState::parse(&row.get::<_, String>(9)?),
+            asked_at: time(10)?,
+            expires_at: time(11)?,
+            decided_by: row.get(12)?,
+            used_at: time(13)?,
+            decided_at: time(14)?,
+        })
+    }
+
+    /// Whether it is denied at `now` because nobody decided. A time that can't be read has passed.
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.state == ApprovalState::Expired
+            || self.state == ApprovalState::Pending && self.expires_at.is_none_or(|at| at <= now)
+    }
+}
+
+/// A button under a question that somebody pressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tap {
+    /// The channel's key of the tap, to tell who tapped what became of it.
+    pub callback_id: String,
+    /// What the button carried.
+    pub nonce: String,
+    /// Which button.
+    pub is_approval: bool,
+    /// The chat of the message.
+    pub chat_id: i64,
+    /// The message that carries the button.
+    pub message_id: i64,
+    /// Who pressed it.
+    pub sender_id: i64,
+}
+
+/// What a question shows in its chat, and is to show instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshown {
+    /// The question.
+    pub approval: Approval,
+    /// The channel's id of the message that carries the buttons; none: it hasn't arrived.
+    pub message_id: Option<i64>,
+    /// The text of that message, without formatting.
+    pub text: String,
+}
+
+impl Store {
+    /// Parks a cycle on a question: its journal entries, the question and the message that asks it, in one transaction. A
+    /// question that was asked before isn't asked again.
+    pub fn ask_approval(
+        &mut self,
+        fence: Fence,
+        cycle_id: &str,
+        entries: &[Entry],
+        approval: &NewApproval,
+        message: impl FnOnce(i64) -> NewOutgoing,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.fenced(fence, |tx| {
+            for entry in entries {
+                journal::append(tx, cycle_id, entry, now)?;
+            }
+            // The number that the row below gets: its message names it.
+            let id: i64 = tx.query_row(
+                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                [],
+                |row| row.get(0),
+            )?;
+            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
+            let outgoing_id = attempts::insert(tx, &message, now)?;
+            tx.execute(
+                "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
+                     asked_at, expires_at, id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                rusqlite::params![
+                    cycle_id,
+                    approval.call,
+                    approval.tool,
+                    approval.action,
+                    approval.verdict.risk.name(),
+                    json(&approval.verdict.reasons),
+                    approval.origin,
+                    message.chat_id,
+                    approval.approver,
+                    approval.nonce,
+                    outgoing_id,
+                    rfc3339(now),
+                    rfc3339(approval.expires_at),
+                    id,
+                ],
+            )?;
+            park(tx, cycle_id)
+        })
+    }
+
+    /// Lets a cycle wait for a person.
+    pub fn park_cycle(&mut self, fence: Fence, cycle_id: &str) -> Result<()> {
+        self.fenced(fence, |tx| park(tx, cycle_id))
+    }
+
+    /// The question that a call of a cycle has asked.
+    pub fn approval_of(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 AND call = ?2", Approval::COLUMNS);
+        Ok(self.conn.query_row(&sql, (cycle_id, call), Approval::read).optional()?)
+    }
+
+    /// A question by its number.
+    pub fn approval(&self, id: i64) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE id = ?1", Approval::COLUMNS);
+        Ok(self.conn.query_row(&sql, [id], Approval::read).optional()?)
+    }
+
+    /// The question that a button belongs to.
+    pub fn approval_by_nonce(&self, nonce: &str) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approvals WHERE nonce = ?1", Approval::COLUMNS);
+        Ok(self.conn.query_row(&sql, [nonce], Approval::read).optional()?)
+    }
+
+    /// Questions that can still be decided, oldest first.
+    pub fn pending_approvals(&self, now: DateTime<Utc>) -> Result<Vec<Approval>> {
+        let sql = format!(
+            "SELECT {} FROM approvals WHERE state = 'pending' AND expires_at > ?1 ORDER BY id",
+            Approval::COLUMNS
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The questions that were asked last, newest first.
+    pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
+        let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
+        let mut statement = self.conn.prepare(&sql)?;
+        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Decides a question at this machine's console. Says whether it could still be decided.
+    pub fn decide(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
+        self.write(|tx| {
+            let n = tx.execute(
+                "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = 'console'
+                 WHERE id = ?1 AND state = 'pending' AND expires_at > ?3",
+                (id, decided(is_approval), rfc3339(now)),
+            )?;
+            Ok(n == 1)
+        })
+    }
+
+    /// Denies what nobody decided in time.
+    pub fn expire_approvals(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
+        self.fenced(fence, |tx| {
+            Ok(tx.execute(
+                "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
+                [rfc3339(now)],
+            )?)
+        })
+    }
+
+    /// Begins a call under its question, with its journal entries: false, and nothing is written, unless exactly this action of
+    /// this tool was approved and not begun before.
+    pub fn begin_approved(
+        &mut self,
+        fence: Fence,
+        cycle_id: &str,
+        (call, tool, action): (&str, &str, &str),
+        entries: &[Entry],
+        now: DateTime<Utc>,
+    ) -> Result<bool> {
+        self.fenced(fence, |tx| {
+            let n = tx.execute(
+                "UPDATE approvals SET used_at = ?5
+                 WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
+                (cycle_id, call, tool, action, rfc3339(now)),
+            )?;
+            if n == 1 {
+                entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
+            }
+            Ok(n == 1)
+        })
+    }
+
+    /// Questions whose message in the chat shows another state than theirs.
+    pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC)
+             FROM approvals a WHERE shown != state ORDER BY id LIMIT 50",
+            Approval::COLUMNS
+        ))?;
+        let rows = statement.query_map([], |row| {
+            let text: Option<String> = row.get(16)?;
+            Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(15)?, text: text.unwrap_or_default() })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Takes note that a question's message shows this state, or never will.
+    pub fn approval_is_shown(&mut self, id: i64, state: ApprovalState) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute("UPDATE approvals SET shown = ?2 WHERE id = ?1", (id, state.as_str()))?;
+            Ok(())
+        })
+    }
+}
+
+/// Takes a tap in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person
+/// whose word counts. Which message that is the tap itself tells, if the sender doesn't know: nothing else has carried the nonce. Of one
+/// that was sent again, because nobody knew of the first, either counts.
+pub(in crate::store) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>) -> Result<bool> {
+    let asked: Option<i64> = tx
+        .query_row(
+            "SELECT outgoing_id FROM approvals WHERE nonce = ?1 AND state = 'pending' AND chat_id = ?2",
+            (&tap.nonce, tap.chat_id),
+            |row| row.get(0),
+        )
+        .optional()?
+        .flatten();
+    if let Some(outgoing_id) = asked {
+        attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
+    }
+    let n = tx.execute(
+        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?4
+         WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5
+           AND (approver IS NULL OR approver = ?4)
+           AND EXISTS (SELECT 1 FROM outgoing_parts p
+                       WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
+        (&tap.nonce, decided(tap.is_approval), rfc3339(now), tap.sender_id, tap.chat_id, tap.message_id),
+    )?;
+    Ok(n == 1)
+}
+
+/// Nothing is left to decide of a cycle that has ended.
+pub(in crate::store) fn withdraw(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
+    tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE cycle_id = ?1 AND state = 'pending'", [cycle_id])?;
+    Ok(())
+}
+
+fn decided(is_approval: bool) -> &'static str {
+    if is_approval { "approved" } else { "denied" }
+}
+
+fn park(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {
+    tx.execute("UPDATE cycles SET state = 'parked', not_before = NULL, error = NULL WHERE id = ?1", [cycle_id])?;
+    Ok(())
+}

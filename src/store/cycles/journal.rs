@@ -1,0 +1,328 @@
+//! The append-only journals of cycles.
+//!
+//! An [`Entry`] is written before what it announces (a request's bytes, a call) and after what it reports (a turn, an
+//! outcome). A tool's [`Change`]s and its outcome are one transaction, so a call with an outcome has happened exactly once
+//! and a call without one has changed nothing here. [`crate::cycle`] folds a journal into its state: a fresh cycle and
+//! a resumed one run the same code.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Transaction;
+
+use super::undo;
+use crate::{
+    clock::rfc3339,
+    policy::Verdict,
+    store::{
+        Fence, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
+        cycles::claims,
+        messages::queue,
+        outbox::{attempts, shown},
+        reminders::rows,
+        upkeep::backoff,
+    },
+    types::{Stop, Usage},
+};
+
+/// A line of a cycle's journal.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Entry {
+    /// The exact bytes that the next request adds, and the queued messages they carry.
+    Said {
+        /// Raw JSON of a user message.
+        raw: String,
+        /// Rows of `incoming_messages`.
+        messages: Vec<i64>,
+        /// Keys of the reasons that it tells of: they are reasons no more once the cycle has ended.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        handles: Vec<String>,
+        /// The commit up to which people's commits were shown; only in a cycle's opening.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
+        /// Whose bytes these are, where they aren't only the asking person's own or the memory's: a forward, a quotation, a file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taint: Option<String>,
+    },
+    /// A request is about to be sent.
+    Asked,
+    /// A turn was cut off or refused in transit: counted, never sent back.
+    Discarded {
+        /// What happened.
+        why: String,
+        /// What it cost all the same.
+        usage: Usage,
+    },
+    /// An assistant turn as received.
+    Turn {
+        /// Raw JSON array of content blocks.
+        content: String,
+        /// Why it ended.
+        stop: Stop,
+        /// What it cost.
+        usage: Usage,
+    },
+    /// So long was worked since the last entry of this kind: the turn and the calls whose ends are journalled with it.
+    Worked {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// The policy has decided on a call. Where it asks, the cycle is parked on a question.
+    Judged {
+        /// The call's id.
+        call: String,
+        /// The decision and its reasons.
+        verdict: Verdict,
+    },
+    /// A person has decided on a call, or nobody did in time.
+    Decided {
+        /// The call's id.
+        call: String,
+        /// Whether it may run, once.
+        is_approved: bool,
+        /// What the mind is told when it may not.
+        why: String,
+    },
+    /// A tool call is about to run.
+    Called {
+        /// The call's id.
+        call: String,
+        /// The tool.
+        name: String,
+        /// Raw JSON arguments.
+        input: String,
+    },
+    /// A tool call has ended.
+    Outcome {
+        /// The call's id.
+        call: String,
+        /// The tool.
+        name: String,
+        /// What the mind is told.
+        content: String,
+        /// Whether it failed.
+        is_error: bool,
+        /// What happened, in the past tense, for the episodic memory; none when nothing was changed.
+        receipt: Option<String>,
+        /// Messages that this call answered or put aside.
+        closed: Vec<i64>,
+        /// Whose bytes the mind was told, where they aren't its person's: a page's, a program's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taint: Option<String>,
+        /// A picture that the mind is shown beside `content`: a raw JSON image block.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<String>,
+    },
+    /// A text was taken as the answer to these messages.
+    Answered {
+        /// Rows of `incoming_messages`.
+        messages: Vec<i64>,
+        /// What happened, for the episodic memory.
+        receipt: String,
+    },
+    /// The plan was held against the receipts.
+    Verified {
+        /// Steps without a receipt.
+        not_done: Vec<String>,
+    },
+    /// All that a cycle without a mind does was done by rule, in the transaction that began it.
+    ByRule {
+        /// What happened, in the past tense, for the episodic memory.
+        receipts: Vec<String>,
+        /// As in [`Entry::Said`].
+        handles: Vec<String>,
+        /// As in [`Entry::Said`].
+        head: Option<String>,
+    },
+}
+
+impl Entry {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Said { .. } => "said",
+            Self::Asked => "asked",
+            Self::Discarded { .. } => "discarded",
+            Self::Turn { .. } => "turn",
+            Self::Worked { .. } => "worked",
+            Self::Judged { .. } => "judged",
+            Self::Decided { .. } => "decided",
+            Self::Called { .. } => "called",
+            Self::Outcome { .. } => "outcome",
+            Self::Answered { .. } => "answered",
+            Self::Verified { .. } => "verified",
+            Self::ByRule { .. } => "by_rule",
+        }
+    }
+}
+
+/// What a tool call does, as a value: carried out together with its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A memory file's new content, published at the end of the cycle.
+    File(StagedFile),
+    /// A message to be delivered after the commit.
+    Send(NewOutgoing),
+    /// These messages are done.
+    Done {
+        /// Rows of `incoming_messages`.
+        messages: Vec<i64>,
+        /// Why.
+        outcome: MessageOutcome,
+    },
+    /// These messages wait for another mind than this one.
+    Hold {
+        /// Rows of `incoming_messages`.
+        messages: Vec<i64>,
+        /// The mind that can't answer them.
+        mind: String,
+    },
+    /// A new reminder.
+    AddReminder(NewReminder),
+    /// A reminder is cancelled.
+    EndReminder {
+        /// Its number.
+        id: i64,
+    },
+    /// Slots of reminders are due: each fires once, and its message with it.
+    Fire(Round),
+    /// A wake is to be undone by the next one, and this chat to be told what became of it.
+    Undo {
+        /// Its cycle's id.
+        wake: String,
+        /// The chat; 0 is the console.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// The channel's id of the message that asked for it.
+        reply_to: Option<i64>,
+    },
+    /// A chat is shown these tasks, numbered from 1.
+    ShowTasks {
+        /// The chat.
+        chat_id: i64,
+        /// Which, in their order.
+        tasks: Vec<ShownTask>,
+    },
+    /// Something that is a reason once was handled.
+    Handled {
+        /// Its key.
+        key: String,
+        /// A value kept with it.
+        value: String,
+    },
+}
+
+/// A memory file as a cycle wants it to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedFile {
+    /// Path in the repository.
+    pub path: String,
+    /// What the cycle read; `None`: the file was not there.
+    pub base: Option<String>,
+    /// What it shall be.
+    pub content: String,
+}
+
+impl Store {
+    /// Appends an entry and carries out its changes, in one transaction.
+    pub fn record(
+        &mut self,
+        fence: Fence,
+        cycle_id: &str,
+        entry: &Entry,
+        changes: &[Change],
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.record_all(fence, cycle_id, std::slice::from_ref(entry), changes, now)
+    }
+
+    /// The same for entries that stand or fall together.
+    pub fn record_all(
+        &mut self,
+        fence: Fence,
+        cycle_id: &str,
+        entries: &[Entry],
+        changes: &[Change],
+        now: DateTime<Utc>,
+    ) -> Result<()> {
+        self.fenced(fence, |tx| {
+            entries.iter().try_for_each(|entry| append(tx, cycle_id, entry, now))?;
+            changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
+        })
+    }
+
+    /// Carries out changes that need no entry.
+    pub fn change(&mut self, fence: Fence, cycle_id: &str, changes: &[Change], now: DateTime<Utc>) -> Result<()> {
+        self.fenced(fence, |tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
+    }
+
+    /// The journal of a cycle, in order.
+    pub fn journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
+        let mut statement = self.conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
+        let bodies =
+            statement.query_map([cycle_id], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        bodies
+            .iter()
+            .map(|body| {
+                serde_json::from_str(body)
+                    .map_err(|error| crate::store::StoreError::Damaged(format!("journal of {cycle_id}: {error}")))
+            })
+            .collect()
+    }
+
+    /// Files that a cycle has staged.
+    pub fn staged(&self, cycle_id: &str) -> Result<Vec<StagedFile>> {
+        let mut statement =
+            self.conn.prepare("SELECT path, base, content FROM cycle_files WHERE cycle_id = ?1 ORDER BY path")?;
+        let rows = statement.query_map([cycle_id], |row| {
+            Ok(StagedFile { path: row.get(0)?, base: row.get(1)?, content: row.get(2)? })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+pub(in crate::store) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: DateTime<Utc>) -> Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
+         VALUES (?1, (SELECT COALESCE(max(seq), 0) + 1 FROM cycle_journal WHERE cycle_id = ?1), ?2, ?3, ?4)",
+    )?
+    .execute((cycle_id, rfc3339(now), entry.kind(), crate::store::json(entry)))?;
+    if let Entry::Said { messages, .. } = entry {
+        claims::note(tx, messages, cycle_id)?;
+    }
+    Ok(())
+}
+
+pub(in crate::store) fn carry_out(
+    tx: &Transaction<'_>,
+    cycle_id: &str,
+    change: &Change,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    match change {
+        Change::File(file) => {
+            // The base is what the cycle read first; later edits of the same file keep it.
+            tx.execute(
+                "INSERT INTO cycle_files (cycle_id, path, base, content) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (cycle_id, path) DO UPDATE SET content = excluded.content",
+                (cycle_id, &file.path, &file.base, &file.content),
+            )?;
+        }
+        Change::Send(message) => {
+            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message.clone() };
+            attempts::insert(tx, &message, now)?;
+        }
+        Change::Done { messages, outcome } => queue::mark(tx, messages, *outcome, cycle_id, now)?,
+        Change::Hold { messages, mind } => queue::hold(tx, messages, mind, cycle_id)?,
+        Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
+        Change::EndReminder { id } => rows::cancel(tx, *id, cycle_id)?,
+        Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
+        Change::Undo { wake, chat_id, thread_id, reply_to } => {
+            let answer =
+                NewOutgoing { chat_id: *chat_id, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
+            undo::ask(tx, wake, &answer, now)?;
+        }
+        Change::ShowTasks { chat_id, tasks } => shown::show(tx, *chat_id, tasks)?,
+        Change::Handled { key, value } => backoff::set_handled(tx, key, value, now)?,
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What one poll brings, in one transaction: messages, edits, commands, presses of buttons, and the next offset.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::orders::{self, Answer, Order, Ordered};
+use crate::{
+    clock::rfc3339,
+    store::{
+        Moved, NewIncoming, NewOutgoing, NewPaired, Result, Store, Tap,
+        chats::moved,
+        cycles::approvals,
+        messages::{
+            overheard,
+            parts::{self, Taken},
+        },
+        outbox::attempts,
+        people::pairing,
+    },
+};
+
+/// A batch of updates, as one transaction stores it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Whose updates these are: offsets of different bots have nothing to do with each other.
+    pub bot_id: i64,
+    /// The batch's last update id + 1: what the next poll asks for.
+    pub next_offset: i64,
+    /// What was said, commands among it: one may turn out to be the rest of a text ([`PartOf::Rest`]).
+    pub messages: Vec<NewIncoming>,
+    /// New versions of earlier messages, by their `channel_message_id`; taken in after `messages`.
+    pub edits: Vec<NewIncoming>,
+    /// Commands, with the bot's own answers and what they order, in the order in which they came.
+    pub commands: Vec<Ordered>,
+    /// Buttons under questions that were pressed.
+    pub taps: Vec<Tap>,
+    /// Groups that have another id now.
+    pub moved: Vec<Moved>,
+    /// What the bot has to say of its own accord.
+    pub notices: Vec<NewOutgoing>,
+    /// Updates of people who aren't listed: only counted.
+    pub strangers: u32,
+    /// Codes of strangers that pair nobody: only counted.
+    pub wrong_codes: u32,
+    /// Who sent a code that pairs; the batch ends there.
+    pub pairs: Option<NewPaired>,
+}
+
+/// What became of a batch of updates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Rows of new messages, and of corrections; a second delivery adds none.
+    pub stored: Vec<i64>,
+    /// How many updates changed a queued message: edits of what nobody has taken up, and further parts.
+    pub edited: usize,
+    /// Rows of the bot's own answers to commands.
+    pub answers: Vec<i64>,
+    /// What commands order, those that have come before among them.
+    pub orders: Vec<Order>,
+    /// Whether something was ordered or decided that was not before: what is due may be another thing now.
+    pub has_orders: bool,
+    /// Who has paired.
+    pub paired: Option<i64>,
+    /// Buttons that were pressed, and whether that has decided the question.
+    pub taps: Vec<(Tap, bool)>,
+}
+
+impl Accepted {
+    fn count(&mut self, taken: Taken) {
+        match taken {
+            Taken::Stored(row) => self.stored.push(row),
+            Taken::Changed => self.edited += 1,
+            Taken::Nothing => {}
+        }
+    }
+}
+
+impl Store {
+    /// Stores a batch of updates, the bot's own answers to commands among them and the next offset, in one
+    /// transaction: only after it may the channel be told that they arrived.
+    pub fn accept(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
+        self.write(|tx| {
+            let mut accepted = Accepted::default();
+            for message in &batch.messages {
+                for part in overheard::parts_before(tx, batch.bot_id, message)? {
+                    accepted.count(parts::take_in(tx, batch.bot_id, &part, now)?);
+                }
+                accepted.count(parts::take_in(tx, batch.bot_id, message, now)?);
+            }
+            for edit in &batch.edits {
+                accepted.count(parts::edit(tx, batch.bot_id, edit, now)?);
+            }
+            for ordered in &batch.commands {
+                if is_rest(tx, batch.bot_id, ordered)? {
+                    continue;
+                }
+                accepted.orders.extend(ordered.order.clone());
+                let answer = orders::accept(tx, ordered, now)?;
+                accepted.has_orders |= answer.is_some() && ordered.order.as_ref().is_some_and(Order::is_work);
+                if let Some(Answer::Planned(row)) = answer {
+                    accepted.answers.push(row);
+                }
+            }
+            for tap in &batch.taps {
+                let has_decided = approvals::tap(tx, tap, now)?;
+                accepted.has_orders |= has_decided;
+                accepted.taps.push((tap.clone(), has_decided));
+            }
+            for moved in &batch.moved {
+                moved::follow(tx, *moved, now)?;
+            }
+            for notice in &batch.notices {
+                accepted.answers.extend(attempts::insert(tx, notice, now)?);
+            }
+            overheard::forget(tx, now)?;
+            pairing::count_wrong(tx, batch.wrong_codes, now)?;
+            if let Some(who) = &batch.pairs
+                && let Some(said) = pairing::pair(tx, batch.bot_id, who, now)?
+            {
+                accepted.paired = Some(who.user_id);
+                accepted.answers.extend(said);
+            }
+            if batch.strangers > 0 {
+                tx.execute(
+                    "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
+                     ON CONFLICT (name) DO UPDATE SET n = n + excluded.n, last_at = excluded.last_at",
+                    (batch.strangers, rfc3339(now)),
+                )?;
+            }
+            tx.execute(
+                "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (bot_id) DO UPDATE SET next_offset = excluded.next_offset, last_poll_at = excluded.last_poll_at",
+                (batch.bot_id, batch.next_offset, rfc3339(now)),
+            )?;
+            Ok(accepted)
+        })
+    }
+
+    /// The offset to ask for next: the last batch's last id + 1, or `None` before the first batch of this bot.
+    pub fn next_offset(&self, bot_id: i64) -> Result<Option<i64>> {
+        let offset = self
+            .conn
+            .query_row("SELECT next_offset FROM poll_state WHERE bot_id = ?1", [bot_id], |row| row.get(0))
+            .optional()?;
+        // Polls that brought nothing so far have left a 0.
+        Ok(offset.filter(|offset| *offset != 0))
+    }
+}
+
+/// Whether a command turned out to be the rest of a text: a row has taken in what it answers. Numbers of updates begin anew now and
+/// then, so the message is compared, too.
+fn is_rest(tx: &Transaction<'_>, bot_id: i64, command: &Ordered) -> Result<bool> {
+    let is_rest = tx
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM message_updates
+                 WHERE bot_id = ?1 AND update_id = ?2 AND chat_id = ?3 AND channel_message_id = ?4)",
+        )?
+        .query_row((bot_id, command.update_id, command.answer.chat_id, command.answer.reply_to), |row| row.get(0))?;
+    Ok(is_rest)
+}

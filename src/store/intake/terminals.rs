@@ -1,0 +1,209 @@
+//! Terminals: they are all chat 0, and a session tells one that waits for its answers from the others.
+//!
+//! A text for the terminal counts as delivered when somebody was shown it. One that answers a terminal that waits is that
+//! terminal's; any other may be shown by whoever looks next, or go to the owner's chat in its place.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use rusqlite::OptionalExtension as _;
+
+use super::orders;
+use crate::{
+    clock::rfc3339,
+    config::CONSOLE_CHAT_ID,
+    process::Identity,
+    random::{self, NoRandomness},
+    store::{
+        Fence, NewIncoming, Ordered, OutgoingKind, Result, Store, chats::channel::TERMINAL, json, messages::queue,
+        odd_rows::text_of, outbox::attempts::DELIVERABLE,
+    },
+};
+
+/// A session's id, in random bytes.
+const SESSION_BYTES: usize = 8;
+
+/// What was written so lately is still news at the desktop.
+const NEW: TimeDelta = TimeDelta::minutes(10);
+
+/// No terminal that still waits is to be shown text `o`: it is anybody's.
+const IS_ANYBODYS: &str = "(o.session IS NULL OR o.session NOT IN (SELECT id FROM sessions))";
+
+/// A terminal that waits for its answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session(String);
+
+impl Session {
+    /// A new one, with a random id.
+    ///
+    /// # Errors
+    /// When the system has no random numbers to give.
+    pub fn fresh() -> std::result::Result<Self, NoRandomness> {
+        Ok(Self(random::hex(&random::bytes::<SESSION_BYTES>()?)))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How it stands with a message that a terminal waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// A wake has still to answer it.
+    Open,
+    /// It is answered, or kept: nothing more comes of it now.
+    Settled,
+}
+
+impl Store {
+    /// Lets a terminal wait for its answers, until [`Store::close_session`] or the end of its process.
+    pub fn open_session(&mut self, session: &Session, me: &Identity, now: DateTime<Utc>) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "INSERT OR REPLACE INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)",
+                (session.id(), TERMINAL, json(me), rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// A terminal waits no more. What comes for it later is anybody's.
+    pub fn close_session(&mut self, session: &Session) -> Result<()> {
+        self.write_relaxed(|tx| Ok(tx.execute("DELETE FROM sessions WHERE id = ?1", [session.id()]).map(drop)?))
+    }
+
+    /// Terminals whose process died wait no more. Where there are none, nothing is written.
+    pub fn forget_dead_sessions(&mut self) -> Result<()> {
+        let rows = {
+            let mut statement = self.conn.prepare_cached("SELECT id, holder FROM sessions")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(String, String)>>>()?
+        };
+        let is_alive = |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| holder.is_alive());
+        for (id, _) in rows.into_iter().filter(|(_, holder)| !is_alive(holder)) {
+            self.close_session(&Session(id))?;
+        }
+        Ok(())
+    }
+
+    /// The terminal that waits for what a cycle says, if one does.
+    pub fn session_of(&self, cycle_id: &str) -> Result<Option<String>> {
+        let sql = "SELECT s.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id JOIN sessions s ON s.id = m.session
+                   WHERE t.cycle_id = ?1 LIMIT 1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
+    }
+
+    /// Queues what was said at a terminal; returns its row.
+    pub fn say_at_terminal(&mut self, text: &str, session: &Session, now: DateTime<Utc>) -> Result<i64> {
+        let message = NewIncoming {
+            chat_id: CONSOLE_CHAT_ID,
+            text: text.to_owned(),
+            kind: "text".to_owned(),
+            ..NewIncoming::default()
+        };
+        self.write(|tx| {
+            let id = queue::insert(tx, None, &message, now)?.unwrap_or_default();
+            tx.execute(
+                "UPDATE incoming_messages SET channel = ?2, session = ?3 WHERE id = ?1",
+                (id, TERMINAL, session.id()),
+            )?;
+            Ok(id)
+        })
+    }
+
+    /// Carries out a command that was given at a terminal, and plans its answer.
+    pub fn order_at_terminal(&mut self, ordered: &Ordered, session: &Session, now: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            if let Some(orders::Answer::Planned(id)) = orders::accept(tx, ordered, now)? {
+                tx.execute("UPDATE outgoing_messages SET session = ?2 WHERE id = ?1", (id, session.id()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// How it stands with a message.
+    pub fn awaited(&self, id: i64) -> Result<Awaited> {
+        let is_settled = self
+            .conn
+            .query_row(
+                "SELECT (m.processed = 1 OR m.held_for IS NOT NULL)
+                     AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state = 'running')
+                 FROM incoming_messages m WHERE m.id = ?1",
+                [id],
+                |row| row.get(0),
+            )
+            .optional()?;
+        Ok(if is_settled.unwrap_or(true) { Awaited::Settled } else { Awaited::Open })
+    }
+
+    /// Texts for the terminal that weren't shown yet, oldest first, as (row, text): those that are anybody's, and those for this
+    /// session.
+    pub fn console_unshown(&self, session: Option<&Session>) -> Result<Vec<(i64, String)>> {
+        let sql = format!(
+            "SELECT o.id, o.message_text FROM outgoing_messages o
+             WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} AND ({IS_ANYBODYS} OR o.session = ?1)
+             ORDER BY o.id"
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        let rows = statement.query_map([session.map(Session::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Marks a text for the terminal as shown.
+    pub fn mark_shown(&mut self, id: i64, now: DateTime<Utc>) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL",
+                (id, rfc3339(now)),
+            )?;
+            tx.execute("UPDATE outgoing_parts SET state = 'sent' WHERE outgoing_id = ?1", [id])?;
+            Ok(())
+        })
+    }
+
+    /// Whether [`Store::send_to_owner`] would find something.
+    pub fn has_for_owner(&self) -> Result<bool> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM outgoing_messages o WHERE {})", for_owner());
+        Ok(self.conn.prepare_cached(&sql)?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Lets texts for the terminal that nobody waits for there go to the owner's chat in its place. Questions stay: they are
+    /// decided where they were asked.
+    pub fn send_to_owner(&mut self, fence: Fence, owner_chat_id: i64) -> Result<()> {
+        let sql = format!(
+            "UPDATE outgoing_messages AS o SET chat_id = ?1, reply_to = NULL, thread_id = NULL, channel = '{TERMINAL}'
+             WHERE {}",
+            for_owner()
+        );
+        self.fenced(fence, |tx| Ok(tx.execute(&sql, [owner_chat_id]).map(drop)?))
+    }
+
+    /// Texts for the terminal that nobody was shown there and no notification told of, oldest first, as (row, text). Of those that
+    /// went to the owner's chat only what is new.
+    pub fn to_notify(&self, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
+        let sql = format!(
+            "SELECT o.id, o.message_text FROM outgoing_messages o
+             WHERE o.notified_at IS NULL AND {DELIVERABLE} AND {IS_ANYBODYS}
+               AND (o.chat_id = 0 AND o.sent_at IS NULL OR o.chat_id != 0 AND o.channel = '{TERMINAL}' AND o.created_at >= ?1)
+             ORDER BY o.id"
+        );
+        let mut statement = self.conn.prepare(&sql)?;
+        let rows = statement.query_map([rfc3339(now - NEW)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Notes that notifications told of these texts.
+    pub fn mark_notified(&mut self, ids: &[i64], now: DateTime<Utc>) -> Result<()> {
+        self.write_relaxed(|tx| {
+            let sql = "UPDATE outgoing_messages SET notified_at = ?2 WHERE id IN (SELECT value FROM json_each(?1))";
+            Ok(tx.execute(sql, (json(ids), rfc3339(now))).map(drop)?)
+        })
+    }
+}
+
+fn for_owner() -> String {
+    format!(
+        "o.chat_id = 0 AND o.sent_at IS NULL AND o.kind != '{}' AND {DELIVERABLE} AND {IS_ANYBODYS}",
+        OutgoingKind::Approval.as_str()
+    )
+}

@@ -1,0 +1,71 @@
+//! The fence in `processing_lock`: each holder of the wake lock gets the next number, and every write of a wake carries
+//! it. The lock itself is a flock on a file (see [`crate::cycle`]); this is what makes a lost lock harmless here.
+
+use chrono::{DateTime, Utc};
+use rusqlite::OptionalExtension as _;
+
+use super::{Result, Store, json};
+use crate::{
+    clock::{parse_time, rfc3339},
+    process::Identity,
+    store::{clock_rollback, fence::Fence, messages::overheard},
+};
+
+/// Who `processing_lock` says is working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its fence.
+    pub fence: Fence,
+    /// Whether it still holds.
+    pub is_locked: bool,
+    /// Since when.
+    pub locked_at: Option<DateTime<Utc>>,
+    /// Which process it is, if that can be read.
+    pub identity: Option<Identity>,
+}
+
+impl Store {
+    /// Takes the next fence for a process that already holds the flock. If the clock was set back, what waits follows it.
+    pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
+        self.write_relaxed(|tx| {
+            // Nobody else does while the bot is down.
+            overheard::forget(tx, now)?;
+            tx.execute("INSERT OR IGNORE INTO processing_lock (id) VALUES (1)", [])?;
+            clock_rollback::follow(tx, now)?;
+            let fence = tx.query_row(
+                "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, seen_at = ?1, fence = fence + 1, holder = ?2
+                 WHERE id = 1 RETURNING fence",
+                (rfc3339(now), json(identity)),
+                |row| row.get(0),
+            )?;
+            Ok(Fence(fence))
+        })
+    }
+
+    /// Frees the lease; without effect when somebody else holds it by now.
+    pub fn release_lease(&mut self, fence: Fence) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
+                [fence.0],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// What `processing_lock` says.
+    pub fn holder(&self) -> Result<Option<Holder>> {
+        let row = self
+            .conn
+            .query_row("SELECT fence, is_locked, locked_at, holder FROM processing_lock WHERE id = 1", [], |row| {
+                Ok(Holder {
+                    fence: Fence(row.get(0)?),
+                    is_locked: row.get::<_, i64>(1)? != 0,
+                    locked_at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
+                    identity: row.get::<_, Option<String>>(3)?.and_then(|text| serde_json::from_str(&text).ok()),
+                })
+            })
+            .optional()?;
+        Ok(row)
+    }
+}

@@ -1,0 +1,373 @@
+//! The SQLite store: inbox, outbox, journal, lease, reminders, ledger. No SQL stands outside this module.
+//!
+//! The bot writes the inbox; what a wake writes under its lock carries its [`Fence`], so that a holder that was replaced while
+//! it slept can't write any more (but how a sending of its own ended: [`Store::settle_part`]). No transaction stays open across
+//! a network call.
+
+mod chats;
+mod clock_rollback;
+mod cycles;
+mod fence;
+mod in_place;
+mod inspect;
+mod intake;
+mod lease;
+mod messages;
+mod odd_rows;
+mod outbox;
+mod outcome;
+mod people;
+mod reminders;
+mod upkeep;
+
+pub use chats::{moved::Moved, stop::Stopped};
+pub use cycles::{
+    approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
+    journal::{Change, Entry, StagedFile},
+    ledger::{Cap, Reservation, SpendCap, Spent},
+    parked::{Parked, ToldOf},
+    rows::{CycleEnd, CycleRow, CycleState, NO_MIND, NewCycle},
+    status_lines::StatusLine,
+    undo::{TakenBack, Undo},
+};
+pub use fence::Fence;
+pub use in_place::Displaced;
+pub use inspect::{Schema, UnsentPart};
+pub use intake::{
+    batch::{Accepted, Batch},
+    orders::{Order, Ordered},
+    poll::KEPT_BY_CHANNEL,
+    terminals::{Awaited, Session},
+};
+pub use lease::Holder;
+pub use messages::{
+    attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment},
+    parts::PartOf,
+    queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
+};
+pub use odd_rows::OddRow;
+pub use outbox::{
+    attempts::{Claimed, PartOutcome, PartState, Pick},
+    flood::MAX_WAITING_UNTOLD,
+    outgoing::{NewOutgoing, OutgoingKind},
+    questions::is_long,
+    shown::ShownTask,
+    undelivered::{Outstanding, Prospect, Undelivered},
+};
+pub use outcome::MessageOutcome;
+pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use reminders::rows::{Firing, NewReminder, Reminder, Round};
+pub use upkeep::{
+    backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
+    retention::FIRINGS_KEPT,
+};
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
+
+/// How long a statement waits for another process's write.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
+/// The write-ahead log is cut back to this many bytes after a checkpoint.
+const WAL_LIMIT_BYTES: i64 = 4 * 1024 * 1024;
+
+/// Pages of the database that one connection keeps in memory, in KiB: the bot has several that stay open, and what is looked at
+/// often is little.
+const CACHE_KIB: i64 = 128;
+
+/// The longest that the write-ahead log may get, in bytes. SQLite begins it anew when a write finds everything copied and
+/// nobody reading; readers that come and go without a gap would keep it from that for ever.
+pub const WAL_BOUND_BYTES: u64 = 16 * 1024 * 1024;
+/// From here on a write waits for a gap among the readers, in bytes: more than SQLite lets it get when nobody reads, and with
+/// room for some tries below the bound.
+const WAL_RESTART_BYTES: u64 = 5 * 1024 * 1024;
+/// How long it waits. Readers of ours take milliseconds; nobody can write meanwhile.
+const RESTART_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Each entry brings the schema from its index to the next version (`PRAGMA user_version`).
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_retention.sql"),
+    include_str!("migrations/0003_missed.sql"),
+    include_str!("migrations/0004_cut_off.sql"),
+    include_str!("migrations/0005_taken_up.sql"),
+    include_str!("migrations/0006_attachments.sql"),
+    include_str!("migrations/0007_status_lines.sql"),
+    include_str!("migrations/0008_paired.sql"),
+    include_str!("migrations/0009_turns.sql"),
+    include_str!("migrations/0010_joined.sql"),
+    include_str!("migrations/0011_stop.sql"),
+    include_str!("migrations/0012_faults.sql"),
+    include_str!("migrations/0013_approvals.sql"),
+    include_str!("migrations/0014_quotes.sql"),
+    include_str!("migrations/0015_replaced.sql"),
+    include_str!("migrations/0016_reserved.sql"),
+    include_str!("migrations/0017_unpaired.sql"),
+    include_str!("migrations/0018_provenance.sql"),
+    include_str!("migrations/0019_overheard.sql"),
+    include_str!("migrations/0020_moved.sql"),
+    include_str!("migrations/0021_other_chats.sql"),
+    include_str!("migrations/0022_seen_at.sql"),
+    include_str!("migrations/0023_stopped_chats.sql"),
+    include_str!("migrations/0024_changed.sql"),
+    include_str!("migrations/0025_asked_again.sql"),
+    include_str!("migrations/0026_as_file.sql"),
+    include_str!("migrations/0027_terminals.sql"),
+    include_str!("migrations/0028_shown_tasks.sql"),
+];
+
+/// The database, opened for one process.
+pub struct Store {
+    conn: Connection,
+    path: PathBuf,
+    /// How long the log may get before a restart of it is tried, in bytes: raised by each try that somebody's reading foiled.
+    restart_at_bytes: u64,
+    opened: in_place::Opened,
+}
+
+/// Why the store didn't do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has been writing for longer than we wait: try again.
+    #[error("the database is busy: another process has been writing to it for over {} s", BUSY_TIMEOUT.as_secs())]
+    Busy,
+    /// The wake lock was taken over: stop at once, write nothing more.
+    #[error("the lease was lost: another wake holds fence {now}, this one had {held}")]
+    LeaseLost {
+        /// The fence this process was given.
+        held: i64,
+        /// The fence in force.
+        now: i64,
+    },
+    /// A newer program wrote this database: upgrade this one.
+    #[error("{} has schema version {found}, this program knows {known}: a newer reveille has used it", path.display())]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
+    /// An older program wrote this database, and it is only looked at: a wake or the bot brings it up to date.
+    #[error("{} has schema version {found}, this program wants {known}: the next wake brings it up to date", path.display())]
+    Older {
+        /// The database file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
+    /// The database has vanished where wakes have worked: a person puts it back, or begins a new one.
+    #[error("{} is {}, though I have worked here before. Nothing was changed: put the file back{}; or start without what was queued \
+             and set in it: health check --new-database", path.display(), if *is_empty { "empty" } else { "gone" }, saved_copy(path, saved.as_deref()))]
+    Gone {
+        /// The database file.
+        path: PathBuf,
+        /// Whether an empty file is there.
+        is_empty: bool,
+        /// The newest copy that the bot has saved.
+        saved: Option<PathBuf>,
+    },
+    /// No room left: free some; nothing was changed.
+    #[error("the disk is full: nothing was changed in the database")]
+    Full,
+    /// The file isn't a sound database: see `health check`.
+    #[error("the database is damaged: {0}")]
+    Damaged(String),
+    /// Anything else that SQLite or the file system says.
+    #[error("database: {0}")]
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error.to_string()),
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+fn saved_copy(path: &Path, saved: Option<&Path>) -> String {
+    saved
+        .map_or_else(String::new, |saved| format!(" (the bot has saved it: mv {} {})", saved.display(), path.display()))
+}
+
+/// What store calls return.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+impl Store {
+    /// Opens the database, making it (readable by its owner alone) and bringing its schema up to date if need be.
+    pub fn open(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            create_private(path);
+        }
+        let conn = Connection::open(path)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        use_log(&conn)?;
+        conn.pragma_update(None, "synchronous", "FULL")?;
+        conn.pragma_update(None, "fullfsync", true)?;
+        conn.pragma_update(None, "foreign_keys", true)?;
+        conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
+        conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        let opened = in_place::Opened::default();
+        let mut store = Self { conn, path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
+        store.migrate()?;
+        store.opened = in_place::Opened::look(&store.files());
+        Ok(store)
+    }
+
+    /// Opens an existing database for looking only, or says `None` when there is none.
+    pub fn open_read_only(path: &Path) -> Result<Option<Self>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let conn =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        let opened = in_place::Opened::default();
+        Ok(Some(Self { conn, path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
+    }
+
+    /// The file this store lives in.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
+    pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
+        let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
+    }
+
+    /// What a counter stands at. Counters are of what nobody's words are kept of, such as messages from strangers.
+    pub fn count(&self, name: &str) -> Result<i64> {
+        let n = self.conn.query_row("SELECT n FROM counters WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+        Ok(n.unwrap_or(0))
+    }
+
+    fn migrate(&mut self) -> Result<()> {
+        let known = MIGRATIONS.len() as i64;
+        let version = |conn: &Connection| conn.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+        let found = version(&self.conn)?;
+        if found == known {
+            return Ok(());
+        }
+        if found > known {
+            return Err(StoreError::Newer { path: self.path.clone(), found, known });
+        }
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found = version(&tx)?;
+        for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+            tx.execute_batch(migration)?;
+        }
+        tx.pragma_update(None, "user_version", known)?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// One immediate transaction; dropped without effect when `work` fails.
+    fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let value = work(&tx)?;
+        tx.commit()?;
+        self.bound_log();
+        Ok(value)
+    }
+
+    /// Begins the log anew once it is long: copies it whole into the database, then waits for the readers that still need it.
+    /// Those that come meanwhile read the database itself. What was committed is safe either way, so trouble is only logged.
+    fn bound_log(&mut self) {
+        let bytes = self.log_bytes();
+        if bytes < self.restart_at_bytes {
+            return;
+        }
+        // Another process that just copies foils it, and so does a reader that stays. Then it isn't tried with each write,
+        // which would hold up every other one, but each time the log has grown by an eighth.
+        self.restart_at_bytes = match self.restart_log() {
+            Ok(true) => WAL_RESTART_BYTES,
+            Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),
+        };
+        tracing::debug!(bytes, next_at = self.restart_at_bytes, "the write-ahead log was long");
+    }
+
+    /// Says whether the log is begun anew.
+    fn restart_log(&self) -> Result<bool> {
+        self.conn.busy_timeout(RESTART_TIMEOUT)?;
+        let is_busy = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        self.conn.busy_timeout(BUSY_TIMEOUT)?;
+        Ok(!is_busy?)
+    }
+
+    /// How long the write-ahead log is, in bytes.
+    pub fn log_bytes(&self) -> u64 {
+        let [_, log, _] = self.files();
+        std::fs::metadata(log).map_or(0, |found| found.len())
+    }
+
+    /// As [`Store::write`], without waiting for the disk: for what may be lost in a power cut, when it is looked at anew or a
+    /// synced write follows before anything leaves this machine. A killed process loses nothing of it, and the next synced
+    /// write makes it durable too.
+    fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        const NORMAL: i64 = 1;
+        let usual: i64 = self.conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+        self.conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
+        let written = self.write(work);
+        self.conn.pragma_update(None, "synchronous", usual)?;
+        written
+    }
+
+    /// [`Store::write_relaxed`] for the wake that holds `fence`.
+    fn fenced_relaxed<T>(&mut self, fence: Fence, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        self.write_relaxed(|tx| {
+            fence::check(tx, fence)?;
+            work(tx)
+        })
+    }
+
+    /// One immediate transaction of the wake that holds `fence`; refused when another wake has taken over.
+    fn fenced<T>(&mut self, fence: Fence, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        self.write(|tx| {
+            fence::check(tx, fence)?;
+            work(tx)
+        })
+    }
+}
+
+/// Makes the database write ahead to a log. Switching a new one over takes the whole file for an instant, and SQLite
+/// doesn't wait by itself for others who are just doing the same.
+fn use_log(conn: &Connection) -> Result<()> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let begun = std::time::Instant::now();
+    loop {
+        match conn.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from) {
+            Err(StoreError::Busy) if begun.elapsed() < BUSY_TIMEOUT => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+}
+
+/// The database holds conversations: nobody else on the machine may read it. Best effort, `open` reports real trouble.
+fn create_private(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    if let Err(error) = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        tracing::debug!(%error, "database file not made ahead");
+    }
+}
+
+/// A JSON column's text; a value that can't be written as JSON is a bug of ours and becomes `null`.
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! The questions that messages ask: their buttons, and what is too long for a message.
+
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use crate::{
+    shown,
+    store::Result,
+    types::{Question, TextFile},
+};
+
+/// An action and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message
+/// shows them in full or not at all.
+const SHOWN_CHARS_MAX: usize = 2_500;
+
+/// Whether an action and its reasons are shown as a file.
+pub fn is_long(action: &str, reasons: &[String]) -> bool {
+    let chars = |text: &str| shown::visible(text).chars().count();
+    chars(action) + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
+}
+
+/// What a part of a message asks, with what is too long for it: the last one of a question that can still be decided.
+pub(in crate::store) fn question(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> rusqlite::Result<Option<(Question, Option<TextFile>)>> {
+    tx.prepare_cached(
+        "SELECT id, nonce, tool, action, reasons FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
+           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
+    )?
+    .query_row((outgoing_id, part), |row| {
+        let (id, nonce, tool, action): (i64, String, String, String) =
+            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
+        let file = is_long(&action, &reasons)
+            .then(|| TextFile { name: format!("{tool}-{id}.txt"), text: shown::file(id, &tool, &action, &reasons) });
+        Ok((Question { nonce }, file))
+    })
+    .optional()
+}
+
+/// A question that its channel refuses for good reaches nobody: that is a no, at once.
+pub(in crate::store) fn is_refused(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
+    tx.execute("UPDATE approvals SET state = 'withdrawn' WHERE outgoing_id = ?1 AND state = 'pending'", [outgoing_id])?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Which task each number stood for in the list that a chat was shown last. A person who says a number means that list, whatever
+//! became of the tasks since.
+
+use rusqlite::Transaction;
+
+use crate::{
+    outside,
+    store::{NewOutgoing, Result, Store},
+};
+
+/// A task as a list showed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownTask {
+    /// The document that it stood in.
+    pub path: String,
+    /// Its heading.
+    pub title: String,
+}
+
+impl Store {
+    /// The tasks that a chat was shown last, in the order of their numbers, from 1.
+    pub fn shown_tasks(&self, chat_id: i64) -> Result<Vec<ShownTask>> {
+        let mut statement =
+            self.conn.prepare_cached("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
+        let read = |row: &rusqlite::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
+        Ok(statement.query_map([chat_id], read)?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// Within the transaction that tells of a list: its numbers are the ones that count.
+pub(in crate::store) fn show(tx: &Transaction<'_>, chat_id: i64, tasks: &[ShownTask]) -> Result<()> {
+    tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat_id])?;
+    let mut insert =
+        tx.prepare_cached("INSERT INTO shown_tasks (chat_id, number, path, title) VALUES (?1, ?2, ?3, ?4)")?;
+    for (number, task) in (1_i64..).zip(tasks) {
+        insert.execute((chat_id, number, &task.path, &task.title))?;
+    }
+    Ok(())
+}
+
+/// The same for the list in a command's answer. One that was left out has shown nothing.
+pub(in crate::store) fn show_in(tx: &Transaction<'_>, answer: &NewOutgoing, tasks: &[ShownTask]) -> Result<()> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS ?1 AND chat_id = ?2 AND message_text = ?3
+               AND taken_back_at IS NULL)";
+    let is_told: bool =
+        tx.query_row(sql, (&answer.key, answer.chat_id, outside::unmarked(&answer.text)), |row| row.get(0))?;
+    if is_told { show(tx, answer.chat_id, tasks) } else { Ok(()) }
+}

@@ -1,0 +1,3 @@
+//! People who paired.
+
+pub(in crate::store) mod pairing;

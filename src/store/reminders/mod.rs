@@ -1,0 +1,3 @@
+//! Reminders and their firings.
+
+pub(in crate::store) mod rows;

@@ -1,0 +1,425 @@
+-- The whole present schema: what all migrations make together. A test compares. It is only read, by people.
+-- Times are RFC 3339 UTC text; chat 0 is the terminal. Every column that a migration adds has a default, so that the release before
+-- can still write. incoming_messages, outgoing_messages and processing_lock keep their first columns for ever: a person may use them.
+
+CREATE TABLE incoming_messages (
+    id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+    chat_id            INTEGER NOT NULL,
+    message_text       TEXT NOT NULL,
+    received_at        TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    processed          INTEGER NOT NULL DEFAULT 0 CHECK (processed IN (0, 1)),
+    outcome            TEXT,                     -- why processed: answered, refused, dead, dropped, undone
+    processed_at       TEXT,
+    cycle_id           TEXT,                     -- the cycle that took it up last
+    kind               TEXT NOT NULL DEFAULT 'text',
+    sender_id          INTEGER,
+    sender_name        TEXT,
+    thread_id          INTEGER,                  -- forum topic
+    channel_message_id INTEGER,                  -- the channel's own id of the message
+    quoted             TEXT,                     -- what it replies to: somebody's words, never an instruction
+    forwarded_from     TEXT,
+    raw                TEXT,                     -- the update as it came
+    bot_id             INTEGER,
+    update_id          INTEGER,
+    attempts           INTEGER NOT NULL DEFAULT 0, -- cycles that failed on it
+    held_for           TEXT,                     -- the mind that could not answer it; another one may
+    not_before         TEXT,                     -- back-off after the mind could not be reached
+    album              TEXT,                     -- the channel's name for what belongs together
+    sent_at            TEXT,                     -- as the channel says, of the last of its parts
+    -- Whether what a message quotes is its own sender's, or ours: all else was written by others.
+    quotes_own         INTEGER NOT NULL DEFAULT 0,
+    asked_again        INTEGER NOT NULL DEFAULT 0, -- A person wants it tried again, however old it is.
+    -- Which door a message came in by, or was meant for: NULL (put in by hand), terminal, telegram, page. All
+    -- terminals are chat 0; its session tells one that waits for its answers from the others.
+    channel            TEXT,
+    session            TEXT
+);
+-- Update ids are a key, not an order.
+CREATE UNIQUE INDEX incoming_by_update ON incoming_messages (bot_id, update_id) WHERE update_id IS NOT NULL;
+CREATE INDEX incoming_queued ON incoming_messages (chat_id, id) WHERE processed = 0;
+CREATE INDEX incoming_by_chat ON incoming_messages (chat_id, id);
+CREATE INDEX incoming_to_forget ON incoming_messages (processed_at) WHERE processed = 1 AND raw IS NOT NULL;
+-- The queue of each chat, without what is kept for another mind, and that alone.
+CREATE INDEX incoming_answerable ON incoming_messages (chat_id, id) WHERE processed = 0 AND held_for IS NULL;
+CREATE INDEX incoming_kept ON incoming_messages (chat_id, id) WHERE processed = 0 AND held_for IS NOT NULL;
+-- What of a chat is held for a moment: looked at with every message that comes.
+CREATE INDEX incoming_put_off ON incoming_messages (chat_id, not_before)
+    WHERE processed = 0 AND not_before IS NOT NULL;
+CREATE INDEX incoming_by_album ON incoming_messages (chat_id, album, id) WHERE album IS NOT NULL;
+CREATE INDEX incoming_by_channel_message ON incoming_messages (chat_id, channel_message_id, id)
+    WHERE channel_message_id IS NOT NULL;
+
+CREATE TABLE outgoing_messages (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    chat_id       INTEGER NOT NULL,
+    message_text  TEXT NOT NULL,                 -- Markdown
+    sent_at       TEXT,                          -- NULL until every part was confirmed
+    created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    kind          TEXT NOT NULL DEFAULT 'reply', -- reply, tell, reminder, notice, command
+    key           TEXT UNIQUE,                   -- the same thing is never told twice
+    thread_id     INTEGER,
+    reply_to      INTEGER,                       -- channel_message_id of the question
+    cycle_id      TEXT,                          -- not delivered before this cycle has committed
+    taken_back_at TEXT,                          -- what of it wasn't sent by then never is
+    -- Whose bytes a text of ours may hold besides its person's own, in words; NULL: none. It is not shown in a
+    -- later cycle's opening then.
+    taint         TEXT,
+    channel       TEXT,
+    session       TEXT,
+    notified_at   TEXT                           -- When a desktop notification told of it, which isn't showing it.
+);
+CREATE INDEX outgoing_unsent ON outgoing_messages (chat_id, id) WHERE sent_at IS NULL;
+CREATE INDEX outgoing_by_chat ON outgoing_messages (chat_id, id);
+
+CREATE TABLE outgoing_parts (
+    outgoing_id        INTEGER NOT NULL REFERENCES outgoing_messages (id),
+    part               INTEGER NOT NULL,
+    html               TEXT NOT NULL,
+    plain              TEXT NOT NULL,
+    state              TEXT NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'attempting', 'sent', 'unknown', 'failed')),
+    attempts           INTEGER NOT NULL DEFAULT 0,
+    repeats            INTEGER NOT NULL DEFAULT 0, -- sends after an ambiguous one: at most one, marked
+    not_before         TEXT,
+    sender             TEXT,                     -- JSON identity of the process that is attempting
+    channel_message_id INTEGER,
+    error              TEXT,
+    changed_at         TEXT,
+    -- The part is the beginning of its message, which goes along as a file, whole.
+    as_file            INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (outgoing_id, part)
+);
+CREATE INDEX parts_open ON outgoing_parts (outgoing_id, part)
+    WHERE state IN ('planned', 'attempting', 'unknown');
+CREATE INDEX parts_to_forget ON outgoing_parts (changed_at) WHERE state = 'sent' AND html != '';
+
+CREATE TABLE processing_lock (
+    id        INTEGER PRIMARY KEY CHECK (id = 1),
+    is_locked INTEGER NOT NULL DEFAULT 0,
+    locked_at TEXT,
+    fence     INTEGER NOT NULL DEFAULT 0,
+    holder    TEXT,                              -- JSON {pid, boot_id, started, …}
+    seen_at   TEXT                               -- When the lease was last taken: a clock that shows less was set back since.
+);
+
+CREATE TABLE poll_state (
+    bot_id       INTEGER PRIMARY KEY,
+    next_offset  INTEGER NOT NULL,
+    last_poll_at TEXT
+);
+
+CREATE TABLE counters (
+    name    TEXT PRIMARY KEY,
+    n       INTEGER NOT NULL DEFAULT 0,
+    last_at TEXT
+);
+
+-- A cycle: its conversation's fixed part, its state, what it cost. Its journal is cycle_journal.
+CREATE TABLE cycles (
+    id          TEXT PRIMARY KEY,
+    state       TEXT NOT NULL CHECK (state IN ('running', 'waiting', 'parked', 'done', 'failed', 'abandoned')),
+    trigger     TEXT NOT NULL,
+    reasons     TEXT NOT NULL,                   -- JSON array
+    chat_id     INTEGER,
+    thread_id   INTEGER,
+    model       TEXT NOT NULL,
+    system      TEXT NOT NULL DEFAULT '[]',
+    tools       TEXT NOT NULL DEFAULT '[]',
+    started_at  TEXT NOT NULL,
+    ended_at    TEXT,
+    not_before  TEXT,
+    tries       INTEGER NOT NULL DEFAULT 0,      -- resumptions after a crash, a kill or a time-out
+    fence       INTEGER NOT NULL,
+    commit_id   TEXT,
+    error       TEXT,
+    -- 0: its journal and its conversation's fixed part were old, and are gone. The row stays, with its commit.
+    has_journal INTEGER NOT NULL DEFAULT 1,
+    -- Set when it is known that a cycle was cut off by a crash, a kill or a time-out; cleared when it is taken up
+    -- again, which then counts as one of its few tries. A cycle that is `running` without it was ended by an error
+    -- (a full disk, …).
+    was_cut_off INTEGER NOT NULL DEFAULT 0,
+    -- Whether a cycle that has ended left more than its answers: then an undo without an id may mean it. NULL: it
+    -- ended before this was noted.
+    has_changed INTEGER
+);
+CREATE INDEX cycles_open ON cycles (state) WHERE state IN ('running', 'waiting', 'parked');
+CREATE INDEX cycles_to_forget ON cycles (ended_at) WHERE has_journal = 1;
+-- Which chat was taken up how long ago, for taking turns: the last row of each chat.
+CREATE INDEX cycles_by_chat ON cycles (chat_id) WHERE chat_id IS NOT NULL;
+CREATE INDEX cycles_by_end ON cycles (ended_at) WHERE state = 'done';
+
+CREATE TABLE cycle_journal (
+    cycle_id TEXT NOT NULL REFERENCES cycles (id),
+    seq      INTEGER NOT NULL,
+    at       TEXT NOT NULL,
+    kind     TEXT NOT NULL,
+    body     TEXT NOT NULL,                      -- JSON
+    PRIMARY KEY (cycle_id, seq)
+) WITHOUT ROWID;
+
+CREATE TABLE cycle_files (
+    cycle_id TEXT NOT NULL REFERENCES cycles (id),
+    path     TEXT NOT NULL,
+    base     TEXT,                               -- what the cycle read; NULL: the file was not there
+    content  TEXT NOT NULL,
+    PRIMARY KEY (cycle_id, path)
+);
+
+CREATE TABLE reminders (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    chat_id    INTEGER NOT NULL,
+    thread_id  INTEGER,
+    text       TEXT NOT NULL,
+    rule       TEXT,                             -- JSON recurrence; NULL: once
+    zone       TEXT NOT NULL,                    -- IANA zone its civil times are in
+    slot       TEXT NOT NULL,                    -- next civil slot, local wall time
+    next_at    TEXT NOT NULL,                    -- that slot's instant
+    state      TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'done', 'cancelled')),
+    created_at TEXT NOT NULL,
+    cycle_id   TEXT,
+    -- What becomes of a slot that was missed, and of times that come again after the clock was set back.
+    missed     TEXT NOT NULL DEFAULT 'run' CHECK (missed IN ('run', 'skip', 'tell')),
+    written_at TEXT,                             -- when the next slot was written; NULL: not known
+    ended_by   TEXT                              -- the cycle that ended it by a call
+);
+CREATE INDEX reminders_active ON reminders (next_at) WHERE state = 'active';
+
+-- A slot fires once, whatever the clock does.
+CREATE TABLE reminder_firings (
+    reminder_id INTEGER NOT NULL REFERENCES reminders (id),
+    slot        TEXT NOT NULL,
+    fired_at    TEXT NOT NULL,
+    outgoing_id INTEGER,
+    -- A row is a slot that happened (run), or the last of some that were passed over; first_slot is the first of
+    -- these.
+    outcome     TEXT NOT NULL DEFAULT 'run' CHECK (outcome IN ('run', 'skip', 'tell')),
+    first_slot  TEXT,
+    PRIMARY KEY (reminder_id, slot)
+) WITHOUT ROWID;
+
+CREATE TABLE ledger (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    cycle_id    TEXT NOT NULL,
+    at          TEXT NOT NULL,
+    model       TEXT NOT NULL,
+    input       INTEGER NOT NULL,
+    output      INTEGER NOT NULL,
+    cache_read  INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    cost_usd    REAL NOT NULL,
+    discarded   INTEGER NOT NULL DEFAULT 0,
+    -- A row that stands for a request whose end isn't known: it is under way, or its wake was cut off. Until it is
+    -- replaced by what the request cost, its cost is the most that it may be.
+    reserved    INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX ledger_by_time ON ledger (at);
+CREATE INDEX ledger_reserved ON ledger (at) WHERE reserved = 1;
+
+-- Back-off of what is looked after without a mind: push, fetch, model.
+CREATE TABLE upkeep (
+    name       TEXT PRIMARY KEY,
+    failures   INTEGER NOT NULL DEFAULT 0,
+    last_ok_at TEXT,
+    not_before TEXT,
+    error      TEXT
+);
+
+-- Things that are reasons once: a decay line, a task's `at:`, the commit seen last (under the key `head`).
+CREATE TABLE handled (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL DEFAULT '',
+    at    TEXT NOT NULL
+);
+
+-- What health repaired and the next wake writes into the episodic memory.
+CREATE TABLE repairs (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    at       TEXT NOT NULL,
+    check_id TEXT NOT NULL,
+    what     TEXT NOT NULL,
+    cycle_id TEXT
+);
+
+-- Which cycles took a message up, not only the last (`incoming_messages.cycle_id`): what the given-up ones among them had done
+-- must not be done again. Goes with the cycle's journal.
+CREATE TABLE taken_up (
+    cycle_id   TEXT NOT NULL,
+    message_id INTEGER NOT NULL,
+    PRIMARY KEY (cycle_id, message_id)
+) WITHOUT ROWID;
+CREATE INDEX taken_up_by_message ON taken_up (message_id);
+
+-- Files that came with a message. What stands here is kept: fetched from the channel as soon as that is possible, and, if it is
+-- speech, written down. A message isn't given to a mind while one of its files is on its way.
+CREATE TABLE attachments (
+    id                 INTEGER PRIMARY KEY,
+    message_id         INTEGER NOT NULL REFERENCES incoming_messages (id),
+    kind               TEXT NOT NULL,            -- as the Bot API names the field: voice, video_note, audio, photo, document, …
+    file_id            TEXT NOT NULL,            -- the channel's handle for fetching it, valid for this bot alone
+    unique_id          TEXT,                     -- the same for the same file, whoever sends it
+    name               TEXT,                     -- as its sender named it: never a path
+    mime               TEXT,                     -- as its sender says
+    bytes              INTEGER,                  -- as the channel says
+    seconds            INTEGER,                  -- of sound or film
+    width              INTEGER,                  -- of a picture, in pixels
+    height             INTEGER,
+    state              TEXT NOT NULL DEFAULT 'wanted' CHECK (state IN ('wanted', 'kept', 'ready', 'failed')),
+    path               TEXT,                     -- below the workspace, once it is kept
+    attempts           INTEGER NOT NULL DEFAULT 0, -- failures of the present step
+    not_before         TEXT,
+    error              TEXT,                     -- why it is late, or was given up
+    transcript         TEXT,                     -- JSON: the words, their language, how sure they are
+    changed_at         TEXT,
+    -- Failures to fetch a file that are the file's own, as far as can be told. Only they are counted against it:
+    -- while there is no network, none of its tries is.
+    faults             INTEGER NOT NULL DEFAULT 0,
+    channel_message_id INTEGER,                  -- the part of the row that it came with; NULL: as the row's own
+    replaced_at        TEXT,                     -- an edit put another file in its place: nothing more is done with it
+    listener           INTEGER                   -- the process that was the last to listen to it: a try of its own
+);
+CREATE INDEX attachments_by_message ON attachments (message_id);
+CREATE INDEX attachments_open ON attachments (state, id) WHERE state IN ('wanted', 'kept');
+-- The files that messages wait for, and those alone: most of what is kept is kept for good.
+CREATE INDEX attachments_awaited ON attachments (message_id)
+    WHERE state = 'wanted' OR state = 'kept' AND kind IN ('voice', 'video_note', 'audio');
+
+-- The one line in a chat that says how far a long cycle is, until it goes with the answer. Written before it is sent: whoever finds
+-- it here after a crash takes it away.
+CREATE TABLE status_lines (
+    cycle_id           TEXT PRIMARY KEY,
+    chat_id            INTEGER NOT NULL,
+    channel_message_id INTEGER                   -- NULL: it is being sent, or nobody knows whether it was
+) WITHOUT ROWID;
+
+-- People who paired with a bot by a one-time code: they may speak as those in ALLOWED_CHAT_IDS may.
+CREATE TABLE paired (
+    user_id   INTEGER PRIMARY KEY,
+    name      TEXT NOT NULL DEFAULT '',          -- as they call themselves: for people to read, never to decide by
+    paired_at TEXT NOT NULL,
+    bot_id    INTEGER
+);
+
+-- Codes that pair: short-lived, single use, kept as a hash.
+CREATE TABLE pairing_codes (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    hash       TEXT NOT NULL,
+    made_by    TEXT NOT NULL,                    -- bot, pair
+    made_at    TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    wrong      INTEGER NOT NULL DEFAULT 0,       -- wrong codes that came while it was open
+    used_by    INTEGER                           -- who paired by it
+);
+
+-- Several of a channel's messages may be one row: the parts of an album, a text that its sender's client cut. And a row may have
+-- come to say something else than its first message did: by an edit, or because it is itself the correction of an earlier
+-- one. Each line here is one such update, so that none is taken in twice; the last of a message's lines is what it says now.
+CREATE TABLE message_updates (
+    id                 INTEGER PRIMARY KEY,
+    message_id         INTEGER NOT NULL REFERENCES incoming_messages (id),
+    chat_id            INTEGER NOT NULL,
+    channel_message_id INTEGER,
+    words              TEXT NOT NULL,            -- as the channel delivered them
+    bot_id             INTEGER,
+    update_id          INTEGER
+);
+CREATE INDEX updates_by_row ON message_updates (message_id, channel_message_id, id);
+CREATE INDEX updates_by_channel_message ON message_updates (chat_id, channel_message_id, id);
+CREATE UNIQUE INDEX updates_by_update ON message_updates (bot_id, update_id) WHERE update_id IS NOT NULL;
+
+-- While the row stands here no wake works, whoever restarts what.
+CREATE TABLE stopped (
+    id      INTEGER PRIMARY KEY CHECK (id = 1),
+    at      TEXT NOT NULL,
+    chat_id INTEGER NOT NULL                     -- where it was ordered; 0: the console
+);
+
+-- A wake that is to be undone, or was. The same one never is twice.
+CREATE TABLE undos (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    wake       TEXT NOT NULL UNIQUE,             -- the cycle that is taken back
+    asked_at   TEXT NOT NULL,
+    chat_id    INTEGER NOT NULL,                 -- who asked is told what became of it
+    thread_id  INTEGER,
+    reply_to   INTEGER,
+    cycle_id   TEXT,                             -- the cycle that does it
+    taken_back TEXT,                             -- JSON: what was taken back in this database; NULL: nothing yet
+    answer     TEXT,                             -- what is said of it once its commit is made
+    done_at    TEXT
+);
+CREATE INDEX undos_open ON undos (id) WHERE done_at IS NULL;
+
+-- What a person is asked before it is done. An action stands here byte for byte, and is carried out at most once under its row.
+CREATE TABLE approvals (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    cycle_id    TEXT NOT NULL REFERENCES cycles (id),
+    call        TEXT NOT NULL,                   -- the call's id in the cycle's journal
+    tool        TEXT NOT NULL,
+    action      TEXT NOT NULL,                   -- its arguments as the mind wrote them, byte for byte
+    risk        TEXT NOT NULL,
+    reasons     TEXT NOT NULL,                   -- JSON array: why it is asked
+    origin      TEXT,                            -- whose bytes the cycle had read by then, if not only its person's
+    chat_id     INTEGER NOT NULL,                -- where it is asked; 0: the console
+    approver    INTEGER,                         -- whose word counts in that chat; NULL: of whoever may speak there
+    nonce       TEXT NOT NULL UNIQUE,            -- what the buttons carry
+    outgoing_id INTEGER,                         -- the message that asks
+    asked_at    TEXT NOT NULL,
+    expires_at  TEXT NOT NULL,
+    state       TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'approved', 'denied', 'expired', 'withdrawn')),
+    decided_at  TEXT,
+    decided_by  TEXT,                            -- a person's numeric id, or `console`
+    used_at     TEXT,                            -- when the call was begun under it
+    shown       TEXT NOT NULL DEFAULT 'pending', -- the state that the message in the chat shows
+    UNIQUE (cycle_id, call)
+);
+CREATE INDEX approvals_pending ON approvals (cycle_id) WHERE state = 'pending';
+CREATE INDEX approvals_unshown ON approvals (id) WHERE shown != state;
+
+-- Who was unpaired and isn't in the settings: nothing leaves for them any more, whatever a cycle that was under way still writes.
+CREATE TABLE unpaired (
+    user_id INTEGER PRIMARY KEY,
+    at      TEXT NOT NULL
+);
+
+-- What listed people said to others in a group that may turn out to be a part of what is said to the assistant: the beginning of a
+-- long text, files of an album. It becomes a message when a part that is said to it follows, and else goes after moments.
+CREATE TABLE overheard (
+    id        INTEGER PRIMARY KEY,
+    bot_id    INTEGER NOT NULL,
+    update_id INTEGER NOT NULL,
+    chat_id   INTEGER NOT NULL,
+    heard_at  TEXT NOT NULL,
+    message   TEXT NOT NULL,                     -- JSON
+    UNIQUE (bot_id, update_id)
+);
+
+-- Groups that became supergroups: Telegram gave them another id. What was to be sent to the old one is sent to the new one, once a
+-- person has listed that.
+CREATE TABLE moved_chats (
+    from_id   INTEGER PRIMARY KEY,
+    to_id     INTEGER NOT NULL,
+    at        TEXT NOT NULL,
+    is_listed INTEGER NOT NULL                   -- whether the settings list the new id
+);
+
+-- A chat that isn't the owner's has ordered that nothing be done for it: its messages are kept until it lifts that. Nobody else's work
+-- is touched.
+CREATE TABLE stopped_chats (
+    chat_id INTEGER PRIMARY KEY,
+    at      TEXT NOT NULL
+);
+
+-- Terminals that wait for their answers now. One that ends in order takes its row away; the next one takes those of the dead.
+CREATE TABLE sessions (
+    id        TEXT PRIMARY KEY,
+    channel   TEXT NOT NULL,
+    holder    TEXT NOT NULL,                     -- JSON identity of the process
+    opened_at TEXT NOT NULL
+);
+
+-- Which task each number stood for in the list that a chat was shown last: a number that is said later means that one.
+CREATE TABLE shown_tasks (
+    chat_id INTEGER NOT NULL,
+    number  INTEGER NOT NULL,                    -- as it was shown, from 1
+    path    TEXT NOT NULL,                       -- the document it stood in
+    title   TEXT NOT NULL,                       -- its heading
+    PRIMARY KEY (chat_id, number)
+) WITHOUT ROWID;

@@ -1,0 +1,168 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+fn mode(path: &std::path::Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_database_and_its_log_are_readable_by_their_owner_alone() {
+    let world = World::new();
+    assert_eq!(mode(&world.path()), 0o600);
+    assert_eq!(mode(&world.path().with_extension("db-wal")), 0o600);
+    assert_eq!(world.store.path(), world.path());
+}
+
+#[test]
+fn it_syncs_each_commit_and_bounds_its_log() {
+    let world = World::new();
+    let store = Store::open(&world.path()).unwrap();
+    let pragma = |name: &str| store.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(pragma("synchronous"), 2, "FULL");
+    assert_eq!(pragma("fullfsync"), 1);
+    assert_eq!(pragma("foreign_keys"), 1);
+    assert_eq!(pragma("journal_size_limit"), WAL_LIMIT_BYTES);
+    assert_eq!(world.value::<String>("PRAGMA journal_mode"), "wal");
+}
+
+#[test]
+fn after_a_write_that_may_be_lost_commits_are_synced_again() {
+    let world = World::new();
+    let mut store = Store::open(&world.path()).unwrap();
+    let synchronous =
+        |store: &Store| -> i64 { store.conn.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap() };
+    let fence = store.take_lease(&me(), at(1)).unwrap();
+    assert_eq!(synchronous(&store), 2);
+    store.upkeep_ok(fence, UpkeepKind::Push, at(1)).unwrap();
+    let refused = store.upkeep_ok(world.fence, UpkeepKind::Push, at(2));
+    assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
+    assert_eq!(synchronous(&store), 2);
+}
+
+#[test]
+fn what_was_written_is_there_when_it_is_opened_again() {
+    let mut world = World::new();
+    world.store.say(0, "keep me", at(0)).unwrap();
+    let again = Store::open(&world.path()).unwrap();
+    assert_eq!(again.queued().unwrap()[0].text, "keep me");
+    assert_eq!(again.integrity().unwrap(), Ok(()));
+    let looking = Store::open_read_only(&world.path()).unwrap().unwrap();
+    assert_eq!(looking.queued().unwrap().len(), 1);
+    assert!(looking.conn.execute("DELETE FROM incoming_messages", []).is_err());
+}
+
+#[test]
+fn looking_makes_no_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    assert!(Store::open_read_only(&path).unwrap().is_none());
+    assert!(!path.exists());
+}
+
+/// A database from before `taken_up` knows from its journals who took a message up, as far as they can be read.
+#[test]
+fn an_older_database_learns_which_cycles_took_its_messages_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    let older = rusqlite::Connection::open(&path).unwrap();
+    older.execute_batch(&MIGRATIONS[..4].concat()).unwrap();
+    older
+        .execute_batch(
+            "INSERT INTO incoming_messages (id, chat_id, message_text, cycle_id) VALUES (1, 7, 'remind me', 'last');
+             INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence)
+                 SELECT value, 'abandoned', 'test', '[]', 'offline', '2026-11-21T08:00:00Z', 1
+                 FROM json_each('[\"first\", \"unreadable\", \"last\"]');
+             INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
+                 SELECT id, 1, started_at, 'said', iif(id = 'unreadable', '{', '{\"messages\": [1]}') FROM cycles;
+             PRAGMA user_version = 4",
+        )
+        .unwrap();
+    let store = Store::open(&path).unwrap();
+    let ids: Vec<String> = store.given_up_with(&[1]).unwrap().into_iter().map(|row| row.cycle.id).collect();
+    assert_eq!(ids, ["first", "last"]);
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let world = World::new();
+    world.by_hand("PRAGMA user_version = 99");
+    let refused = Store::open(&world.path()).map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::Newer { found: 99, .. }), "{refused}");
+    assert!(refused.to_string().contains("a newer reveille has used it"));
+    assert_eq!(world.value::<i64>("PRAGMA user_version"), 99);
+}
+
+#[test]
+fn an_empty_file_is_a_database_to_be_made_and_a_damaged_one_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    std::fs::write(&path, "").unwrap();
+    Store::open(&path).unwrap().say(0, "hello", at(0)).unwrap();
+    let damaged = dir.path().join("damaged.db");
+    std::fs::write(&damaged, "this is a letter, not a database, and long enough to be told from one".repeat(20))
+        .unwrap();
+    let refused = Store::open(&damaged).map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::Damaged(_)), "{refused}");
+}
+
+#[test]
+fn many_can_open_a_new_database_at_once() {
+    for _ in 0..10 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("messages.db");
+        let barrier = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (path, barrier) = (&path, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    Store::open(path).unwrap().say(number, "me too", at(0)).unwrap();
+                });
+            }
+        });
+        assert_eq!(Store::open(&path).unwrap().queued().unwrap().len(), 8);
+        assert_eq!(mode(&path), 0o600);
+    }
+}
+
+/// Nobody can begin a log anew that somebody reads. Once they have gone, it is cut back; meanwhile writing goes on.
+#[test]
+fn a_reader_that_stays_is_waited_for_now_and_then_and_the_log_is_cut_back_after_it() {
+    let mut world = World::new();
+    let reader = Connection::open(world.path()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM incoming_messages").unwrap();
+    let text = "x".repeat(100_000);
+    while world.store.log_bytes() <= WAL_BOUND_BYTES {
+        world.store.say(0, &text, at(0)).unwrap();
+    }
+    // Not tried again with each write.
+    assert!(world.store.restart_at_bytes > WAL_RESTART_BYTES);
+    reader.execute_batch("COMMIT").unwrap();
+    for _ in 0..2 {
+        world.store.say(0, &text, at(1)).unwrap();
+    }
+    assert!(world.store.log_bytes() <= WAL_LIMIT_BYTES as u64, "{}", world.store.log_bytes());
+    assert_eq!(world.store.integrity().unwrap(), Ok(()));
+}
+
+/// What a database is made of, without comments and white space.
+fn made_of(sql: &str) -> Vec<(String, String)> {
+    let db = rusqlite::Connection::open_in_memory().unwrap();
+    db.execute_batch(sql).unwrap();
+    let mut statement = db.prepare("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").unwrap();
+    let bare = |sql: String| -> String {
+        let lines = sql.lines().map(|line| line.split_once("--").map_or(line, |(code, _)| code));
+        lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
+    };
+    statement.query_map([], |row| Ok((row.get(0)?, bare(row.get(1)?)))).unwrap().map(rusqlite::Result::unwrap).collect()
+}
+
+#[test]
+fn the_schema_that_people_read_is_what_the_migrations_make() {
+    let (read, made) = (made_of(include_str!("../schema.sql")), made_of(&MIGRATIONS.concat()));
+    assert!(made.len() > 40 && read.len() == made.len(), "{} and {}", read.len(), made.len());
+    for (read, made) in read.iter().zip(&made) {
+        assert_eq!(read, made);
+    }
+}

@@ -1,0 +1,4 @@
+//! What is done again after a while: back-offs, what is handled, and what is forgotten.
+
+pub(in crate::store) mod backoff;
+pub(in crate::store) mod retention;

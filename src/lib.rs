@@ -2,24 +2,27 @@
 //!
 //! The way of one message is the way of the modules:
 //!
-//! 1. [`channel`] and [`bot`]: Telegram in. A batch of updates and the next offset become one transaction in
-//! 2. [`store`]: SQLite: messages in and out, cycles and their journal, reminders, the lease, money.
-//! 3. [`cycle`]: one wake: upkeep, gate, lock, observe, orient, decide and act, verify, publish, deliver.
-//!    It asks a mind through [`model`], whose calls are carried out by [`tool`]s,
-//! 4. which read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`];
-//! 5. [`repo`] makes one git commit of it and pushes; [`channel`] delivers the answer.
+//! 1. [`channel`] and [`bot`]: Telegram in. A batch of updates and the next offset become one transaction in the
+//! 2. [`store`]: SQLite. Messages in and out, cycles with their journal, reminders, the lease, money.
+//! 3. [`cycle`]: one wake, under the [`wake_lock`]: look, decide, run, maintain. It asks a [`model`], whose calls are
+//! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`].
+//! 5. [`repo`] makes one git commit of it and pushes. [`render`] and [`delivery`] bring the answer to its channel.
 //!
-//! Files that come with messages: [`media`] says what they are; the bot fetches them and has speech written down.
+//! What may be done: [`policy`] decides, [`shown`] is how a person reads what is asked, [`hands`] act outside our own stores,
+//! [`sandbox`] is the boundary around programs, [`net_guard`] knows which addresses are public, [`redact`] masks secrets,
+//! [`outside`] marks words that others have chosen.
 //!
-//! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and
-//! `reveille-ear`, which only understands speech): arguments, wiring, exit codes. [`config`] alone reads the environment,
-//! [`clock`] alone asks the time, [`random`] alone for what nobody guesses, [`process`] alone starts children.
-//! [`policy`] decides what may be done without asking, [`shown`] is how a person reads what is asked; [`hands`] are what acts
-//! outside our own stores. [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are
-//! public. [`web`] reads pages for the mind. [`mcp`] is the Model Context Protocol, both ways: other programs' tools for us, ours
-//! for them. [`redact`] masks secrets in whatever is shown, sent or committed.
-//! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
-//! [`words`] are times, counts and lists as a person reads them; [`json`] sees what a reader of JSON passes over.
+//! What comes from elsewhere: [`media`] and [`voice`] (files and recordings), [`web`] (pages), [`mcp`] (other programs' tools for us,
+//! and ours for them).
+//!
+//! Around it: [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and `reveille-ear`, which only understands speech),
+//! [`health`] finds and repairs what crashes leave behind, [`people`] joins the settings with who paired.
+//!
+//! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
+//! time, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
+//! [`words`] are times and counts as a person reads them, [`json`] sees what a reader of JSON passes over.
+//!
+//! Nothing is imported upward: a test reads the imports.
 
 pub mod bot;
 pub mod channel;
@@ -52,5 +55,6 @@ pub mod store;
 pub mod tool;
 pub mod types;
 pub mod voice;
+pub mod wake_lock;
 pub mod web;
 pub mod words;

@@ -38,13 +38,11 @@ use crate::{
     channel::telegram::{Telegram, TelegramError},
     clock::Clock,
     config::Config,
-    cycle::{
-        self, WakeError,
-        lock::{Holder, LockError, WakeLock},
-    },
+    cycle::{self, context::WakeError},
     process::Identity,
     redact::Redactor,
     store::{Displaced, Store, StoreError, Tap},
+    wake_lock::{Holder, LockError, WakeLock},
 };
 use run::{Aides, Bot};
 
@@ -135,7 +133,7 @@ pub async fn run(
     let (is_known, known) = watch::channel(false);
     let wake = wake.unwrap_or_else(wake::program);
     // What is shown beside the loop shares one: a connection keeps some hundred KiB. Each borrows it between two waits only.
-    let aside = RefCell::new(cycle::present::open(outside.config)?);
+    let aside = RefCell::new(cycle::workspace::open(outside.config)?);
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
     let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
@@ -200,8 +198,8 @@ async fn open_patiently(
 fn open(outside: Outside<'_>) -> Result<(WakeLock, Store, Store), BotError> {
     cycle::prepare_workspace(outside.config)?;
     let one_poller = lock(outside)?;
-    let store = cycle::present::open(outside.config)?;
-    Ok((one_poller, store, cycle::present::open(outside.config)?))
+    let store = cycle::workspace::open(outside.config)?;
+    Ok((one_poller, store, cycle::workspace::open(outside.config)?))
 }
 
 fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {

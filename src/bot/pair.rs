@@ -12,8 +12,8 @@ use super::{
 use crate::{
     clock::Clock,
     config::Config,
-    cycle::lock,
     store::{CodeState, Paired},
+    wake_lock,
 };
 
 /// How often it is looked whether somebody used the code.
@@ -42,12 +42,12 @@ pub async fn pair(
     mut stop: watch::Receiver<bool>,
     show: impl FnOnce(&Code, bool),
 ) -> Result<Pairing, BotError> {
-    crate::cycle::prepare_workspace(config)?;
-    let mut store = crate::cycle::present::open(config)?;
+    crate::cycle::workspace::prepare_workspace(config)?;
+    let mut store = crate::cycle::workspace::open(config)?;
     let bot_id = config.bot_id().unwrap_or_default();
     let (id, code) =
         door::offer(&mut store, bot_id, MADE_BY, clock.now()).map_err(|error| BotError::Code(error.to_string()))?;
-    let is_bot_running = lock::read(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
+    let is_bot_running = wake_lock::read(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
     show(&code, is_bot_running);
     let until = tokio::time::Instant::now() + CODE_LIFE.to_std().unwrap_or_default();
     loop {

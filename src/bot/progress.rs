@@ -12,7 +12,7 @@ use tokio::{sync::watch, time::Instant};
 use super::typing::{AtWork, at_work};
 use crate::{
     channel::{Outgoing, Presence, SendError},
-    cycle::verify,
+    cycle::decide::verify,
     redact::Redactor,
     render::{self, Part},
     store::{Entry, Store, StoreError},

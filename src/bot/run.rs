@@ -28,9 +28,10 @@ use crate::{
         telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     },
     config::CONSOLE_CHAT_ID,
-    cycle::{self, lock, present},
+    cycle::{self, workspace},
     process, render,
     store::{Accepted, Batch, Displaced, NewOutgoing, Order, Ordered, Store, StoreError, Tap, UpkeepKind},
+    wake_lock,
 };
 
 /// How long Telegram may hold a poll, in seconds.
@@ -197,7 +198,7 @@ impl<'a> Bot<'a> {
     /// The database isn't where it was: what is open of it is saved, its person told past it, and the bot ends. It stays, and confirms
     /// nothing, for as long as that can't be saved.
     async fn leave(&mut self, how: Displaced) -> Result<Ask, BotError> {
-        let path = present::saved_at(self.store.path(), self.outside.clock.now());
+        let path = workspace::saved_at(self.store.path(), self.outside.clock.now());
         let saved = match self.store.save_to(&path) {
             Ok(()) => {
                 self.store.drop_log();
@@ -279,7 +280,7 @@ impl<'a> Bot<'a> {
         };
         self.look_trouble.over();
         // One that stopped is no reason to wait: the wake that is started replaces it.
-        let is_held = lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
+        let is_held = wake_lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
         self.told.is_running.send_replace(is_held);
         Event::Looked(Look {
             due: waiting.due,
@@ -308,7 +309,7 @@ impl<'a> Bot<'a> {
     /// Whether the wake that was started shows no life any more: then another one may take over.
     fn lets_go(&mut self) -> bool {
         let config = self.outside.config;
-        let holder = lock::read(&config.lock_path());
+        let holder = wake_lock::read(&config.lock_path());
         let has_stopped = |child: &mut Child| {
             holder.as_ref().is_some_and(|holder| holder.pid == child.id() && !holder.is_at_work(config.stale_lock))
         };
@@ -555,7 +556,7 @@ fn flood(chat_id: i64, waiting: i64) -> NewOutgoing {
     let text = format!(
         "{waiting} of your messages are waiting. All are safe: I'll answer them {} at a time, oldest first, in turn with everybody \
          else's.",
-        cycle::brief::MAX_MESSAGES
+        cycle::decide::brief::MAX_MESSAGES
     );
     NewOutgoing::notice(chat_id, text)
 }

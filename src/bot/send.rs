@@ -53,8 +53,8 @@ pub async fn send(
     chat_id: i64,
     text: &str,
 ) -> Result<Sending, BotError> {
-    crate::cycle::prepare_workspace(config)?;
-    let mut store = crate::cycle::present::open(config)?;
+    crate::cycle::workspace::prepare_workspace(config)?;
+    let mut store = crate::cycle::workspace::open(config)?;
     let message = NewOutgoing::notice(chat_id, redactor.redact(text));
     let id = store.plan_message(&message, clock.now())?;
     if chat_id == CONSOLE_CHAT_ID {

@@ -6,7 +6,7 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::{
     channel::{Presence, SendError},
-    cycle::lock,
+    wake_lock,
 };
 
 /// Telegram shows it for up to five seconds.
@@ -60,7 +60,7 @@ pub(super) struct AtWork {
 
 /// What a living wake works on now for somebody; the console has nobody to show it to.
 pub(super) fn at_work(lock_path: &Path) -> Option<AtWork> {
-    let holder = lock::read(lock_path)?;
+    let holder = wake_lock::read(lock_path)?;
     let chat_id = holder.chat_id.filter(|chat_id| *chat_id != crate::config::CONSOLE_CHAT_ID)?;
     let is_alive = holder.identity().is_alive();
     Some(AtWork { cycle_id: holder.cycle_id?, chat_id, thread_id: holder.thread_id }).filter(|_| is_alive)

@@ -216,7 +216,7 @@ fn not_stored(why: &str) -> ExitCode {
 
 /// The settings, joined with who paired. No store is made for it.
 fn with_people(config: &Config) -> Result<Config, StoreError> {
-    cycle::present::check(config)?;
+    cycle::workspace::check(config)?;
     let path = config.db_path();
     if path.exists() { people::admitted(config, &Store::open(&path)?) } else { Ok(config.clone()) }
 }

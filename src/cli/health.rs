@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     config::Config,
-    cycle::present,
+    cycle::workspace,
     health::{self, Report, Status, told},
 };
 
@@ -105,11 +105,11 @@ fn run() -> ExitCode {
 /// Says whether there is a new database now.
 fn begin_anew(config: &Config) -> bool {
     let path = config.db_path();
-    if present::check(config).is_ok() {
+    if workspace::check(config).is_ok() {
         complain(&format!("{} isn't missing. Nothing was changed.", path.display()));
         return false;
     }
-    match present::begin_anew(config, config.clock().now()) {
+    match workspace::begin_anew(config, config.clock().now()) {
         Ok(kept) => {
             let kept = kept.iter().map(|path| format!(" What was left of the old one is kept: {}.", path.display()));
             complain(&format!("{} is new and empty now.{}", path.display(), kept.collect::<String>()));

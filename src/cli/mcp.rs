@@ -7,7 +7,11 @@ use clap::{Args, Subcommand};
 use super::{complain, failed, print};
 use crate::{
     config::Config,
-    cycle::{self, Context, Terminal, outside},
+    cycle::{
+        self,
+        context::{Context, Terminal},
+        run::outside,
+    },
     hands::Shelter,
     mcp::{
         client::{

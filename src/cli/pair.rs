@@ -6,7 +6,7 @@ use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print
 use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::present,
+    cycle::workspace,
     people,
     store::{Paired, Store, StoreError},
     words::{count, local},
@@ -164,7 +164,7 @@ fn new_owner(owner: i64) -> String {
 
 /// The store, if there is one: looking makes none.
 fn open(config: &Config) -> Result<Option<Store>, StoreError> {
-    present::check(config)?;
+    workspace::check(config)?;
     let path = config.db_path();
     if path.exists() { Store::open(&path).map(Some) } else { Ok(None) }
 }

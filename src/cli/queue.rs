@@ -8,7 +8,7 @@ use clap::Subcommand;
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::present,
+    cycle::workspace,
     store::{Incoming, Store, StoreError},
     words::local,
 };
@@ -126,7 +126,7 @@ impl Line {
 
 /// Carries out `wake queue`.
 pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
-    if let Err(error) = present::check(config) {
+    if let Err(error) = workspace::check(config) {
         return failed(&error);
     }
     let path = config.db_path();

@@ -15,7 +15,11 @@ use super::{
 use crate::{
     bot::{AtTerminal, at_terminal},
     config::CONSOLE_CHAT_ID,
-    cycle::{self, Context, Report, WakeError, WakeOutcome, stop},
+    cycle::{
+        self,
+        context::{Context, Report, WakeError, WakeOutcome},
+        stop,
+    },
     people,
     process::Identity,
     store::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Session, Store},

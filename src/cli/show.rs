@@ -11,7 +11,10 @@ use super::{
 use crate::{
     channel::desktop,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Context, Report, Screen, Terminal, WakeError, WakeOutcome},
+    cycle::{
+        self,
+        context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
+    },
     outside,
     render::{self, Looks, without_escapes},
     repo::RepoError,

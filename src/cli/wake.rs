@@ -17,10 +17,15 @@ use super::{
 use crate::{
     channel::Channel,
     config::{CONSOLE_CHAT_ID, Config},
-    cycle::{self, Choice, Context, Report, Terminal, WakeError, WakeOutcome, budget::Budget, waker},
+    cycle::{
+        self, Choice,
+        context::{Context, Report, Terminal, WakeError, WakeOutcome},
+        decide::budget::Budget,
+    },
     people,
     repo::{Committed, RepoError},
     store::{Order, Store, wait_after},
+    wake_lock::waker,
 };
 
 /// What starts the wake of `wake undo`.

@@ -9,10 +9,11 @@ use std::{path::Path, time::Duration};
 
 use chrono_tz::Tz;
 
-use super::{WakeError, interrupt::Interrupt, lock, wake::Wake};
 use crate::{
+    cycle::{context::WakeError, decide::interrupt::Interrupt, session::Wake},
     process,
     store::{Stopped, StoreError},
+    wake_lock,
 };
 
 /// How often a wake that waits looks for the order.
@@ -34,7 +35,7 @@ pub fn notice(stopped: Stopped, tz: Tz) -> String {
 /// After the order: ends what a wake that is at work has started, such as a slow fetch, until the wake is over. Blocks for
 /// some seconds at most.
 pub fn end_children(lock_path: &Path) {
-    let Some(holder) = lock::read(lock_path).map(|holder| holder.identity()) else { return };
+    let Some(holder) = wake_lock::read(lock_path).map(|holder| holder.identity()) else { return };
     let begun = std::time::Instant::now();
     while begun.elapsed() < CHILDREN_FOR && holder.is_alive() && is_holding(lock_path, &holder) {
         match process::end_children(&holder) {
@@ -47,12 +48,12 @@ pub fn end_children(lock_path: &Path) {
 
 /// A `wake` that stays goes on living after it has let go of the lock.
 fn is_holding(lock_path: &Path, who: &process::Identity) -> bool {
-    lock::read(lock_path).is_some_and(|holder| holder.identity() == *who)
+    wake_lock::read(lock_path).is_some_and(|holder| holder.identity() == *who)
 }
 
 impl Wake<'_> {
     /// Whether this wake is to end now, and why.
-    pub(super) fn is_to_end(&self) -> Result<Option<Interrupt>, StoreError> {
+    pub(in crate::cycle) fn is_to_end(&self) -> Result<Option<Interrupt>, StoreError> {
         if *self.context.stop.borrow() {
             return Ok(Some(Interrupt::Stopped));
         }
@@ -60,7 +61,7 @@ impl Wake<'_> {
     }
 
     /// Ends when all work is ordered to stop, or what is done for the chat that the wake is at work for.
-    pub(super) async fn halted(&self) {
+    pub(in crate::cycle) async fn halted(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             // What can't be read now is read again.
@@ -71,7 +72,7 @@ impl Wake<'_> {
     }
 
     /// Whether all work is stopped.
-    pub(super) fn is_stopped(&self) -> Result<bool, WakeError> {
+    pub(in crate::cycle) fn is_stopped(&self) -> Result<bool, WakeError> {
         Ok(self.store.stopped()?.is_some())
     }
 }

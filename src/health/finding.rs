@@ -1,6 +1,6 @@
 //! What a check found, and why one could not look.
 
-use crate::{cycle::lock::LockError, outside, process::ProcessError, repo::RepoError, store::StoreError};
+use crate::{outside, process::ProcessError, repo::RepoError, store::StoreError, wake_lock::LockError};
 
 /// How bad it is; the worst is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -7,12 +7,10 @@ use super::{
     scene::Scene,
 };
 use crate::{
-    cycle::{
-        self, Teller,
-        lock::{LockError, WakeLock, Work},
-    },
+    cycle::{self, Teller},
     process::Identity,
     store::{Fence, Holder, Store},
+    wake_lock::{LockError, WakeLock, Work},
 };
 
 /// What a repair works with.

@@ -5,7 +5,10 @@ use chrono::{DateTime, Utc};
 use super::{checks::lock::LockFacts, finding::Trouble};
 use crate::{
     config::Config,
-    cycle::{self, budget::Budget, orient::Mind},
+    cycle::{
+        self,
+        decide::{budget::Budget, situation::Mind},
+    },
     redact::Redactor,
     repo::{Repo, RepoError},
     store::{Schema, Store, StoreError},
@@ -79,7 +82,7 @@ impl<'a> Scene<'a> {
 
 /// Opens the database for looking, and looks: a file that isn't one opens without complaint.
 fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
-    cycle::present::check(config)?;
+    cycle::workspace::check(config)?;
     let Some(store) = Store::open_read_only(&config.db_path())? else {
         return Ok(None);
     };

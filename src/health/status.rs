@@ -12,7 +12,7 @@ pub use questions::OpenQuestion;
 use super::{checks::wakes::MANY, finding::Trouble, scene::Scene};
 use crate::{
     config::Config,
-    cycle::orient::is_answerable,
+    cycle::decide::orient::is_answerable,
     disk::{self, Reserve},
     redact::Redactor,
     repo::Repo,

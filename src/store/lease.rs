@@ -1,5 +1,5 @@
 //! The fence in `processing_lock`: each holder of the wake lock gets the next number, and every write of a wake carries
-//! it. The lock itself is a flock on a file (see [`crate::cycle`]); this is what makes a lost lock harmless here.
+//! it. The lock itself is a flock on a file (see [`crate::wake_lock`]); this is what makes a lost lock harmless here.
 
 use chrono::{DateTime, Utc};
 use rusqlite::OptionalExtension as _;

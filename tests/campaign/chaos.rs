@@ -14,8 +14,8 @@ use std::{
 
 use fastrand::Rng;
 use reveille::{
-    cycle::lock,
     process::{self, Identity},
+    wake_lock,
 };
 use rustix::process::{Pid, Signal};
 
@@ -154,7 +154,7 @@ impl Chaos {
                     && world.has_unanswered();
                 // It has begun nothing yet, and would hold up all others: whoever comes ends it.
                 let is_unnamed = process::holding_flock(&lock_path(world)).contains(&stopped.child.id())
-                    && lock::read(&lock_path(world)).is_none_or(|holder| holder.pid != stopped.child.id());
+                    && wake_lock::read(&lock_path(world)).is_none_or(|holder| holder.pid != stopped.child.id());
                 Running::start(world, Program::Wake).end(false)?;
                 stopped.signal(if then == Stopped::Dies { Signal::KILL } else { Signal::CONT });
                 let was_killed = stopped.end(is_unnamed || then != Stopped::GoesOn)?;
@@ -251,7 +251,7 @@ impl Running {
 
     /// Waits until it is named as the holder of the lock, or has ended.
     fn wait_until_it_holds(&mut self, path: &Path) {
-        let holds = |pid: u32| lock::read(path).is_some_and(|holder| holder.pid == pid);
+        let holds = |pid: u32| wake_lock::read(path).is_some_and(|holder| holder.pid == pid);
         while self.child.try_wait().unwrap().is_none() && !holds(self.child.id()) {
             std::thread::sleep(LOOK_EVERY);
         }
@@ -316,10 +316,10 @@ fn lock_path(world: &World) -> PathBuf {
 
 /// Lets the holder of this number seem to have shown no life since the machine was booted. False if it holds the lock no more.
 fn outlast_lease(path: &Path, pid: u32) -> bool {
-    let Some(holder) = lock::read(path).filter(|holder| holder.pid == pid) else { return false };
-    let silent = lock::Holder { alive_at_s: Some(0), ..holder };
+    let Some(holder) = wake_lock::read(path).filter(|holder| holder.pid == pid) else { return false };
+    let silent = wake_lock::Holder { alive_at_s: Some(0), ..holder };
     fs::write(path, serde_json::to_string(&silent).unwrap()).unwrap();
-    lock::is_held(path)
+    wake_lock::is_held(path)
 }
 
 /// Nobody works in the world any more: what a killed program had started is gone, or comes to its end.

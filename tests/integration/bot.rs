@@ -4,8 +4,8 @@
 use std::{io::Write as _, process::Stdio, time::Duration};
 
 use reveille::{
-    cycle::lock::{WakeLock, Work},
     process::Identity,
+    wake_lock::{WakeLock, Work},
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};

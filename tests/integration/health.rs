@@ -9,9 +9,9 @@ use std::{
 
 use reveille::{
     clock::parse_time,
-    cycle::lock::{self, Holder},
     process::Identity,
     store::{NewOutgoing, OutgoingKind, Pick, Store},
+    wake_lock::{self, Holder},
 };
 use serde_json::Value;
 
@@ -220,7 +220,7 @@ fn a_living_wake_is_never_taken_for_stale() {
     let (wake, _asked) = mind.wake(&env);
     let me = Identity::of(wake.pid()).unwrap();
     let lock_path = env.workspace().join(".wake-lock");
-    let holder = || lock::read(&lock_path).map(|holder| (holder.identity(), holder.cycle_id));
+    let holder = || wake_lock::read(&lock_path).map(|holder| (holder.identity(), holder.cycle_id));
     let held_by = holder();
     let plan = env.workspace().join("plan-20261121T000000Z-1.md");
     fs::write(&plan, "nobody knows this one").unwrap();

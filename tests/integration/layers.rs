@@ -1,4 +1,5 @@
-//! Who imports whom, read from the source: no circle between the modules of the crate, nor between the parts of `store/`.
+//! Who imports whom, read from the source: no circle between the modules of the crate, nor between the parts of `store/`
+//! and of `cycle/`.
 //!
 //! A path counts wherever it stands, in a `use` or in code; what stands in tests doesn't. What a `mod.rs` only passes on counts as
 //! imported from where it is.
@@ -184,6 +185,27 @@ fn no_area_of_the_store_imports_what_imports_it() {
     assert!(areas["cycles"].contains("messages") && areas["messages"].contains("chats"), "{areas:#?}");
     let circle = circle(areas);
     assert!(circle.is_empty(), "{circle:#?}");
+}
+
+/// The rooms of a cycle, and then file by file: a room's files stand apart, so that each can be read alone.
+#[test]
+fn no_part_of_a_cycle_imports_what_imports_it() {
+    let modules = source();
+    let rooms = graph(&modules, |path| match path {
+        [top, room, ..] if top == "cycle" => Some(room.clone()),
+        _ => None,
+    });
+    assert!(rooms["run"].contains("decide") && rooms["maintain"].contains("look"), "{rooms:#?}");
+    let between_rooms = circle(rooms);
+    assert!(between_rooms.is_empty(), "{between_rooms:#?}");
+    let files: BTreeSet<Names> = modules.iter().map(|module| module.path.clone()).collect();
+    let of_files = graph(&modules, |path| {
+        let file = (2..=path.len()).rev().map(|end| path[..end].to_vec()).find(|file| files.contains(file))?;
+        (file[0] == "cycle").then(|| file.join("/"))
+    });
+    assert!(of_files.len() > 30, "{of_files:#?}");
+    let between_files = circle(of_files);
+    assert!(between_files.is_empty(), "{between_files:#?}");
 }
 
 #[test]

@@ -10,14 +10,14 @@ use super::{
         http::Gate,
     },
 };
-use reveille::{cycle::lock, process::Identity};
+use reveille::{process::Identity, wake_lock};
 use rustix::process::Signal;
 use serde_json::json;
 
 /// Lets the holder seem to have shown no life since the machine was booted.
-fn silence(env: &TestEnv) -> lock::Holder {
+fn silence(env: &TestEnv) -> wake_lock::Holder {
     let path = env.workspace().join(".wake-lock");
-    let holder = lock::Holder { alive_at_s: Some(0), ..lock::read(&path).unwrap() };
+    let holder = wake_lock::Holder { alive_at_s: Some(0), ..wake_lock::read(&path).unwrap() };
     fs::write(&path, serde_json::to_string(&holder).unwrap()).unwrap();
     holder
 }
@@ -139,7 +139,7 @@ fn who_was_stopped_before_it_wrote_its_line_holds_nobody_up() {
         let database = rusqlite::Connection::open(env.workspace().join("messages.db")).unwrap();
         database.execute_batch("BEGIN IMMEDIATE").unwrap();
         let first = env.start(env!("CARGO_BIN_EXE_wake"), &["--once"]);
-        eventually("it holds the lock", || lock::is_held(&path));
+        eventually("it holds the lock", || wake_lock::is_held(&path));
         assert_eq!(env.wake(&["--once", "--json"]).ok().json()["outcome"], "locked", "it is at work");
         first.signal(Signal::STOP);
         database.execute_batch("ROLLBACK").unwrap();
@@ -234,7 +234,7 @@ fn the_bot_does_not_wait_for_a_wake_of_its_own_that_stopped() {
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
     telegram.push_text(CHAT, CHAT, "hello");
     asked(&claude, 1);
-    let pid = lock::read(&env.workspace().join(".wake-lock")).unwrap().pid;
+    let pid = wake_lock::read(&env.workspace().join(".wake-lock")).unwrap().pid;
     let number = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     rustix::process::kill_process(number, Signal::STOP).unwrap();
     let stopped = silence(&env).identity();
@@ -242,7 +242,7 @@ fn the_bot_does_not_wait_for_a_wake_of_its_own_that_stopped() {
     eventually("it is answered all the same", || telegram.standing() == ["Hello."]);
     assert!(!stopped.is_alive());
     eventually("all is written down", || {
-        env.queued().is_empty() && !lock::is_held(&env.workspace().join(".wake-lock"))
+        env.queued().is_empty() && !wake_lock::is_held(&env.workspace().join(".wake-lock"))
     });
     bot.signal(Signal::TERM);
     bot.end();

@@ -12,7 +12,7 @@ use super::{
 };
 use reveille::{
     config::Config,
-    cycle::{Context, Terminal, WakeOutcome},
+    cycle::context::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, Turn, TurnFuture},
     redact::Redactor,
     types::{Stop, Usage},

@@ -11,7 +11,7 @@ use super::{
 };
 use reveille::{
     config::Config,
-    cycle::{Context, Terminal, WakeOutcome},
+    cycle::context::{Context, Terminal, WakeOutcome},
     model::{Conversation, Model, Progress, TurnFuture},
     redact::Redactor,
     types::Usage,

@@ -12,7 +12,7 @@ use super::{
         telegram::{FakeTelegram, Fault},
     },
 };
-use reveille::cycle::lock;
+use reveille::wake_lock;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -119,8 +119,8 @@ fn once_the_answer_is_there_nothing_says_that_it_is_worked_on_however_long_the_p
     let lock_path = env.workspace().join(".wake-lock");
     eventually("the push is held", || remote.join("began").exists());
     eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
-    assert!(lock::is_held(&lock_path), "the push is still under way");
-    assert_eq!(lock::read(&lock_path).and_then(|holder| holder.cycle_id), None);
+    assert!(wake_lock::is_held(&lock_path), "the push is still under way");
+    assert_eq!(wake_lock::read(&lock_path).and_then(|holder| holder.cycle_id), None);
     std::fs::write(remote.join("go"), "").unwrap();
     end(bot);
     env.check_sound();
@@ -160,7 +160,7 @@ fn a_line_that_was_being_sent_when_the_wake_ended_is_taken_away() {
     first.open();
     second.open();
     eventually("the answer is there", || telegram.standing() == ["There is nothing."]);
-    eventually("the wake has ended", || !lock::is_held(&env.workspace().join(".wake-lock")));
+    eventually("the wake has ended", || !wake_lock::is_held(&env.workspace().join(".wake-lock")));
     telegram.release();
     eventually("only the answer stands", || telegram.sent().len() == 2 && telegram.standing() == ["There is nothing."]);
     eventually("it is forgotten", || env.query::<i64>("SELECT count(*) FROM status_lines") == 0);

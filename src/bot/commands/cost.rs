@@ -2,7 +2,7 @@
 
 use super::Desk;
 use crate::{
-    cycle::{budget::Budget, month_begin},
+    cycle::{decide::budget::Budget, month_begin},
     store::{Result, Spent},
 };
 
@@ -68,7 +68,7 @@ fn thousands(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cycle::budget, types::Usage};
+    use crate::{cycle::decide::budget, types::Usage};
 
     #[test]
     fn today_this_month_and_by_model() {

@@ -6,8 +6,9 @@ use chrono_tz::Tz;
 use super::{super::batch::Asked, Desk};
 use crate::{
     config::OFFLINE_MODEL,
-    cycle::{self, budget::Budget, lock},
+    cycle::{self, decide::budget::Budget},
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
+    wake_lock,
     words::count,
 };
 
@@ -66,7 +67,7 @@ impl Status {
             now,
             tz: config.timezone,
             stopped_since: desk.stopped_for(asked),
-            running_since: lock::read(&config.lock_path())
+            running_since: wake_lock::read(&config.lock_path())
                 .filter(|holder| holder.identity().is_alive())
                 .map(|holder| crate::clock::parse_time(&holder.started_at)),
             last: last.map(LastWake::from),
@@ -229,7 +230,7 @@ mod tests {
             mind: OFFLINE_MODEL.to_owned(),
             is_mind_available: true,
             out_of_budget: None,
-            budget: crate::cycle::budget::of((0.0, 5.0), (0.0, None)),
+            budget: crate::cycle::decide::budget::of((0.0, 5.0), (0.0, None)),
         }
     }
 
@@ -267,7 +268,7 @@ mod tests {
                 .to_vec(),
             mind: "claude-sonnet-5-5".to_owned(),
             is_mind_available: false,
-            budget: crate::cycle::budget::of((1.234, 5.0), (1.234, None)),
+            budget: crate::cycle::decide::budget::of((1.234, 5.0), (1.234, None)),
             ..quiet()
         };
         insta::assert_snapshot!(status.text(), @r"

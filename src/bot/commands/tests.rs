@@ -6,7 +6,6 @@ use crate::{
     channel::telegram::{Access, Me, RawUpdate},
     clock::parse_time,
     config::Config,
-    cycle::lock::{WakeLock, Work},
     memory::{self, templates::templates},
     process::Identity,
     redact::Redactor,
@@ -15,6 +14,7 @@ use crate::{
         Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
         OutgoingKind, PartOutcome, Pick, StagedFile,
     },
+    wake_lock::{WakeLock, Work},
 };
 
 const ANA: i64 = 4242;

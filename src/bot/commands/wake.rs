@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{super::batch::Asked, Desk, Reply};
 use crate::{
-    cycle::{self, lock, orient::Standing},
+    cycle::{self, decide::orient::Standing},
     store::{Order, Result},
+    wake_lock,
     words::{count, list},
 };
 
@@ -22,7 +23,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
     if !desk.is_owners(asked.message.chat_id) {
         return Ok(Reply::orders("Checking now what waits in this chat.", order));
     }
-    let holder = lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
+    let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
     let mut waiting = cycle::waiting(desk.store, desk.config, desk.now)?;
     // What a living wake works on looks from here like a cycle that was cut off.
     if let Some(cycle_id) = holder.as_ref().and_then(|holder| holder.cycle_id.as_ref()) {

@@ -7,12 +7,12 @@ use super::words;
 use crate::{
     clock::Clock,
     config::Config,
-    cycle::lock::{LockError, WakeLock},
     media::Transcript,
     process::{self, Identity, Spec},
     redact::Redactor,
     store::{Attachment, Store, StoreError, wait_after},
     voice::{Transcriber, VoiceError},
+    wake_lock::{LockError, WakeLock},
 };
 
 /// A recording that can't be made out is tried so often.
@@ -101,7 +101,7 @@ pub fn work(
         Err(LockError::Held(_)) => return Ok(()),
         lock => lock.map_err(EarError::Lock)?,
     };
-    let mut store = crate::cycle::present::open(config)?;
+    let mut store = crate::cycle::workspace::open(config)?;
     if store.stopped()?.is_some() || store.next_unheard(clock.now())?.is_none() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! `database`: opens, has the schema that this program knows, is sound, and its write-ahead log is cut back.
 
 use crate::{
-    cycle::present,
+    cycle::workspace,
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
@@ -44,7 +44,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         free_bytes: store.free_bytes()?,
         wal_bytes: store.log_bytes(),
     });
-    let saved = present::saved(&main);
+    let saved = workspace::saved(&main);
     Ok(judge_saved(&saved.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
         .into_iter()
         .fold(judged, Finding::and))

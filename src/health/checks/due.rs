@@ -4,7 +4,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
 use crate::{
-    cycle::waker::{Timed, Waker},
     health::{
         Status,
         finding::{Finding, Trouble},
@@ -12,6 +11,7 @@ use crate::{
         words::{ago, count, local_day_and_time},
     },
     store::{Reminder, Undo},
+    wake_lock::waker::{Timed, Waker},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {

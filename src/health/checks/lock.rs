@@ -7,7 +7,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     clock::{self, parse_time},
-    cycle::lock::{self, Holder},
     health::{
         finding::{Finding, Trouble},
         repair::Hands,
@@ -15,6 +14,7 @@ use crate::{
         words::{ago, span},
     },
     process, store,
+    wake_lock::{self, Holder},
 };
 
 /// A wake writes its line a moment after it took the lock: so often, and at such a pause, is looked again.
@@ -50,7 +50,7 @@ impl LockFacts {
             let line = line(path);
             let holder: Option<Holder> = serde_json::from_str(&line).ok();
             facts = Self {
-                is_held: lock::is_held(path),
+                is_held: wake_lock::is_held(path),
                 is_alive: holder.as_ref().is_some_and(|holder| holder.identity().is_alive()),
                 silent_for: holder.as_ref().and_then(|holder| holder.silent_for(clock::awake())),
                 line,

@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    cycle::orient::{Mind, is_answerable},
+    cycle::decide::{orient::is_answerable, situation::Mind},
     health::{
         finding::{Finding, Trouble},
         scene::Scene,

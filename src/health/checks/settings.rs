@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use super::remote::failure;
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL},
-    cycle::budget::Budget,
+    cycle::decide::budget::Budget,
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
@@ -109,7 +109,7 @@ fn judge_budget(budget: &Budget) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::parse_time, cycle::budget::of, health::Status};
+    use crate::{clock::parse_time, cycle::decide::budget::of, health::Status};
 
     #[test]
     fn the_bot_needs_a_token_and_somebody_to_listen_to() {

@@ -5,13 +5,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     clock::parse_time,
-    cycle::lock,
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
         words::ago,
     },
     store::UpkeepKind,
+    wake_lock,
 };
 
 /// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.
@@ -25,7 +25,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Some(store) => (store.last_heard(bot_id)?, store.upkeep(UpkeepKind::Poll)?.error),
         None => (None, None),
     };
-    let bot = lock::read(&scene.config.bot_lock_path()).filter(|holder| holder.identity().is_alive());
+    let bot = wake_lock::read(&scene.config.bot_lock_path()).filter(|holder| holder.identity().is_alive());
     let running_since = bot.map(|holder| parse_time(&holder.started_at).unwrap_or(scene.now));
     Ok(judge(heard, running_since, trouble.as_deref(), scene.now))
 }

@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 use super::{Overview, files, questions};
 use crate::{
     config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
-    cycle::budget,
+    cycle::decide::budget,
     store::{Cap, Prospect, Undelivered},
     words::{ago, count, local, size},
 };

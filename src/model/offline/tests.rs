@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     clock::parse_time,
-    cycle::{
+    cycle::decide::{
         limits::Limits,
         machine::{Cycle, Step, user_text},
     },
@@ -26,7 +26,7 @@ fn message(id: i64, text: &str) -> Incoming {
 fn said(messages: &[Incoming]) -> Entry {
     let now = parse_time("2026-11-21T14:00:00Z").unwrap();
     Entry::Said {
-        raw: crate::cycle::brief::joined(&messages.iter().collect::<Vec<_>>(), &[], now, Tz::Europe__Berlin),
+        raw: crate::cycle::decide::brief::joined(&messages.iter().collect::<Vec<_>>(), &[], now, Tz::Europe__Berlin),
         messages: messages.iter().map(|message| message.id).collect(),
         handles: Vec::new(),
         head: None,

@@ -1,4 +1,4 @@
-//! Reads back what a conversation shows: the messages, and what was said before them. `cycle/brief` writes the same elements.
+//! Reads back what a conversation shows: the messages, and what was said before them. `cycle/decide/brief` writes the same elements.
 
 use chrono::{DateTime, Utc};
 

@@ -26,7 +26,7 @@ pub struct Batch {
     pub bot_id: i64,
     /// The batch's last update id + 1: what the next poll asks for.
     pub next_offset: i64,
-    /// What was said, commands among it: one may turn out to be the rest of a text ([`PartOf::Rest`]).
+    /// What was said, commands among it: one may turn out to be the rest of a text ([`crate::store::PartOf::Rest`]).
     pub messages: Vec<NewIncoming>,
     /// New versions of earlier messages, by their `channel_message_id`; taken in after `messages`.
     pub edits: Vec<NewIncoming>,

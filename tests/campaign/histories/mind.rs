@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
-    cycle::machine::{Cycle, Request},
+    cycle::decide::machine::{Cycle, Request},
     schedule::Rule,
     store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     types::Stop,

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use reveille::{
-    cycle::orient::Reason,
+    cycle::decide::situation::Reason,
     process::Identity,
     store::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,

@@ -9,9 +9,12 @@ use fastrand::Rng;
 use reveille::{
     cycle::{
         Uptake,
-        limits::{Limits, Stretch},
-        machine::{Cycle, Request, Step},
-        orient::{self, Mind, Observed, Reason, Work},
+        decide::{
+            limits::{Limits, Stretch},
+            machine::{Cycle, Request, Step},
+            orient::{self, Work},
+            situation::{Mind, Observed, Reason},
+        },
         uptake,
     },
     process::Identity,

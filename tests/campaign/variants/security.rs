@@ -417,13 +417,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "|| stretch.work.is_some_and(|work| taken.work >= work * 1_000);",
     ),
     story(
-        "reveille::cycle::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
+        "reveille::cycle::decide::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
         "a plan may be raised again and again",
         "self.raises < MAX_RAISES =>",
         "self.raises < MAX_RAISES.max(9) =>",
     ),
     story(
-        "reveille::cycle::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
+        "reveille::cycle::decide::machine::tests::a_plan_is_raised_once_and_never_begins_to_count_anew",
         "a raised plan begins anew",
         "self.raises += 1;",
         "(self.raises, self.from) = (self.raises + 1, self.taken);",

@@ -1,0 +1,69 @@
+//! Why a cycle stopped before its end. `resume` makes of it what is told and when the cycle goes on.
+
+use std::time::Duration;
+
+use crate::{model::ModelError, store::Cap};
+
+/// Why a cycle stopped before its end, by what follows from it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(in crate::cycle) enum Interrupt {
+    /// The mind can't be reached now: wait and go on.
+    #[error("{why}")]
+    Unavailable {
+        /// What happened.
+        why: String,
+        /// What the server asked for.
+        retry_after: Option<Duration>,
+        /// Whether a person has to do something about it.
+        needs_person: bool,
+        /// Whether its server doesn't have the model: what it has begun can't be gone on with.
+        is_model_gone: bool,
+    },
+    /// The mind's server won't take this conversation: give the cycle up.
+    #[error("{0}")]
+    Rejected(String),
+    /// A budget has no room for the next request: wait until its day or month is over.
+    #[error("the {}'s budget has no room for the next request, which may cost up to {most_usd:.2} USD", cap.name())]
+    OverBudget {
+        /// Which.
+        cap: Cap,
+        /// The most that the request may cost, in US dollars.
+        most_usd: f64,
+    },
+    /// The wake has taken as long as it may.
+    #[error("the wake has taken as long as it may (WAKE_TIMEOUT_MIN)")]
+    OutOfTime,
+    /// The process was asked to end.
+    #[error("the wake was asked to stop")]
+    Stopped,
+    /// A person has ordered all work to stop, or what is done for their chat.
+    #[error("it was stopped by /stop")]
+    Halted,
+}
+
+impl Interrupt {
+    /// What the asking chat is told.
+    pub(in crate::cycle) fn notice(&self) -> String {
+        match self {
+            Self::Unavailable { why, needs_person: true, .. } => {
+                format!("I can't reach Claude: {why}. Your messages are safe; I'll retry hourly.")
+            }
+            other => format!(
+                "I can't reach Claude right now: {other}. Your messages are safe; I'll answer as soon as I can."
+            ),
+        }
+    }
+
+    /// What follows from an error that retrying did not mend.
+    pub(in crate::cycle) fn of(error: &ModelError, why: String, model: &str) -> Self {
+        let (retry_after, needs_person) = match error {
+            ModelError::Transient { retry_after, .. } => (*retry_after, false),
+            // An unknown model is a setting to be mended, not a fault of the conversation.
+            ModelError::Account { .. } | ModelError::Rejected { status: 404, .. } => (None, true),
+            ModelError::Rejected { .. } => return Self::Rejected(why),
+        };
+        // A wrong address is not found either, and says nothing of the model.
+        let is_model_gone = matches!(error, ModelError::Rejected { status: 404, .. }) && why.contains(model);
+        Self::Unavailable { why, retry_after, needs_person, is_model_gone }
+    }
+}

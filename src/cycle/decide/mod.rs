@@ -1,0 +1,17 @@
+//! What is decided: what is due, what a conversation needs next, what the model is told, what is written of a wake. Pure: values in,
+//! values out; but for [`budget`], which reads what was spent.
+
+pub mod brief;
+pub mod budget;
+pub mod gate;
+pub(crate) mod interrupt;
+pub mod limits;
+pub mod machine;
+pub(crate) mod merge;
+pub mod orient;
+pub mod situation;
+pub(crate) mod stale;
+pub(crate) mod taint;
+pub mod undoable;
+pub mod uptake;
+pub mod verify;

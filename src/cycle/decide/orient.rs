@@ -1,0 +1,124 @@
+//! Orient: is anything due, why, and what is taken up first? Pure functions of what was observed. No reason, no model call.
+
+mod messages;
+mod tasks;
+
+pub use self::{
+    messages::{Standing, budget_key, is_answerable, joining, last_channel_id, standings, still_due},
+    tasks::{decay_key, task_key},
+};
+use crate::{
+    clock::is_over,
+    cycle::decide::situation::{Mind, Observed, Reason},
+    store::{CycleRow, CycleState, Undo},
+};
+
+/// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
+/// stopped: it is what a person does next who has stopped something that went wrong.
+pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
+    // A cycle by rule that was cut off has nothing left but its commit and its end: an undo with its commit made isn't begun again.
+    let (mut reasons, resumptions): (Vec<_>, Vec<_>) =
+        resumptions(observed).into_iter().partition(|reason| is_by_rule(reason, observed.open_cycles));
+    reasons.extend(observed.undos.iter().map(|undo| Reason::Undo { undo: undo.clone() }));
+    if observed.is_stopped {
+        return reasons;
+    }
+    reasons.extend(resumptions);
+    reasons.extend(due_reminders(observed));
+    reasons.extend(messages::due(observed));
+    reasons.extend(messages::over_budget(observed));
+    reasons.extend(tasks::of_guests(observed));
+    let may_think = observed.mind.is_available && observed.mind.out_of_budget(None).is_none();
+    if may_think || !observed.mind.is_thinking {
+        reasons.extend(tasks::of_owner(observed));
+        if !observed.person_commits.is_empty() {
+            let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
+            reasons.push(Reason::PersonCommits { subjects });
+        }
+    }
+    reasons
+}
+
+/// What a cycle takes up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// A wake is undone.
+    Undo(Undo),
+    /// An interrupted cycle.
+    Resume {
+        /// The cycle.
+        cycle_id: String,
+        /// Whether it crashed.
+        has_crashed: bool,
+    },
+    /// What needs no mind: these reasons are acted on by rule.
+    Mechanical(Vec<Reason>),
+    /// What the mind is asked for: one chat's messages at most, and other reasons if they are the owner's affair.
+    Think {
+        /// Messages first.
+        reasons: Vec<Reason>,
+    },
+}
+
+/// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no mind, then one chat.
+pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<Work> {
+    match reasons.first() {
+        Some(Reason::Resume { cycle_id, has_crashed }) => {
+            return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
+        }
+        Some(Reason::Undo { undo }) => return Some(Work::Undo(undo.clone())),
+        _ => {}
+    }
+    let is_mechanical = |reason: &Reason| match reason {
+        Reason::Reminder { .. }
+        | Reason::MissedTask { .. }
+        | Reason::Stale { .. }
+        | Reason::OverBudget { .. }
+        | Reason::OfGuest { .. } => true,
+        Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
+        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
+    };
+    let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.into_iter().partition(is_mechanical);
+    if !mechanical.is_empty() {
+        return Some(Work::Mechanical(mechanical));
+    }
+    let (messages, others): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|reason| matches!(reason, Reason::Messages { .. }));
+    let mut chosen: Vec<Reason> = messages.into_iter().take(1).collect();
+    let is_owners = match chosen.first() {
+        Some(Reason::Messages { chat_id, .. }) => *chat_id == owner_chat_id,
+        _ => true,
+    };
+    if is_owners {
+        chosen.extend(others);
+    }
+    (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
+}
+
+fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
+    observed
+        .open_cycles
+        .iter()
+        .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
+        .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
+        .filter(|cycle| !cycle.cycle.chat_id.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
+        .filter(|cycle| {
+            let may_think = observed.mind.is_available && observed.mind.out_of_budget(cycle.cycle.chat_id).is_none();
+            cycle.state == CycleState::Running || may_think
+        })
+        .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })
+        .collect()
+}
+
+fn is_by_rule(reason: &Reason, open_cycles: &[CycleRow]) -> bool {
+    let Reason::Resume { cycle_id, .. } = reason else { return false };
+    open_cycles.iter().any(|row| row.cycle.id == *cycle_id && row.cycle.is_by_rule())
+}
+
+fn due_reminders(observed: &Observed<'_>) -> Vec<Reason> {
+    let due = observed.reminders.iter().filter(|reminder| reminder.what.next_at <= observed.now);
+    due.map(|reminder| Reason::Reminder { id: reminder.id }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The queue's messages: which are to be answered now, which join a cycle that runs, and what the others wait for.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    clock::is_over,
+    cycle::decide::{
+        brief::MAX_MESSAGES,
+        gate::waiting_for_files,
+        situation::{Mind, Observed, Reason},
+        stale,
+    },
+    store::{Cap, CycleRow, Incoming, NewCycle},
+};
+
+/// Whether the configured mind can be given this message now, as far as the message itself tells.
+pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
+    !message.awaits_files
+        && message.held_for.as_deref() != Some(&mind.name)
+        && message.not_before.is_none_or(|at| is_over(at, now))
+}
+
+/// The messages with these `ids`, if each of them may still be given to the mind: an edit or a further part of an album may have
+/// brought files that are on their way, a person may have taken one out of the queue.
+pub fn still_due<'a>(
+    queued: &'a [Incoming],
+    ids: &[i64],
+    mind: &Mind,
+    now: DateTime<Utc>,
+) -> Option<Vec<&'a Incoming>> {
+    let waiting = waiting_for_files(queued, now);
+    let is_due = |message: &&Incoming| !waiting.contains(&message.id) && is_answerable(message, mind, now);
+    ids.iter().map(|id| queued.iter().find(|message| message.id == *id).filter(is_due)).collect()
+}
+
+/// Messages that have come for the chat of `cycle`, and the terminal that it answers, while it runs, oldest first: not those it `knows`, nor those that stand in
+/// the conversation of another one that will go on. A cycle that has had its share of messages ends when another chat waits.
+pub fn joining<'a>(
+    queued: &'a [Incoming],
+    cycle: &NewCycle,
+    session: Option<&str>,
+    knows: &[i64],
+    open_cycles: &[CycleRow],
+    mind: &Mind,
+    now: DateTime<Utc>,
+) -> Vec<&'a Incoming> {
+    let is_another_chats = |message: &Incoming| {
+        Some(message.chat_id) != cycle.chat_id && !is_taken(message, open_cycles) && is_answerable(message, mind, now)
+    };
+    if knows.len() >= MAX_MESSAGES && queued.iter().any(is_another_chats) {
+        return Vec::new();
+    }
+    let waiting = waiting_for_files(queued, now);
+    let is_new = |message: &&Incoming| {
+        (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
+            && message.session.as_deref() == session
+            && !knows.contains(&message.id)
+            && !is_taken(message, open_cycles)
+            && !waiting.contains(&message.id)
+            && is_answerable(message, mind, now)
+            && !stale::is_stale(message, now)
+    };
+    queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
+}
+
+/// The key under which a chat was told that its messages wait for a budget: once for each day on which more of them come.
+pub fn budget_key<'a>(
+    chat_id: i64,
+    waiting: impl IntoIterator<Item = &'a Incoming>,
+    cap: Cap,
+    now: DateTime<Utc>,
+    tz: Tz,
+) -> String {
+    let newest = waiting.into_iter().filter_map(|message| message.received_at).max().unwrap_or(now);
+    let day = newest.with_timezone(&tz).date_naive();
+    match cap {
+        Cap::Day => format!("budget/{chat_id}/{day}"),
+        Cap::Month => format!("budget/{chat_id}/{day}/month"),
+    }
+}
+
+/// How it stands with a message of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is to be answered now.
+    Due,
+    /// A cycle has it.
+    InHand,
+    /// Files are waited for, its own or those of one before it.
+    Files,
+    /// The mind is known not to answer it: another one may.
+    Mind,
+    /// A budget is spent.
+    Budget,
+    /// It, or the mind, is tried again later.
+    BackOff,
+}
+
+/// How it stands with each message of the queue.
+pub fn standings<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Incoming, Standing)> {
+    let waiting = waiting_for_files(observed.messages, observed.now);
+    observed.messages.iter().map(move |message| {
+        let standing = if is_taken(message, observed.open_cycles) {
+            Standing::InHand
+        } else if waiting.contains(&message.id) {
+            Standing::Files
+        } else if message.held_for.as_deref() == Some(&observed.mind.name) {
+            Standing::Mind
+        } else if observed.mind.out_of_budget(Some(message.chat_id)).is_some() {
+            Standing::Budget
+        } else if !observed.mind.is_available || !is_answerable(message, observed.mind, observed.now) {
+            Standing::BackOff
+        } else {
+            Standing::Due
+        };
+        (message, standing)
+    })
+}
+
+/// What an interrupted cycle has in its conversation is answered by that cycle.
+fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
+    message.cycle_id.as_ref().is_some_and(|id| open_cycles.iter().any(|open| open.cycle.id == *id))
+}
+
+/// Where a message is answered: a chat, a topic, a terminal that waits.
+type Place<'a> = (i64, Option<i64>, Option<&'a str>);
+
+fn place_of(message: &Incoming) -> Place<'_> {
+    (message.chat_id, message.thread_id, message.session.as_deref())
+}
+
+/// What is to be answered now, chat by chat, and each terminal that waits by itself; and first what isn't any more, because it was kept
+/// for so long.
+pub(in crate::cycle) fn due(observed: &Observed<'_>) -> Vec<Reason> {
+    let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
+    let is_stale = |message: &&Incoming| observed.mind.is_thinking && stale::is_stale(message, observed.now);
+    let (stale, due): (Vec<_>, Vec<_>) = due.partition(is_stale);
+    let stale =
+        by_place(&stale).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Stale { chat_id, thread_id, ids });
+    let due =
+        by_place(&due).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Messages { chat_id, thread_id, ids });
+    stale.chain(due).collect()
+}
+
+/// So many messages of each place as are looked at in one go.
+fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
+    let mut places: Vec<(Place<'_>, Vec<i64>)> = Vec::new();
+    for message in messages {
+        match places.iter_mut().find(|(place, _)| *place == place_of(message)) {
+            Some((_, ids)) if ids.len() >= MAX_MESSAGES => {}
+            Some((_, ids)) => ids.push(message.id),
+            None => places.push((place_of(message), vec![message.id])),
+        }
+    }
+    places
+}
+
+/// A chat is told when its first message waits, and then of the first one of each day.
+pub(in crate::cycle) fn over_budget(observed: &Observed<'_>) -> Vec<Reason> {
+    let mut chats = BTreeSet::new();
+    let is_kept = |message: &&Incoming| message.held_for.as_deref() == Some(&observed.mind.name);
+    let waiting = || observed.messages.iter().filter(|message| !is_kept(message));
+    waiting()
+        .filter(|message| chats.insert(message.chat_id))
+        .filter_map(|oldest| {
+            let cap = observed.mind.out_of_budget(Some(oldest.chat_id))?;
+            let of_chat = waiting().filter(|message| message.chat_id == oldest.chat_id);
+            let key = budget_key(oldest.chat_id, of_chat, cap, observed.now, observed.tz);
+            let (chat_id, thread_id) = (oldest.chat_id, oldest.thread_id);
+            (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat_id, thread_id, key })
+        })
+        .collect()
+}
+
+/// The channel's id of the last of these messages, to reply to.
+pub fn last_channel_id(messages: &[Incoming], ids: &[i64]) -> Option<i64> {
+    messages.iter().rev().find(|message| ids.contains(&message.id)).and_then(|message| message.channel_message_id)
+}

@@ -1,0 +1,135 @@
+//! The tasks' own times, and tasks that have gone quiet: what is due of them, what was missed, and in whose chat it is said.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    cycle::decide::situation::{Mind, Observed, Reason},
+    memory::{
+        decay::{self, Stage},
+        tasks::Task,
+        view,
+    },
+    schedule::{self, Missed, Slot, due::was_missed, task_time},
+};
+
+/// The key under which a task's own next step is handled.
+pub fn task_key(title: &str, at: &str) -> String {
+    format!("at/{title}/{at}")
+}
+
+/// The key under which a decay line is handled.
+pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
+    let touched = touched.map(|day| day.to_string()).unwrap_or_default();
+    format!("decay/{title}/{touched}/{}", stage.name())
+}
+
+/// What there is to be done about the owner's tasks.
+pub(in crate::cycle) fn of_owner(observed: &Observed<'_>) -> Vec<Reason> {
+    of_tasks(&Observed { tasks: &tasks_of(observed, None), ..*observed })
+}
+
+/// What there is to be done about each guest's tasks, as if there were no mind: what is said in another chat than the owner's is
+/// a rule's words, so that nothing of the owner's can be in it, and costs nobody anything.
+pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
+    let by_rule = Mind { is_thinking: false, ..observed.mind.clone() };
+    let mut reasons = Vec::new();
+    for (chat_id, tells_left) in observed.guests {
+        let tasks = tasks_of(observed, Some(*chat_id));
+        let theirs = of_tasks(&Observed { tasks: &tasks, mind: &by_rule, tells_left: *tells_left, ..*observed });
+        reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat_id: *chat_id, what: Box::new(what) }));
+    }
+    reasons
+}
+
+/// What there is to be done about one chat's tasks.
+fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
+    let mut reasons = due_tasks(observed);
+    reasons.extend(decaying(observed));
+    if !observed.mind.is_thinking {
+        // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
+        reasons.truncate(observed.tells_left);
+    }
+    reasons.extend(missed_tasks(observed));
+    reasons
+}
+
+/// The tasks of a chat; none: of the owner's.
+fn tasks_of(observed: &Observed<'_>, chat_id: Option<i64>) -> Vec<Task> {
+    let is_theirs = |task: &&Task| view::foreign_chat(task.chat_id(), observed.owner_chat_id) == chat_id;
+    observed.tasks.iter().filter(is_theirs).cloned().collect()
+}
+
+/// A thinking mind may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
+fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
+    if !observed.mind.is_thinking && is_quiet(observed) {
+        return Vec::new();
+    }
+    due_times(observed)
+        .filter(|(task, _, at)| task.missed == Missed::Run || !is_missed(observed, *at))
+        .map(|(task, key, at)| Reason::Task {
+            title: task.title.clone(),
+            next: task.get("next").map(str::to_owned),
+            missed_at: is_missed(observed, at).then(|| at.with_timezone(&observed.tz).naive_local()),
+            key,
+        })
+        .collect()
+}
+
+/// Times that were missed and aren't made up for. Leaving one out needs no mind; telling of it speaks unasked.
+fn missed_tasks(observed: &Observed<'_>) -> Vec<Reason> {
+    let tells = if is_quiet(observed) { 0 } else { observed.tells_left };
+    let missed = |policy: Missed| {
+        due_times(observed).filter(move |(task, _, at)| task.missed == policy && is_missed(observed, *at)).map(
+            |(task, key, _)| Reason::MissedTask {
+                title: task.title.clone(),
+                at: task.at().unwrap_or_default().to_owned(),
+                is_told: task.missed == Missed::Tell,
+                key,
+            },
+        )
+    };
+    missed(Missed::Skip).chain(missed(Missed::Tell).take(tells)).collect()
+}
+
+/// Tasks whose time has come and wasn't handled yet, with its key and instant.
+fn due_times<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Task, String, DateTime<Utc>)> {
+    observed.tasks.iter().filter_map(|task| {
+        let at = task_time(task.at()?, observed.tz).filter(|at| *at <= observed.now)?;
+        let key = task_key(&task.title, task.at()?);
+        (!observed.handled.contains(&key)).then_some((task, key, at))
+    })
+}
+
+/// Whether a task's time was missed. What may only be told of in waking hours is due when they begin.
+fn is_missed(observed: &Observed<'_>, at: DateTime<Utc>) -> bool {
+    let local = at.with_timezone(&observed.tz).naive_local();
+    let quiet = observed.quiet_hours.filter(|hours| !observed.mind.is_thinking && hours.contains(local.time()));
+    let due = quiet.map_or(Slot { civil: local, at }, |hours| {
+        let is_next_day = hours.until <= local.time();
+        let day = if is_next_day { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
+        schedule::resolve(day.and_time(hours.until), observed.tz)
+    });
+    was_missed(due, observed.now)
+}
+
+fn is_quiet(observed: &Observed<'_>) -> bool {
+    let local = observed.now.with_timezone(&observed.tz);
+    observed.quiet_hours.is_some_and(|hours| hours.contains(local.time()))
+}
+
+/// Decay is spoken of in waking hours only, so it becomes due then.
+fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
+    if is_quiet(observed) {
+        return Vec::new();
+    }
+    let local = observed.now.with_timezone(&observed.tz);
+    observed
+        .tasks
+        .iter()
+        .filter_map(|task| {
+            let stage = decay::stage_of(task, local.date_naive())?;
+            let key = decay_key(&task.title, task.touched, stage);
+            (!observed.handled.contains(&key)).then(|| Reason::Decay { title: task.title.clone(), stage, key })
+        })
+        .collect()
+}

@@ -1,0 +1,208 @@
+//! What a wake looks at, and the reasons to work that it may find.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    config::QuietHours,
+    memory::{decay::Stage, tasks::Task},
+    store::{Cap, CycleRow, Incoming, Reminder, Undo},
+    words::{count, day_and_time},
+};
+
+/// The mind that is configured, as the gate needs to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mind {
+    /// Its name.
+    pub name: String,
+    /// Whether it can think of things that nobody asked for: the offline mind only answers.
+    pub is_thinking: bool,
+    /// Whether it may be asked now: not in back-off, and no budget is spent.
+    pub is_available: bool,
+    /// The budget that is spent, if one is.
+    pub over_budget: Option<Cap>,
+    /// The chats (none: work that nobody asked for) whose last request had no room under what is left of a budget.
+    pub no_room: BTreeMap<Option<i64>, Cap>,
+}
+
+impl Mind {
+    /// The budget for which a chat has to wait; none: work that nobody asked for.
+    pub fn out_of_budget(&self, chat_id: Option<i64>) -> Option<Cap> {
+        self.over_budget.or_else(|| self.no_room.get(&chat_id).copied())
+    }
+}
+
+/// What the gate looks at.
+pub struct Observed<'a> {
+    /// Now.
+    pub now: DateTime<Utc>,
+    /// The person's zone.
+    pub tz: Tz,
+    /// The configured mind.
+    pub mind: &'a Mind,
+    /// The queue: the chats in their turn, of each the oldest first.
+    pub messages: &'a [Incoming],
+    /// Cycles that didn't end.
+    pub open_cycles: &'a [CycleRow],
+    /// Active reminders.
+    pub reminders: &'a [Reminder],
+    /// Active and waiting tasks.
+    pub tasks: &'a [Task],
+    /// Keys that are reasons no more.
+    pub handled: &'a BTreeSet<String>,
+    /// How often the owner may still be spoken to unasked today.
+    pub tells_left: usize,
+    /// Whose tasks say nothing of a chat.
+    pub owner_chat_id: i64,
+    /// The chats besides the owner's that may be spoken to, and how often each still may unasked today. Tasks of others are
+    /// nobody's.
+    pub guests: &'a BTreeMap<i64, usize>,
+    /// When nothing is said unasked.
+    pub quiet_hours: Option<QuietHours>,
+    /// Commits of people since the last wake, newest first, as (id, what).
+    pub person_commits: &'a [(String, String)],
+    /// Wakes that are to be undone, in the order in which that was asked for.
+    pub undos: &'a [Undo],
+    /// Whether all work is stopped.
+    pub is_stopped: bool,
+    /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
+    pub stopped_chats: &'a BTreeSet<i64>,
+}
+
+/// A reason to wake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// A person asked for a wake to be undone.
+    Undo {
+        /// Which.
+        undo: Undo,
+    },
+    /// A cycle was interrupted.
+    Resume {
+        /// The cycle.
+        cycle_id: String,
+        /// Whether it crashed, which counts against its tries, or only waited.
+        has_crashed: bool,
+    },
+    /// Messages of one chat (and topic) wait for an answer.
+    Messages {
+        /// The chat.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// Rows, oldest first.
+        ids: Vec<i64>,
+    },
+    /// Messages of one chat are about a time that is over: they are closed by rule.
+    Stale {
+        /// The chat.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// Rows, oldest first.
+        ids: Vec<i64>,
+    },
+    /// Messages of one chat wait because a budget is spent, and nobody was told so yet.
+    OverBudget {
+        /// Which.
+        cap: Cap,
+        /// The chat.
+        chat_id: i64,
+        /// Forum topic.
+        thread_id: Option<i64>,
+        /// Told once under this key.
+        key: String,
+    },
+    /// A reminder's slot has come.
+    Reminder {
+        /// Its number.
+        id: i64,
+    },
+    /// The assistant's own next step of a task has come.
+    Task {
+        /// The task.
+        title: String,
+        /// What it says is next.
+        next: Option<String>,
+        /// When that was due, if it was missed: it is done late.
+        missed_at: Option<NaiveDateTime>,
+        /// Handled once under this key.
+        key: String,
+    },
+    /// The time of a task's next step was missed, and by the task's own word it isn't done late.
+    MissedTask {
+        /// The task.
+        title: String,
+        /// When it was due, as written.
+        at: String,
+        /// Whether the person is told.
+        is_told: bool,
+        /// Handled once under this key.
+        key: String,
+    },
+    /// A task was left untouched for long.
+    Decay {
+        /// The task.
+        title: String,
+        /// How long.
+        stage: Stage,
+        /// Handled once under this key.
+        key: String,
+    },
+    /// Something of a task that belongs to a chat that isn't the owner's: told there by rule, whatever the mind.
+    OfGuest {
+        /// The chat.
+        chat_id: i64,
+        /// What it is about.
+        what: Box<Reason>,
+    },
+    /// A person committed to the memory.
+    PersonCommits {
+        /// What they say, newest first.
+        subjects: Vec<String>,
+    },
+}
+
+impl Reason {
+    /// The messages that it is about.
+    pub fn messages(&self) -> &[i64] {
+        if let Self::Messages { ids, .. } | Self::Stale { ids, .. } = self { ids } else { &[] }
+    }
+
+    /// The key under which it is a reason no more once it was taken up.
+    pub fn handled_key(&self) -> Option<String> {
+        match self {
+            Self::Task { key, .. }
+            | Self::MissedTask { key, .. }
+            | Self::Decay { key, .. }
+            | Self::OverBudget { key, .. } => Some(key.clone()),
+            Self::OfGuest { what, .. } => what.handled_key(),
+            _ => None,
+        }
+    }
+
+    /// In a few words, for trailers, the plan file and people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Undo { undo } => format!("undo {}", undo.wake),
+            Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
+            Self::Messages { chat_id: 0, ids, .. } => format!("{} from the terminal", count(ids.len(), "message")),
+            Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
+            Self::Stale { chat_id, ids, .. } => {
+                format!("{} in chat {chat_id} from back then", count(ids.len(), "message"))
+            }
+            Self::OverBudget { chat_id, .. } => format!("chat {chat_id} waits for the budget"),
+            Self::Reminder { id } => format!("reminder {id}"),
+            Self::Task { title, missed_at: None, .. } => format!("task {title:?} has its next step now"),
+            Self::Task { title, missed_at: Some(at), .. } => {
+                format!("task {title:?} has its next step now, late: it was due {}", day_and_time(*at))
+            }
+            Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
+            Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
+            Self::OfGuest { chat_id, what } => format!("{} (chat {chat_id})", what.describe()),
+            Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What becomes of a cycle that was cut off: it is taken up again, ended, or given up.
+
+use crate::store::{CycleRow, Entry};
+
+/// The mind of such a cycle, as its row and its commit name it.
+pub(in crate::cycle) const OUTSIDE: &str = "mcp";
+
+/// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
+pub const MAX_TRIES: u32 = 3;
+
+/// What becomes of a cycle that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Uptake {
+    /// Its commit was made: only its end has to be written down.
+    Conclude,
+    /// A rule has done all of it: it is committed and ended.
+    Publish,
+    /// It goes on from its journal.
+    GoOn,
+    /// It can't go on: what it had not answered is due again.
+    GiveUp(GivingUp),
+}
+
+/// How a cycle that can't be gone on with is given up. Each `why` is for people, as the end of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GivingUp {
+    /// It holds no conversation: what it was about is due again, and nothing is to be told.
+    Unheard,
+    /// Nobody waits for its end any more: its messages were taken out of the queue. Nothing is to be told either.
+    Dropped,
+    /// It can't be resumed, which is no fault of its messages: they are begun again.
+    Blameless {
+        /// Why it can't.
+        why: String,
+        /// When they are begun again.
+        when: &'static str,
+    },
+    /// It failed on its messages, which counts against them.
+    Failed(String),
+}
+
+impl GivingUp {
+    pub(in crate::cycle) fn blameless(why: impl Into<String>) -> Self {
+        Self::Blameless { why: why.into(), when: "soon" }
+    }
+
+    pub(in crate::cycle) fn cut_off(times: u32) -> Self {
+        Self::Failed(format!("it was cut off {times} times"))
+    }
+
+    /// Whether it counts against its messages.
+    pub fn counts(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+
+    pub(in crate::cycle) fn why(&self) -> &str {
+        match self {
+            Self::Unheard => "it was cut off before it began",
+            Self::Dropped => "its messages were taken out of the queue",
+            Self::Blameless { why, .. } | Self::Failed(why) => why,
+        }
+    }
+}
+
+/// Decides it for the mind called `mind`. Pure.
+pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str, has_crashed: bool) -> Uptake {
+    let begun_by = row.cycle.model.as_str();
+    let cuts = row.tries + u32::from(has_crashed);
+    if is_committed {
+        Uptake::Conclude
+    } else if journal.is_empty() {
+        // Nothing has begun: what it was about is due again.
+        Uptake::GiveUp(GivingUp::Unheard)
+    } else if row.cycle.is_by_rule() {
+        Uptake::Publish
+    } else if begun_by != mind && begun_by != OUTSIDE {
+        Uptake::GiveUp(GivingUp::blameless(format!("it was begun with {begun_by}, which is no longer my AI model")))
+    } else if cuts >= MAX_TRIES {
+        // Its tries are counted before this look, so a giving-up that failed is repeated, and not gone on with.
+        Uptake::GiveUp(GivingUp::cut_off(cuts))
+    } else {
+        Uptake::GoOn
+    }
+}

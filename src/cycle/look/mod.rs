@@ -1,0 +1,5 @@
+//! A look at the store and the repository: what there is, without changing anything.
+
+pub mod observe;
+pub(crate) mod retention;
+pub mod waiting;

@@ -1,0 +1,296 @@
+//! Observe: looks at the queue, the memory and the clock. Reading only; the same look serves the gate before the lock and
+//! the cycle after it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    config::{Config, OFFLINE_MODEL},
+    cycle::{
+        context::{Context, WakeError},
+        decide::{
+            budget::{Budget, day_begin},
+            orient,
+            situation::{Mind, Observed, Reason},
+        },
+        look::retention,
+    },
+    memory::{
+        self,
+        tasks::{Task, TaskList},
+        view,
+    },
+    repo::{Condition, Oid, Repo},
+    schedule::due::is_set_back,
+    store::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, Undo, UpkeepKind},
+};
+
+/// A person's commits that are looked at.
+const MAX_PERSON_COMMITS: usize = 20;
+
+/// All that was observed.
+pub(in crate::cycle) struct Observation {
+    pub(in crate::cycle) now: DateTime<Utc>,
+    pub(in crate::cycle) mind: Mind,
+    pub(in crate::cycle) messages: Vec<Incoming>,
+    pub(in crate::cycle) open_cycles: Vec<CycleRow>,
+    pub(in crate::cycle) reminders: Vec<Reminder>,
+    pub(in crate::cycle) tasks: Vec<Task>,
+    pub(in crate::cycle) handled: BTreeSet<String>,
+    pub(in crate::cycle) person_commits: Vec<(String, String)>,
+    /// The commit at which it was looked for them.
+    pub(in crate::cycle) head: Option<String>,
+    /// How often the owner may still be spoken to unasked today.
+    pub(in crate::cycle) tells_left: usize,
+    /// The same for the chats whose tasks there are besides, of those that may be spoken to.
+    pub(in crate::cycle) guests: BTreeMap<i64, usize>,
+    pub(in crate::cycle) undos: Vec<Undo>,
+    pub(in crate::cycle) is_stopped: bool,
+    pub(in crate::cycle) stopped_chats: BTreeSet<i64>,
+}
+
+impl Observation {
+    /// Looks. `repo` is none before the first run has made it.
+    pub(in crate::cycle) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
+        let now = context.clock.now();
+        let mut handled = store.handled_keys("at/")?;
+        handled.extend(store.handled_keys("decay/")?);
+        handled.extend(store.handled_keys("budget/")?);
+        let told = store.told_to_waiting()?;
+        handled.extend(told.handles);
+        let tasks = repo.map(tasks).unwrap_or_default();
+        let stopped_chats: BTreeSet<i64> = store.stopped_chats()?.into_keys().collect();
+        Ok(Self {
+            now,
+            mind: mind_of(store, context)?,
+            messages: not_stopped(store.queued()?, &stopped_chats),
+            open_cycles: store.open_cycles()?,
+            reminders: store.reminders()?,
+            guests: guests(store, context, &tasks)?,
+            tasks,
+            handled,
+            person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
+            tells_left: tells_left(store, context, context.config.owner_chat_id)?,
+            head: repo.map_or(Ok(None), head_of)?,
+            undos: store.open_undos()?,
+            is_stopped: store.stopped()?.is_some(),
+            stopped_chats,
+        })
+    }
+
+    /// Looks at the messages once more: pulling takes a while, and what is queued may have been edited meanwhile.
+    pub(in crate::cycle) fn reread(&mut self, store: &Store) -> Result<(), StoreError> {
+        let mut now = store.queued()?;
+        self.messages.retain_mut(|message| match now.iter().position(|other| other.id == message.id) {
+            Some(at) => {
+                *message = now.swap_remove(at);
+                true
+            }
+            None => false,
+        });
+        Ok(())
+    }
+
+    /// What is due, the most urgent first.
+    pub(in crate::cycle) fn due(&self, context: Context<'_>) -> Vec<Reason> {
+        orient::due(&Observed {
+            now: self.now,
+            tz: context.config.timezone,
+            mind: &self.mind,
+            messages: &self.messages,
+            open_cycles: &self.open_cycles,
+            reminders: &self.reminders,
+            tasks: &self.tasks,
+            handled: &self.handled,
+            tells_left: self.tells_left,
+            owner_chat_id: context.config.owner_chat_id,
+            guests: &self.guests,
+            quiet_hours: context.config.quiet_hours,
+            person_commits: &self.person_commits,
+            undos: &self.undos,
+            is_stopped: self.is_stopped,
+            stopped_chats: &self.stopped_chats,
+        })
+    }
+}
+
+/// Messages but for those of chats that have stopped what is done for them: these are kept.
+pub(in crate::cycle) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<i64>) -> Vec<Incoming> {
+    messages.retain(|message| !stopped_chats.contains(&message.chat_id));
+    messages
+}
+
+/// Whether a wake has anything to do: upkeep, or a reason. Nothing is written.
+pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<bool, WakeError> {
+    let now = context.clock.now();
+    if context.channel.is_some() && store.has_deliverable(now)? {
+        return Ok(true);
+    }
+    if is_owner_to_be_sent(store, context)? {
+        return Ok(true);
+    }
+    if store.stopped()?.is_some() {
+        return Ok(!Observation::look(store, None, context)?.due(context).is_empty());
+    }
+    let Some(repo) = open(&context.config.repo_dir())? else {
+        return Ok(true);
+    };
+    let url = context.config.repo_url.as_ref().map(crate::config::RepoUrl::expose);
+    if url.is_some_and(|url| !repo.has_origin(url)) {
+        return Ok(true);
+    }
+    // The clock was set back: what waits is brought forward, and the next slots are to be found anew.
+    if store.is_set_back(now)? || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
+        return Ok(true);
+    }
+    if repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
+        || is_parked_work_due(store, &repo, now)?
+        || is_push_due(store, &repo, now)?
+        || is_fetch_due(store, &repo, context)?
+    {
+        return Ok(true);
+    }
+    if retention::is_due(store, context)? {
+        return Ok(true);
+    }
+    Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
+}
+
+/// Whether texts for the terminal are to go to the owner's chat.
+pub(in crate::cycle) fn is_owner_to_be_sent(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
+    Ok(context.instead_of_terminal().is_some() && store.has_for_owner()?)
+}
+
+/// The configured mind as the gate knows it.
+pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> {
+    mind_called(context.model.name(), store, context.config, context.clock.now())
+}
+
+/// When the mind's back-off ends, if it is in one.
+pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
+    Ok(store.upkeep(UpkeepKind::Model)?.not_before)
+}
+
+/// The mind of this name as the gate knows it, for those who only look.
+pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
+    let is_thinking = name != OFFLINE_MODEL;
+    let budget = if is_thinking { Some(Budget::look(store, config, now)?) } else { None };
+    let over_budget = budget.as_ref().and_then(Budget::reached);
+    let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
+    let is_available = !is_thinking || over_budget.is_none() && store.upkeep(UpkeepKind::Model)?.may_try(now);
+    Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
+}
+
+/// A remote that has just been silent to a fetch isn't pushed to either, for as long.
+pub(in crate::cycle) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
+    let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
+    Ok(repo.has_remote() && is_ahead(repo)? && may_try(UpkeepKind::Push)? && may_try(UpkeepKind::Fetch)?)
+}
+
+pub(in crate::cycle) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> Result<bool, WakeError> {
+    let now = context.clock.now();
+    let upkeep = store.upkeep(UpkeepKind::Fetch)?;
+    let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
+    let is_time = upkeep.failures > 0
+        || upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
+    Ok(repo.has_remote() && is_time && upkeep.may_try(now))
+}
+
+/// Whether work was parked until HEAD is back, and it is. What an earlier commit lacks comes first.
+pub(in crate::cycle) fn is_parked_work_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
+    let is_back = || Ok::<_, WakeError>(matches!(repo.condition()?, Condition::Normal | Condition::Unborn));
+    Ok(!repo.parked()?.is_empty()
+        && is_back()?
+        && !repo.is_interrupted()
+        && store.upkeep(UpkeepKind::Parked)?.may_try(now))
+}
+
+/// Whether we have commits that the remote lacks, as far as the last fetch saw.
+fn is_ahead(repo: &Repo) -> Result<bool, WakeError> {
+    Ok(match repo.ahead_behind()? {
+        Some((ahead, _)) => ahead > 0,
+        None => repo.head()?.is_some(),
+    })
+}
+
+/// The repository, if the first run has made it.
+pub(in crate::cycle) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
+    if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
+}
+
+fn tasks(repo: &Repo) -> Vec<Task> {
+    [memory::ACTIVE, memory::BACKLOG]
+        .iter()
+        .filter_map(|path| repo.read_work_tree(path).ok().flatten().map(|text| (path, text)))
+        .flat_map(|(path, text)| {
+            let tasks = TaskList::parse(&text).0.tasks().to_vec();
+            // What waits in the backlog doesn't decay; it can have a time.
+            tasks.into_iter().map(move |mut task| {
+                if *path == memory::BACKLOG {
+                    task.touched = None;
+                }
+                task
+            })
+        })
+        .collect()
+}
+
+/// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.
+fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMap<i64, usize>, StoreError> {
+    let config = context.config;
+    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat_id(), config.owner_chat_id));
+    chats
+        .filter(|chat| config.allowed_chat_ids.contains(chat))
+        .map(|chat| Ok((chat, tells_left(store, context, chat)?)))
+        .collect()
+}
+
+fn tells_left(store: &Store, context: Context<'_>, chat_id: i64) -> Result<usize, StoreError> {
+    let told = store.tells_since(chat_id, day_begin(context.clock.now(), context.config.timezone))?;
+    let left = i64::from(context.config.tell_per_day) - told;
+    Ok(usize::try_from(left).unwrap_or(0))
+}
+
+/// The commit that the memory is at.
+pub(in crate::cycle) fn head_of(repo: &Repo) -> Result<Option<String>, WakeError> {
+    Ok(repo.head()?.map(|id| id.to_string()))
+}
+
+/// The same without what cycles that wait were shown, up to these commits: each wake would begin another one for it.
+fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
+    let mut commits = person_commits(store, repo)?;
+    for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
+        // One that isn't there any more hides nothing.
+        if let Ok(since) = repo.peoples_commits_since(head, MAX_PERSON_COMMITS) {
+            commits.retain(|(id, _)| since.iter().any(|commit| commit.id.to_string() == *id));
+        }
+    }
+    Ok(commits)
+}
+
+/// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
+pub(in crate::cycle) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
+    let seen = head_seen(store)?;
+    seen.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
+}
+
+/// The commit that was seen last.
+pub(in crate::cycle) fn head_seen(store: &Store) -> Result<Option<Oid>, WakeError> {
+    Ok(store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
+}
+
+/// Commits of people since this one, newest first.
+pub(in crate::cycle) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
+    if repo.head()? == Some(seen) {
+        return Ok(Vec::new());
+    }
+    let commits = repo.peoples_commits_since(seen, MAX_PERSON_COMMITS)?;
+    Ok(commits
+        .into_iter()
+        .map(|commit| (commit.id.to_string(), format!("{} ({})", commit.subject, commit.author)))
+        .collect())
+}

@@ -1,0 +1,87 @@
+//! What waits for a wake, as far as the queue alone can tell: for the bot, which has no memory of its own and opens no
+//! repository. The same gate decides here as in the wake; what it finds in the repository besides is found by cron's wakes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+
+use super::observe;
+use crate::{
+    config::Config,
+    cycle::decide::{
+        orient::{self, Standing},
+        situation::{Observed, Reason},
+    },
+    store::{Store, StoreError},
+};
+
+/// What a look at the queue found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// A name for each thing that is due: a message, a reminder, an interrupted cycle, deliveries.
+    pub due: BTreeSet<String>,
+    /// How many messages stand how.
+    pub messages: BTreeMap<Standing, usize>,
+    /// When the next thing known by time is due: a reminder, a message that is held, or the end of a delivery's back-off.
+    pub next_at: Option<DateTime<Utc>>,
+}
+
+/// Looks at the queue. Nothing is written.
+pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
+    let mind = observe::mind_called(config.effective_model(), store, config, now)?;
+    let reminders = store.reminders()?;
+    let stopped_chats = store.stopped_chats()?.into_keys().collect();
+    let messages = observe::not_stopped(store.queued()?, &stopped_chats);
+    let is_stopped = store.stopped()?.is_some();
+    let guests = BTreeMap::new();
+    let open_cycles = store.open_cycles()?;
+    let undos = store.open_undos()?;
+    let observed = Observed {
+        now,
+        tz: config.timezone,
+        mind: &mind,
+        messages: &messages,
+        open_cycles: &open_cycles,
+        reminders: &reminders,
+        tasks: &[],
+        handled: &BTreeSet::new(),
+        tells_left: 0,
+        owner_chat_id: config.owner_chat_id,
+        guests: &guests,
+        quiet_hours: config.quiet_hours,
+        person_commits: &[],
+        undos: &undos,
+        is_stopped,
+        stopped_chats: &stopped_chats,
+    };
+    let mut due: BTreeSet<String> = orient::due(&observed).iter().flat_map(names).collect();
+    let mut standings = BTreeMap::new();
+    for (_, standing) in orient::standings(&observed) {
+        *standings.entry(standing).or_default() += 1;
+    }
+    if config.telegram_token.is_some() {
+        due.extend(store.has_deliverable(now)?.then(|| "deliveries".to_owned()));
+    }
+    if is_stopped {
+        return Ok(Waiting { due, messages: standings, next_at: None });
+    }
+    let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
+    due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
+    if config.telegram_token.is_some() {
+        due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
+    }
+    let times = [store.next_reminder_at()?, store.next_delivery()?];
+    let held = messages.iter().filter_map(|message| message.not_before);
+    let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
+    Ok(Waiting { due, messages: standings, next_at })
+}
+
+/// Each message by itself: when one of two is answered, that is progress.
+fn names(reason: &Reason) -> Vec<String> {
+    match reason {
+        Reason::Messages { ids, .. } | Reason::Stale { ids, .. } => {
+            ids.iter().map(|id| format!("message {id}")).collect()
+        }
+        other => vec![other.describe()],
+    }
+}

@@ -1,0 +1,74 @@
+//! Retention: what is only looked back at goes after `KEEP_DAYS`, about once a day, when nobody waits for an answer. Here is
+//! when; what goes is said in [`crate::store`] for the database and in `files` for logs and voice.
+//!
+//! A clock that has leapt ahead makes everything look old. So nothing is forgotten by a clock that differs much from the
+//! last look's before it has gone on like that for an hour.
+
+use std::time::Duration;
+
+use crate::{
+    cycle::{
+        context::WakeError,
+        look::retention::{Turn, WATCHED, files, is_due, oldest_kept, turn},
+        session::Wake,
+    },
+    store::UpkeepKind,
+};
+
+/// Rows that one transaction forgets at most: a message that comes meanwhile waits for milliseconds.
+const BATCH_ROWS: u32 = 200;
+/// Between two transactions others have their turn.
+const PAUSE: Duration = Duration::from_millis(20);
+/// No new batch is begun after so long; the next wake goes on.
+const BOUND: Duration = Duration::from_secs(5);
+
+impl Wake<'_> {
+    /// Forgets what is old, if it is time to. Says whether anything was forgotten. Ends early for whoever comes meanwhile, and
+    /// after a while; the next wake goes on.
+    pub(in crate::cycle) async fn forget_old(&mut self) -> Result<bool, WakeError> {
+        let (Some(before), true) = (oldest_kept(self.context), is_due(self.store, self.context)?) else {
+            return Ok(false);
+        };
+        if *self.context.stop.borrow() {
+            return Ok(false);
+        }
+        let now = self.now();
+        if turn(&self.store.upkeep(UpkeepKind::Retention)?, now) == Turn::Watch {
+            let why =
+                "the clock is further than it was: nothing is forgotten before it has gone on like that for a while";
+            self.store.upkeep_failed(self.fence, UpkeepKind::Retention, why, Some(WATCHED), now)?;
+            return Ok(false);
+        }
+        let (begun, last_message) = (tokio::time::Instant::now(), self.store.last_message()?);
+        let mut rows = 0;
+        loop {
+            let n = self.store.forget(self.fence, before, BATCH_ROWS)?;
+            rows += n;
+            if n == 0 {
+                break;
+            }
+            let is_wanted = *self.context.stop.borrow() || self.store.last_message()? != last_message;
+            if is_wanted || begun.elapsed() >= BOUND {
+                tracing::info!(rows, "forgot some of what is old; a later wake goes on");
+                return Ok(true);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        let chores = files::chores(self.context.config, self.store, before, now)?;
+        let n_files = chores.len();
+        // First: a file that nothing names any more is removed another day, a row that names none would mislead.
+        let removed: Vec<String> =
+            chores.iter().filter_map(|chore| chore.removes(&self.context.config.workspace_dir)).collect();
+        if !removed.is_empty() {
+            self.store.forget_files(self.fence, &removed)?;
+        }
+        for chore in chores {
+            if let Err(error) = chore.run() {
+                tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
+            }
+        }
+        self.store.upkeep_ok(self.fence, UpkeepKind::Retention, now)?;
+        tracing::info!(rows, files = n_files, "forgot what is old");
+        Ok(rows > 0 || n_files > 0)
+    }
+}

@@ -1,0 +1,401 @@
+//! What the policy says of a call, and asking a person where it asks.
+//!
+//! A question parks its cycle: nothing waits for the answer but a row. Once it is decided, or too late, the cycle goes on from
+//! its journal like one that was cut off, and runs exactly the bytes that were shown. Whatever goes wrong on the way is
+//! a no.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    config::CONSOLE_CHAT_ID,
+    cycle::{
+        context::WakeError,
+        decide::{
+            brief,
+            interrupt::Interrupt,
+            limits::{Limits, Reached},
+            machine::{Cycle, Request},
+            taint, verify,
+        },
+        session::{Live, Wake},
+    },
+    policy::{Decision, Risk, Verdict},
+    random,
+    redact::Redactor,
+    shown,
+    store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
+    tool::{Refusal, Registry},
+};
+
+/// So long a question can be answered.
+pub(crate) const ASKED_FOR: TimeDelta = TimeDelta::hours(24);
+/// The longest text under a file, in characters: Telegram's bound.
+#[cfg(test)]
+const CAPTION_CHARS_MAX: usize = 1_024;
+/// How much is shown of the reasons, and of the origins, where the whole is in a file beside them, in characters.
+const BESIDE_FILE_CHARS_MAX: usize = 250;
+/// Lines that are shown of what was done, and of what is left to do.
+const LISTED_MAX: usize = 8;
+/// How much is shown of each, in characters.
+const LISTED_CHARS_MAX: usize = 160;
+
+/// What the policy says of a call, with what is journalled of it.
+pub(in crate::cycle) enum Judged {
+    /// It runs.
+    Allowed(Vec<Entry>),
+    /// It doesn't, and the mind is told why.
+    Refused(Vec<Entry>, String),
+    /// A person is asked; the cycle is parked.
+    Asked,
+}
+
+impl Wake<'_> {
+    /// Lets the policy decide on a call, and asks where it asks.
+    pub(in crate::cycle) fn judge(
+        &mut self,
+        live: &mut Live,
+        registry: &Registry,
+        request: &Request,
+    ) -> Result<Judged, WakeError> {
+        let Some(verdict) = self.verdict(live, registry, request) else {
+            // Running it says that there is no such tool.
+            return Ok(Judged::Allowed(Vec::new()));
+        };
+        let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
+        match verdict.decision {
+            Decision::Allow => Ok(Judged::Allowed(vec![judged])),
+            Decision::Deny => {
+                let why = format!("The policy doesn't allow this: {} Nothing was done.", verdict.reasons.join(" "));
+                Ok(Judged::Refused(vec![judged], why))
+            }
+            Decision::Ask => {
+                self.ask_person(live, request, verdict, judged)?;
+                Ok(Judged::Asked)
+            }
+        }
+    }
+
+    /// What the policy says of a call as things are now; none: there is no such tool.
+    fn verdict(&self, live: &Live, registry: &Registry, request: &Request) -> Option<Verdict> {
+        let Request { name, input, .. } = request;
+        let verdict = registry.judge(name, input, &live.world, taint::origin(&live.state.taints).as_deref())?;
+        let sends = registry.get(name).is_none_or(|tool| tool.sends(input, &live.world));
+        Some(unless_it_gives_away(verdict, request, sends, self.context.redactor))
+    }
+
+    /// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the mind is told.
+    pub(in crate::cycle) fn forbidden(
+        &self,
+        live: &Live,
+        registry: &Registry,
+        request: &Request,
+    ) -> Option<(Entry, String)> {
+        let verdict = self.verdict(live, registry, request)?;
+        if verdict.decision != Decision::Deny {
+            return None;
+        }
+        let why = verdict.reasons.join(" ");
+        let why = format!("It was allowed before, and by now the policy doesn't allow it: {why} Nothing was done now.");
+        Some((Entry::Judged { call: request.id.clone(), verdict }, why))
+    }
+
+    /// Refuses a call on the policy's word.
+    pub(in crate::cycle) fn refuse(
+        &mut self,
+        live: &mut Live,
+        request: &Request,
+        entries: Vec<Entry>,
+        why: String,
+    ) -> Result<(), WakeError> {
+        self.settle_with(live, request, entries, Err(Refusal(why)))
+    }
+
+    fn ask_person(
+        &mut self,
+        live: &mut Live,
+        request: &Request,
+        verdict: Verdict,
+        judged: Entry,
+    ) -> Result<(), WakeError> {
+        let tz = self.context.config.timezone;
+        self.put(live, (request, verdict, judged), |_, approval, shown_in| question(approval, shown_in, tz))
+    }
+
+    /// Asks whether a cycle that has reached a limit may go on.
+    pub(in crate::cycle) fn ask_to_go_on(
+        &mut self,
+        live: &mut Live,
+        limits: &Limits,
+        request: &Request,
+    ) -> Result<(), WakeError> {
+        let Some(reached) = live.state.meter.reached(limits) else {
+            return Ok(());
+        };
+        let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
+        let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
+        let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
+        let (asked_in, tz) = (live.cycle.chat_id, self.context.config.timezone);
+        self.put(live, (request, verdict, judged), |state, approval, shown_in| {
+            go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
+        })
+    }
+
+    /// Whether a person has decided that a cycle goes on or ends, which is journalled then; false while they still can.
+    pub(in crate::cycle) fn is_go_on_decided(&mut self, live: &mut Live, request: &Request) -> Result<bool, WakeError> {
+        let now = self.now();
+        self.store.expire_approvals(self.fence, now)?;
+        let state = self.store.approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
+        let decided =
+            |is_approved, why: &str| Entry::Decided { call: request.id.clone(), is_approved, why: why.to_owned() };
+        let why = match state {
+            Some(ApprovalState::Pending) => return Ok(false),
+            Some(ApprovalState::Approved) => {
+                let yes = decided(true, "");
+                let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+                let entries = std::slice::from_ref(&yes);
+                if self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
+                    live.state.apply(&yes);
+                    return Ok(true);
+                }
+                "What was approved is not what I had asked."
+            }
+            Some(ApprovalState::Denied) => "You said to stop.",
+            Some(ApprovalState::Expired) => "I asked whether to continue and had no answer in time, so I stopped.",
+            Some(ApprovalState::Withdrawn) | None => "I couldn't ask whether to continue, so I stopped.",
+        };
+        self.record(live, &decided(false, why), &[])?;
+        Ok(true)
+    }
+
+    /// Puts a question to its person: what stands for it in the journal, its row and the message that asks it are one transaction.
+    fn put(
+        &mut self,
+        live: &mut Live,
+        (request, mut verdict, judged): (&Request, Verdict, Entry),
+        text: impl Fn(&Cycle, &NewApproval, i64) -> String,
+    ) -> Result<(), WakeError> {
+        let config = self.context.config;
+        let now = self.now();
+        // A guest's wish is the owner's to allow; at the console whoever sits there is the owner.
+        let chat_id = match live.cycle.chat_id {
+            Some(CONSOLE_CHAT_ID) => CONSOLE_CHAT_ID,
+            _ => config.owner_chat_id,
+        };
+        // First of the reasons, and so wherever the question is shown: in a message, in a file, at a terminal.
+        verdict.reasons = elsewhere(live.cycle.chat_id, chat_id).into_iter().chain(verdict.reasons).collect();
+        let approval = NewApproval {
+            call: request.id.clone(),
+            tool: request.name.clone(),
+            action: request.input.clone(),
+            verdict,
+            origin: taint::origin(&live.state.taints),
+            // A private chat has its person's number. In a group whoever is listed may decide.
+            approver: Some(chat_id).filter(|chat| *chat > 0),
+            nonce: nonce()?,
+            expires_at: now + ASKED_FOR,
+        };
+        let text = text(&live.state, &approval, chat_id);
+        let is_owners_chat = live.cycle.chat_id == Some(chat_id);
+        let message = |id| NewOutgoing {
+            chat_id,
+            text: self.context.redactor.redact(&match chat_id {
+                CONSOLE_CHAT_ID => format!(
+                    "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`."
+                ),
+                _ => text,
+            }),
+            kind: OutgoingKind::Approval,
+            key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
+            thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
+            reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
+            cycle_id: None,
+            // Whose words an action holds is not known.
+            links_as_text: true,
+            taint: None,
+        };
+        self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, message, now)?;
+        live.state.apply(&judged);
+        Ok(())
+    }
+
+    /// What a person has decided about a call, as the journal takes it; none while they still can.
+    pub(in crate::cycle) fn decided(&mut self, live: &Live, request: &Request) -> Result<Option<Entry>, WakeError> {
+        let now = self.now();
+        self.store.expire_approvals(self.fence, now)?;
+        let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
+        Ok(verdict_of(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
+            call: request.id.clone(),
+            is_approved,
+            why: why.to_owned(),
+        }))
+    }
+
+    /// Runs a call that a person has allowed: the very bytes that they were shown, once. What is forbidden by now isn't run: of their rule
+    /// and their yes the no counts.
+    pub(in crate::cycle) async fn call_approved(
+        &mut self,
+        live: &mut Live,
+        registry: &Registry,
+        request: &Request,
+    ) -> Result<Result<(), Interrupt>, WakeError> {
+        if let Some((judged, why)) = self.forbidden(live, registry, request) {
+            self.refuse(live, request, vec![judged], why)?;
+            return Ok(Ok(()));
+        }
+        let entry = called(request);
+        let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+        let entries = std::slice::from_ref(&entry);
+        let now = self.now();
+        if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
+            let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
+            self.settle(live, request, Err(Refusal(why.to_owned())))?;
+            return Ok(Ok(()));
+        }
+        live.state.apply(&entry);
+        let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
+        live.hands.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
+        let carried_out = self.carry_out(live, registry, request).await;
+        live.hands.agree(Vec::new());
+        carried_out
+    }
+}
+
+/// A verdict on a call once its arguments were searched for secrets. Nobody is asked about a call that holds one: secrets are masked
+/// wherever a question is shown, and behind a mask something else could stand.
+fn unless_it_gives_away(verdict: Verdict, request: &Request, sends: bool, redactor: &Redactor) -> Verdict {
+    let Request { name, input, .. } = request;
+    if sends && redactor.carries_live_secret(input) {
+        return Verdict::denied("It would carry one of your keys or tokens off this machine.");
+    }
+    let is_masked = || {
+        let shown = [input.clone(), shown::action(name, input), verdict.reasons.join(" ")];
+        shown.iter().any(|text| redactor.contains_secret(text))
+    };
+    if verdict.decision == Decision::Ask && is_masked() {
+        return Verdict::denied(
+            "It would have to ask, and what would be shown holds what looks like a key or token. Those are masked wherever they are shown, so \
+             nobody could see what they agree to.",
+        );
+    }
+    verdict
+}
+
+/// Whether a call may run, and what the mind is told if not; none while that is open. A question that isn't there is a no.
+fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
+    match approval.map(|approval| approval.state) {
+        Some(ApprovalState::Pending) => None,
+        Some(ApprovalState::Approved) => Some((true, "")),
+        Some(ApprovalState::Denied) => Some((
+            false,
+            "Your person was asked and said no. Nothing was done. Don't try it another way; say what is left undone.",
+        )),
+        Some(ApprovalState::Expired) => {
+            Some((false, "Your person was asked and didn't answer in time, which is a no. Nothing was done; say so."))
+        }
+        Some(ApprovalState::Withdrawn) | None => {
+            Some((false, "Your person could not be asked, which is a no. Nothing was done; say so."))
+        }
+    }
+}
+
+/// 128 random bits as text. A guessable one would be worse than none.
+fn nonce() -> Result<String, WakeError> {
+    Ok(random::hex(&random::bytes::<16>()?))
+}
+
+/// Whose wish it is, where a question is shown in another chat than the one that its cycle answers, a guest's or a group.
+fn elsewhere(asked_in: Option<i64>, shown_in: i64) -> Option<String> {
+    let chat = asked_in.filter(|chat| *chat != shown_in)?;
+    Some(format!("Chat {chat} asked for this."))
+}
+
+/// The question as a person reads it: what would be done, in full, why it is asked, and until when. `shown_in` is the chat that reads it.
+pub(crate) fn question(approval: &NewApproval, shown_in: i64, tz: Tz) -> String {
+    let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
+    // A terminal has room for everything, and nowhere to put a file.
+    let has_file = is_long(action, &verdict.reasons) && shown_in != CONSOLE_CHAT_ID;
+    let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
+    let mut text = format!("**May I do this?** Risk: {}.\n\n", verdict.risk.told());
+    if has_file {
+        text.push_str(&format!(
+            "`{tool}`, in full in the file here, {} bytes with the SHA-256\n`{}`\n",
+            action.len(),
+            shown::sha256(action)
+        ));
+    } else {
+        text.push_str(&shown::action(tool, action));
+    }
+    // What stands below a reason's first line is the file's.
+    let first_lines =
+        || verdict.reasons.iter().map(|reason| reason.lines().next().unwrap_or_default()).collect::<Vec<_>>();
+    let why = if has_file { first_lines().join(" ") } else { verdict.reasons.join(" ") };
+    text.push_str(&format!("\nWhy I ask: {}\n", fitting(shown::visible(&why))));
+    if let Some(origin) = origin {
+        let origin = fitting(shown::visible(origin));
+        text.push_str(&format!(
+            "Before this I had read text by others ({origin}). This may be their wish, not yours.\n"
+        ));
+    }
+    text.push_str(&format!("\nExpires {}. If you don't answer, I won't do it.", time(*expires_at, tz)));
+    text
+}
+
+/// The question whether to go on: how far it is, whose wish that is if not its reader's, what was done and what is left by its plan, and
+/// what a yes allows.
+pub(crate) fn go_on_question(
+    state: &Cycle,
+    reached: &Reached,
+    elsewhere: Option<String>,
+    expires_at: DateTime<Utc>,
+    tz: Tz,
+) -> String {
+    let Reached { complexity, stretch, .. } = reached;
+    let taken = state.meter.taken.describe();
+    let mut text = format!("**Shall I continue?** I have taken {taken}, my limit for {} work.\n", complexity.name());
+    text.extend(elsewhere.map(|whose| format!("{whose}\n")));
+    let done: Vec<_> = state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect();
+    text.push_str(&listed("Done so far, last of all:", &done.into_iter().rev().collect::<Vec<_>>()));
+    if let Some(plan) = &state.plan {
+        text.push_str(&listed("Planned and not done yet:", &verify::not_done(plan, &state.receipts)));
+    }
+    if state.receipts.iter().all(|receipt| receipt.what.is_none()) {
+        text.push_str("\nNothing was changed so far.\n");
+    }
+    if let Some(origin) = taint::origin(&state.taints) {
+        text.push_str(&format!("\nBefore this I had read text by others ({origin}).\n"));
+    }
+    text.push_str(&format!(
+        "\nIf you allow it, I may take {} more. If not, I stop here and keep what is done. Expires {}. If you don't answer, I won't do it.",
+        stretch.describe(),
+        time(expires_at, tz)
+    ));
+    text
+}
+
+/// A heading and the first lines under it, each cut to what is read at a glance. They are shown as they are: what others wrote
+/// makes no link of itself.
+fn listed(heading: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let shown = lines.iter().take(LISTED_MAX).map(|line| {
+        let line = brief::clip(&line.replace('\n', " ").replace('`', "'"), LISTED_CHARS_MAX);
+        format!("- `{}`\n", shown::visible(&line))
+    });
+    let more = lines.len().saturating_sub(LISTED_MAX);
+    let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };
+    format!("\n{heading}\n{}{more}", shown.collect::<String>())
+}
+
+fn time(at: DateTime<Utc>, tz: Tz) -> String {
+    at.with_timezone(&tz).format("%a %-d %b at %H:%M").to_string()
+}
+
+/// What is journalled before a call runs.
+pub(in crate::cycle) fn called(request: &Request) -> Entry {
+    Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+//! A wake at work: it looks, takes the lock, runs cycles from their beginning to their commit, and ends.
+
+pub(crate) mod approve;
+mod attached;
+mod by_rule;
+mod finish;
+pub(crate) mod once;
+pub mod outside;
+mod prepare;
+mod registry;
+mod remind;
+pub(crate) mod resume;
+mod step;
+mod turn;
+mod undo;
+mod wake;

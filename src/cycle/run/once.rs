@@ -1,0 +1,86 @@
+//! One wake from outside: look, lock, work, unlock, look again.
+
+use crate::{
+    cycle::{
+        context::{Context, Report, WakeError, WakeOutcome},
+        look::observe,
+        session::Wake,
+        stop,
+    },
+    store::{Store, StoreError, UpkeepKind},
+    wake_lock::{LockError, takeover},
+};
+
+/// Looks at the queue that one `wake --once` takes at most: after the lock is freed it looks once more, so that what
+/// came in the last moment isn't left.
+const MAX_LOOKS: u32 = 5;
+
+/// One wake: does what is due, or finds that nothing is.
+///
+/// # Errors
+/// When the workspace, the database or the repository can't be used. A mind or a remote that can't be reached is no error.
+pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+    let ended = look(context, store, trigger).await;
+    let now = context.clock.now();
+    let noted = match &ended {
+        // Of these the next try knows nothing.
+        Err(WakeError::Store(StoreError::Busy | StoreError::LeaseLost { .. })) => Ok(()),
+        Err(error) => store.trouble(UpkeepKind::Wake, &context.redactor.redact(&error.to_string()), now),
+        Ok(report) if report.outcome == WakeOutcome::Locked => Ok(()),
+        Ok(_) => store.trouble_over(UpkeepKind::Wake, now),
+    };
+    if let Err(error) = noted {
+        tracing::debug!(%error, "how the wake went was not noted");
+    }
+    ended
+}
+
+async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
+    store.forget_dead_sessions()?;
+    let mut report = Report::default();
+    for look in 0..MAX_LOOKS {
+        // What ended in doubt in this very wake is the next one's to repeat.
+        let settles_doubts = look == 0
+            && context.channel.is_some()
+            && store.stopped()?.is_none()
+            && store.has_doubtful(context.clock.now())?;
+        let is_due = || match observe::is_anything_due(store, context) {
+            // Whoever holds the lock finds the same, and tells of it.
+            Err(WakeError::Repo(_)) => Ok(true),
+            is_due => is_due,
+        };
+        if *context.stop.borrow() || !settles_doubts && !is_due()? {
+            break;
+        }
+        let lock = match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
+            Ok(taken) => {
+                report.notes.extend(taken.note);
+                taken.lock
+            }
+            Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
+                if report.outcome == WakeOutcome::Idle {
+                    report.outcome = WakeOutcome::Locked;
+                    report.notes.push(held.in_words(context.config.timezone));
+                }
+                break;
+            }
+            Err(error) => return Err(WakeError::Lock(error)),
+        };
+        let mut wake = Wake::begin(context, store, lock, trigger, &mut report)?;
+        let ran = match wake.introduce() {
+            Ok(()) => wake.run(settles_doubts).await,
+            Err(error) => Err(error),
+        };
+        wake.note_trouble(ran.as_ref().err()).await;
+        let ended = wake.end();
+        let did_something = ran?;
+        ended?;
+        if !did_something || report.outcome == WakeOutcome::Failed {
+            break;
+        }
+    }
+    if let Some(stopped) = store.stopped()? {
+        report.notes.push(stop::notice(stopped, context.config.timezone));
+    }
+    Ok(report)
+}

@@ -1,0 +1,425 @@
+//! Calls that come from outside a conversation: an MCP client's (`wake mcp`).
+//!
+//! What reads is judged, answered at once, and leaves nothing behind; what would have to ask is refused, as nothing waits there.
+//! What changes something is a cycle of its own, whose one turn the client
+//! has taken: the same lock and fence, journal, policy, approvals and commit as any other. Nobody here knows what a client's model
+//! has read, so such a cycle counts as having read what others wrote: facts go into quarantine, and what persists asks its person.
+
+use std::{collections::BTreeSet, rc::Rc, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    cycle::{
+        context::{Context, Report, WakeError},
+        decide::{
+            machine::{Cycle, user_text},
+            uptake::OUTSIDE,
+            verify::Account,
+        },
+        run::registry::registry,
+        session::{Live, Wake},
+    },
+    mcp::{client, server::Unread},
+    memory,
+    policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
+    repo::Repo,
+    store::{Entry, HEAD_SEEN, Incoming, Store},
+    tool::{Attachments, Documents, Outcome, READ, Refusal, Unwoken, World},
+    types::{Effect, Stop, Usage},
+    wake_lock::{LockError, WakeLock, takeover},
+};
+
+/// Whose bytes its call is made of.
+const TAINT: &str = "an MCP client";
+/// The id of its one call.
+const CALL: &str = "mcp_1";
+/// How long another wake is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// The pause between two looks.
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+/// Messages that `queue_list` shows.
+const MAX_LISTED: usize = 50;
+
+/// Tools of the registry that a client is offered. Those of a conversation (plans, notes) have no place in a single call.
+const OFFERED: [&str; 14] = [
+    "memory_read",
+    "memory_search",
+    "remember",
+    "forget",
+    "task_list",
+    "task_add",
+    "task_update",
+    "task_touch",
+    "task_done",
+    "task_move",
+    "reminder_list",
+    "reminder_set",
+    "reminder_done",
+    REPLY,
+];
+const REPLY: &str = "reply";
+const QUEUE_LIST: &str = "queue_list";
+
+/// What a client is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// In words for its model.
+    pub text: String,
+    /// Whether the call didn't do what it was asked.
+    pub is_error: bool,
+}
+
+impl Told {
+    fn failed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true }
+    }
+}
+
+impl From<Outcome> for Told {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Ok(done) => Self { text: done.content, is_error: done.is_failure },
+            Err(Refusal(why)) => Self::failed(why),
+        }
+    }
+}
+
+/// The definitions of what can be called, as the protocol has them.
+pub fn offered(context: Context<'_>) -> Vec<Value> {
+    let registry = registry(context);
+    let mut tools: Vec<Value> = OFFERED
+        .iter()
+        .filter(|name| **name != REPLY)
+        .filter_map(|name| registry.get(name))
+        .map(|tool| {
+            let (reads, repeats) = (tool.effect == Effect::Read, tool.effect == Effect::Idempotent);
+            json!({
+                "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
+                "annotations": {"readOnlyHint": reads, "idempotentHint": reads || repeats, "openWorldHint": false},
+            })
+        })
+        .collect();
+    tools.push(json!({
+        "name": REPLY,
+        "description": "Answer a message of the queue (`queue_list` shows them). It is delivered to the chat it came from.",
+        "inputSchema": {"type": "object", "required": ["message", "text"], "additionalProperties": false, "properties": {
+            "message": {"type": "integer", "description": "The message's number."},
+            "text": {"type": "string", "description": "The answer, in Markdown."},
+        }},
+        "annotations": {"readOnlyHint": false, "idempotentHint": false, "openWorldHint": false},
+    }));
+    tools.push(json!({
+        "name": QUEUE_LIST,
+        "description": "List the messages that wait for an answer, oldest first, with their numbers.",
+        "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false},
+    }));
+    tools
+}
+
+/// Carries a call out. `input` is a raw JSON object.
+///
+/// # Errors
+/// When the workspace, the database or the repository can't be used; what was begun is taken up by the next wake.
+pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
+    let registry = registry(context);
+    if name == QUEUE_LIST {
+        let world = looking(context, store)?;
+        return Ok(match refused(queue_verdict(&world)) {
+            Some(why) => Told::failed(context.redactor.redact(&why)),
+            None => Told { text: listed(context, store)?, is_error: false },
+        });
+    }
+    match registry.get(name).filter(|_| OFFERED.contains(&name)).map(|tool| tool.effect) {
+        None => Ok(Told::failed(format!("There is no tool {name:?} here."))),
+        Some(Effect::Read) => {
+            let world = looking(context, store)?;
+            let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(refused) {
+                Some(why) => Told::failed(why),
+                None => Told::from(registry.call(name, input, &world)),
+            };
+            crate::cycle::context::check_readable(&world.documents)?;
+            Ok(Told { text: context.redactor.redact(&told.text), ..told })
+        }
+        Some(_) => change(context, store, name, input).await,
+    }
+}
+
+/// Why a call that reads isn't carried out; none: it is. Nothing waits here for an answer, so what would ask is refused, too.
+fn refused(verdict: Verdict) -> Option<String> {
+    let Verdict { decision, reasons, .. } = verdict;
+    let why = reasons.join(" ");
+    match decision {
+        Decision::Allow => None,
+        Decision::Deny => Some(format!("The policy doesn't allow this: {why} Nothing was read.")),
+        Decision::Ask => Some(format!(
+            "This asks first, and for a client that only reads nobody is asked: {why} Nothing was read. Your person can read it at their \
+             machine, or change policy.toml."
+        )),
+    }
+}
+
+/// What the policy says of a look at the queue, which no tool of a conversation's takes.
+fn queue_verdict(world: &World) -> Verdict {
+    let subject = Subject {
+        tool: QUEUE_LIST,
+        risk: Risk::Safe,
+        effect: Effect::Read,
+        is_free: false,
+        reach: Reach::Within,
+        what: What::Plain,
+    };
+    let circumstances = Circumstances { autonomy: world.autonomy, taint: Some(TAINT), is_sandboxed: true };
+    policy::judge(&subject, &world.rules, &circumstances)
+}
+
+fn documents(context: Context<'_>) -> Documents {
+    Documents::new(&context.config.repo_dir(), Vec::new())
+}
+
+/// Messages that wait, a line each.
+fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
+    let queued = store.queued()?;
+    let line = |message: &Incoming| {
+        let at = message
+            .received_at
+            .map(|at| at.with_timezone(&context.config.timezone).format("%Y-%m-%d %H:%M").to_string());
+        let from = message.sender_name.as_deref().unwrap_or("somebody");
+        let text = crate::cycle::decide::brief::clip(&message.text, 500).replace('\n', " ");
+        format!("message {}, {}, {from} in chat {}: {text}", message.id, at.unwrap_or_default(), message.chat_id)
+    };
+    let mut lines: Vec<String> = queued.iter().take(MAX_LISTED).map(line).collect();
+    match queued.len() {
+        0 => lines.push("No message waits.".to_owned()),
+        n if n > MAX_LISTED => lines.push(format!("({} more wait.)", n - MAX_LISTED)),
+        _ => {}
+    }
+    Ok(context.redactor.redact(&lines.join("\n")))
+}
+
+/// The world of a call that only looks: no chat, nothing to be said.
+fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
+    let config = context.config;
+    let documents = documents(context);
+    let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+    Ok(World {
+        wake_id: String::new(),
+        mind: OUTSIDE.to_owned(),
+        autonomy: config.autonomy,
+        taint: Some(TAINT.to_owned()),
+        shelter: Rc::new(client::shelter(config, &loaded.rules)),
+        rules: loaded.rules,
+        catalogue: Rc::default(),
+        now: context.clock.now(),
+        tz: config.timezone,
+        chat: None,
+        open_messages: Vec::new(),
+        replies: 0,
+        owner_chat_id: config.owner_chat_id,
+        told_keys: BTreeSet::new(),
+        told_today: 0,
+        tell_per_day: 0,
+        quiet_hours: config.quiet_hours,
+        reminders: store.reminders()?,
+        unwoken: Unwoken::default(),
+        documents,
+        skills: Vec::new(),
+        exchanges: Vec::new(),
+        undoable: Vec::new(),
+        last_undoable: None,
+        shown_tasks: Vec::new(),
+        attachments: Attachments { dir: config.workspace_dir.clone(), files: Vec::new() },
+    })
+}
+
+/// A call that changes something: under the lock, as a cycle.
+async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
+    if let Some(stopped) = store.stopped()? {
+        return Ok(Told::failed(format!(
+            "{} Nothing was done.",
+            crate::cycle::stop::notice(stopped, context.config.timezone)
+        )));
+    }
+    let Some(lock) = patiently(context).await? else {
+        return Ok(Told::failed("Another wake is at work. Nothing was done; try again in a while."));
+    };
+    let mut report = Report::default();
+    let mut wake = Wake::begin(context, store, lock, OUTSIDE, &mut report)?;
+    let ran = match wake.introduce() {
+        Ok(()) => wake.called_from_outside(name, input).await,
+        Err(error) => Err(error),
+    };
+    wake.note_trouble(ran.as_ref().err()).await;
+    let ended = wake.end();
+    let told = ran?;
+    ended?;
+    Ok(told)
+}
+
+/// The wake lock; none if another wake doesn't end within [`LOCK_WAIT`].
+async fn patiently(context: Context<'_>) -> Result<Option<WakeLock>, WakeError> {
+    let until = tokio::time::Instant::now() + LOCK_WAIT;
+    loop {
+        match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
+            Ok(taken) => return Ok(Some(taken.lock)),
+            Err(LockError::Held(_) | LockError::Stuck { .. }) if tokio::time::Instant::now() < until => {
+                tokio::time::sleep(LOCK_PAUSE).await;
+            }
+            Err(LockError::Held(_) | LockError::Stuck { .. }) => return Ok(None),
+            Err(error) => return Err(WakeError::Lock(error)),
+        }
+    }
+}
+
+/// A call of `reply` names the message that it answers; the tool itself answers those of its cycle.
+fn answering(input: &str) -> Result<(i64, String), Told> {
+    let mut arguments: Value = serde_json::from_str(input).unwrap_or_default();
+    let message =
+        arguments.as_object_mut().and_then(|arguments| arguments.remove("message")).and_then(|id| id.as_i64());
+    match message {
+        Some(message) => Ok((message, arguments.to_string())),
+        None => Err(Told::failed("message is missing: the number of the message that is answered. Nothing was done.")),
+    }
+}
+
+impl Wake<'_> {
+    async fn called_from_outside(&mut self, name: &str, input: &str) -> Result<Told, WakeError> {
+        let repo = self.ready_repo()?;
+        let (answered, input) = match (name, answering(input)) {
+            (REPLY, Ok((message, input))) => (Some(message), input),
+            (REPLY, Err(told)) => return Ok(told),
+            _ => (None, input.to_owned()),
+        };
+        let queued = self.store.queued()?;
+        let open = self.store.open_cycles()?;
+        let is_free = |message: &&Incoming| {
+            let taken = message.cycle_id.as_ref().is_some_and(|id| open.iter().any(|row| row.cycle.id == *id));
+            Some(message.id) == answered && !taken && !message.awaits_files
+        };
+        let seen: Vec<&Incoming> = queued.iter().filter(is_free).collect();
+        if let (Some(message), true) = (answered, seen.is_empty()) {
+            return Ok(Told::failed(format!(
+                "Message {message} doesn't wait, or somebody is at it. Nothing was done; `queue_list` shows what waits."
+            )));
+        }
+        let mut cycle = self.new_cycle(&[], OUTSIDE)?;
+        cycle.reasons = vec![format!("an MCP client called {name}")];
+        (cycle.chat_id, cycle.thread_id) =
+            seen.first().map_or((None, None), |message| (Some(message.chat_id), message.thread_id));
+        let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
+        let mut account = Account::default();
+        self.take_in_person_edits(&repo, &mut account)?;
+        let mut world = self.world(&repo, &cycle, &queued, &ids, &mut account)?;
+        world.taint = Some(TAINT.to_owned());
+        // Tools write nothing, so that a call which can't be done leaves no cycle behind.
+        let registry = registry(self.context);
+        let verdict = registry.judge(name, &input, &world, Some(TAINT));
+        if let Some(verdict) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
+            let why = verdict.reasons.join(" ");
+            return Ok(Told::failed(format!("The policy doesn't allow this: {why} Nothing was done.")));
+        }
+        let tried = registry.call(name, &input, &world);
+        crate::cycle::context::check_readable(&world.documents)?;
+        if let Err(Refusal(why)) = tried {
+            return Ok(Told::failed(why));
+        }
+        let plan_file = self.open_plan_file(&cycle, &[])?;
+        let opening = Entry::Said {
+            raw: user_text("An MCP client calls a tool of yours."),
+            messages: ids,
+            handles: Vec::new(),
+            head: None,
+            taint: Some(TAINT.to_owned()),
+        };
+        let now = self.now();
+        if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
+            self.remove_plan_file(&plan_file);
+            return Ok(Told::failed("The message was changed this very moment. Nothing was done; look at it again."));
+        }
+        let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
+        state.apply(&opening);
+        let (id, hands) = (cycle.id.clone(), self.hands(&world));
+        let mut live = Live::new(cycle, state, world, plan_file, account, hands);
+        self.record(&mut live, &turn(name, &input), &[])?;
+        self.carry_on(&repo, live).await?;
+        let told = self.what_became_of(&id)?;
+        // It is done and committed: trouble with what comes after is no error of the call.
+        if let Err(error) = self.after_answers(&repo) {
+            let why = self.context.redactor.redact(&error.to_string());
+            tracing::warn!(%why, "what comes after a call did not work");
+        }
+        Ok(told)
+    }
+
+    /// The repository, with what a killed wake had left brought in order.
+    fn ready_repo(&mut self) -> Result<Repo, WakeError> {
+        let repo = self.open_repo()?;
+        repo.remove_stale_locks();
+        self.finish_interrupted(&repo)?;
+        if self.store.handled(HEAD_SEEN)?.is_none() {
+            self.see_head(&repo)?;
+        }
+        self.clear_plan_files()?;
+        Ok(repo)
+    }
+
+    /// What the journal tells of the call.
+    fn what_became_of(&self, cycle_id: &str) -> Result<Told, WakeError> {
+        let outcome = self.store.journal(cycle_id)?.into_iter().find_map(|entry| match entry {
+            Entry::Outcome { content, is_error, .. } => Some(Told { text: content, is_error }),
+            _ => None,
+        });
+        let asked = self.store.approval_of(cycle_id, CALL)?;
+        Ok(match (outcome, asked) {
+            (Some(told), _) => told,
+            (None, Some(question)) => Told::failed(format!(
+                "Not done yet: the person is asked (question {}; `wake approvals list` at their machine, or a button in their chat). If \
+                 they agree it is done by itself, exactly as called; don't call again.",
+                question.id
+            )),
+            (None, None) => {
+                let why = self.report.error.as_deref().unwrap_or("it was interrupted");
+                Told::failed(format!("Not done yet: {why}. It is kept, and continues at the next wake."))
+            }
+        })
+    }
+}
+
+/// The one turn of such a cycle.
+fn turn(name: &str, input: &str) -> Entry {
+    let input: Value = serde_json::from_str(input).unwrap_or_else(|_| json!({}));
+    let call = json!([{"type": "tool_use", "id": CALL, "name": name, "input": input}]);
+    Entry::Turn { content: call.to_string(), stop: Stop::ToolUse, usage: Usage::default() }
+}
+
+/// Paths of the memory that can be read as resources.
+///
+/// # Errors
+/// Why they aren't shown.
+pub fn memory_paths(context: Context<'_>, store: &Store) -> Result<Vec<String>, Unread> {
+    let world = reader(context, store, &json!({}))?;
+    Ok(world.documents.list().into_iter().filter(|path| is_resource(path)).collect())
+}
+
+/// One of them, as it is now.
+///
+/// # Errors
+/// It isn't there, or why it isn't shown.
+pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<String, Unread> {
+    let world = reader(context, store, &json!({ "path": path }))?;
+    let text = world.documents.get(path).filter(|_| is_resource(path)).ok_or(Unread::Missing)?;
+    Ok(context.redactor.redact(&text))
+}
+
+fn is_resource(path: &str) -> bool {
+    path.starts_with("memory/") || path == memory::CLAUDE
+}
+
+/// What a reader of resources sees, unless the policy speaks against it: resources are read as `memory_read` reads.
+fn reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, Unread> {
+    let why = |why: &str| Unread::Refused(context.redactor.redact(why));
+    let world = looking(context, store).map_err(|error| why(&error.to_string()))?;
+    let verdict = registry(context).judge(READ, &input.to_string(), &world, Some(TAINT));
+    verdict.and_then(refused).map_or(Ok(world), |refusal| Err(why(&refusal)))
+}

@@ -1,0 +1,266 @@
+//! Reminders that are due: each alone when it is met, those that were missed in one message a chat, so that a long sleep
+//! doesn't end in a flood. What happens is decided by [`crate::schedule::due`]; here is what is said of it.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
+
+use super::by_rule::Deeds;
+use crate::{
+    cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Wake},
+    schedule::{
+        Missed, Slot,
+        due::{Passed, Turn},
+    },
+    store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
+    words::day_and_time,
+};
+
+/// From so many minutes on a reminder says for when it was.
+const LATE_MIN: i64 = 10;
+/// From so long before a clock that was set back the past is looked up: more than zones can be apart.
+const HISTORY: TimeDelta = TimeDelta::days(2);
+
+impl Wake<'_> {
+    /// What becomes of the reminders among the reasons.
+    pub(in crate::cycle) fn remind(&self, reasons: &[Reason], observation: &Observation) -> Result<Deeds, WakeError> {
+        let (now, tz) = (self.now(), self.context.config.timezone);
+        let is_due = |reminder: &&Reminder| {
+            reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
+        };
+        let mut due = Vec::new();
+        for reminder in observation.reminders.iter().filter(is_due) {
+            let history = self.store.reminder_history(reminder.id, reminder.what.slot)?;
+            due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
+        }
+        let mut rounds = rounds(&due, now);
+        for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
+            message.text = self.context.redactor.redact(&message.text);
+        }
+        Ok(Deeds {
+            changes: rounds.into_iter().map(Change::Fire).collect(),
+            receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
+        })
+    }
+
+    /// After the clock was set back, finds the next slots anew: what was passed over under the wrong time is still ahead.
+    pub(in crate::cycle) fn rewind_reminders(&mut self) -> Result<(), WakeError> {
+        let (now, tz) = (self.now(), self.context.config.timezone);
+        for reminder in self.store.reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
+            let history = self.store.reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
+            let created = reminder.created_at.unwrap_or(reminder.what.next_at);
+            let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
+            self.store.set_next_slot(self.fence, reminder.id, next, now)?;
+        }
+        Ok(())
+    }
+}
+
+/// A due reminder and what becomes of it. `tz` is the person's zone.
+struct Due<'a> {
+    reminder: &'a Reminder,
+    turn: Turn,
+    tz: Tz,
+}
+
+/// What is fired with which message.
+fn rounds(due: &[Due<'_>], now: DateTime<Utc>) -> Vec<Round> {
+    let (missed, met): (Vec<&Due<'_>>, Vec<&Due<'_>>) = due.iter().partition(|due| due.is_told_as_missed());
+    let mut rounds: Vec<Round> = met
+        .into_iter()
+        .map(|due| Round { firings: vec![due.firing()], message: due.met(now).map(|text| due.message(text)) })
+        .collect();
+    let mut chats: Vec<Vec<&Due<'_>>> = Vec::new();
+    for due in missed {
+        match chats.iter_mut().find(|chat| chat.first().is_some_and(|first| first.chat() == due.chat())) {
+            Some(chat) => chat.push(due),
+            None => chats.push(vec![due]),
+        }
+    }
+    rounds.extend(chats.iter().map(|chat| Round {
+        firings: chat.iter().map(|due| due.firing()).collect(),
+        message: chat.first().map(|first| first.message(digest(chat))),
+    }));
+    rounds
+}
+
+/// One message about all that was missed in a chat.
+fn digest(chat: &[&Due<'_>]) -> String {
+    if let [due] = chat {
+        return match due.turn.happens {
+            Some(_) => format!("⏰ {}\n\n(It was due {}. I was not running then.)", due.text(), due.times()),
+            None => format!("Missed while I was not running: “{}”, due {}.", due.text(), due.times()),
+        };
+    }
+    let (late, left_out): (Vec<&&Due<'_>>, _) = chat.iter().partition(|due| due.turn.happens.is_some());
+    let list = |head: &str, items: &[&&Due<'_>]| {
+        let lines = items.iter().map(|due| format!("\n- {}, due {}", due.text().replace('\n', "\n  "), due.times()));
+        if items.is_empty() { None } else { Some(format!("{head}{}", lines.collect::<String>())) }
+    };
+    let late = list("⏰ This came due while I was not running:", &late);
+    let left_out = list("Missed while I was not running, and left out:", &left_out);
+    late.into_iter().chain(left_out).collect::<Vec<_>>().join("\n\n")
+}
+
+impl Due<'_> {
+    fn chat(&self) -> (i64, Option<i64>) {
+        (self.reminder.what.chat_id, self.reminder.what.thread_id)
+    }
+
+    fn text(&self) -> &str {
+        &self.reminder.what.text
+    }
+
+    fn firing(&self) -> Firing {
+        Firing { id: self.reminder.id, turn: self.turn, missed: self.reminder.what.missed }
+    }
+
+    fn message(&self, text: String) -> NewOutgoing {
+        let (chat_id, thread_id) = self.chat();
+        NewOutgoing { chat_id, thread_id, text, kind: OutgoingKind::Reminder, ..NewOutgoing::default() }
+    }
+
+    /// It was missed, and a message says so.
+    fn is_told_as_missed(&self) -> bool {
+        match self.reminder.what.missed {
+            Missed::Run => self.turn.is_late,
+            Missed::Tell => self.turn.happens.is_none() && self.turn.passed.is_some(),
+            Missed::Skip => false,
+        }
+    }
+
+    /// What is said of one that happens at its time; of one that is skipped, nothing.
+    fn met(&self, now: DateTime<Utc>) -> Option<String> {
+        let slot = self.turn.happens?;
+        let mut text = format!("⏰ {}", self.text());
+        let missed =
+            self.turn.passed.filter(|_| self.turn.has_missed(now) && self.reminder.what.missed != Missed::Skip);
+        if let Some(passed) = missed {
+            text.push_str(&format!("\n\n(I was not running when it was due {}.)", self.span(passed)));
+        } else if now.signed_duration_since(slot.at).num_minutes() >= LATE_MIN {
+            text.push_str(&format!("\n\n(It was due {}.)", self.time(slot)));
+        }
+        Some(text)
+    }
+
+    /// When what happens late, or the last that was missed, was due, and how often before.
+    fn times(&self) -> String {
+        match (self.turn.happens, self.turn.passed) {
+            (Some(slot), Some(passed)) => format!("{}, and before that {}", self.time(slot), self.span(passed)),
+            (Some(slot), None) => self.time(slot),
+            (None, Some(passed)) => self.span(passed),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn span(&self, passed: Passed) -> String {
+        match passed.count {
+            1 => self.time(passed.first),
+            count => format!("{count} times from {} to {}", self.time(passed.first), self.time(passed.last)),
+        }
+    }
+
+    /// A slot on its own wall clock; the zone is said where it isn't the person's.
+    fn time(&self, slot: Slot) -> String {
+        let zone = self.reminder.zone(self.tz);
+        let wall = slot.wall_time(self.reminder.what.rule.as_ref(), zone);
+        let wall = day_and_time(wall);
+        if zone == self.tz { wall } else { format!("{wall} ({zone})") }
+    }
+
+    /// What the memory's log says of it.
+    fn receipt(&self, now: DateTime<Utc>) -> Option<String> {
+        let text = self.text();
+        let was_missed = self.turn.has_missed(now) || self.turn.happens.is_none();
+        Some(match (self.turn.happens, self.turn.passed.filter(|_| was_missed), self.reminder.what.missed) {
+            (Some(_), _, _) if self.turn.is_late => format!("Reminded of “{text}” late: it was due {}", self.times()),
+            (Some(_), None, _) => format!("Reminded of “{text}”"),
+            (Some(_), Some(passed), _) => format!("Reminded of “{text}”; it was missed {}", self.span(passed)),
+            (None, Some(passed), Missed::Skip) => {
+                format!("Skipped the reminder “{text}”, missed {}", self.span(passed))
+            }
+            (None, Some(passed), _) => format!("Told that the reminder “{text}” was missed {}", self.span(passed)),
+            (None, None, _) => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{
+        clock::parse_time,
+        schedule::{Rule, due::History, resolve},
+        store::NewReminder,
+    };
+
+    const BERLIN: Tz = Tz::Europe__Berlin;
+
+    /// At 9 each day from Wednesday, 18 November, on.
+    fn daily(id: i64, chat_id: i64, missed: Missed) -> Reminder {
+        let nine = chrono::NaiveTime::from_hms_opt(9, 0, 0).unwrap();
+        let slot = resolve(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), BERLIN);
+        let what = NewReminder {
+            chat_id,
+            thread_id: None,
+            text: format!("thing {id}"),
+            rule: Some(Rule::Daily { at: nine }),
+            zone: "Europe/Berlin".to_owned(),
+            slot: slot.civil,
+            next_at: slot.at,
+            missed,
+        };
+        Reminder { id, what, created_at: None, written_at: None, skipped: None }
+    }
+
+    /// What is said to which chat, and what is written down, at a time in UTC.
+    fn said(reminders: &[Reminder], tz: Tz, now: &str) -> (Vec<(i64, String)>, Vec<String>) {
+        let now = parse_time(now).unwrap();
+        let turn = |reminder: &Reminder| reminder.series(tz).turn(&History::default(), now);
+        let due: Vec<Due<'_>> = reminders.iter().map(|reminder| Due { reminder, turn: turn(reminder), tz }).collect();
+        let rounds = rounds(&due, now);
+        let fired: BTreeSet<i64> = rounds.iter().flat_map(|round| &round.firings).map(|firing| firing.id).collect();
+        assert_eq!(fired.len(), reminders.len(), "each fires, whether it says something or not");
+        let messages = rounds.into_iter().filter_map(|round| round.message);
+        (
+            messages.map(|message| (message.chat_id, message.text)).collect(),
+            due.iter().filter_map(|due| due.receipt(now)).collect(),
+        )
+    }
+
+    #[test]
+    fn what_is_met_stands_alone_and_says_only_what_is_wanted() {
+        let at_nine = "2026-11-20T08:05:00Z";
+        let both = [daily(1, 7, Missed::Skip), daily(2, 7, Missed::Tell)];
+        let (messages, receipts) = said(&both, BERLIN, at_nine);
+        let before = "(I was not running when it was due 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00.)";
+        assert_eq!(messages, [(7, "⏰ thing 1".to_owned()), (7, format!("⏰ thing 2\n\n{before}"))]);
+        assert_eq!(
+            receipts,
+            [1, 2].map(|id| {
+                format!("Reminded of “thing {id}”; it was missed 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00")
+            })
+        );
+    }
+
+    #[test]
+    fn what_was_missed_is_one_message_in_each_chat() {
+        let missed: Vec<Reminder> = (1..=40).map(|id| daily(id, 7 + id % 2, Missed::Run)).collect();
+        let (messages, receipts) = said(&missed, BERLIN, "2026-11-18T12:00:00Z");
+        assert_eq!(messages.iter().map(|(chat, _)| *chat).collect::<Vec<_>>(), [8, 7]);
+        assert!(messages.iter().all(|(_, text)| text.matches("\n- thing ").count() == 20), "{messages:#?}");
+        assert_eq!(receipts.len(), 40);
+        let (messages, _) = said(&[daily(1, 7, Missed::Tell)], BERLIN, "2026-11-18T12:00:00Z");
+        assert_eq!(messages, [(7, "Missed while I was not running: “thing 1”, due Wed 18 Nov 09:00.".to_owned())]);
+        let (messages, receipts) = said(&[daily(1, 7, Missed::Skip)], BERLIN, "2026-11-18T12:00:00Z");
+        assert_eq!(messages, []);
+        assert_eq!(receipts, ["Skipped the reminder “thing 1”, missed Wed 18 Nov 09:00"]);
+    }
+
+    #[test]
+    fn a_zone_that_is_not_the_persons_is_named() {
+        let (messages, _) = said(&[daily(1, 7, Missed::Run)], Tz::America__New_York, "2026-11-18T12:00:00Z");
+        assert!(messages[0].1.contains("(It was due Wed 18 Nov 09:00 (Europe/Berlin). I was"), "{messages:?}");
+    }
+}

@@ -1,0 +1,237 @@
+//! One turn of the mind: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
+//! long as the error says. Whoever asks for an end is heard at once.
+
+use std::{future::Future, time::Duration};
+
+use crate::{
+    config::OFFLINE_MODEL,
+    cycle::{
+        context::{Context, WakeError},
+        decide::{budget::Budget, interrupt::Interrupt, machine::Cycle},
+        session::{Live, Wake},
+    },
+    model::{Known, ModelError, Progress, Turn, anthropic::retry},
+    store::{Entry, Reservation, Spent, UpkeepKind},
+    types::Usage,
+    words,
+};
+
+/// What an answer that has begun counts as at the least, in tokens.
+const FIRST_ALLOWANCE: u64 = 512;
+/// Rounds after which a cycle leaves a line in its plan file on how far it is.
+const CHECKPOINT_ROUNDS: u32 = 25;
+
+/// What was set aside for a request.
+#[derive(Debug, Clone, Copy)]
+struct SetAside {
+    reservation: Reservation,
+    most_usd: f64,
+}
+
+impl SetAside {
+    /// What tokens are estimated by may be more than there can be.
+    fn at_most(self, spent: Spent) -> Spent {
+        Spent { cost_usd: spent.cost_usd.min(self.most_usd), ..spent }
+    }
+}
+
+/// How long an answer of so many tokens may get before that is written down anew: each time twice as long, so that a long one takes
+/// a handful of writes.
+fn allowance(output_tokens: u64) -> u64 {
+    output_tokens.saturating_mul(2).max(FIRST_ALLOWANCE)
+}
+
+/// Waits until more has come of an answer, in tokens, than was written down that it may.
+async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
+    loop {
+        if let Known::Told(usage) = progress.known()
+            && allowed.is_none_or(|allowed| usage.output > allowed)
+        {
+            return usage;
+        }
+        progress.news().await;
+    }
+}
+
+impl Wake<'_> {
+    /// Asks for the next turn, with the retries that the error allows, and records it.
+    pub(in crate::cycle) async fn ask(&mut self, live: &mut Live) -> Result<Result<(), Interrupt>, WakeError> {
+        for attempt in 1.. {
+            // Before each try: one that broke off has cost something, too.
+            let set_aside = match self.reserve(live)? {
+                Ok(set_aside) => set_aside,
+                Err(interrupt) => return Ok(Err(interrupt)),
+            };
+            let reservation = set_aside.reservation;
+            live.work.start();
+            let progress = Progress::default();
+            let error = match self.turn(&live.state, set_aside, &progress).await? {
+                Ok(Ok(turn)) => {
+                    if attempt > 1 {
+                        tracing::info!(attempt, "the mind answered after a retry");
+                    }
+                    self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
+                    let Turn { content, stop, usage, cost_usd, .. } = turn;
+                    let mut entries = vec![Entry::Turn { content, stop, usage }];
+                    entries.extend(live.work.stop());
+                    self.pay(live, (reservation, self.spent(usage, cost_usd), false), &entries)?;
+                    self.checkpoint(live);
+                    return Ok(Ok(()));
+                }
+                Ok(Err(error)) => error,
+                Err(interrupt) => {
+                    self.book_cut_off(live, set_aside, progress.known())?;
+                    return Ok(Err(interrupt));
+                }
+            };
+            // Who orders a stop ends what we have started, and a mind may be that: its error then says nothing.
+            if let Some(interrupt) = self.is_to_end()? {
+                self.book_cut_off(live, set_aside, progress.known())?;
+                return Ok(Err(interrupt));
+            }
+            let why = self.context.redactor.redact(&error.to_string());
+            tracing::warn!(attempt, %why, "the mind did not answer");
+            if let ModelError::Transient { spent, .. } = &error {
+                let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
+                self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;
+            } else {
+                self.pay(live, (reservation, Spent::default(), true), &[])?;
+            }
+            match retry::backoff(&error, attempt, fastrand::f64()) {
+                Some(wait) => {
+                    if let Some(interrupt) = self.wait(wait).await {
+                        return Ok(Err(interrupt));
+                    }
+                }
+                None => return Ok(Err(Interrupt::of(&error, why, &live.cycle.model))),
+            }
+        }
+        Ok(Err(Interrupt::OutOfTime))
+    }
+
+    /// Sets aside what the next request may cost, and journals that it is about to be sent.
+    fn reserve(&mut self, live: &mut Live) -> Result<Result<SetAside, Interrupt>, WakeError> {
+        let Context { model, config, .. } = self.context;
+        let most_usd = model.most_usd(&live.state.conversation);
+        let now = self.now();
+        let caps =
+            if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(self.store, config, now)?.caps() };
+        let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
+        Ok(match self.store.reserve(self.fence, for_whom, most_usd, &caps, now)? {
+            Ok(reservation) => {
+                live.state.apply(&Entry::Asked);
+                Ok(SetAside { reservation, most_usd })
+            }
+            Err(cap) => Err(Interrupt::OverBudget { cap, most_usd }),
+        })
+    }
+
+    /// Journals how a request has ended, and books what it cost in place of what was set aside.
+    fn pay(
+        &mut self,
+        live: &mut Live,
+        (reservation, spent, is_discarded): (Reservation, Spent, bool),
+        entries: &[Entry],
+    ) -> Result<(), WakeError> {
+        let now = self.now();
+        self.store.settle(self.fence, &live.cycle.id, (reservation, &spent, is_discarded), entries, now)?;
+        self.report.tokens += spent.tokens;
+        self.report.cost_usd += spent.cost_usd;
+        entries.iter().for_each(|entry| live.state.apply(entry));
+        Ok(())
+    }
+
+    /// Books a request that nobody waits for any more as far as it got. Of one that has left and told nothing, what was set aside
+    /// stays counted.
+    fn book_cut_off(&mut self, live: &mut Live, set_aside: SetAside, known: Known) -> Result<(), WakeError> {
+        let spent = match known {
+            Known::Sent => return Ok(()),
+            Known::Unsent => Spent::default(),
+            Known::Told(usage) => set_aside.at_most(self.spent(usage, None)),
+        };
+        self.pay(live, (set_aside.reservation, spent, true), &[])
+    }
+
+    fn spent(&self, tokens: Usage, cost_usd: Option<f64>) -> Spent {
+        Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| self.context.model.cost_usd(&tokens)) }
+    }
+
+    /// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
+    fn checkpoint(&self, live: &Live) {
+        let taken = live.state.meter.taken;
+        if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
+            return;
+        }
+        let done = words::count(live.state.receipts.len(), "call");
+        let line = format!("checkpoint: {}, {done} done", taken.describe());
+        if let Err(error) = live.plan_file.progress(self.now(), &line) {
+            tracing::warn!(%error, "the plan file could not be written");
+        }
+    }
+
+    /// One request. While its answer comes, what is set aside for it follows what is known: should this process be killed, that is
+    /// what stays counted.
+    async fn turn(
+        &mut self,
+        state: &Cycle,
+        set_aside: SetAside,
+        progress: &Progress,
+    ) -> Result<Result<Result<Turn, ModelError>, Interrupt>, WakeError> {
+        let model = self.context.model;
+        let mut turn = model.turn(&state.conversation, progress);
+        let mut allowed = None;
+        loop {
+            // No shorter than it has to be: with each round a stop is looked for anew.
+            let news = async {
+                tokio::select! {
+                    biased;
+                    turn = &mut turn => Ok(turn),
+                    usage = outgrown(progress, allowed) => Err(usage),
+                }
+            };
+            let usage = match self.unless_interrupted(news).await {
+                Ok(Ok(turn)) => return Ok(Ok(turn)),
+                Ok(Err(usage)) => usage,
+                Err(interrupt) => return Ok(Err(interrupt)),
+            };
+            let output = allowance(usage.output);
+            allowed = Some(output);
+            let most = set_aside.at_most(self.spent(Usage { output, ..usage }, None));
+            self.store.bring_along(self.fence, set_aside.reservation, &most)?;
+        }
+    }
+
+    async fn wait(&self, time: Duration) -> Option<Interrupt> {
+        self.unless_interrupted(tokio::time::sleep(time)).await.err()
+    }
+
+    /// Whatever takes a while is given up when the process is asked to end, when all work is stopped and when the wake's time is over.
+    pub(in crate::cycle) async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupt> {
+        let mut stop = self.context.stop.clone();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
+            () = tokio::time::sleep_until(self.deadline) => Err(Interrupt::OutOfTime),
+            () = self.halted() => Err(Interrupt::Halted),
+            done = work => Ok(done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_answer_is_written_down_a_handful_of_times_and_never_too_late() {
+        let (mut allowed, mut writes) = (None, 0);
+        for output in 1..=128_000 {
+            if allowed.is_none_or(|allowed| output > allowed) {
+                allowed = Some(allowance(output));
+                writes += 1;
+            }
+            assert!(allowed.is_some_and(|allowed| output <= allowed && allowed <= (2 * output).max(FIRST_ALLOWANCE)));
+        }
+        assert_eq!(writes, 9);
+    }
+}

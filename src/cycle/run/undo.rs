@@ -1,0 +1,287 @@
+//! Undoing a wake: by rule, first of all that is due, and even while all else is stopped.
+//!
+//! It is a cycle like any other that needs no mind: what the wake's commit changed in the memory is taken back file by file,
+//! later edits kept; reminders, unsent replies and messages are taken back in the database; one commit says so. A kill in
+//! between leaves an open wish, which the next wake carries out from the beginning: what was taken back by then is known.
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+
+use crate::{
+    config::CONSOLE_CHAT_ID,
+    cycle::{
+        context::{Reply, WakeError},
+        decide::{situation::Reason, undoable::what_it_did, verify::Account},
+        session::{Ending, Wake},
+    },
+    memory::{DocKind, undo::revert},
+    repo::{self, Repo},
+    store::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
+    words::count,
+};
+
+/// Names that are listed at most; the rest is counted.
+const MAX_NAMED: usize = 10;
+
+/// What becomes of the memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Restored {
+    /// Files that get another text.
+    staged: Vec<StagedFile>,
+    /// Files that go, because the wake had made them.
+    removed: Vec<repo::Change>,
+    /// Where a later edit stands, for people.
+    contested: Vec<String>,
+    /// Whether the wake's commit is in the memory at all.
+    has_commit: bool,
+    /// The branch on which it waits to be brought in, if it does.
+    parked: Option<String>,
+}
+
+impl Wake<'_> {
+    /// Undoes a wake.
+    pub(in crate::cycle) async fn undo(&mut self, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
+        let reason = Reason::Undo { undo: undo.clone() };
+        let cycle = self.new_cycle(std::slice::from_ref(&reason), NO_MIND)?;
+        let plan_file = self.open_plan_file(&cycle, &[])?;
+        let mut account = Account::default();
+        self.take_in_person_edits(repo, &mut account)?;
+        self.store.begin_cycle(self.fence, &cycle, &[], &[], self.now())?;
+        let restored = restored(repo, &undo.wake)?;
+        let (now, tz, redactor) = (self.now(), self.context.config.timezone, self.context.redactor);
+        let row = self.store.cycle(&undo.wake)?;
+        let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
+        let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat_id).unwrap_or(undo.chat_id);
+        let chats = (undo.chat_id, put_aside_in);
+        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, taken, chats));
+        let taken = self.store.take_back(self.fence, undo, &cycle.id, words, now)?;
+        self.report
+            .replies
+            .push(Reply { chat_id: undo.chat_id, text: redactor.redact(&answer(&what, &restored, &taken, chats)) });
+        account.receipts.push(format!("Undid the wake {}", undo.wake));
+        account.receipts.extend(receipts(&restored, &taken));
+        account.notes.extend(restored.contested.iter().map(|what| format!("Not undone, changed since: {what}")));
+        let ending = Ending {
+            cycle,
+            messages: Vec::new(),
+            account,
+            staged: restored.staged,
+            removed: restored.removed,
+            handled: Vec::new(),
+            plan_file,
+            head_shown: None,
+            undoes: Some(undo.wake.clone()),
+        };
+        self.finish(repo, ending).await
+    }
+}
+
+/// What a wake's commit changed, taken back. The log is kept: what happened, happened.
+fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
+    let Some(commit) = repo.wake_commit(wake)? else {
+        let parked = repo.parked_by(wake)?.map(|(branch, _)| branch);
+        return Ok(Restored { parked, ..Restored::default() });
+    };
+    let mut restored = Restored { has_commit: true, ..Restored::default() };
+    for change in repo.reversal(commit)? {
+        let kind = DocKind::of(&change.path);
+        if kind == DocKind::Log {
+            continue;
+        }
+        match repo.check_writable(&change.path) {
+            Ok(()) => {}
+            Err(error) if error.is_of_a_file() => {
+                restored.contested.push(error.to_string());
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let now = repo.read_work_tree(&change.path)?;
+        let reverted = revert(kind, change.base.as_deref(), change.content.as_deref(), now.as_deref());
+        restored.contested.extend(reverted.contested.iter().map(|section| match section.as_str() {
+            "" => change.path.clone(),
+            section => format!("{}, “{section}”", change.path),
+        }));
+        match reverted.text {
+            text if text == now => {}
+            Some(content) => restored.staged.push(StagedFile { path: change.path, base: now, content }),
+            None => restored.removed.push(repo::Change { path: change.path, base: now, content: None }),
+        }
+    }
+    Ok(restored)
+}
+
+/// Which wake it was, for people.
+fn described(repo: &Repo, row: Option<&CycleRow>, wake: &str, now: DateTime<Utc>, tz: Tz) -> Result<String, WakeError> {
+    let message = repo.wake_commit(wake)?.map(|commit| repo.message(commit)).transpose()?;
+    let subject = message.as_deref().and_then(|message| message.lines().next());
+    Ok(what_it_did(row, subject, now, tz))
+}
+
+/// For the log and the commit.
+fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
+    let paths = restored.staged.iter().map(|file| &file.path).chain(restored.removed.iter().map(|change| &change.path));
+    let mut receipts: Vec<String> = paths.map(|path| format!("Took back its changes to {path}")).collect();
+    receipts.extend(taken.cancelled.iter().map(|text| format!("Cancelled its reminder “{text}”")));
+    receipts
+        .extend(taken.active_again.iter().map(|text| format!("Set the reminder “{text}” again, which it had ended")));
+    if taken.unsent > 0 {
+        receipts.push(format!("Took back {} of it, unsent", count(taken.unsent, "message")));
+    }
+    if !taken.messages.is_empty() {
+        receipts.push(format!("Put on hold {} that it had answered", count(taken.messages.len(), "message")));
+    }
+    receipts
+}
+
+/// What the person who asked is told: what was done, what was not, and what to do next. `chats`: theirs, and that of the messages.
+fn answer(what: &str, restored: &Restored, taken: &TakenBack, chats: (i64, i64)) -> String {
+    let mut lines = Vec::new();
+    let files = restored.staged.len() + restored.removed.len();
+    let is_nothing = restored.contested.is_empty()
+        && [&taken.cancelled, &taken.active_again, &taken.over].into_iter().all(Vec::is_empty);
+    lines.extend(match (&restored.parked, restored.has_commit, files) {
+        (Some(branch), ..) => Some(format!(
+            "What I wrote then isn't in my memory yet. It is on the branch `{branch}`, and I'll bring it in when I can. \
+             `git branch -D {branch}` drops it before that."
+        )),
+        (None, false, _) => {
+            Some("My memory doesn't have what I wrote then, so there was nothing to take out.".to_owned())
+        }
+        (None, true, 0) => is_nothing.then(|| "Nothing had been saved, so nothing changed.".to_owned()),
+        (None, true, n) => Some(format!(
+            "My memory no longer has those changes, in {}. The log keeps that it happened.",
+            count(n, "file")
+        )),
+    });
+    if !restored.contested.is_empty() {
+        lines.push(format!("Left as it is, because it was changed since: {}.", named(&restored.contested, "")));
+    }
+    let quoted = |texts: &[String]| named(texts, "“");
+    if !taken.cancelled.is_empty() {
+        lines.push(format!("Cancelled: {} {}.", reminders(&taken.cancelled), quoted(&taken.cancelled)));
+    }
+    if !taken.active_again.is_empty() {
+        lines.push(format!("Active again: {} {}.", reminders(&taken.active_again), quoted(&taken.active_again)));
+    }
+    if !taken.over.is_empty() {
+        lines.push(format!("Already over: {} {}.", reminders(&taken.over), quoted(&taken.over)));
+    }
+    match taken.unsent {
+        0 => {}
+        1 => lines.push("One message that wasn't sent yet won't be.".to_owned()),
+        n => lines.push(format!("{n} messages that weren't sent yet won't be.")),
+    }
+    match taken.sent {
+        0 => {}
+        1 => lines.push("My reply can't be unsent.".to_owned()),
+        n => lines.push(format!("The {n} messages I had sent can't be unsent.")),
+    }
+    lines.extend(put_aside(&taken.messages, chats));
+    format!("I've undone {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
+}
+
+fn put_aside(messages: &[i64], (chat_id, of): (i64, i64)) -> Option<String> {
+    let (first, rest) = messages.split_first()?;
+    let (n, is_elsewhere) = (messages.len(), of != chat_id);
+    let held = match (rest, is_elsewhere) {
+        ([], true) => "The message I had answered is on hold.".to_owned(),
+        ([], false) => "Your message is on hold.".to_owned(),
+        (_, true) => format!("The {n} messages I had answered are on hold."),
+        (_, false) => format!("Your {n} messages are on hold."),
+    };
+    let one = if rest.is_empty() { "it" } else { "the first" };
+    let how = match chat_id {
+        CONSOLE_CHAT_ID => format!("`wake queue retry {first}` runs {one} again."),
+        _ if is_elsewhere => format!("Send /retry {first} to run {one} again."),
+        // By itself it takes what was put aside in the same chat.
+        _ => format!("Send /retry to run {} again.", if rest.is_empty() { "it" } else { "them" }),
+    };
+    Some(format!("{held} {how}"))
+}
+
+fn reminders(texts: &[String]) -> &'static str {
+    if texts.len() == 1 { "the reminder" } else { "the reminders" }
+}
+
+fn named(texts: &[String], quote: &str) -> String {
+    let end = if quote.is_empty() { "" } else { "”" };
+    let mut names: Vec<String> = texts.iter().take(MAX_NAMED).map(|text| format!("{quote}{text}{end}")).collect();
+    if texts.len() > MAX_NAMED {
+        names.push(format!("and {} more", texts.len() - MAX_NAMED));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_says_what_was_done_and_what_was_not() {
+        let restored = Restored {
+            staged: vec![StagedFile { path: "a.md".to_owned(), base: None, content: String::new() }],
+            contested: vec!["b.md, “Report”".to_owned()],
+            has_commit: true,
+            ..Restored::default()
+        };
+        let taken = TakenBack {
+            cancelled: vec!["Stretch".to_owned(), "Drink".to_owned()],
+            over: vec!["Call".to_owned()],
+            active_again: vec!["Water the plants".to_owned()],
+            unsent: 1,
+            sent: 2,
+            messages: vec![7],
+        };
+        insta::assert_snapshot!(answer("what I did at 14:03: remembered “x”", &restored, &taken, (4242, 4242)), @r"
+        I've undone what I did at 14:03: remembered “x”.
+        - My memory no longer has those changes, in 1 file. The log keeps that it happened.
+        - Left as it is, because it was changed since: b.md, “Report”.
+        - Cancelled: the reminders “Stretch”, “Drink”.
+        - Active again: the reminder “Water the plants”.
+        - Already over: the reminder “Call”.
+        - One message that wasn't sent yet won't be.
+        - The 2 messages I had sent can't be unsent.
+        - Your message is on hold. Send /retry to run it again.
+        ");
+        let two = TakenBack { messages: vec![7, 8], ..TakenBack::default() };
+        insta::assert_snapshot!(answer("what I did", &Restored::default(), &two, (0, 0)), @r"
+        I've undone what I did.
+        - My memory doesn't have what I wrote then, so there was nothing to take out.
+        - Your 2 messages are on hold. `wake queue retry 7` runs the first again.
+        ");
+        let only_answered = Restored { has_commit: true, ..Restored::default() };
+        let taken = TakenBack { sent: 1, messages: vec![7], ..TakenBack::default() };
+        insta::assert_snapshot!(answer("what I did", &only_answered, &taken, (4242, 4242)), @r"
+        I've undone what I did.
+        - Nothing had been saved, so nothing changed.
+        - My reply can't be unsent.
+        - Your message is on hold. Send /retry to run it again.
+        ");
+        let reminder = TakenBack { cancelled: vec!["Stretch".to_owned()], ..taken };
+        assert!(!answer("what I did", &only_answered, &reminder, (4242, 4242)).contains("Nothing had been saved"));
+    }
+
+    #[test]
+    fn what_was_put_aside_elsewhere_is_retried_by_its_number() {
+        assert_eq!(
+            put_aside(&[7], (4242, 5555)).unwrap(),
+            "The message I had answered is on hold. Send /retry 7 to run it again."
+        );
+        assert_eq!(
+            put_aside(&[7, 8], (4242, 0)).unwrap(),
+            "The 2 messages I had answered are on hold. Send /retry 7 to run the first again."
+        );
+        assert!(put_aside(&[7], (0, 4242)).unwrap().ends_with(" `wake queue retry 7` runs it again."));
+        assert_eq!(
+            put_aside(&[7, 8], (4242, 4242)).unwrap(),
+            "Your 2 messages are on hold. Send /retry to run them again."
+        );
+    }
+
+    #[test]
+    fn long_lists_are_counted() {
+        let many: Vec<String> = (0..12).map(|n| n.to_string()).collect();
+        assert_eq!(named(&many, ""), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more");
+    }
+}

@@ -1,0 +1,244 @@
+//! A wake that holds the lock: what it has in hand, and a cycle under way.
+
+use std::rc::Rc;
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    cycle::{
+        context::{Context, Report, WakeError},
+        decide::{machine::Cycle, situation::Reason, verify::Account},
+        plan_file::PlanFile,
+    },
+    hands::{Hands, Shelter},
+    mcp::client,
+    policy::Rules,
+    process::Identity,
+    store::{Entry, Fence, NewCycle, StagedFile, Store},
+    tool::World,
+    wake_lock::{self, WakeLock},
+    web::search::Engine,
+};
+
+/// The holder of the wake lock.
+pub(super) struct Wake<'a> {
+    pub(in crate::cycle) context: Context<'a>,
+    pub(in crate::cycle) store: &'a mut Store,
+    pub(in crate::cycle) lock: WakeLock,
+    pub(in crate::cycle) me: Identity,
+    pub(in crate::cycle) fence: Fence,
+    pub(in crate::cycle) trigger: &'a str,
+    pub(in crate::cycle) report: &'a mut Report,
+    pub(in crate::cycle) has_fetched: bool,
+    /// Whether a person's many edits wait until nobody else does.
+    pub(in crate::cycle) has_put_off: bool,
+    /// The same of what was fetched.
+    pub(in crate::cycle) has_put_off_commits: bool,
+    /// Whether nobody waits just now for what is done.
+    pub(in crate::cycle) may_take_long: bool,
+    /// When this wake must have ended.
+    pub(in crate::cycle) deadline: tokio::time::Instant,
+    /// Whether what has failed stops one chat's work and nobody else's.
+    pub(in crate::cycle) is_only_this_chats: bool,
+    /// The chat that the mind is at work for, if it is at work for one.
+    pub(in crate::cycle) chat_id: Option<i64>,
+}
+
+/// A cycle under way with the mind.
+pub(in crate::cycle) struct Live {
+    pub(in crate::cycle) cycle: NewCycle,
+    pub(in crate::cycle) state: Cycle,
+    pub(in crate::cycle) world: World,
+    pub(in crate::cycle) plan_file: PlanFile,
+    pub(in crate::cycle) account: Account,
+    pub(in crate::cycle) hands: Hands,
+    pub(in crate::cycle) work: Stopwatch,
+    /// Turns that it had taken when this wake took it up.
+    turns_before: u32,
+}
+
+impl Live {
+    pub(in crate::cycle) fn new(
+        cycle: NewCycle,
+        state: Cycle,
+        world: World,
+        plan_file: PlanFile,
+        account: Account,
+        hands: Hands,
+    ) -> Self {
+        let turns_before = state.turns;
+        Self { cycle, state, world, plan_file, account, hands, work: Stopwatch::default(), turns_before }
+    }
+
+    /// Whether this wake has brought it further.
+    pub(in crate::cycle) fn has_progressed(&self) -> bool {
+        self.state.turns > self.turns_before
+    }
+}
+
+/// Measures what counts as working: a turn that is received, a call that ends. It stands still while the machine sleeps.
+#[derive(Debug, Default)]
+pub(in crate::cycle) struct Stopwatch(Option<tokio::time::Instant>);
+
+impl Stopwatch {
+    /// Something begins. What was measured before and didn't come to an end doesn't count.
+    pub(in crate::cycle) fn start(&mut self) {
+        self.0 = Some(tokio::time::Instant::now());
+    }
+
+    /// It has ended: what is journalled with its end, unless that took no time worth counting.
+    pub(in crate::cycle) fn stop(&mut self) -> Option<Entry> {
+        let ms = u64::try_from(self.0.take()?.elapsed().as_millis()).unwrap_or(u64::MAX);
+        (ms > 0).then_some(Entry::Worked { ms })
+    }
+}
+
+/// What a cycle leaves at its end, whatever it was about.
+pub(in crate::cycle) struct Ending {
+    pub(in crate::cycle) cycle: NewCycle,
+    pub(in crate::cycle) messages: Vec<i64>,
+    pub(in crate::cycle) account: Account,
+    pub(in crate::cycle) staged: Vec<StagedFile>,
+    /// Keys that are reasons no more.
+    pub(in crate::cycle) handled: Vec<String>,
+    pub(in crate::cycle) plan_file: PlanFile,
+    /// The commit up to which people's commits were taken note of in it, if they were looked at.
+    pub(in crate::cycle) head_shown: Option<String>,
+    /// Files that are to go.
+    pub(in crate::cycle) removed: Vec<crate::repo::Change>,
+    /// The wake that it takes back.
+    pub(in crate::cycle) undoes: Option<String>,
+}
+
+impl Ending {
+    /// What a cycle's journal tells of its end; nothing is staged, nothing taken back.
+    pub(in crate::cycle) fn new(cycle: NewCycle, state: Cycle, plan_file: PlanFile, mut account: Account) -> Self {
+        account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
+        Self {
+            cycle,
+            messages: state.messages,
+            account,
+            staged: Vec::new(),
+            handled: state.handles,
+            plan_file,
+            head_shown: state.head_shown,
+            removed: Vec::new(),
+            undoes: None,
+        }
+    }
+}
+
+impl<'a> Wake<'a> {
+    /// Takes the fence that goes with the lock.
+    pub(in crate::cycle) fn begin(
+        context: Context<'a>,
+        store: &'a mut Store,
+        lock: WakeLock,
+        trigger: &'a str,
+        report: &'a mut Report,
+    ) -> Result<Self, WakeError> {
+        let me = Identity::current();
+        let fence = store.take_lease(&me, context.clock.now())?;
+        let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
+        Ok(Self {
+            context,
+            store,
+            lock,
+            me,
+            fence,
+            trigger,
+            report,
+            has_fetched: false,
+            has_put_off: false,
+            has_put_off_commits: false,
+            may_take_long: false,
+            deadline,
+            is_only_this_chats: false,
+            chat_id: None,
+        })
+    }
+
+    /// Frees the lease; the lock goes with the value.
+    pub(in crate::cycle) fn end(self) -> Result<(), WakeError> {
+        Ok(self.store.release_lease(self.fence)?)
+    }
+
+    pub(in crate::cycle) fn now(&self) -> DateTime<Utc> {
+        self.context.clock.now()
+    }
+
+    fn next_cycle_id(&self) -> Result<String, WakeError> {
+        let first = format!("{}-{}", self.now().format("%Y%m%dT%H%M%SZ"), self.me.pid);
+        let mut id = first.clone();
+        // Several cycles of one process within a second, or with a clock that stands still, are counted.
+        for count in 2.. {
+            if self.store.cycle(&id)?.is_none() {
+                break;
+            }
+            id = format!("{first}-{count}");
+        }
+        Ok(id)
+    }
+
+    pub(in crate::cycle) fn new_cycle(&mut self, reasons: &[Reason], model: &str) -> Result<NewCycle, WakeError> {
+        let (chat_id, thread_id) = reasons
+            .iter()
+            .find_map(|reason| match reason {
+                Reason::Messages { chat_id, thread_id, .. } => Some((Some(*chat_id), *thread_id)),
+                _ => None,
+            })
+            .unwrap_or_default();
+        Ok(NewCycle {
+            id: self.next_cycle_id()?,
+            trigger: self.trigger.to_owned(),
+            reasons: reasons.iter().map(Reason::describe).collect(),
+            chat_id,
+            thread_id,
+            model: model.to_owned(),
+            system: "[]".to_owned(),
+            tools: "[]".to_owned(),
+        })
+    }
+
+    pub(in crate::cycle) fn open_plan_file(
+        &mut self,
+        cycle: &NewCycle,
+        messages: &[i64],
+    ) -> Result<PlanFile, WakeError> {
+        let (me, now) = (self.me.clone(), self.now());
+        let (chat_id, thread_id) = (cycle.chat_id, cycle.thread_id);
+        let work = wake_lock::Work { cycle_id: Some(&cycle.id), chat_id, thread_id, messages };
+        self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
+        let dir = &self.context.config.workspace_dir;
+        self.report.cycle_id = Some(cycle.id.clone());
+        self.report.reasons.extend(cycle.reasons.iter().cloned());
+        PlanFile::create(dir, &cycle.id, &cycle.reasons, now)
+            .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+    }
+
+    /// Where programs of a cycle under these rules would run.
+    pub(in crate::cycle) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
+        Rc::new(client::shelter(self.context.config, rules))
+    }
+
+    pub(in crate::cycle) fn hands(&self, world: &World) -> Hands {
+        let engine = self.context.config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
+        Hands::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
+    }
+
+    /// Names no cycle in the lock file any more: whatever ends this wake now is none of the cycle's doing, and nobody is shown that
+    /// it is worked on, below its answer and for as long as a slow remote takes.
+    /// A disk that is full then keeps nothing from being delivered.
+    pub(in crate::cycle) fn lay_down(&mut self) {
+        let (me, now) = (self.me.clone(), self.now());
+        if let Err(error) = self.lock.describe(&me, now, wake_lock::Work::default()) {
+            tracing::warn!(%error, "the lock file still names a cycle that is over");
+        }
+    }
+
+    pub(in crate::cycle) fn remove_plan_file(&mut self, plan_file: &PlanFile) {
+        if let Err(error) = plan_file.remove() {
+            tracing::warn!(%error, "the plan file could not be removed");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! That the database is there where it was before: one that has vanished beside a memory in which wakes have worked is never replaced in
+//! silence, since what was queued, set and spent stood in it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    config::Config,
+    cycle::context::WakeError,
+    repo,
+    store::{Store, StoreError},
+};
+
+/// What a copy is called that the bot has saved.
+const SAVED: &str = "recovered";
+/// What is called so that was in the way of a new one.
+const OLD: &str = "old";
+
+/// Opens the database, or makes it where no wake has worked yet.
+///
+/// # Errors
+/// The store's; [`StoreError::Gone`] where it has vanished.
+pub fn open(config: &Config) -> Result<Store, StoreError> {
+    check(config)?;
+    Store::open(&config.db_path())
+}
+
+/// An error when the database is gone or empty though wakes have worked here.
+///
+/// # Errors
+/// [`StoreError::Gone`] alone.
+pub fn check(config: &Config) -> Result<(), StoreError> {
+    let path = config.db_path();
+    let is_empty = match fs::metadata(&path) {
+        Ok(found) if found.len() > 0 => return Ok(()),
+        found => found.is_ok(),
+    };
+    if !repo::has_wakes(&config.repo_dir()) {
+        return Ok(());
+    }
+    Err(StoreError::Gone { is_empty, saved: saved(&path).pop(), path })
+}
+
+/// Begins a new database where the old one is gone. What is left of that goes aside. Says where to, if anything was left.
+///
+/// # Errors
+/// The store's, and the file system's as one of these.
+pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, StoreError> {
+    let path = config.db_path();
+    let aside = named(&path, OLD, now);
+    let mut kept = Vec::new();
+    for ending in ["-wal", "-shm", ""] {
+        let to = with_ending(&aside, ending);
+        if fs::rename(with_ending(&path, ending), &to).is_ok() {
+            kept.push(to);
+        }
+    }
+    drop(Store::open(&path)?);
+    Ok(kept)
+}
+
+/// Where a copy of the database is saved at this time.
+pub fn saved_at(path: &Path, now: DateTime<Utc>) -> PathBuf {
+    named(path, SAVED, now)
+}
+
+/// Copies that the bot has saved, the oldest first.
+pub fn saved(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!("{name}.{SAVED}-");
+    let is_whole = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.strip_prefix(&prefix).is_some_and(|time| time.chars().all(|c| c.is_ascii_alphanumeric()))
+    };
+    let entries = fs::read_dir(path.parent().unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    let mut saved: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| is_ours(path) && is_whole(path)).collect();
+    saved.sort();
+    saved
+}
+
+fn named(path: &Path, what: &str, now: DateTime<Utc>) -> PathBuf {
+    with_ending(path, &format!(".{what}-{}", now.format("%Y%m%dT%H%M%SZ")))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
+    PathBuf::from(path)
+}
+
+/// Opens the database, in a workspace that is made if need be.
+///
+/// # Errors
+/// When the workspace or the database can't be used.
+pub fn open_store(config: &Config) -> Result<Store, WakeError> {
+    prepare_workspace(config)?;
+    Ok(open(config)?)
+}
+
+/// Makes the workspace's directories, readable by their owner alone.
+pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let dir = &config.workspace_dir;
+    if dir.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
+}

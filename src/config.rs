@@ -25,7 +25,7 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 pub use self::{
-    error::{ConfigError, Problem},
+    error::{ConfigError, SettingProblem},
     raw::{Source, VARIABLES},
     values::{Autonomy, QuietHours, RepoUrl},
 };
@@ -183,7 +183,7 @@ impl Config {
     /// Names what is missing.
     pub fn require_telegram(&self) -> Result<&Secret, ConfigError> {
         let what = "the bot needs a token: ask @BotFather on Telegram for one";
-        let missing = || ConfigError { problems: vec![Problem::new("TELEGRAM_BOT_TOKEN", what)] };
+        let missing = || ConfigError { problems: vec![SettingProblem::new("TELEGRAM_BOT_TOKEN", what)] };
         self.telegram_token.as_ref().ok_or_else(missing)
     }
 

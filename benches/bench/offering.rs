@@ -3,7 +3,7 @@
 
 use reveille::{
     policy::{Reach, Risk},
-    tool::{Foreign, Readable, Refusal, Registry, Tool},
+    tool::{Foreign, Refusal, Registry, ToRead, Tool},
     types::Effect,
 };
 use serde_json::json;
@@ -41,8 +41,7 @@ pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
 }
 
 fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
-    let (offered, all) =
-        (registry.offered(words, Readable::default()).len() as f64, registry.definitions().len() as f64);
+    let (offered, all) = (registry.offered(words, ToRead::default()).len() as f64, registry.definitions().len() as f64);
     Row {
         figure,
         unit: "tokens, estimated",

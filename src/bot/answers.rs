@@ -3,7 +3,7 @@
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Outside, progress};
+use super::{BotContext, progress};
 use crate::{
     delivery::{self, Tried, Turns},
     process::Identity,
@@ -18,7 +18,7 @@ const MAX_DUE: usize = 1_000;
 /// Sends them. Ends with the other end of `to_send`, and not long after that of `is_running`; what isn't sent by then is delivered
 /// by the next wake.
 pub(super) async fn send(
-    outside: Outside<'_>,
+    outside: BotContext<'_>,
     outbox: Store,
     to_send: mpsc::Receiver<Vec<i64>>,
     is_running: watch::Receiver<bool>,
@@ -29,7 +29,7 @@ pub(super) async fn send(
     }
 }
 
-async fn send_all(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>) {
+async fn send_all(outside: BotContext<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>) {
     let (mut due, mut turns) = (Vec::new(), Turns::default());
     while let Some(ids) = to_send.recv().await {
         due.extend(ids);
@@ -50,12 +50,12 @@ async fn send_all(outside: Outside<'_>, mut outbox: Store, mut to_send: mpsc::Re
 
 /// Sends one part of what is `due`, and takes out of it what is done, or is a later wake's.
 async fn send_next(
-    outside: Outside<'_>,
+    outside: BotContext<'_>,
     outbox: &mut Store,
     due: &mut Vec<i64>,
     turns: &mut Turns,
 ) -> Result<(), StoreError> {
-    let Outside { telegram, clock, redactor, .. } = outside;
+    let BotContext { telegram, clock, redactor, .. } = outside;
     match delivery::deliver_next(outbox, telegram, due, turns, &Identity::current(), clock, redactor).await? {
         Some(Tried { outgoing_id, is_sent }) => {
             if !is_sent || outbox.undelivered_message(outgoing_id)?.is_none() {

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use super::{
-    Outside,
+    BotContext,
     pairing::{self, CODE_LIFE, Code},
 };
 use crate::{
@@ -49,7 +49,7 @@ impl Door {
     }
 
     /// Shows a code in the terminal if nobody may speak and none stands there that is still good.
-    pub(super) fn invite(&mut self, store: &mut Store, outside: Outside<'_>, me: &Me) {
+    pub(super) fn invite(&mut self, store: &mut Store, outside: BotContext<'_>, me: &Me) {
         if people::is_anybody_admitted(&self.config) {
             // By another code, or by the settings: what stands in the terminal, or stood there before, lets nobody in besides.
             self.is_shut = self.is_shut || store.withdraw_codes(MADE_BY).is_ok();

@@ -48,7 +48,7 @@ use run::{Aides, Bot};
 
 /// What the bot is given from outside.
 #[derive(Clone, Copy)]
-pub struct Outside<'a> {
+pub struct BotContext<'a> {
     /// The settings.
     pub config: &'a Config,
     /// The door.
@@ -119,7 +119,7 @@ impl BotError {
 /// # Errors
 /// What retrying doesn't mend. Everything else is retried for ever, and told once.
 pub async fn run(
-    outside: Outside<'_>,
+    outside: BotContext<'_>,
     mut stop: watch::Receiver<bool>,
     wake: Option<PathBuf>,
     ear: Option<PathBuf>,
@@ -161,7 +161,7 @@ pub async fn run(
 
 /// Shows what became of questions, and not for much longer than the bot lives.
 async fn answer_presses(
-    outside: Outside<'_>,
+    outside: BotContext<'_>,
     aside: &RefCell<Store>,
     tapped: mpsc::Receiver<(Tap, bool)>,
     running: watch::Receiver<bool>,
@@ -175,7 +175,7 @@ async fn answer_presses(
 
 /// Takes the lock and opens the store, however long the disk is too full for it. `None` when asked to end before.
 async fn open_patiently(
-    outside: Outside<'_>,
+    outside: BotContext<'_>,
     stop: &mut watch::Receiver<bool>,
 ) -> Result<Option<(WakeLock, Store, Store)>, BotError> {
     let mut has_complained = false;
@@ -195,14 +195,14 @@ async fn open_patiently(
     }
 }
 
-fn open(outside: Outside<'_>) -> Result<(WakeLock, Store, Store), BotError> {
+fn open(outside: BotContext<'_>) -> Result<(WakeLock, Store, Store), BotError> {
     cycle::prepare_workspace(outside.config)?;
     let one_poller = lock(outside)?;
     let store = cycle::workspace::open(outside.config)?;
     Ok((one_poller, store, cycle::workspace::open(outside.config)?))
 }
 
-fn lock(outside: Outside<'_>) -> Result<WakeLock, BotError> {
+fn lock(outside: BotContext<'_>) -> Result<WakeLock, BotError> {
     let path = outside.config.bot_lock_path();
     WakeLock::try_acquire(&path, &Identity::current(), outside.clock.now()).map_err(|error| match error {
         LockError::Held(holder) => BotError::Taken(holder),

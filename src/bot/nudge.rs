@@ -25,16 +25,16 @@ const STOP_GRACE: Duration = Duration::from_secs(30);
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum NudgeEvent {
     /// A message was stored, or changed while queued.
     Stored,
-    /// The time asked for by [`Action::Wait`] has come.
+    /// The time asked for by [`NudgeAction::Wait`] has come.
     Tick,
-    /// The look asked for by [`Action::Look`].
-    Looked(Look),
+    /// The look asked for by [`NudgeAction::Look`].
+    Looked(StoreLook),
     /// The look failed.
     LookFailed,
-    /// The wake asked for by [`Action::Start`] couldn't be started.
+    /// The wake asked for by [`NudgeAction::Start`] couldn't be started.
     StartFailed,
     /// The wake that was started has ended.
     Ended,
@@ -44,7 +44,7 @@ pub(super) enum Event {
 
 /// What a look at the store found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct StoreLook {
     /// A name for each thing that is due.
     pub(super) due: BTreeSet<String>,
     /// How long until the next thing known by time is due.
@@ -56,7 +56,7 @@ pub(super) struct Look {
 /// What to do next.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum NudgeAction {
     /// Look at the store and tell.
     Look,
     /// Start a wake.
@@ -101,53 +101,53 @@ impl Nudger {
     }
 
     /// Takes in what happened and says what to do.
-    pub(super) fn on(&mut self, event: Event, now: Duration) -> Action {
+    pub(super) fn on(&mut self, event: NudgeEvent, now: Duration) -> NudgeAction {
         match event {
-            Event::Stored => {
+            NudgeEvent::Stored => {
                 let first = self.burst.map_or(now, |(first, _)| first);
                 self.burst = Some((first, now));
                 self.next(now)
             }
-            Event::Tick => self.next(now),
-            Event::Looked(look) => self.looked(look, now),
-            Event::LookFailed => {
+            NudgeEvent::Tick => self.next(now),
+            NudgeEvent::Looked(look) => self.looked(look, now),
+            NudgeEvent::LookFailed => {
                 self.phase = Phase::Idle;
                 self.look_at = now + LOOK_EVERY;
                 self.wait(now)
             }
-            Event::StartFailed => {
+            NudgeEvent::StartFailed => {
                 self.phase = Phase::Idle;
                 self.back_off(now);
                 self.wait(now)
             }
-            Event::Ended => {
+            NudgeEvent::Ended => {
                 self.phase = Phase::Ended;
                 self.has_fresh |= self.burst.take().is_some();
                 match self.stop_by {
-                    Some(_) => Action::Finish,
-                    None => Action::Look,
+                    Some(_) => NudgeAction::Finish,
+                    None => NudgeAction::Look,
                 }
             }
-            Event::Stop => {
+            NudgeEvent::Stop => {
                 self.stop_by = Some(now + STOP_GRACE);
                 self.next(now)
             }
         }
     }
 
-    fn next(&mut self, now: Duration) -> Action {
+    fn next(&mut self, now: Duration) -> NudgeAction {
         if let Some(by) = self.stop_by {
-            return if self.is_running() && now < by { Action::Wait(by) } else { Action::Finish };
+            return if self.is_running() && now < by { NudgeAction::Wait(by) } else { NudgeAction::Finish };
         }
         if self.burst_end().is_some_and(|end| end <= now) {
             self.burst = None;
             self.has_fresh = true;
             self.look_at = now;
         }
-        if self.look_at <= now && !self.is_running() { Action::Look } else { self.wait(now) }
+        if self.look_at <= now && !self.is_running() { NudgeAction::Look } else { self.wait(now) }
     }
 
-    fn looked(&mut self, look: Look, now: Duration) -> Action {
+    fn looked(&mut self, look: StoreLook, now: Duration) -> NudgeAction {
         if std::mem::take(&mut self.phase) == Phase::Ended {
             if self.tried.is_subset(&look.due) {
                 self.back_off(now);
@@ -168,7 +168,7 @@ impl Nudger {
             self.look_at = now;
             self.phase = Phase::Running;
             self.tried = look.due;
-            return Action::Start;
+            return NudgeAction::Start;
         } else {
             self.look_at = self.not_before.min(next_look);
         }
@@ -183,10 +183,10 @@ impl Nudger {
     }
 
     /// Waits for the next look or the end of the burst. While a wake runs only its end counts; the tick is a heartbeat.
-    fn wait(&self, now: Duration) -> Action {
+    fn wait(&self, now: Duration) -> NudgeAction {
         let look_at = if self.is_running() { now + LOOK_EVERY } else { self.look_at };
         let burst_end = if self.is_running() { None } else { self.burst_end() };
-        Action::Wait(burst_end.map_or(look_at, |end| end.min(look_at)))
+        NudgeAction::Wait(burst_end.map_or(look_at, |end| end.min(look_at)))
     }
 
     fn burst_end(&self) -> Option<Duration> {
@@ -202,77 +202,80 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    fn due(names: &[&str]) -> Event {
-        Event::Looked(Look { due: names.iter().map(|name| (*name).to_owned()).collect(), ..Look::default() })
+    fn due(names: &[&str]) -> NudgeEvent {
+        NudgeEvent::Looked(StoreLook {
+            due: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..StoreLook::default()
+        })
     }
 
     /// A bot that has looked once at time 0 and found nothing.
     fn idle() -> Nudger {
         let mut nudger = Nudger::default();
-        assert_eq!(nudger.on(Event::Tick, ms(0)), Action::Look);
-        assert_eq!(nudger.on(due(&[]), ms(0)), Action::Wait(LOOK_EVERY));
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(0)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&[]), ms(0)), NudgeAction::Wait(LOOK_EVERY));
         nudger
     }
 
     #[test]
     fn what_waits_at_the_start_is_taken_up_at_once() {
         let mut nudger = Nudger::default();
-        assert_eq!(nudger.on(Event::Tick, ms(0)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(0)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
     }
 
     #[test]
     fn a_burst_makes_one_wake() {
         let mut nudger = idle();
         for at in [2000, 2200, 2400, 2600, 2800] {
-            let action = nudger.on(Event::Stored, ms(at));
-            assert!(matches!(action, Action::Wait(until) if until <= ms(3000)), "{action:?}");
+            let action = nudger.on(NudgeEvent::Stored, ms(at));
+            assert!(matches!(action, NudgeAction::Wait(until) if until <= ms(3000)), "{action:?}");
         }
         // The first message waits for a second at most, however long the burst goes on.
-        assert_eq!(nudger.on(Event::Stored, ms(2950)), Action::Wait(ms(3000)));
-        assert_eq!(nudger.on(Event::Tick, ms(3000)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(3000)), Action::Start);
+        assert_eq!(nudger.on(NudgeEvent::Stored, ms(2950)), NudgeAction::Wait(ms(3000)));
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(3000)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(3000)), NudgeAction::Start);
         // What comes while it runs starts no second one beside it.
-        assert_eq!(nudger.on(Event::Stored, ms(3100)), Action::Wait(ms(3100) + LOOK_EVERY));
+        assert_eq!(nudger.on(NudgeEvent::Stored, ms(3100)), NudgeAction::Wait(ms(3100) + LOOK_EVERY));
         assert!(nudger.is_running());
     }
 
     #[test]
     fn a_single_message_waits_for_a_gap_only() {
         let mut nudger = idle();
-        assert_eq!(nudger.on(Event::Stored, ms(5000)), Action::Wait(ms(5400)));
-        assert_eq!(nudger.on(Event::Tick, ms(5400)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(5400)), Action::Start);
+        assert_eq!(nudger.on(NudgeEvent::Stored, ms(5000)), NudgeAction::Wait(ms(5400)));
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(5400)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(5400)), NudgeAction::Start);
     }
 
     #[test]
     fn what_came_during_a_wake_is_taken_up_after_it() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
-        let _wait = nudger.on(Event::Stored, ms(100));
-        assert_eq!(nudger.on(Event::Ended, ms(200)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 2"]), ms(200)), Action::Start);
+        let _look = nudger.on(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        let _wait = nudger.on(NudgeEvent::Stored, ms(100));
+        assert_eq!(nudger.on(NudgeEvent::Ended, ms(200)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 2"]), ms(200)), NudgeAction::Start);
     }
 
     #[test]
     fn a_wake_without_progress_is_not_started_in_a_tight_loop() {
         let mut nudger = Nudger::default();
         let (mut now, mut starts) = (ms(0), Vec::new());
-        let mut event = Event::Tick;
+        let mut event = NudgeEvent::Tick;
         while now < Duration::from_secs(3600) {
             event = match nudger.on(event, now) {
-                Action::Look => due(&["message 1"]),
-                Action::Start => {
+                NudgeAction::Look => due(&["message 1"]),
+                NudgeAction::Start => {
                     starts.push(now);
-                    Event::Ended
+                    NudgeEvent::Ended
                 }
-                Action::Wait(until) => {
+                NudgeAction::Wait(until) => {
                     assert!(until > now, "a wait that doesn't wait");
                     now = until;
-                    Event::Tick
+                    NudgeEvent::Tick
                 }
-                Action::Finish => panic!("nobody asked it to end"),
+                NudgeAction::Finish => panic!("nobody asked it to end"),
             };
         }
         let gaps: Vec<u64> = starts.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
@@ -283,74 +286,74 @@ mod tests {
     #[test]
     fn a_new_message_does_not_wait_for_the_end_of_a_back_off() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
-        assert_eq!(nudger.on(Event::Ended, ms(10)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(10)), Action::Wait(ms(5010)));
-        let _wait = nudger.on(Event::Stored, ms(1000));
-        assert_eq!(nudger.on(Event::Tick, ms(1400)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(1400)), Action::Start);
+        let _look = nudger.on(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        assert_eq!(nudger.on(NudgeEvent::Ended, ms(10)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(10)), NudgeAction::Wait(ms(5010)));
+        let _wait = nudger.on(NudgeEvent::Stored, ms(1000));
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(1400)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1", "message 2"]), ms(1400)), NudgeAction::Start);
         // One of two answered is progress.
-        assert_eq!(nudger.on(Event::Ended, ms(2000)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(2000)), Action::Start);
+        assert_eq!(nudger.on(NudgeEvent::Ended, ms(2000)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(2000)), NudgeAction::Start);
     }
 
     #[test]
     fn a_reminder_is_met_at_its_time() {
         let mut nudger = idle();
-        let look = Look { next_in: Some(ms(3000)), ..Look::default() };
-        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Action::Look);
-        assert_eq!(nudger.on(Event::Looked(look), LOOK_EVERY), Action::Wait(LOOK_EVERY + ms(3000)));
-        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY + ms(3000)), Action::Look);
-        assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), Action::Start);
+        let look = StoreLook { next_in: Some(ms(3000)), ..StoreLook::default() };
+        assert_eq!(nudger.on(NudgeEvent::Tick, LOOK_EVERY), NudgeAction::Look);
+        assert_eq!(nudger.on(NudgeEvent::Looked(look), LOOK_EVERY), NudgeAction::Wait(LOOK_EVERY + ms(3000)));
+        assert_eq!(nudger.on(NudgeEvent::Tick, LOOK_EVERY + ms(3000)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["reminder 1"]), LOOK_EVERY + ms(3000)), NudgeAction::Start);
     }
 
     #[test]
     fn a_reminder_does_not_wait_for_the_end_of_a_back_off() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
-        assert_eq!(nudger.on(Event::Ended, ms(10)), Action::Look);
-        let look = Look { due: BTreeSet::from(["message 1".to_owned()]), next_in: Some(ms(990)), is_held: false };
-        assert_eq!(nudger.on(Event::Looked(look), ms(10)), Action::Wait(ms(1000)));
-        assert_eq!(nudger.on(Event::Tick, ms(1000)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), Action::Start);
+        let _look = nudger.on(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        assert_eq!(nudger.on(NudgeEvent::Ended, ms(10)), NudgeAction::Look);
+        let look = StoreLook { due: BTreeSet::from(["message 1".to_owned()]), next_in: Some(ms(990)), is_held: false };
+        assert_eq!(nudger.on(NudgeEvent::Looked(look), ms(10)), NudgeAction::Wait(ms(1000)));
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(1000)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1", "reminder 1"]), ms(1000)), NudgeAction::Start);
     }
 
     #[test]
     fn a_wake_of_somebody_else_is_waited_for() {
         let mut nudger = idle();
-        let _wait = nudger.on(Event::Stored, ms(1000));
-        assert_eq!(nudger.on(Event::Tick, ms(1400)), Action::Look);
-        let Event::Looked(look) = due(&["message 1"]) else { unreachable!() };
-        let held = Event::Looked(Look { is_held: true, ..look });
-        assert_eq!(nudger.on(held, ms(1400)), Action::Wait(ms(1400) + LOOK_WHILE_HELD));
-        assert_eq!(nudger.on(Event::Tick, ms(4400)), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), ms(4400)), Action::Start);
+        let _wait = nudger.on(NudgeEvent::Stored, ms(1000));
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(1400)), NudgeAction::Look);
+        let NudgeEvent::Looked(look) = due(&["message 1"]) else { unreachable!() };
+        let held = NudgeEvent::Looked(StoreLook { is_held: true, ..look });
+        assert_eq!(nudger.on(held, ms(1400)), NudgeAction::Wait(ms(1400) + LOOK_WHILE_HELD));
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(4400)), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), ms(4400)), NudgeAction::Start);
     }
 
     #[test]
     fn a_failed_start_or_look_is_tried_again_later() {
         let mut nudger = Nudger::default();
-        let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(Event::LookFailed, ms(0)), Action::Wait(LOOK_EVERY));
-        assert_eq!(nudger.on(Event::Tick, LOOK_EVERY), Action::Look);
-        assert_eq!(nudger.on(due(&["message 1"]), LOOK_EVERY), Action::Start);
-        assert_eq!(nudger.on(Event::StartFailed, LOOK_EVERY), Action::Wait(LOOK_EVERY + FIRST_BACKOFF));
+        let _look = nudger.on(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on(NudgeEvent::LookFailed, ms(0)), NudgeAction::Wait(LOOK_EVERY));
+        assert_eq!(nudger.on(NudgeEvent::Tick, LOOK_EVERY), NudgeAction::Look);
+        assert_eq!(nudger.on(due(&["message 1"]), LOOK_EVERY), NudgeAction::Start);
+        assert_eq!(nudger.on(NudgeEvent::StartFailed, LOOK_EVERY), NudgeAction::Wait(LOOK_EVERY + FIRST_BACKOFF));
         assert!(!nudger.is_running());
     }
 
     #[test]
     fn asked_to_end_it_lets_a_wake_finish_but_not_for_ever() {
-        assert_eq!(idle().on(Event::Stop, ms(100)), Action::Finish);
+        assert_eq!(idle().on(NudgeEvent::Stop, ms(100)), NudgeAction::Finish);
 
         let mut nudger = Nudger::default();
-        let _look = nudger.on(Event::Tick, ms(0));
-        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), Action::Start);
-        assert_eq!(nudger.on(Event::Stop, ms(100)), Action::Wait(ms(100) + STOP_GRACE));
-        assert_eq!(nudger.on(Event::Stored, ms(200)), Action::Wait(ms(100) + STOP_GRACE));
-        assert_eq!(nudger.on(Event::Ended, ms(300)), Action::Finish);
-        assert_eq!(nudger.on(Event::Tick, ms(100) + STOP_GRACE), Action::Finish);
+        let _look = nudger.on(NudgeEvent::Tick, ms(0));
+        assert_eq!(nudger.on(due(&["message 1"]), ms(0)), NudgeAction::Start);
+        assert_eq!(nudger.on(NudgeEvent::Stop, ms(100)), NudgeAction::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on(NudgeEvent::Stored, ms(200)), NudgeAction::Wait(ms(100) + STOP_GRACE));
+        assert_eq!(nudger.on(NudgeEvent::Ended, ms(300)), NudgeAction::Finish);
+        assert_eq!(nudger.on(NudgeEvent::Tick, ms(100) + STOP_GRACE), NudgeAction::Finish);
     }
 
     proptest::proptest! {
@@ -364,36 +367,36 @@ mod tests {
             for (kind, later, things, is_held) in happenings {
                 now += ms(later);
                 let mut event = match kind {
-                    0 => Event::Stored,
+                    0 => NudgeEvent::Stored,
                     1 if is_running => {
                         is_running = false;
-                        Event::Ended
+                        NudgeEvent::Ended
                     }
                     2 if later < 200 => {
                         is_stopping = true;
-                        Event::Stop
+                        NudgeEvent::Stop
                     }
-                    _ => Event::Tick,
+                    _ => NudgeEvent::Tick,
                 };
                 let mut looks = 0;
                 loop {
                     event = match nudger.on(event, now) {
-                        Action::Look => {
+                        NudgeAction::Look => {
                             looks += 1;
                             proptest::prop_assert!(looks <= 2 && !is_running && !is_stopping);
                             let due = (0..things).map(|n| format!("message {n}")).collect();
-                            Event::Looked(Look { due, next_in: Some(ms(later)), is_held })
+                            NudgeEvent::Looked(StoreLook { due, next_in: Some(ms(later)), is_held })
                         }
-                        Action::Start => {
+                        NudgeAction::Start => {
                             proptest::prop_assert!(!is_running && !is_held && !is_stopping && things > 0);
                             is_running = later % 3 > 0;
-                            if is_running { Event::Tick } else { Event::StartFailed }
+                            if is_running { NudgeEvent::Tick } else { NudgeEvent::StartFailed }
                         }
-                        Action::Wait(until) => {
+                        NudgeAction::Wait(until) => {
                             proptest::prop_assert!(until > now, "{until:?} isn't after {now:?}");
                             break;
                         }
-                        Action::Finish => return Ok(()),
+                        NudgeAction::Finish => return Ok(()),
                     };
                 }
                 proptest::prop_assert_eq!(nudger.is_running(), is_running);

@@ -19,24 +19,24 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(3);
 
 /// A message that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Receipt {
+pub(super) struct Acknowledgement {
     chat_id: i64,
     message_id: i64,
 }
 
 /// The last message of each chat that was said to the assistant: what people say to each other in a group is none of its affair, and
 /// a command has its answer.
-pub(super) fn of(messages: &[NewIncoming]) -> Vec<Receipt> {
+pub(super) fn of(messages: &[NewIncoming]) -> Vec<Acknowledgement> {
     let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
     let last: BTreeMap<i64, i64> =
         ours.filter_map(|message| Some((message.chat_id, message.channel_message_id?))).collect();
-    last.into_iter().map(|(chat_id, message_id)| Receipt { chat_id, message_id }).collect()
+    last.into_iter().map(|(chat_id, message_id)| Acknowledgement { chat_id, message_id }).collect()
 }
 
 /// Shows them, until the other end of `receipts` goes. While Telegram wants to be left alone none is shown.
-pub(super) async fn acknowledge(channel: &dyn Presence, mut receipts: mpsc::Receiver<Receipt>) {
+pub(super) async fn acknowledge(channel: &dyn Presence, mut receipts: mpsc::Receiver<Acknowledgement>) {
     let mut not_before = Instant::now();
-    while let Some(Receipt { chat_id, message_id }) = receipts.recv().await {
+    while let Some(Acknowledgement { chat_id, message_id }) = receipts.recv().await {
         // The bot's end isn't held up by courtesies.
         if receipts.is_closed() {
             break;
@@ -65,6 +65,9 @@ mod tests {
         let messages =
             [message(7, Some(1)), message(8, Some(5)), message(7, Some(2)), message(9, None), to_others, command];
         let receipts = of(&messages);
-        assert_eq!(receipts, [Receipt { chat_id: 7, message_id: 2 }, Receipt { chat_id: 8, message_id: 5 }]);
+        assert_eq!(
+            receipts,
+            [Acknowledgement { chat_id: 7, message_id: 2 }, Acknowledgement { chat_id: 8, message_id: 5 }]
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 
-use super::Outside;
+use super::BotContext;
 use crate::{
     disk::{self, Reserve, size},
     store::{NewOutgoing, Store},
@@ -41,7 +41,7 @@ impl Room {
     }
 
     /// Looks. Gives a notice that is to be sent: when it begins to be short, and when that is over.
-    pub(super) fn look(&mut self, store: &mut Store, outside: Outside<'_>) -> Option<i64> {
+    pub(super) fn look(&mut self, store: &mut Store, outside: BotContext<'_>) -> Option<i64> {
         let config = outside.config;
         let free_bytes = match disk::free_bytes(&config.workspace_dir) {
             Ok(free_bytes) => free_bytes,

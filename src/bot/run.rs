@@ -10,16 +10,16 @@ use tokio::{
 };
 
 use super::{
-    BotError, Outside, batch, commands,
+    BotContext, BotError, batch, commands,
     door::Door,
     gap,
     media::Bells,
-    nudge::{Action, Event, Look, Nudger},
+    nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
     pairing,
-    receipt::{self, Receipt},
+    receipt::{self, Acknowledgement},
     room::{self, Room},
     stopped,
-    trouble::{Advice, Trouble},
+    trouble::{Advice, FailureStretch},
     wake,
 };
 use crate::{
@@ -48,7 +48,7 @@ const TELL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The bot, running.
 pub(super) struct Bot<'a> {
-    outside: Outside<'a>,
+    outside: BotContext<'a>,
     store: Store,
     /// Who may speak.
     door: Door,
@@ -60,9 +60,9 @@ pub(super) struct Bot<'a> {
     noted_at: Option<DateTime<Utc>>,
     /// Where the next poll begins; moved only after what is below it was stored.
     offset: Option<i64>,
-    telegram_trouble: Trouble,
-    store_trouble: Trouble,
-    look_trouble: Trouble,
+    telegram_trouble: FailureStretch,
+    store_trouble: FailureStretch,
+    look_trouble: FailureStretch,
     room: Room,
     nudger: Nudger,
     /// When the next tick is wanted, on the nudger's clock.
@@ -83,7 +83,7 @@ pub(super) struct Aides {
     /// Who sends the answers to commands.
     pub(super) answers: mpsc::Sender<Vec<i64>>,
     /// Who shows that messages have arrived.
-    pub(super) receipts: mpsc::Sender<Receipt>,
+    pub(super) receipts: mpsc::Sender<Acknowledgement>,
     /// Who shows what has become of questions.
     pub(super) taps: mpsc::Sender<(Tap, bool)>,
     /// Who registers the menu of commands, once it is known which bot this is.
@@ -126,7 +126,7 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(outside: Outside<'a>, mut store: Store, wake: PathBuf, told: Aides) -> Result<Self, BotError> {
+    pub(super) fn new(outside: BotContext<'a>, mut store: Store, wake: PathBuf, told: Aides) -> Result<Self, BotError> {
         store.readmit(&outside.config.allowed_chat_ids)?;
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
@@ -137,9 +137,9 @@ impl<'a> Bot<'a> {
             room: Room::recall(&store)?,
             outside,
             store,
-            telegram_trouble: Trouble::default(),
-            store_trouble: Trouble::default(),
-            look_trouble: Trouble::default(),
+            telegram_trouble: FailureStretch::default(),
+            store_trouble: FailureStretch::default(),
+            look_trouble: FailureStretch::default(),
             nudger: Nudger::default(),
             tick_at: Duration::ZERO,
             began: Instant::now(),
@@ -171,11 +171,11 @@ impl<'a> Bot<'a> {
                 Happened::Stop => {
                     tracing::info!("asked to end; no more polling");
                     is_stopping = true;
-                    Some(Event::Stop)
+                    Some(NudgeEvent::Stop)
                 }
-                Happened::Tick => Some(if self.lets_go() { Event::Ended } else { Event::Tick }),
-                Happened::Child => self.reap().then_some(Event::Ended),
-                Happened::FileSettled => Some(Event::Stored),
+                Happened::Tick => Some(if self.lets_go() { NudgeEvent::Ended } else { NudgeEvent::Tick }),
+                Happened::Child => self.reap().then_some(NudgeEvent::Ended),
+                Happened::FileSettled => Some(NudgeEvent::Stored),
                 Happened::Polled(polled) => {
                     let (wait, has_stored) = self.take_in(polled)?;
                     // The next poll tells Telegram that what came before is kept.
@@ -184,7 +184,7 @@ impl<'a> Bot<'a> {
                         Some(how) => self.leave(how).await?,
                     };
                     poll.set(ask(telegram, what, wait));
-                    has_stored.then_some(Event::Stored)
+                    has_stored.then_some(NudgeEvent::Stored)
                 }
             };
             if let Some(event) = event
@@ -246,17 +246,17 @@ impl<'a> Bot<'a> {
     }
 
     /// Tells the nudger and does what it says until it wants to wait. Breaks when all is over.
-    fn nudge(&mut self, mut event: Event) -> std::ops::ControlFlow<()> {
+    fn nudge(&mut self, mut event: NudgeEvent) -> std::ops::ControlFlow<()> {
         loop {
             let action = self.nudger.on(event, self.began.elapsed());
             event = match action {
-                Action::Look => self.look(),
-                Action::Start => self.start_wake(),
-                Action::Wait(until) => {
+                NudgeAction::Look => self.look(),
+                NudgeAction::Start => self.start_wake(),
+                NudgeAction::Wait(until) => {
                     self.tick_at = until;
                     return std::ops::ControlFlow::Continue(());
                 }
-                Action::Finish => {
+                NudgeAction::Finish => {
                     if self.child.is_some() {
                         tracing::info!("a wake still runs; it goes on by itself");
                     }
@@ -266,7 +266,7 @@ impl<'a> Bot<'a> {
         }
     }
 
-    fn look(&mut self) -> Event {
+    fn look(&mut self) -> NudgeEvent {
         let (config, now) = (self.outside.config, self.outside.clock.now());
         let waiting = match cycle::waiting(&self.store, config, now) {
             Ok(waiting) => waiting,
@@ -275,14 +275,14 @@ impl<'a> Bot<'a> {
                 if self.look_trouble.with_store(&error, 1.0).say.is_some() {
                     tracing::warn!(%error, "the queue could not be read; it is tried again until it can");
                 }
-                return Event::LookFailed;
+                return NudgeEvent::LookFailed;
             }
         };
         self.look_trouble.over();
         // One that stopped is no reason to wait: the wake that is started replaces it.
         let is_held = wake_lock::read(&config.lock_path()).is_some_and(|holder| holder.is_at_work(config.stale_lock));
         self.told.is_running.send_replace(is_held);
-        Event::Looked(Look {
+        NudgeEvent::Looked(StoreLook {
             due: waiting.due,
             next_in: waiting.next_at.map(|at| (at - now).to_std().unwrap_or_default()),
             is_held,
@@ -290,18 +290,18 @@ impl<'a> Bot<'a> {
     }
 
     /// Starts a wake; its end is told by a signal.
-    fn start_wake(&mut self) -> Event {
+    fn start_wake(&mut self) -> NudgeEvent {
         match wake::start(&self.wake, &self.outside.config.settings_arguments()) {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "a wake was started");
                 self.child = Some(child);
                 self.told.is_running.send_replace(true);
-                Event::Tick
+                NudgeEvent::Tick
             }
             Err(error) => {
                 let program = self.wake.display();
                 tracing::error!(%error, "{program} could not be started; messages stay queued, it is tried again later");
-                Event::StartFailed
+                NudgeEvent::StartFailed
             }
         }
     }
@@ -342,7 +342,7 @@ impl<'a> Bot<'a> {
             return Ask::Me;
         };
         self.door.invite(&mut self.store, self.outside, me);
-        let outside = Outside { config: &self.door.config, ..self.outside };
+        let outside = BotContext { config: &self.door.config, ..self.outside };
         let notice = self.room.look(&mut self.store, outside);
         self.send(notice.into_iter().collect());
         if self.room.is_short() {
@@ -407,7 +407,7 @@ impl<'a> Bot<'a> {
 
     /// Stores a batch with the answers to its commands and the next offset, in one transaction.
     fn keep(&mut self, updates: &[RawUpdate]) -> Result<Accepted, StoreError> {
-        let Outside { config, clock, redactor, telegram } = self.outside;
+        let BotContext { config, clock, redactor, telegram } = self.outside;
         let (me, now) = (&self.me, clock.now());
         let Some(me) = me.as_ref().filter(|_| !updates.is_empty()) else {
             return Ok(Accepted::default());
@@ -422,7 +422,7 @@ impl<'a> Bot<'a> {
         (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);
         let mut desk = commands::Desk::open(&self.store, &self.door.config, now)?;
         for asked in &reading.commands {
-            let commands::Reply { text, order } = desk.answer(asked)?;
+            let commands::CommandReply { text, order } = desk.answer(asked)?;
             let answer = asked.answer(telegram.bot_id(), redactor.redact(&text));
             let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
             reading.batch.commands.push(Ordered { answer, order, update_id: Some(asked.update_id) });

@@ -15,7 +15,7 @@ const LONGEST_WAIT_FOR_TOKEN: Duration = Duration::from_secs(600);
 
 /// A stretch of failures, from the first to the next success.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct FailureStretch {
     failures: u32,
     explained: BTreeSet<Kind>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Advice {
     pub(super) say: Option<String>,
 }
 
-impl Trouble {
+impl FailureStretch {
     /// A call to Telegram failed. `jitter` is random, from 0 to 1: many bots don't come back in step.
     pub(super) fn with_telegram(&mut self, error: &TelegramError, jitter: f64) -> Advice {
         let (kind, at_least) = match error {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_minute_and_are_told_once() {
-        let mut trouble = Trouble::default();
+        let mut trouble = FailureStretch::default();
         let advices: Vec<Advice> = (0..9).map(|_| trouble.with_telegram(&down(), 1.0)).collect();
         let waits: Vec<u64> = advices.iter().map(|advice| advice.wait.as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn jitter_at_most_halves_a_wait() {
         for jitter in [-1.0, 0.0, 0.5, 1.0, 7.0] {
-            let wait = Trouble::default().with_telegram(&down(), jitter).wait;
+            let wait = FailureStretch::default().with_telegram(&down(), jitter).wait;
             assert!((FIRST_WAIT / 2..=FIRST_WAIT).contains(&wait), "{wait:?}");
         }
     }
@@ -124,13 +124,13 @@ mod tests {
     #[test]
     fn what_telegram_asks_for_is_obeyed_in_full() {
         let hour = Duration::from_secs(3600);
-        let advice = Trouble::default().with_telegram(&TelegramError::RetryAfter(hour), 0.0);
+        let advice = FailureStretch::default().with_telegram(&TelegramError::RetryAfter(hour), 0.0);
         assert_eq!(advice.wait, hour);
     }
 
     #[test]
     fn a_token_that_is_refused_is_tried_for_ever_and_ever_more_seldom() {
-        let mut trouble = Trouble::default();
+        let mut trouble = FailureStretch::default();
         let refused = TelegramError::Unauthorized("Unauthorized".to_owned());
         let advices: Vec<Advice> = (0..14).map(|_| trouble.with_telegram(&refused, 1.0)).collect();
         assert_eq!(advices[13].wait, LONGEST_WAIT_FOR_TOKEN);
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_trouble_is_told_once() {
-        let mut trouble = Trouble::default();
+        let mut trouble = FailureStretch::default();
         let conflict = TelegramError::Conflict("terminated by other getUpdates request".to_owned());
         let said: Vec<bool> = [&down(), &conflict, &down(), &conflict]
             .iter()

@@ -15,7 +15,7 @@ use crate::{
 const SHOWN_MAX: usize = 50;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Action {
+pub(super) enum ApprovalsCommand {
     /// List the open questions, each action in full.
     #[command(after_help = "\
 Examples:
@@ -58,7 +58,7 @@ Examples:
     },
 }
 
-impl Action {
+impl ApprovalsCommand {
     /// Whether JSON is asked for.
     pub(super) fn json(&self) -> bool {
         match self {
@@ -69,16 +69,16 @@ impl Action {
 }
 
 /// Carries it out. None: something was decided, and a wake is to go on.
-pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> Option<ExitCode> {
+pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> Option<ExitCode> {
     let mut store = match cycle::open_store(config) {
         Ok(store) => store,
         Err(error) => return Some(failed(&error)),
     };
     let done = match action {
-        Action::List { all, .. } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
-        Action::Bytes { id } => bytes(&store, *id).map(Some),
-        Action::Approve { id, .. } => decide(config, &mut store, *id, true),
-        Action::Deny { id, .. } => decide(config, &mut store, *id, false),
+        ApprovalsCommand::List { all, .. } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
+        ApprovalsCommand::Bytes { id } => bytes(&store, *id).map(Some),
+        ApprovalsCommand::Approve { id, .. } => decide(config, &mut store, *id, true),
+        ApprovalsCommand::Deny { id, .. } => decide(config, &mut store, *id, false),
     };
     done.unwrap_or_else(|error| Some(failed(&error)))
 }

@@ -60,11 +60,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) settings: SettingsArguments,
     #[command(subcommand)]
-    pub(super) command: Option<Command>,
+    pub(super) command: Option<WakeCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum WakeCommand {
     /// Say something at the terminal, and show the answer. While another wake works its answer is waited for, some seconds.
     #[command(after_help = "\
 A text that begins with / is a command, as on Telegram: `wake say /help` lists them.
@@ -130,7 +130,7 @@ Examples:
   wake queue retry 12")]
     Queue {
         #[command(subcommand)]
-        action: queue::Action,
+        action: queue::QueueCommand,
     },
     /// Decide on what the assistant may not do without asking.
     #[command(after_help = "\
@@ -139,7 +139,7 @@ Examples:
   wake approvals approve 1")]
     Approvals {
         #[command(subcommand)]
-        action: approvals::Action,
+        action: approvals::ApprovalsCommand,
     },
     /// Say what may be done without asking, and how a shell command would be judged.
     #[command(after_help = "\
@@ -157,10 +157,10 @@ Examples:
   wake mcp                           serve on standard input and output
   wake mcp --http 127.0.0.1:8931
   wake mcp list")]
-    Mcp(mcp::Arguments),
+    Mcp(mcp::McpArguments),
 }
 
-impl Command {
+impl WakeCommand {
     /// Whether JSON is asked for behind its name.
     fn json(&self) -> bool {
         match self {
@@ -178,7 +178,7 @@ impl Command {
 impl Arguments {
     /// Whether JSON is asked for, before the command's name or behind it.
     pub(super) fn json(&self) -> bool {
-        self.json || self.command.as_ref().is_some_and(Command::json)
+        self.json || self.command.as_ref().is_some_and(WakeCommand::json)
     }
 
     /// How much is logged.
@@ -186,7 +186,7 @@ impl Arguments {
         match &self.command {
             _ if self.verbose => Talk::Verbose,
             None if !self.once => Talk::Usual,
-            Some(Command::Mcp(_)) => Talk::Usual,
+            Some(WakeCommand::Mcp(_)) => Talk::Usual,
             _ => Talk::Quiet,
         }
     }

@@ -9,7 +9,7 @@ use super::{
     pair, print, transcribe::TranscribeArguments, values,
 };
 use crate::{
-    bot::{self, BotError, Outside, Sending},
+    bot::{self, BotContext, BotError, Sending},
     channel::{Channel, telegram::Telegram},
     config::{CONSOLE_CHAT_ID, Config},
     cycle, people,
@@ -150,7 +150,7 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
         (_, Err(error)) => return failed(&error),
     };
     let (clock, redactor) = (config.clock(), super::redactor(config));
-    let outside = Outside { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
+    let outside = BotContext { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
         bot::run(outside, stop, wake, ear).await

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     config::Config,
     cycle::workspace,
-    health::{self, Report, Status, told},
+    health::{self, HealthReport, Status, told},
 };
 
 /// Finds what is wrong with Reveille on this machine, and repairs what can be repaired safely.
@@ -85,7 +85,7 @@ fn run() -> ExitCode {
         Ok(config) => config,
         Err(error) => {
             if matches!(arguments.command, Command::Check { json: true, .. }) {
-                print_json(&Report::of_configuration(&error.to_string()));
+                print_json(&HealthReport::of_configuration(&error.to_string()));
             }
             return config_failure(&error);
         }

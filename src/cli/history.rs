@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use super::{EXIT_FAILED, complain, failed, print, print_json};
 use crate::{
     config::Config,
-    repo::{Commit, Repo, Shown},
+    repo::{Commit, CommitInFull, Repo},
     words::local,
 };
 
@@ -38,9 +38,9 @@ struct Whole {
     diff: String,
 }
 
-impl From<Shown> for Whole {
-    fn from(shown: Shown) -> Self {
-        let Shown { commit, message, stat, diff, .. } = shown;
+impl From<CommitInFull> for Whole {
+    fn from(shown: CommitInFull) -> Self {
+        let CommitInFull { commit, message, stat, diff, .. } = shown;
         Self { line: commit.into(), message, stat, diff }
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn log(config: &Config, lines: usize, as_json: bool) -> ExitCode {
 pub(super) fn show(config: &Config, id: &str, as_json: bool) -> ExitCode {
     match open_repo(config).map(|repo| repo.show(id, |_| false)) {
         Ok(Ok(Some(shown))) if as_json => print_json(&Whole::from(shown)),
-        Ok(Ok(Some(Shown { commit, message, stat, diff, .. }))) => {
+        Ok(Ok(Some(CommitInFull { commit, message, stat, diff, .. }))) => {
             print(&format!("commit {}\n\n{}\n{stat}\n{diff}", commit.id, message.trim_end()));
         }
         Ok(Ok(None)) => {

@@ -14,7 +14,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::out::Log;
+use super::out::LogWriter;
 use crate::{config::Config, outside, redact::Redactor};
 
 /// How much is told where `REVEILLE_LOG` says nothing.
@@ -47,7 +47,7 @@ pub(super) fn start(config: &Config, talk: Talk) {
     let redactor = Arc::new(super::redactor(config));
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: Log })
+        .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: LogWriter })
         .with_ansi(!is_plain)
         .with_target(false)
         .finish()

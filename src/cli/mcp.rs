@@ -33,7 +33,7 @@ const INSTRUCTIONS: &str = "The memory, tasks, reminders and message queue of a 
     and it is done by itself once they agree.";
 
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(super) struct McpArguments {
     /// Serve by HTTP on this loopback address instead of standard input and output, such as 127.0.0.1:8931; port 0 picks one.
     #[arg(long, value_name = "ADDRESS", value_parser = super::values::address)]
     http: Option<SocketAddr>,
@@ -72,23 +72,23 @@ enum Action {
 }
 
 /// What is to be done, for [`super::wake`].
-pub(super) enum Asked<'a> {
+pub(super) enum McpTask<'a> {
     /// Serve; the address is HTTP's.
     Serve(Option<SocketAddr>),
     /// It was done.
     Done(ExitCode),
     /// A person looks at servers.
-    Look(Look<'a>),
+    Look(ServerLook<'a>),
 }
 
 /// A person's look at servers.
-pub(super) struct Look<'a>(&'a Action);
+pub(super) struct ServerLook<'a>(&'a Action);
 
-pub(super) fn asked<'a>(config: &Config, arguments: &'a Arguments) -> Asked<'a> {
+pub(super) fn asked<'a>(config: &Config, arguments: &'a McpArguments) -> McpTask<'a> {
     match &arguments.action {
-        None => Asked::Serve(arguments.http),
-        Some(Action::List) => Asked::Done(list(config)),
-        Some(action) => Asked::Look(Look(action)),
+        None => McpTask::Serve(arguments.http),
+        Some(Action::List) => McpTask::Done(list(config)),
+        Some(action) => McpTask::Look(ServerLook(action)),
     }
 }
 
@@ -126,7 +126,7 @@ fn list(config: &Config) -> ExitCode {
     exit(settings.problems.is_empty())
 }
 
-impl Look<'_> {
+impl ServerLook<'_> {
     /// Carries it out.
     pub(super) async fn run(self, context: Context<'_>) -> ExitCode {
         let settings = settings(context.config);

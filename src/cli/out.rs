@@ -99,9 +99,9 @@ impl Drop for Working {
 
 /// Standard error for the log, which writes a whole event at a time.
 #[derive(Debug)]
-pub(super) struct Log;
+pub(super) struct LogWriter;
 
-impl Write for Log {
+impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         aside(|| io::stderr().lock().write_all(bytes)).map(|()| bytes.len())
     }

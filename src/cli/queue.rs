@@ -17,7 +17,7 @@ use crate::{
 const MAX_TEXT_CHARS: usize = 80;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Action {
+pub(super) enum QueueCommand {
     /// List what waits, what is kept for an AI model that can answer it, and what was given up or undone.
     #[command(after_help = "\
 Examples:
@@ -47,7 +47,7 @@ Examples:
     },
 }
 
-impl Action {
+impl QueueCommand {
     /// Whether JSON is asked for.
     pub(super) fn json(&self) -> bool {
         matches!(self, Self::List { json: true, .. })
@@ -125,7 +125,7 @@ impl Line {
 }
 
 /// Carries out `wake queue`.
-pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
+pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> ExitCode {
     if let Err(error) = workspace::check(config) {
         return failed(&error);
     }
@@ -135,7 +135,7 @@ pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
         return ExitCode::from(EXIT_FAILED);
     }
     let result = Store::open(&path).and_then(|mut store| match action {
-        Action::List { all, .. } => {
+        QueueCommand::List { all, .. } => {
             for line in listed(&store, *all)? {
                 if as_json {
                     print_json(&line);
@@ -145,16 +145,16 @@ pub(super) fn run(config: &Config, action: &Action, as_json: bool) -> ExitCode {
             }
             Ok(true)
         }
-        Action::Retry { id } => store.retry(*id),
-        Action::Drop { id } => store.discard(*id, config.clock().now()),
+        QueueCommand::Retry { id } => store.retry(*id),
+        QueueCommand::Drop { id } => store.discard(*id, config.clock().now()),
     });
     match (result, action) {
-        (Ok(true), Action::List { .. }) => ExitCode::SUCCESS,
-        (Ok(true), Action::Retry { id }) => {
+        (Ok(true), QueueCommand::List { .. }) => ExitCode::SUCCESS,
+        (Ok(true), QueueCommand::Retry { id }) => {
             complain(&format!("Message {id} is tried again at the next wake."));
             ExitCode::SUCCESS
         }
-        (Ok(true), Action::Drop { id }) => {
+        (Ok(true), QueueCommand::Drop { id }) => {
             complain(&format!("Message {id} is out of the queue; `wake queue retry {id}` brings it back."));
             ExitCode::SUCCESS
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{
     out::Working,
-    show::{Here, View},
+    show::{Here, ReportView},
     wake::look,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     },
     people,
     process::Identity,
-    store::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Session, Store},
+    store::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Store, TerminalSession},
 };
 
 /// The longest text that is taken, in bytes.
@@ -74,7 +74,7 @@ fn read_stdin() -> Result<String, Unsaid> {
 /// What came of it.
 pub(super) struct Said {
     pub(super) store: Store,
-    pub(super) session: Session,
+    pub(super) session: TerminalSession,
     /// However the wake ended, what was said is stored.
     pub(super) report: Result<Report, WakeError>,
 }
@@ -87,10 +87,10 @@ pub(super) async fn say(
     context: Context<'_>,
     trigger: &str,
     text: &str,
-    (view, working): (&View, &Working),
+    (view, working): (&ReportView, &Working),
 ) -> Result<Said, WakeError> {
     let mut store = cycle::open_store(context.config)?;
-    let (session, now) = (Session::fresh()?, context.clock.now());
+    let (session, now) = (TerminalSession::fresh()?, context.clock.now());
     store.open_session(&session, &Identity::current(), now)?;
     let here = Here { context, session: Some(&session), working: Some(working) };
     let context = Context { terminal: view.terminal(&here), ..context };

@@ -18,7 +18,7 @@ use crate::{
     outside,
     render::{self, Looks, without_escapes},
     repo::RepoError,
-    store::{Session, Store, StoreError},
+    store::{Store, StoreError, TerminalSession},
 };
 
 /// Texts that a desktop shows one by one; of further ones it says how many.
@@ -30,7 +30,7 @@ pub(super) const KEPT: &str = "What is queued is safe; the next wake continues f
 
 /// Whether somebody at this terminal waits for what a wake says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskedWhere {
     /// They asked for it by this very command.
     Here,
     /// Nobody did: it is cron's, or the bot's, or a person looks on.
@@ -38,25 +38,25 @@ pub(super) enum Asked {
 }
 
 /// How a wake's words are shown, and whether they are.
-pub(super) struct View {
+pub(super) struct ReportView {
     pub(super) json: bool,
-    pub(super) asked: Asked,
+    pub(super) asked: AskedWhere,
     /// Nothing is shown, whoever looks.
     pub(super) is_hidden: bool,
 }
 
-impl View {
+impl ReportView {
     /// Whether what is meant for the terminal counts as shown when it is printed. What goes into cron's mail doesn't.
     pub(super) fn is_watched(&self) -> bool {
-        !self.is_hidden && (self.json || self.asked == Asked::Here || out::is_terminal())
+        !self.is_hidden && (self.json || self.asked == AskedWhere::Here || out::is_terminal())
     }
 
     /// The same for a wake: who waits at this terminal is shown all on `screen`, or gets one document at the end.
     pub(super) fn terminal<'a>(&self, screen: &'a dyn Screen) -> Terminal<'a> {
         match (self.json, self.asked) {
             _ if !self.is_watched() => Terminal::Unwatched,
-            (true, Asked::Here) => Terminal::AtEnd,
-            (true, Asked::Nowhere) => Terminal::Later,
+            (true, AskedWhere::Here) => Terminal::AtEnd,
+            (true, AskedWhere::Nowhere) => Terminal::Later,
             (false, _) => Terminal::AtOnce(screen),
         }
     }
@@ -65,7 +65,7 @@ impl View {
 /// This terminal, while a wake works.
 pub(super) struct Here<'a> {
     pub(super) context: Context<'a>,
-    pub(super) session: Option<&'a Session>,
+    pub(super) session: Option<&'a TerminalSession>,
     pub(super) working: Option<&'a Working>,
 }
 
@@ -86,8 +86,8 @@ pub(super) fn show_report(
     context: Context<'_>,
     store: &mut Store,
     report: &Report,
-    view: &View,
-    session: Option<&Session>,
+    view: &ReportView,
+    session: Option<&TerminalSession>,
 ) -> ExitCode {
     for note in &report.notes {
         complain(note);
@@ -130,7 +130,7 @@ fn print_document(
     context: Context<'_>,
     store: &mut Store,
     report: &Report,
-    session: Option<&Session>,
+    session: Option<&TerminalSession>,
 ) -> Result<(), StoreError> {
     let mut report = for_print(report);
     let unshown = store.console_unshown(session)?;
@@ -149,7 +149,7 @@ fn print_document(
 
 /// Shows texts for the terminal: printed first, then marked, so that one is rather shown twice than never. One that couldn't be
 /// printed waits.
-fn show_console(context: Context<'_>, store: &mut Store, session: Option<&Session>) -> Result<(), StoreError> {
+fn show_console(context: Context<'_>, store: &mut Store, session: Option<&TerminalSession>) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(session)? {
         if !out::print_exactly(&format!("{}\n", on_page(context.config, text.trim_end()))) {
             break;
@@ -189,7 +189,7 @@ fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
 }
 
 /// Says why a wake failed, and what was kept.
-pub(super) fn fail(context: Context<'_>, view: &View, error: &WakeError, kept: &str) -> ExitCode {
+pub(super) fn fail(context: Context<'_>, view: &ReportView, error: &WakeError, kept: &str) -> ExitCode {
     let why = context.redactor.redact(&error.to_string());
     if view.json {
         print_json(&Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() });

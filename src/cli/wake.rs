@@ -6,12 +6,12 @@ use clap::Parser as _;
 
 use super::{
     approvals,
-    arguments::{Arguments, Command},
+    arguments::{Arguments, WakeCommand},
     complain, failed, history, mcp,
     out::{self, Working},
     policy, queue,
     say::{self, Said},
-    show::{Asked, Here, KEPT, View, exit_code, fail, show_report, what_to_do},
+    show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
     within,
 };
 use crate::{
@@ -47,35 +47,35 @@ fn run(arguments: &Arguments) -> ExitCode {
         Err(code) => return code,
     };
     let json = arguments.json();
-    let view = |asked| View { json, asked, is_hidden: arguments.no_console };
+    let view = |asked| ReportView { json, asked, is_hidden: arguments.no_console };
     match &arguments.command {
-        Some(Command::Say { text, .. }) => said(&config, &view(Asked::Here), "say", text),
-        Some(Command::Undo { id, .. }) => undo(&config, &view(Asked::Here), id.as_deref()),
-        Some(Command::Stop) => stop(&config),
-        Some(Command::Resume) => resume(&config),
-        Some(Command::Queue { action }) => queue::run(&config, action, json),
-        Some(Command::Approvals { action }) => match approvals::run(&config, action, json) {
+        Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
+        Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
+        Some(WakeCommand::Stop) => stop(&config),
+        Some(WakeCommand::Resume) => resume(&config),
+        Some(WakeCommand::Queue { action }) => queue::run(&config, action, json),
+        Some(WakeCommand::Approvals { action }) => match approvals::run(&config, action, json) {
             Some(code) => code,
-            None => once(&config, &view(Asked::Here), "approval"),
+            None => once(&config, &view(AskedWhere::Here), "approval"),
         },
-        Some(Command::Policy { action }) => policy::run(&config, action.as_ref(), json),
-        Some(Command::Mcp(mcp)) => match mcp::asked(&config, mcp) {
-            mcp::Asked::Done(code) => code,
-            mcp::Asked::Look(look) => with_context(&config, async |context| look.run(context).await),
-            mcp::Asked::Serve(address) => with_context(&config, async |context| mcp::serve(context, address).await),
+        Some(WakeCommand::Policy { action }) => policy::run(&config, action.as_ref(), json),
+        Some(WakeCommand::Mcp(mcp)) => match mcp::asked(&config, mcp) {
+            mcp::McpTask::Done(code) => code,
+            mcp::McpTask::Look(look) => with_context(&config, async |context| look.run(context).await),
+            mcp::McpTask::Serve(address) => with_context(&config, async |context| mcp::serve(context, address).await),
         },
-        Some(Command::Log { lines, .. }) => history::log(&config, *lines, json),
-        Some(Command::Show { id, .. }) => history::show(&config, id, json),
+        Some(WakeCommand::Log { lines, .. }) => history::log(&config, *lines, json),
+        Some(WakeCommand::Show { id, .. }) => history::show(&config, id, json),
         None => match &arguments.say {
-            Some(text) => said(&config, &view(Asked::Here), &arguments.reason, std::slice::from_ref(text)),
-            None if arguments.once => once(&config, &view(Asked::Nowhere), &arguments.reason),
-            None => stay(&config, &view(Asked::Nowhere)),
+            Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
+            None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),
+            None => stay(&config, &view(AskedWhere::Nowhere)),
         },
     }
 }
 
 /// Says something at the terminal, and shows the answer.
-fn said(config: &Config, view: &View, reason: &str, words: &[String]) -> ExitCode {
+fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> ExitCode {
     let text = match say::text_of(words) {
         Ok(text) => text,
         Err(why) => {
@@ -114,10 +114,10 @@ fn said(config: &Config, view: &View, reason: &str, words: &[String]) -> ExitCod
 }
 
 /// A wake that does what is due.
-fn once(config: &Config, view: &View, reason: &str) -> ExitCode {
+fn once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
     let trigger = trigger(reason);
     with_context(config, async |context| {
-        let working = (view.asked == Asked::Here || out::is_terminal()).then(|| Working::on(WORKING));
+        let working = (view.asked == AskedWhere::Here || out::is_terminal()).then(|| Working::on(WORKING));
         let mut store = match cycle::open_store(context.config) {
             Ok(store) => store,
             Err(error) => return fail(context, view, &error, what_to_do(&error)),
@@ -143,7 +143,7 @@ fn trigger(reason: &str) -> String {
 }
 
 /// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
-fn undo(config: &Config, view: &View, id: Option<&str>) -> ExitCode {
+fn undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode {
     let asked = cycle::open_store(config).and_then(|mut store| match cycle::undoable(&store, &[], id, &[])? {
         Choice::Wake(row) => {
             let memory = Committed::open(&config.repo_dir()).ok().flatten();
@@ -229,7 +229,7 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
 }
 
 /// Wakes whenever something is due, until it is asked to end.
-fn stay(config: &Config, view: &View) -> ExitCode {
+fn stay(config: &Config, view: &ReportView) -> ExitCode {
     with_context(config, async |context| {
         let mut stop = context.stop.clone();
         let mut failures = 0;

@@ -6,7 +6,7 @@
 
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum EnvLine<'a> {
     /// Nothing: it is blank, or a comment.
     Nothing,
     /// `NAME=value`.
@@ -17,12 +17,12 @@ pub(super) enum Line<'a> {
 
 /// Reads one line: `NAME=value`, perhaps with `export` before it. A value that begins with a quotation mark goes to the next one
 /// of the same kind; any other goes to the end of the line, or to a `#` that follows a blank.
-pub(super) fn read(line: &str) -> Line<'_> {
+pub(super) fn read(line: &str) -> EnvLine<'_> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
-        return Line::Nothing;
+        return EnvLine::Nothing;
     }
-    said(line).map_or(Line::Unreadable, |(name, value)| Line::Said(name, value))
+    said(line).map_or(EnvLine::Unreadable, |(name, value)| EnvLine::Said(name, value))
 }
 
 fn said(line: &str) -> Option<(&str, &str)> {
@@ -55,7 +55,7 @@ fn without_comment(text: &str) -> &str {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Line, read};
+    use super::{EnvLine, read};
 
     #[test]
     fn a_value_is_what_stands_there() {
@@ -80,13 +80,13 @@ mod tests {
             ("A=b=c", "b=c"),
             ("A='' ", ""),
         ] {
-            assert_eq!(read(line), Line::Said("A", value), "{line}");
+            assert_eq!(read(line), EnvLine::Said("A", value), "{line}");
         }
         for line in ["", "  ", "# A=b", "  #"] {
-            assert_eq!(read(line), Line::Nothing, "{line}");
+            assert_eq!(read(line), EnvLine::Nothing, "{line}");
         }
         for line in ["A", "=b", "A B=c", "A='b", "A=\"b", "A='b'c", "A='b'#c", "export", "ключ=b", "A-B=c"] {
-            assert_eq!(read(line), Line::Unreadable, "{line}");
+            assert_eq!(read(line), EnvLine::Unreadable, "{line}");
         }
     }
 
@@ -96,18 +96,18 @@ mod tests {
             let quote = if value.contains('\'') { '"' } else { '\'' };
             if !value.contains(quote) {
                 let quoted = format!("NAME={quote}{value}{quote} # why");
-                prop_assert_eq!(read(&quoted), Line::Said("NAME", &value));
+                prop_assert_eq!(read(&quoted), EnvLine::Said("NAME", &value));
             }
             let is_plain = value.trim() == value && !value.starts_with(['"', '\'']) && !value.contains(" #");
             if is_plain {
                 let bare = format!("NAME={value}");
-                prop_assert_eq!(read(&bare), Line::Said("NAME", &value));
+                prop_assert_eq!(read(&bare), EnvLine::Said("NAME", &value));
             }
         }
 
         #[test]
         fn whatever_stands_there_a_value_is_a_part_of_it(line in "\\PC{0,60}") {
-            if let Line::Said(name, value) = read(&line) {
+            if let EnvLine::Said(name, value) = read(&line) {
                 prop_assert!(line.contains(name) && line.contains(value));
             }
         }

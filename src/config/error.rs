@@ -7,12 +7,12 @@ use super::raw::Source;
 #[error("{}", list(problems))]
 pub struct ConfigError {
     /// Each wrong setting; at least one.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SettingProblem>,
 }
 
 /// One wrong setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SettingProblem {
     /// The variable, or the file that can't be used.
     pub subject: String,
     /// Where it was said, unless that is plain or nothing was said.
@@ -21,13 +21,13 @@ pub struct Problem {
     pub what: String,
 }
 
-impl Problem {
+impl SettingProblem {
     pub(super) fn new(subject: impl Into<String>, what: impl Into<String>) -> Self {
         Self { subject: subject.into(), source: None, what: what.into() }
     }
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for SettingProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.source {
             Some(source) => write!(f, "{} ({source}): {}", self.subject, self.what),
@@ -36,7 +36,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-fn list(problems: &[Problem]) -> String {
+fn list(problems: &[SettingProblem]) -> String {
     let mut text = match problems.len() {
         1 => "One setting needs correcting:".to_owned(),
         n => format!("{n} settings need correcting:"),

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    env_file::{self, Line},
-    error::Problem,
+    env_file::{self, EnvLine},
+    error::SettingProblem,
     files::read_private,
     values::{self, RepoUrl},
 };
@@ -85,7 +85,7 @@ impl fmt::Display for Source {
 }
 
 /// One setting as it was said. Not `Debug`: it may be a secret.
-pub(super) struct Said {
+pub(super) struct RawSetting {
     pub(super) value: String,
     pub(super) source: Source,
 }
@@ -93,7 +93,7 @@ pub(super) struct Said {
 /// What was said, before any of it is understood.
 #[derive(Default)]
 pub(super) struct Raw {
-    said: BTreeMap<&'static str, Said>,
+    said: BTreeMap<&'static str, RawSetting>,
     empty: BTreeSet<&'static str>,
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
@@ -108,7 +108,7 @@ pub(super) struct Raw {
     pub(super) workspace_dir: Option<PathBuf>,
     pub(super) env_file: Option<PathBuf>,
     pub(super) notes: Vec<String>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<SettingProblem>,
 }
 
 impl Raw {
@@ -138,7 +138,7 @@ impl Raw {
     }
 
     /// What was said of a setting. Empty means that nothing was.
-    pub(super) fn get(&self, name: &str) -> Option<&Said> {
+    pub(super) fn get(&self, name: &str) -> Option<&RawSetting> {
         self.said.get(name)
     }
 
@@ -157,7 +157,7 @@ impl Raw {
     fn say(&mut self, name: &'static str, value: &str, source: Source) {
         let value = value.trim();
         if value.contains(char::REPLACEMENT_CHARACTER) {
-            self.problems.push(Problem {
+            self.problems.push(SettingProblem {
                 subject: name.to_owned(),
                 source: Some(source),
                 what: "expected text in UTF-8, got something else".to_owned(),
@@ -165,7 +165,7 @@ impl Raw {
         } else if value.is_empty() {
             self.empty.insert(name);
         } else {
-            self.said.entry(name).or_insert(Said { value: value.to_owned(), source });
+            self.said.entry(name).or_insert(RawSetting { value: value.to_owned(), source });
         }
     }
 
@@ -193,7 +193,7 @@ impl Raw {
         }
         if self.workspace_dir.is_none() && !self.problems.iter().any(|p| p.subject == "WORKSPACE_DIR") {
             let what = "expected an absolute path, got nothing; it has no default because HOME isn't set";
-            self.problems.push(Problem::new("WORKSPACE_DIR", what));
+            self.problems.push(SettingProblem::new("WORKSPACE_DIR", what));
         }
     }
 
@@ -218,7 +218,7 @@ impl Raw {
         self.env_file = Some(path.to_owned());
         let private = match read_private(path) {
             Ok(private) => private,
-            Err(what) => return self.problems.push(Problem::new(path.display().to_string(), what)),
+            Err(what) => return self.problems.push(SettingProblem::new(path.display().to_string(), what)),
         };
         if private.readable_by_others {
             self.notes.push(format!("{0} can be read by other users: run chmod 600 {0}", path.display()));
@@ -226,14 +226,14 @@ impl Raw {
         let mut seen = BTreeMap::new();
         for (number, line) in lines(&private.text) {
             match env_file::read(line) {
-                Line::Nothing => {}
-                Line::Said(name, value) => self.take_line(path, &mut seen, name, value),
+                EnvLine::Nothing => {}
+                EnvLine::Said(name, value) => self.take_line(path, &mut seen, name, value),
                 // The line itself isn't shown: it may hold a secret.
-                Line::Unreadable => {
+                EnvLine::Unreadable => {
                     let what = format!(
                         "line {number} can't be read; expected NAME=value, and an end to each quotation mark that a value begins with"
                     );
-                    self.problems.push(Problem::new(path.display().to_string(), what));
+                    self.problems.push(SettingProblem::new(path.display().to_string(), what));
                 }
             }
         }
@@ -254,7 +254,7 @@ impl Raw {
         }
         if seen.insert(known, value.to_owned()).is_some_and(|earlier| earlier != value) {
             let what = "set twice with different values; keep one".to_owned();
-            self.problems.push(Problem { subject: name.to_owned(), source: Some(source), what });
+            self.problems.push(SettingProblem { subject: name.to_owned(), source: Some(source), what });
         }
     }
 
@@ -285,7 +285,7 @@ impl Raw {
 
     fn problem_with(&mut self, name: &str, what: &str) {
         let source = self.get(name).map(|said| said.source.clone());
-        self.problems.push(Problem { subject: name.to_owned(), source, what: what.to_owned() });
+        self.problems.push(SettingProblem { subject: name.to_owned(), source, what: what.to_owned() });
     }
 }
 
@@ -310,8 +310,8 @@ pub(super) fn passed_over(dir: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
     let text = read_private(&path).ok()?.text;
     let named: BTreeSet<&str> = lines(&text)
         .filter_map(|(_, line)| match env_file::read(line) {
-            Line::Said(name, _) => Some(name),
-            Line::Nothing | Line::Unreadable => None,
+            EnvLine::Said(name, _) => Some(name),
+            EnvLine::Nothing | EnvLine::Unreadable => None,
         })
         .collect();
     let ours: Vec<_> = VARIABLES.into_iter().filter(|name| named.contains(name)).collect();

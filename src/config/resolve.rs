@@ -7,7 +7,8 @@ use chrono::NaiveTime;
 use chrono_tz::Tz;
 
 use super::{
-    Autonomy, CLAUDE_CODE, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, Problem, QuietHours, raw::Raw, values,
+    Autonomy, CLAUDE_CODE, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw,
+    values,
 };
 use crate::{disk::Reserve, redact::Secret};
 
@@ -138,7 +139,7 @@ impl Settings {
             Err(expected) => {
                 let what = format!("expected {expected}; got {}", Raw::shown(name, &said.value));
                 let source = Some(said.source.clone());
-                self.0.problems.push(Problem { subject: name.to_owned(), source, what });
+                self.0.problems.push(SettingProblem { subject: name.to_owned(), source, what });
                 None
             }
         }

@@ -95,7 +95,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::{clock::parse_time, tool::Step};
+    use crate::{clock::parse_time, tool::PlanStep};
 
     #[test]
     fn the_record_of_a_cycle_is_written_as_it_goes_and_removed_at_its_end() {
@@ -104,7 +104,7 @@ mod tests {
         let file = PlanFile::create(dir.path(), "20261121T140000Z-812", &["1 message".into()], now).unwrap();
         let plan = Plan {
             understood: " Keep a fact. ".to_owned(),
-            steps: vec![Step { what: "keep it".to_owned(), tool: "remember".to_owned() }],
+            steps: vec![PlanStep { what: "keep it".to_owned(), tool: "remember".to_owned() }],
             deferred: vec!["the rest".to_owned()],
             complexity: Default::default(),
         };

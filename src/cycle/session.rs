@@ -105,7 +105,7 @@ pub(in crate::cycle) struct Ending {
     /// The commit up to which people's commits were taken note of in it, if they were looked at.
     pub(in crate::cycle) head_shown: Option<String>,
     /// Files that are to go.
-    pub(in crate::cycle) removed: Vec<crate::repo::Change>,
+    pub(in crate::cycle) removed: Vec<crate::repo::FileChange>,
     /// The wake that it takes back.
     pub(in crate::cycle) undoes: Option<String>,
 }
@@ -207,7 +207,7 @@ impl<'a> Wake<'a> {
     ) -> Result<PlanFile, WakeError> {
         let (me, now) = (self.me.clone(), self.now());
         let (chat_id, thread_id) = (cycle.chat_id, cycle.thread_id);
-        let work = wake_lock::Work { cycle_id: Some(&cycle.id), chat_id, thread_id, messages };
+        let work = wake_lock::LockedWork { cycle_id: Some(&cycle.id), chat_id, thread_id, messages };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
         let dir = &self.context.config.workspace_dir;
         self.report.cycle_id = Some(cycle.id.clone());
@@ -231,7 +231,7 @@ impl<'a> Wake<'a> {
     /// A disk that is full then keeps nothing from being delivered.
     pub(in crate::cycle) fn lay_down(&mut self) {
         let (me, now) = (self.me.clone(), self.now());
-        if let Err(error) = self.lock.describe(&me, now, wake_lock::Work::default()) {
+        if let Err(error) = self.lock.describe(&me, now, wake_lock::LockedWork::default()) {
             tracing::warn!(%error, "the lock file still names a cycle that is over");
         }
     }

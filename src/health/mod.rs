@@ -36,7 +36,7 @@ pub struct CheckReport {
 
 /// All that `health check` says: the fixed shape of `--json`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Report {
+pub struct HealthReport {
     /// The worst status among the checks, after repairs.
     pub status: Status,
     /// Every check, in a fixed order.
@@ -45,7 +45,7 @@ pub struct Report {
     pub repaired: Vec<&'static str>,
 }
 
-impl Report {
+impl HealthReport {
     fn new(checks: Vec<CheckReport>, repaired: Vec<&'static str>) -> Self {
         let status = checks.iter().map(|check| check.status).max().unwrap_or(Status::Ok);
         Self { status, checks, repaired }
@@ -69,7 +69,7 @@ impl Report {
 }
 
 /// Runs every check and repairs what can be, or, in a dry run, tells what would be and touches nothing.
-pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> Report {
+pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
     let scene = Scene::look(config, redactor, now, dry_run);
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();
     let broken: Vec<&Check> =
@@ -98,5 +98,5 @@ pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: 
         detail: redactor.redact(&finding.detail),
         fix: finding.fix.map(|fix| redactor.redact(&fix)),
     });
-    Report::new(checks.collect(), repaired)
+    HealthReport::new(checks.collect(), repaired)
 }

@@ -1,12 +1,12 @@
 //! The report as a person reads it.
 
-use super::{CheckReport, Report, Status};
+use super::{CheckReport, HealthReport, Status};
 
 /// How far details are indented: the longest id and a space.
 const ID_WIDTH: usize = 11;
 
 /// A line for each check, what to do beneath it, and a sum at the end.
-pub(super) fn report(report: &Report, is_plain: bool) -> String {
+pub(super) fn report(report: &HealthReport, is_plain: bool) -> String {
     let mut text: String = report.checks.iter().map(|check| line(check, is_plain)).collect();
     let count = |status| report.checks.iter().filter(|check| check.status == status).count();
     let (warnings, critical) = (count(Status::Warn), count(Status::Critical));
@@ -45,14 +45,14 @@ fn line(check: &CheckReport, is_plain: bool) -> String {
 mod tests {
     use super::*;
 
-    fn report_of(checks: &[(&'static str, Status)], repaired: Vec<&'static str>) -> Report {
+    fn report_of(checks: &[(&'static str, Status)], repaired: Vec<&'static str>) -> HealthReport {
         let checks = checks.iter().map(|(id, status)| CheckReport {
             id,
             status: *status,
             detail: format!("what {id} is"),
             fix: (*status != Status::Ok).then(|| "do this".to_owned()),
         });
-        Report::new(checks.collect(), repaired)
+        HealthReport::new(checks.collect(), repaired)
     }
 
     #[test]

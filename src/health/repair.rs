@@ -9,12 +9,12 @@ use super::{
 use crate::{
     cycle::{self, Teller},
     process::Identity,
-    store::{Fence, Holder, Store},
-    wake_lock::{LockError, WakeLock, Work},
+    store::{Fence, LeaseHolder, Store},
+    wake_lock::{LockError, LockedWork, WakeLock},
 };
 
 /// What a repair works with.
-pub(super) struct Hands<'a> {
+pub(super) struct RepairTools<'a> {
     /// The look that found it broken.
     pub(super) scene: &'a Scene<'a>,
     /// The database for writing, and the fence; none if it can't be used.
@@ -22,18 +22,18 @@ pub(super) struct Hands<'a> {
     /// Whether the lock file named a holder though nobody held the lock.
     pub(super) had_stale_line: bool,
     /// What `processing_lock` said once nobody else could change it.
-    pub(super) claim_before: Option<Holder>,
+    pub(super) claim_before: Option<LeaseHolder>,
 }
 
 /// How the repairs went.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct RepairOutcome {
     /// Checks in which something was repaired.
     pub(super) repaired: Vec<&'static str>,
     failures: Vec<(&'static str, String)>,
 }
 
-impl Outcome {
+impl RepairOutcome {
     /// Why repairs of a check didn't work.
     pub(super) fn failures_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let of_id = self.failures.iter().filter(move |(failed, _)| *failed == id);
@@ -46,8 +46,8 @@ impl Outcome {
 }
 
 /// Repairs these checks, unless a wake runs by now: then it is the wake's affair, or the next `health check`'s.
-pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> RepairOutcome {
+    let mut outcome = RepairOutcome::default();
     let me = Identity::current();
     // Whoever ends in order clears the line first, so a line that is still the same was left by the dead.
     let line = lock::line(&scene.config.lock_path());
@@ -60,7 +60,7 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
             return outcome;
         }
     };
-    let mut hands = Hands { scene, store: None, had_stale_line, claim_before: None };
+    let mut hands = RepairTools { scene, store: None, had_stale_line, claim_before: None };
     if let Err(error) = hands.claim(&me, &mut lock) {
         broken.iter().for_each(|check| outcome.failed(check, &error));
     }
@@ -84,7 +84,7 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> Outcome {
     outcome
 }
 
-impl Hands<'_> {
+impl RepairTools<'_> {
     /// Opens the database for writing and takes the fence. A database that isn't there, or can't be opened, isn't made.
     /// What the lock file says of a killed wake's cycle is taken note of before the line is written over.
     fn claim(&mut self, me: &Identity, lock: &mut WakeLock) -> Result<(), Trouble> {
@@ -99,14 +99,14 @@ impl Hands<'_> {
             self.store = Some((store, fence));
             noted?;
         }
-        lock.describe(me, self.scene.now, Work::default())?;
+        lock.describe(me, self.scene.now, LockedWork::default())?;
         lock.show_life(self.scene.config.wake_timeout);
         Ok(())
     }
 }
 
 /// Leaves word for the next wake. Without a database nothing can be left; the report says what was done.
-fn note(hands: &mut Hands<'_>, check: &Check, done: &[String], outcome: &mut Outcome) {
+fn note(hands: &mut RepairTools<'_>, check: &Check, done: &[String], outcome: &mut RepairOutcome) {
     let Some((store, fence)) = &mut hands.store else { return };
     for what in done {
         let what = hands.scene.redactor.redact(what);

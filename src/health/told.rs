@@ -3,12 +3,12 @@
 
 use std::{collections::BTreeSet, io, path::Path};
 
-use super::{CheckReport, Report, Status};
+use super::{CheckReport, HealthReport, Status};
 
 /// More is damage, and as good as nothing, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-impl Report {
+impl HealthReport {
     /// Of this report, and of notes about the settings, what isn't among `told`; and what to keep as told from now on.
     pub fn news(&self, notes: &[String], told: &BTreeSet<String>) -> (Self, Vec<String>, BTreeSet<String>) {
         let wrong: Vec<&CheckReport> = self.checks.iter().filter(|check| check.status != Status::Ok).collect();
@@ -52,14 +52,14 @@ pub fn write(path: &Path, told: &BTreeSet<String>) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn report(checks: &[(&'static str, Status)]) -> Report {
+    fn report(checks: &[(&'static str, Status)]) -> HealthReport {
         let check = |(id, status): &(&'static str, Status)| CheckReport {
             id,
             status: *status,
             detail: format!("what {id} is"),
             fix: None,
         };
-        Report::new(checks.iter().map(check).collect(), vec!["lock"])
+        HealthReport::new(checks.iter().map(check).collect(), vec!["lock"])
     }
 
     #[test]

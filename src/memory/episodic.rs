@@ -36,12 +36,12 @@ pub struct Day {
     /// The heading's line, counted from 1.
     pub line: usize,
     /// Its entries in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<EpisodicEntry>,
 }
 
 /// One `- 14:03 …` entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct EpisodicEntry {
     /// The time of day, local as written; a person's own line may have none.
     pub time: Option<NaiveTime>,
     /// What happened: the lines of the entry without indent, time and comment.
@@ -79,7 +79,7 @@ pub(super) fn part_date(part: &Part) -> Option<NaiveDate> {
     part.title.split_whitespace().next().and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
 }
 
-fn read_entry(document: &Document<'_>, item: std::ops::Range<usize>) -> Entry {
+fn read_entry(document: &Document<'_>, item: std::ops::Range<usize>) -> EpisodicEntry {
     let raw = document.slice(&item);
     let (first, _) = split_comment(lines(raw).next().unwrap_or_default());
     let wake = split_comment(lines(raw).next().unwrap_or_default()).1.map(str::to_owned);
@@ -88,7 +88,7 @@ fn read_entry(document: &Document<'_>, item: std::ops::Range<usize>) -> Entry {
     let said = if time.is_some() { slice(first, 5..first.len()).trim_start() } else { first };
     let rest = lines(raw).skip(1).map(str::trim);
     let text = std::iter::once(said).chain(rest).collect::<Vec<_>>().join("\n");
-    Entry { time, text: text.trim().to_owned(), wake, line: document.line_of(item.start) }
+    EpisodicEntry { time, text: text.trim().to_owned(), wake, line: document.line_of(item.start) }
 }
 
 /// The time at the start of an entry's raw bytes.

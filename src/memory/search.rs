@@ -30,7 +30,7 @@ const STOP_WORDS: &[&str] = &[
 
 /// A line that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct MemoryHit {
     /// The document's path, as given.
     pub path: String,
     /// The line, counted from 1.
@@ -63,12 +63,12 @@ pub(super) fn meant_words(text: &str) -> Vec<String> {
 /// The lines of `(path, text)` documents that share the most distinct words with the query, at most `limit`. Between
 /// equals the documents' order counts, and in the log the newest day and line come first. A query of stop words alone
 /// is searched by them.
-pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<Hit> {
+pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<MemoryHit> {
     let mut wanted = content_words(query);
     if wanted.is_empty() {
         wanted = words(query);
     }
-    let mut found: Vec<(usize, Hit)> = Vec::new();
+    let mut found: Vec<(usize, MemoryHit)> = Vec::new();
     for (path, text) in docs {
         let from = found.len();
         each_line(path, text, |hit, _| {
@@ -91,7 +91,7 @@ pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<Hit> {
 /// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
 /// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`]; with what the person hasn't settled, its
 /// other version.
-pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
+pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<MemoryHit>> {
     let mut seen = HashSet::new();
     let wanted: Vec<String> = meant_words(question)
         .into_iter()
@@ -101,8 +101,8 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
         return None;
     }
     let needed = if wanted.len() <= 2 { wanted.len() } else { wanted.len() - 1 };
-    let mut found: Vec<(usize, Hit)> = Vec::new();
-    let mut versions: Vec<Hit> = Vec::new();
+    let mut found: Vec<(usize, MemoryHit)> = Vec::new();
+    let mut versions: Vec<MemoryHit> = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
         each_line(path, text, |hit, is_item| {
             let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
@@ -114,9 +114,9 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
         });
     }
     let best = found.iter().map(|(matched, _)| *matched).max()?;
-    let mut quoted: Vec<Hit> =
+    let mut quoted: Vec<MemoryHit> =
         found.into_iter().filter(|(matched, _)| *matched == best).map(|(_, hit)| hit).take(MAX_QUOTES).collect();
-    let belongs = |version: &Hit, hit: &Hit| hit.path == version.path && hit.unsettled == version.unsettled;
+    let belongs = |version: &MemoryHit, hit: &MemoryHit| hit.path == version.path && hit.unsettled == version.unsettled;
     versions.retain(|version| !quoted.contains(version) && quoted.iter().any(|hit| belongs(version, hit)));
     quoted.extend(versions);
     Some(quoted)
@@ -124,13 +124,13 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<Hit>> {
 
 /// Hands over each line that isn't blank, a comment or a heading of a part, and whether it belongs to a bullet item. In
 /// documents of facts and logs an item is one "line" however often it is wrapped.
-fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
+fn each_line(path: &str, text: &str, mut take: impl FnMut(MemoryHit, bool)) {
     let document = Document::split(text);
     let conflicts = unsettled::unsettled(text);
     let hit = |part: &Part, line: usize, raw: &str| {
         let own = line..line + lines(raw).count();
         let conflict = conflicts.iter().find(|conflict| conflict.lines.iter().any(|line| own.contains(line)));
-        Hit { unsettled: conflict.cloned(), ..hit(path, part, line, raw) }
+        MemoryHit { unsettled: conflict.cloned(), ..hit(path, part, line, raw) }
     };
     let whole_items = matches!(DocKind::of(path), DocKind::Facts | DocKind::Log);
     for part in &document.parts {
@@ -160,7 +160,7 @@ fn each_line(path: &str, text: &str, mut take: impl FnMut(Hit, bool)) {
     }
 }
 
-fn hit(path: &str, part: &Part, line: usize, raw: &str) -> Hit {
+fn hit(path: &str, part: &Part, line: usize, raw: &str) -> MemoryHit {
     let mut date = part_date(part);
     let mut shown: Vec<&str> = Vec::new();
     let raw = unsettled::without(raw);
@@ -171,7 +171,7 @@ fn hit(path: &str, part: &Part, line: usize, raw: &str) -> Hit {
     }
     let joined = shown.join(" ");
     let text = joined.trim().trim_start_matches(['-', '*', '+']).trim();
-    Hit { path: path.to_owned(), line, text: text.to_owned(), heading: part.title.clone(), date, unsettled: None }
+    MemoryHit { path: path.to_owned(), line, text: text.to_owned(), heading: part.title.clone(), date, unsettled: None }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use super::{
     endings::as_on_disk,
     index_lock::{self, IndexLock, sync_directory},
     names,
-    publish::{Change, joined},
+    publish::{FileChange, joined},
     tree::{self, FILE, Item, LINK, SUBMODULE},
     worktree::{OnDisk, Replaced, TEMPORARY},
 };
@@ -41,9 +41,9 @@ pub(super) const PAUSE: Duration = Duration::from_millis(150);
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Move {
     /// The commit that the branch is at; none before the first.
-    pub(super) from: Option<Commit>,
+    pub(super) from: Option<CommitText>,
     /// The commit that it goes to.
-    pub(super) to: Commit,
+    pub(super) to: CommitText,
     /// For the reflog.
     pub(super) why: String,
     pub(super) files: Vec<FileMove>,
@@ -64,9 +64,9 @@ pub(super) struct FileMove {
 /// A commit's id, written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(super) struct Commit(pub(super) Oid);
+pub(super) struct CommitText(pub(super) Oid);
 
-impl TryFrom<String> for Commit {
+impl TryFrom<String> for CommitText {
     type Error = git2::Error;
 
     fn try_from(text: String) -> Result<Self, git2::Error> {
@@ -74,8 +74,8 @@ impl TryFrom<String> for Commit {
     }
 }
 
-impl From<Commit> for String {
-    fn from(commit: Commit) -> Self {
+impl From<CommitText> for String {
+    fn from(commit: CommitText) -> Self {
         commit.0.to_string()
     }
 }
@@ -91,7 +91,7 @@ pub enum Finished {
 
 /// Where a test stops a move, as a kill would. Anyone else: `Never`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StopAt {
     Never,
     AfterLock,
     AfterNote,
@@ -142,16 +142,16 @@ impl Repo {
     }
 
     /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
-    pub(super) fn advance(&self, mut planned: Move, merge: &Merge<'_>, stop: Stop) -> Result<(), RepoError> {
+    pub(super) fn advance(&self, mut planned: Move, merge: &Merge<'_>, stop: StopAt) -> Result<(), RepoError> {
         let commit = planned.to.0;
         self.sync_objects()?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
-        if stop == Stop::AfterLock {
+        if stop == StopAt::AfterLock {
             std::mem::forget(lock);
             return Ok(());
         }
         self.write_note(&planned)?;
-        if stop == Stop::AfterNote {
+        if stop == StopAt::AfterNote {
             std::mem::forget(lock);
             return Ok(());
         }
@@ -164,18 +164,18 @@ impl Repo {
             self.remove_note()?;
             return Err(error);
         }
-        if stop == Stop::AfterBranch {
+        if stop == StopAt::AfterBranch {
             std::mem::forget(lock);
             return Ok(());
         }
         let follow = || {
             self.write_files(&mut planned, merge)?;
-            if stop == Stop::AfterFiles {
+            if stop == StopAt::AfterFiles {
                 std::mem::forget(lock);
                 return Ok(());
             }
             self.write_index(lock, &planned)?;
-            if stop == Stop::AfterIndex { Ok(()) } else { self.remove_note() }
+            if stop == StopAt::AfterIndex { Ok(()) } else { self.remove_note() }
         };
         follow().map_err(|source: RepoError| RepoError::Unfinished { commit, source: Box::new(source) })
     }
@@ -293,7 +293,7 @@ impl Repo {
         let text = |side: Option<&OnDisk>| side.map(|side| String::from_utf8(side.bytes.clone())).transpose();
         let bytes = match (text(before.as_ref()), text(now), text(after.as_ref())) {
             (Ok(base), Ok(persons), Ok(content)) => {
-                let change = Change { path: file.path.clone(), base, content };
+                let change = FileChange { path: file.path.clone(), base, content };
                 joined(merge, &change, persons).map(String::into_bytes)
             }
             _ => union(sides),

@@ -18,7 +18,7 @@ pub struct Committed {
 
 /// A Markdown file of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct CommittedFile {
     /// Its path in the repository.
     pub path: String,
     /// Its size.
@@ -55,7 +55,7 @@ impl Committed {
     }
 
     /// The Markdown files, by path.
-    pub fn markdown(&self) -> Result<Vec<Listed>, RepoError> {
+    pub fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
         let mut listed = Vec::new();
         let walked = self.git.find_commit(self.tip)?.tree()?.walk(TreeWalkMode::PreOrder, |dir, entry| {
             let name = String::from_utf8_lossy(entry.name_bytes());
@@ -64,7 +64,7 @@ impl Committed {
             }
             if entry.kind() == Some(ObjectType::Blob) && name.ends_with(".md") {
                 let bytes = self.git.find_blob(entry.id()).map_or(0, |blob| blob.size());
-                listed.push(Listed { path: format!("{dir}{name}"), bytes });
+                listed.push(CommittedFile { path: format!("{dir}{name}"), bytes });
             }
             if listed.len() < MAX_LISTED { TreeWalkResult::Ok } else { TreeWalkResult::Abort }
         });

@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use git2::{DiffDelta, DiffFormat, DiffStatsFormat, Repository, Sort};
 
-use super::{Change, Oid, Repo, RepoError, WAKE_EMAIL};
+use super::{FileChange, Oid, Repo, RepoError, WAKE_EMAIL};
 
 /// How much of a diff is shown.
 const MAX_DIFF_BYTES: usize = 256 << 10;
@@ -49,7 +49,7 @@ impl Commit {
 
 /// A commit in full, for `wake show`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct CommitInFull {
     /// The commit.
     pub commit: Commit,
     /// Its whole message, trailers included.
@@ -93,7 +93,7 @@ impl Repo {
     }
 
     /// What would take back a commit's changes against its first parent: of each file what it left, and what was there before.
-    pub fn reversal(&self, commit: Oid) -> Result<Vec<Change>, RepoError> {
+    pub fn reversal(&self, commit: Oid) -> Result<Vec<FileChange>, RepoError> {
         let found = self.git.find_commit(commit)?;
         let parent = found.parent_ids().next();
         let diff = self.changes_of(&found)?;
@@ -104,14 +104,14 @@ impl Repo {
             };
             let base = self.read_committed(Some(commit), path)?;
             let content = self.read_committed(parent, path)?;
-            changes.push(Change { path: path.to_owned(), base, content });
+            changes.push(FileChange { path: path.to_owned(), base, content });
         }
         Ok(changes)
     }
 
     /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least), without the files that are
     /// to be left out.
-    pub fn show(&self, id: &str, is_left_out: impl Fn(&Path) -> bool) -> Result<Option<Shown>, RepoError> {
+    pub fn show(&self, id: &str, is_left_out: impl Fn(&Path) -> bool) -> Result<Option<CommitInFull>, RepoError> {
         if id.len() < MIN_PREFIX {
             return Ok(None);
         }
@@ -130,7 +130,7 @@ impl Repo {
         Ok(self.git.diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?)
     }
 
-    fn shown(&self, id: Oid, is_left_out: impl Fn(&Path) -> bool) -> Result<Shown, RepoError> {
+    fn shown(&self, id: Oid, is_left_out: impl Fn(&Path) -> bool) -> Result<CommitInFull, RepoError> {
         let commit = self.git.find_commit(id)?;
         let diff = self.changes_of(&commit)?;
         let all: BTreeSet<PathBuf> = diff.deltas().flat_map(|delta| paths(&delta)).collect();
@@ -154,7 +154,7 @@ impl Repo {
             printed?;
         }
         text.truncate(MAX_DIFF_BYTES);
-        Ok(Shown {
+        Ok(CommitInFull {
             commit: described(&commit),
             message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
             stat: String::from_utf8_lossy(&stat).into_owned(),

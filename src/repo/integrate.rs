@@ -10,7 +10,7 @@ use git2::{DiffFile, DiffOptions, Index, IndexEntry};
 
 use super::{
     Merge, Obstacle, Oid, Repo, RepoError, WAKE_EMAIL,
-    advance::{self, FileMove, Move, Stop},
+    advance::{self, FileMove, Move, StopAt},
     names::{self, Refused},
     tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
     wake_signature,
@@ -59,14 +59,14 @@ impl Repo {
     pub fn integrate(&self, now: DateTime<Utc>, merge: &Merge<'_>) -> Result<Integrated, RepoError> {
         self.finish_interrupted(merge)?;
         self.require_branch()?;
-        self.retrying(|| self.try_integrate(now, merge, Stop::Never))
+        self.retrying(|| self.try_integrate(now, merge, StopAt::Never))
     }
 
     pub(super) fn try_integrate(
         &self,
         now: DateTime<Utc>,
         merge: &Merge<'_>,
-        stop: Stop,
+        stop: StopAt,
     ) -> Result<Integrated, RepoError> {
         if let Some(rescue_ref) = self.rewound()? {
             return Ok(Integrated::RewoundRemote { rescue_ref });
@@ -109,7 +109,7 @@ impl Repo {
         theirs: Oid,
         now: DateTime<Utc>,
         merge: &Merge<'_>,
-        stop: Stop,
+        stop: StopAt,
     ) -> Result<Integrated, RepoError> {
         let message = format!("Merge the remote's {}\n", self.branch);
         let (commit, conflicts) = self.merge_into(ours, ours, theirs, &message, now, merge, stop)?;
@@ -127,7 +127,7 @@ impl Repo {
         message: &str,
         now: DateTime<Utc>,
         merge: &Merge<'_>,
-        stop: Stop,
+        stop: StopAt,
     ) -> Result<(Oid, Vec<String>), RepoError> {
         let base = match self.git.merge_base(own, persons) {
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Err(RepoError::Unrelated),
@@ -280,14 +280,14 @@ impl Repo {
         to: Oid,
         why: &str,
         merge: &Merge<'_>,
-        stop: Stop,
+        stop: StopAt,
     ) -> Result<(), RepoError> {
         let files = self.differing(from, to)?;
         for file in &files {
             self.require_free(file)?;
         }
-        let from = from.map(advance::Commit);
-        self.advance(Move { from, to: advance::Commit(to), why: why.to_owned(), files }, merge, stop)
+        let from = from.map(advance::CommitText);
+        self.advance(Move { from, to: advance::CommitText(to), why: why.to_owned(), files }, merge, stop)
     }
 
     /// A file that isn't as committed would be overwritten, unless it already is what it shall become.

@@ -7,7 +7,7 @@ use git2::ConfigLevel;
 
 use super::{
     Condition, Merge, Oid, Repo, RepoError,
-    advance::Stop,
+    advance::StopAt,
     integrate::Integrated,
     remote::{self, Patience, RemoteError},
     tree::{self, Item},
@@ -32,7 +32,7 @@ impl Repo {
         theirs: Oid,
         now: DateTime<Utc>,
         merge: &Merge<'_>,
-        stop: Stop,
+        stop: StopAt,
     ) -> Result<Option<Integrated>, RepoError> {
         let Some(templates) = self.id_of(UNJOINED)? else { return Ok(None) };
         let there = tree::Files::of(&self.git, Some(theirs))?;

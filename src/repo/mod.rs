@@ -42,16 +42,16 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 pub use self::{
     advance::Finished,
     ailment::{Ailment, ailment},
-    committed::{Committed, Listed},
+    committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
-    history::{Commit, Shown, has_wakes, trailers},
+    history::{Commit, CommitInFull, has_wakes, trailers},
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
     maintain::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     park::{BroughtIn, Parked, Parking},
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
-    publish::{Change, Publish, Published},
+    publish::{FileChange, Publish, Published},
     remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},
 };
 pub use git2::Oid;

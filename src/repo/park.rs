@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Merge, Oid, Publish, Repo, RepoError, WAKE_EMAIL,
-    advance::Stop,
+    advance::StopAt,
     publish::joined,
     tree::{self, FILE, Item},
     wake_signature,
@@ -179,7 +179,7 @@ impl Repo {
         self.require_branch()?;
         let mut brought = Vec::new();
         for (branch, commit) in self.parked()?.into_iter().take(MAX_BROUGHT_IN) {
-            let conflicts = self.retrying(|| self.try_bring_in(&branch, commit, now, merge, Stop::Never))?;
+            let conflicts = self.retrying(|| self.try_bring_in(&branch, commit, now, merge, StopAt::Never))?;
             self.retrying(|| self.unpark(&branch))?;
             brought.push(BroughtIn { branch, conflicts });
         }
@@ -192,7 +192,7 @@ impl Repo {
         commit: Oid,
         now: DateTime<Utc>,
         merge: &Merge<'_>,
-        stop: Stop,
+        stop: StopAt,
     ) -> Result<Vec<String>, RepoError> {
         match self.head()? {
             Some(tip) if self.contains(tip, commit)? => Ok(Vec::new()),

@@ -7,7 +7,7 @@ use git2::{Signature, Status, StatusOptions};
 
 use super::{
     IsSecret, Merge, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
-    advance::{self, FileMove, Move, Stop},
+    advance::{self, FileMove, Move, StopAt},
     names::{self, Refused},
     tree::{self, Item, LINK},
     worktree::{self, OnDisk},
@@ -70,7 +70,7 @@ impl Repo {
     ) -> Result<PersonEdits, RepoError> {
         self.finish_interrupted(merge)?;
         self.require_branch()?;
-        self.retrying(|| self.try_commit_person_edits(max, now, is_secret, merge, Stop::Never))
+        self.retrying(|| self.try_commit_person_edits(max, now, is_secret, merge, StopAt::Never))
     }
 
     pub(super) fn try_commit_person_edits(
@@ -79,7 +79,7 @@ impl Repo {
         now: DateTime<Utc>,
         is_secret: &IsSecret<'_>,
         merge: &Merge<'_>,
-        stop: Stop,
+        stop: StopAt,
     ) -> Result<PersonEdits, RepoError> {
         let from = self.head()?;
         let committed = tree::Files::of(&self.git, from)?;
@@ -91,9 +91,9 @@ impl Repo {
         }
         for Changed { path, why_left } in changed {
             match self.persons_file(&committed, &path, why_left, is_secret)? {
-                Judged::Same => {}
-                Judged::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
-                Judged::Take(file) => taken.push((path, file)),
+                EditVerdict::Same => {}
+                EditVerdict::Leave(why) => edits.left_alone.push(LeftAlone { path, why }),
+                EditVerdict::Take(file) => taken.push((path, file)),
             }
         }
         let contents: Vec<Vec<u8>> =
@@ -112,8 +112,8 @@ impl Repo {
         }
         let commit = self.persons_commit(from, &files, now)?;
         let planned = Move {
-            from: from.map(advance::Commit),
-            to: advance::Commit(commit),
+            from: from.map(advance::CommitText),
+            to: advance::CommitText(commit),
             why: "commit: edited by hand".to_owned(),
             files,
         };
@@ -141,14 +141,14 @@ impl Repo {
         path: &str,
         file: Option<OnDisk>,
         is_secret: &IsSecret<'_>,
-    ) -> Result<Judged, RepoError> {
+    ) -> Result<EditVerdict, RepoError> {
         if let Some(why) = self.reason_to_leave(path, file.as_ref(), is_secret) {
-            return Ok(Judged::Leave(why));
+            return Ok(EditVerdict::Leave(why));
         }
         let stored = file.map(|OnDisk { bytes, mode }| {
             Ok::<_, RepoError>(OnDisk { bytes: self.stored(path, &bytes)?.into_owned(), mode })
         });
-        Ok(Judged::Take(stored.transpose()?))
+        Ok(EditVerdict::Take(stored.transpose()?))
     }
 
     pub(super) fn reason_to_leave(
@@ -198,14 +198,14 @@ impl Repo {
         path: &str,
         why_left: Option<&'static str>,
         is_secret: &IsSecret<'_>,
-    ) -> Result<Judged, RepoError> {
+    ) -> Result<EditVerdict, RepoError> {
         let file = match self.read_changed(path, why_left)? {
             Ok(file) => file,
-            Err(why) => return Ok(Judged::Leave(why)),
+            Err(why) => return Ok(EditVerdict::Leave(why)),
         };
         if self.is_on_disk(path, committed.item(path)?, file.as_ref())? {
             // Only the index differs: something is staged that the work tree no longer has.
-            return Ok(Judged::Same);
+            return Ok(EditVerdict::Same);
         }
         self.take_persons(path, file, is_secret)
     }
@@ -375,7 +375,7 @@ impl Changed {
 }
 
 /// What to do with a person's file.
-pub(super) enum Judged {
+pub(super) enum EditVerdict {
     /// It is as committed.
     Same,
     /// Name it and leave it alone.

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 
 use super::{
     IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
-    advance::{self, FileMove, Move, Stop},
-    person::{FILTERED, HOLDS_SECRET, Judged},
+    advance::{self, FileMove, Move, StopAt},
+    person::{EditVerdict, FILTERED, HOLDS_SECRET},
     tree::{self, FILE, Item, LINK},
     wake_signature,
     worktree::OnDisk,
@@ -17,7 +17,7 @@ use crate::memory::merge::ByHand;
 
 /// One file of a wake's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// Its path in the work tree, with `/`.
     pub path: String,
     /// What the cycle read; none if there was no such file.
@@ -30,7 +30,7 @@ pub struct Change {
 #[must_use]
 pub struct Publish<'a> {
     /// The files.
-    pub changes: &'a [Change],
+    pub changes: &'a [FileChange],
     /// The whole message, trailers included (see [`super::trailers`]).
     pub message: &'a str,
     /// The commit's time.
@@ -59,10 +59,10 @@ impl Repo {
     pub fn publish(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
         self.finish_interrupted(publish.merge)?;
         self.require_branch()?;
-        self.retrying(|| self.try_publish(publish, Stop::Never))
+        self.retrying(|| self.try_publish(publish, StopAt::Never))
     }
 
-    pub(super) fn try_publish(&self, publish: &Publish<'_>, stop: Stop) -> Result<Published, RepoError> {
+    pub(super) fn try_publish(&self, publish: &Publish<'_>, stop: StopAt) -> Result<Published, RepoError> {
         let from = self.head()?;
         let mut plans = Vec::new();
         for change in publish.changes {
@@ -77,8 +77,8 @@ impl Repo {
         let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
 
         let planned = Move {
-            from: from.map(advance::Commit),
-            to: advance::Commit(commit),
+            from: from.map(advance::CommitText),
+            to: advance::CommitText(commit),
             why: format!("commit: {}", publish.message.lines().next().unwrap_or_default()),
             files: plans.iter().map(Plan::file_move).collect(),
         };
@@ -92,7 +92,7 @@ impl Repo {
     }
 
     /// Decides what one file becomes, on disk and in the commit.
-    fn plan(&self, from: Option<Oid>, change: &Change, publish: &Publish<'_>) -> Result<Plan, RepoError> {
+    fn plan(&self, from: Option<Oid>, change: &FileChange, publish: &Publish<'_>) -> Result<Plan, RepoError> {
         let path = change.path.as_str();
         let on_disk = self.read_writable(path)?;
         let edited = text(on_disk.as_ref()) != change.base;
@@ -101,11 +101,11 @@ impl Repo {
 
         let uncommitted = !self.same_as_committed(from, path, on_disk.as_ref())?;
         let judged =
-            if uncommitted { self.take_persons(path, on_disk.clone(), publish.is_secret)? } else { Judged::Same };
+            if uncommitted { self.take_persons(path, on_disk.clone(), publish.is_secret)? } else { EditVerdict::Same };
         // Ours without what may not be committed of theirs.
         let committed = match &judged {
-            Judged::Leave(_) => join(self.read_committed(from, path)?),
-            Judged::Same | Judged::Take(_) => after.clone(),
+            EditVerdict::Leave(_) => join(self.read_committed(from, path)?),
+            EditVerdict::Same | EditVerdict::Take(_) => after.clone(),
         };
         let holds_secret = |text: &str| (publish.is_secret)(text) || (publish.is_secret)(path);
         let left_alone = if committed.as_deref().is_some_and(holds_secret) {
@@ -121,9 +121,9 @@ impl Repo {
         };
         let stored = committed.as_ref().map(|text| self.stored(path, text.as_bytes())).transpose()?;
         let persons = match judged {
-            Judged::Take(Some(file)) => Some(Some(Item { id: self.git.blob(&file.bytes)?, mode: file.mode })),
-            Judged::Take(None) => Some(None),
-            Judged::Same | Judged::Leave(_) => None,
+            EditVerdict::Take(Some(file)) => Some(Some(Item { id: self.git.blob(&file.bytes)?, mode: file.mode })),
+            EditVerdict::Take(None) => Some(None),
+            EditVerdict::Same | EditVerdict::Leave(_) => None,
         };
         Ok(Plan {
             path: path.to_owned(),
@@ -192,7 +192,7 @@ fn text(file: Option<&OnDisk>) -> Option<String> {
 
 /// The person's text and ours as one. A file that they deleted and we changed comes back as ours; one that we deleted and they
 /// changed stays theirs.
-pub(super) fn joined(merge: &Merge<'_>, change: &Change, theirs: Option<String>) -> Option<String> {
+pub(super) fn joined(merge: &Merge<'_>, change: &FileChange, theirs: Option<String>) -> Option<String> {
     match (&change.content, theirs) {
         (content, theirs) if theirs == change.base => content.clone(),
         (Some(ours), Some(theirs)) if *ours == theirs => Some(theirs),

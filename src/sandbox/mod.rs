@@ -207,7 +207,7 @@ impl Sandbox {
         let proxy = match &confinement.network {
             Network::Hosts(grants) if !grants.is_empty() => {
                 let door = if matches!(self, Self::Seatbelt { .. }) { Proxy::on_loopback } else { Proxy::on_socket };
-                Some(door(grants.clone(), proxy::Outside::real()).map_err(SandboxError::Proxy)?)
+                Some(door(grants.clone(), proxy::ProxyWorld::real()).map_err(SandboxError::Proxy)?)
             }
             _ => None,
         };

@@ -74,7 +74,7 @@ pub struct Series<'a> {
 
 /// What became of slots from the next one on. Empty unless the clock was set back: then times come again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct History {
+pub struct SlotHistory {
     /// Slots that happened.
     pub happened: BTreeSet<NaiveDateTime>,
     /// First and last of slots that were passed over, and were said to be if they ought to.
@@ -83,7 +83,7 @@ pub struct History {
 
 /// What one look decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
+pub struct DueTurn {
     /// What happens now.
     pub happens: Option<Slot>,
     /// Whether it was missed and happens all the same.
@@ -105,7 +105,7 @@ pub struct Passed {
     pub count: u32,
 }
 
-impl Turn {
+impl DueTurn {
     /// Whether something was missed, as opposed to met a little late.
     pub fn has_missed(&self, now: DateTime<Utc>) -> bool {
         self.is_late || self.passed.is_some_and(|passed| was_missed(passed.first, now))
@@ -115,8 +115,8 @@ impl Turn {
 impl Series<'_> {
     /// What happens at `now`. Of several slots that are due only the latest can happen; whether it does when it was missed is
     /// the policy's to say.
-    pub fn turn(&self, history: &History, now: DateTime<Utc>) -> Turn {
-        let mut turn = Turn { happens: None, is_late: false, passed: None, next: Some(self.next) };
+    pub fn turn(&self, history: &SlotHistory, now: DateTime<Utc>) -> DueTurn {
+        let mut turn = DueTurn { happens: None, is_late: false, passed: None, next: Some(self.next) };
         for _ in 0..MAX_DUE {
             let Some(due) = turn.next.filter(|slot| slot.at <= now) else { break };
             turn.next = self.following(due);
@@ -140,7 +140,7 @@ impl Series<'_> {
 
     /// The next slot after the clock was set back to `now`, if that brings one nearer: what was passed over under the wrong
     /// time is still ahead, and comes; what has happened doesn't come again. Nothing was due before it was `created`.
-    pub fn rewound(&self, history: &History, created: DateTime<Utc>, now: DateTime<Utc>) -> Option<Slot> {
+    pub fn rewound(&self, history: &SlotHistory, created: DateTime<Utc>, now: DateTime<Utc>) -> Option<Slot> {
         let mut slot = self.rule?.next_after(created.max(now - MISSED_AFTER), self.tz)?;
         for _ in 0..MAX_DUE {
             if slot.civil >= self.next.civil {
@@ -159,7 +159,7 @@ impl Series<'_> {
     }
 }
 
-impl History {
+impl SlotHistory {
     fn has_happened(&self, slot: Slot) -> bool {
         self.happened.contains(&slot.civil)
     }
@@ -169,7 +169,7 @@ impl History {
     }
 }
 
-impl Turn {
+impl DueTurn {
     fn pass(&mut self, slot: Slot) {
         match &mut self.passed {
             Some(passed) => {

@@ -13,7 +13,7 @@ use crate::{
 
 /// Who `processing_lock` says is working.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct LeaseHolder {
     /// Its fence.
     pub fence: Fence,
     /// Whether it still holds.
@@ -54,11 +54,11 @@ impl Store {
     }
 
     /// What `processing_lock` says.
-    pub fn holder(&self) -> Result<Option<Holder>> {
+    pub fn holder(&self) -> Result<Option<LeaseHolder>> {
         let row = self
             .conn
             .query_row("SELECT fence, is_locked, locked_at, holder FROM processing_lock WHERE id = 1", [], |row| {
-                Ok(Holder {
+                Ok(LeaseHolder {
                     fence: Fence(row.get(0)?),
                     is_locked: row.get::<_, i64>(1)? != 0,
                     locked_at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),

@@ -25,7 +25,7 @@ pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
     journal::{Change, Entry, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
-    parked::{Parked, ToldOf},
+    parked::{ParkedCycle, ToldOf},
     rows::{CycleEnd, CycleRow, CycleState, NO_MIND, NewCycle},
     status_lines::StatusLine,
     undo::{TakenBack, Undo},
@@ -37,9 +37,9 @@ pub use intake::{
     batch::{Accepted, Batch},
     orders::{Order, Ordered},
     poll::KEPT_BY_CHANNEL,
-    terminals::{Awaited, Session},
+    terminals::{Awaited, TerminalSession},
 };
-pub use lease::Holder;
+pub use lease::LeaseHolder;
 pub use messages::{
     attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment},
     parts::PartOf,

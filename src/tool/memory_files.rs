@@ -318,7 +318,7 @@ mod tests {
     use crate::{
         memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY},
         policy::{Decision, Verdict},
-        tool::{Readable, Registry, tests::Scene},
+        tool::{Registry, ToRead, tests::Scene},
     };
 
     const RECIPES: &str = "memory/project-memory/recipes.md";
@@ -546,12 +546,10 @@ mod tests {
         let registry = Registry::thinking();
         assert!(
             registry
-                .offered("look into /memories", Readable::default())
+                .offered("look into /memories", ToRead::default())
                 .contains(r#"{"type":"memory_20250818","name":"memory"}"#)
         );
-        assert!(
-            !registry.offered("what do you remember of my memory?", Readable::default()).contains("memory_20250818")
-        );
+        assert!(!registry.offered("what do you remember of my memory?", ToRead::default()).contains("memory_20250818"));
         assert!(registry.catalogue().iter().any(|tool| tool["name"] == NAME));
     }
 }

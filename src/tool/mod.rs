@@ -36,9 +36,9 @@ pub use brain::{MAX_UNDOABLE, Undoable};
 pub use edit::EDITOR;
 pub use exchange::MAX_KNOWN as MAX_EXCHANGES;
 pub use find_tools::unwrapped;
-pub use offer::Readable;
+pub use offer::ToRead;
 pub(crate) use plan::MAX_STEPS;
-pub use plan::{Complexity, Plan, Step};
+pub use plan::{Complexity, Plan, PlanStep};
 pub(crate) use read::READ;
 pub(crate) use reply::answer;
 pub(crate) use task::also_written;
@@ -394,7 +394,7 @@ impl Registry {
     }
 
     /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`.
-    pub fn offered(&self, words: &str, there: Readable) -> String {
+    pub fn offered(&self, words: &str, there: ToRead) -> String {
         self.definitions_of(self.tools.iter().filter(|tool| offer::is_offered(&tool.name, words, there)))
     }
 

@@ -39,7 +39,7 @@ const FOUND_MAX: usize = 8;
 
 /// What a cycle has to be read, for which there is a tool of its own.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Readable {
+pub struct ToRead {
     /// Files of its chat.
     pub files: bool,
     /// Entries of the recent exchange whose text isn't shown.
@@ -47,7 +47,7 @@ pub struct Readable {
 }
 
 /// Whether a cycle about these words is offered this tool from its beginning.
-pub(super) fn is_offered(tool: &str, words: &str, there: Readable) -> bool {
+pub(super) fn is_offered(tool: &str, words: &str, there: ToRead) -> bool {
     match tool {
         "read_attachment" => return there.files,
         "read_exchange" => return there.withheld,
@@ -106,14 +106,14 @@ mod tests {
                 "read_attachment",
                 "read_exchange",
             ];
-            tools.into_iter().filter(|tool| is_offered(tool, words, Readable::default())).collect::<Vec<_>>().join(" ")
+            tools.into_iter().filter(|tool| is_offered(tool, words, ToRead::default())).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(offered("remember that tea is in the attic"), "plan");
         assert_eq!(offered("Rename the files in ~/notes"), "plan bash");
         assert_eq!(offered("what's the weather in Lima?"), "plan web_search");
         assert_eq!(offered("is anything in my Calendar?"), "plan mcp__calendar__list");
         assert_eq!(offered("a profile of the reopened shop"), "plan", "only beginnings of words count");
-        let there = Readable { files: true, withheld: true };
+        let there = ToRead { files: true, withheld: true };
         assert!(["read_attachment", "read_exchange"].iter().all(|tool| is_offered(tool, "", there)));
     }
 

@@ -18,7 +18,7 @@ pub struct Plan {
     pub understood: String,
     /// What you will do now, in order, each step with the tool that does it.
     #[serde(default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// What you leave for later, and why.
     #[serde(default)]
     pub deferred: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Plan {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct PlanStep {
     /// What will be done.
     pub what: String,
     /// The tool that does it, such as `remember`.

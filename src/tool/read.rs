@@ -15,7 +15,7 @@ use crate::{
         self, DocKind,
         facts::{Fact, Facts},
         others,
-        search::{self, Hit},
+        search::{self, MemoryHit},
     },
     types::Effect,
 };
@@ -206,8 +206,8 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusa
 }
 
 /// Whose words stand in what was found, besides its person's.
-fn taint_of(hits: &[Hit], documents: &[(String, String)], world: &World) -> Option<String> {
-    let is_theirs = |hit: &Hit| {
+fn taint_of(hits: &[MemoryHit], documents: &[(String, String)], world: &World) -> Option<String> {
+    let is_theirs = |hit: &MemoryHit| {
         let document = documents.iter().find(|(path, _)| *path == hit.path);
         document.is_some_and(|(path, text)| others::are_among(path, text, world.foreign_chat(), hit.line, hit.line))
     };
@@ -291,7 +291,7 @@ fn borrowed(documents: &[(String, String)]) -> Vec<(&str, &str)> {
     documents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect()
 }
 
-fn quoted(hit: &Hit) -> String {
+fn quoted(hit: &MemoryHit) -> String {
     let doubt = hit.unsettled.as_ref().map(|conflict| format!("; not settled: {}", conflict.of_line(hit.line)));
     format!("- {} ({}, line {}{})", hit.text, hit.path, hit.line, doubt.unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use crate::{
     hands::Hands,
     policy::{Reach, Risk},
     types::Effect,
-    web::search::{Found, MAX_QUERY_CHARS},
+    web::search::{MAX_QUERY_CHARS, WebResults},
 };
 
 /// The tool's name.
@@ -36,7 +36,7 @@ async fn search(query: String, world: &World, hands: &Hands) -> Outcome {
     let query = words(&query, "query", MAX_QUERY_CHARS)?;
     let found = hands.web().search(&query, &|to| world.rules.keeps_from(NAME, to.as_str(), "")).await;
     let found = found.map_err(|error| Refusal(format!("Nothing was found out. {error}")))?;
-    let Found { hits, engine, origin } = found;
+    let WebResults { hits, engine, origin } = found;
     let content = if hits.is_empty() {
         format!("{engine} finds nothing for this.")
     } else {

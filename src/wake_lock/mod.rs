@@ -133,7 +133,7 @@ pub struct Holder {
 
 /// The cycle under way, as the line tells of it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Work<'a> {
+pub struct LockedWork<'a> {
     /// The cycle, if one is under way.
     pub cycle_id: Option<&'a str>,
     /// The chat that it answers.
@@ -165,7 +165,7 @@ impl WakeLock {
     /// Takes the lock and introduces its holder, without waiting.
     pub fn try_acquire(path: &Path, me: &Identity, now: DateTime<Utc>) -> Result<Self, LockError> {
         let mut lock = Self::take(path)?;
-        lock.describe(me, now, Work::default())?;
+        lock.describe(me, now, LockedWork::default())?;
         Ok(lock)
     }
 
@@ -202,7 +202,7 @@ impl WakeLock {
     }
 
     /// Writes down what the holder is doing.
-    pub fn describe(&mut self, me: &Identity, now: DateTime<Utc>, work: Work<'_>) -> Result<(), LockError> {
+    pub fn describe(&mut self, me: &Identity, now: DateTime<Utc>, work: LockedWork<'_>) -> Result<(), LockError> {
         let holder = Holder {
             pid: me.pid,
             boot_id: me.boot_id.clone(),
@@ -313,7 +313,8 @@ mod tests {
         parse_time("2026-11-21T14:00:00Z").unwrap()
     }
 
-    const C1: Work<'_> = Work { cycle_id: Some("c1"), chat_id: Some(7), thread_id: Some(3), messages: &[1, 2] };
+    const C1: LockedWork<'_> =
+        LockedWork { cycle_id: Some("c1"), chat_id: Some(7), thread_id: Some(3), messages: &[1, 2] };
 
     #[test]
     fn however_many_messages_a_cycle_is_about_the_line_needs_no_more_room() {
@@ -322,7 +323,7 @@ mod tests {
         let mut lock = acquire(&path).unwrap();
         let length = std::fs::metadata(&path).unwrap().len();
         let many: Vec<i64> = (999_999_000..999_999_500).collect();
-        lock.describe(&Identity::current(), now(), Work { messages: &many, ..C1 }).unwrap();
+        lock.describe(&Identity::current(), now(), LockedWork { messages: &many, ..C1 }).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
         assert_eq!(read(&path).unwrap().messages, many[..MAX_MESSAGES]);
     }

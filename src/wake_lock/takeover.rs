@@ -32,7 +32,7 @@ const FREE_BOUND: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The lock, and what was done to get it.
-pub(crate) struct Taken {
+pub(crate) struct TakenLock {
     pub(crate) lock: WakeLock,
     /// For people, if a holder was ended.
     pub(crate) note: Option<String>,
@@ -42,9 +42,9 @@ pub(crate) struct Taken {
 ///
 /// # Errors
 /// [`LockError::Held`] while its holder is at work, or can't be told apart from one that is.
-pub(crate) fn acquire(path: &Path, lease: Duration) -> Result<Taken, LockError> {
+pub(crate) fn acquire(path: &Path, lease: Duration) -> Result<TakenLock, LockError> {
     let line = match WakeLock::take(path) {
-        Ok(lock) => return Ok(Taken { lock, note: None }),
+        Ok(lock) => return Ok(TakenLock { lock, note: None }),
         Err(LockError::Held(line)) => line,
         Err(error) => return Err(error),
     };
@@ -106,7 +106,7 @@ fn is_silent_still(path: &Path, holder: &Holder) -> bool {
     true
 }
 
-fn replace(path: &Path, holder: Holder) -> Result<Taken, LockError> {
+fn replace(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
     let silent_min = holder.silent_for(clock::awake()).unwrap_or_default().as_secs() / 60;
     tracing::warn!(pid = holder.pid, silent_min, "a wake that stopped is ended");
     if let Err(error) = process::end(&holder.identity(), END_BOUND) {
@@ -118,11 +118,11 @@ fn replace(path: &Path, holder: Holder) -> Result<Taken, LockError> {
 }
 
 /// Takes the lock of a holder that was ended, as soon as the system has let go of it.
-fn take_freed(path: &Path, note: String) -> Result<Taken, LockError> {
+fn take_freed(path: &Path, note: String) -> Result<TakenLock, LockError> {
     let begun = Instant::now();
     loop {
         match WakeLock::take(path) {
-            Ok(lock) => return Ok(Taken { lock, note: Some(note) }),
+            Ok(lock) => return Ok(TakenLock { lock, note: Some(note) }),
             Err(LockError::Held(_)) if begun.elapsed() < FREE_BOUND => thread::sleep(PAUSE),
             Err(error) => return Err(error),
         }

@@ -41,7 +41,7 @@ fn grant(text: &str) -> Option<(String, u16)> {
 
 /// A URL that may be asked for, if the address that it leads to may be dialled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct DialTarget {
     pub(super) url: Url,
     /// As it stands in the URL, brackets and all.
     pub(super) host: String,
@@ -54,7 +54,7 @@ pub(super) struct Target {
     pub(super) is_redirect: bool,
 }
 
-impl Target {
+impl DialTarget {
     /// What a mind asks for.
     pub(super) fn asked(text: &str, grants: &Grants) -> Result<Self, WebError> {
         if text.len() > MAX_URL_BYTES {
@@ -115,8 +115,8 @@ fn without_last_dot(host: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Result<Target, WebError> {
-        Target::asked(text, &Grants::new(["nas.local:5000", "127.0.0.1:8080", "[::1]:3000"]))
+    fn asked(text: &str) -> Result<DialTarget, WebError> {
+        DialTarget::asked(text, &Grants::new(["nas.local:5000", "127.0.0.1:8080", "[::1]:3000"]))
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_redirect_loses_no_encryption_and_borrows_no_grant() {
         let grants = Grants::new(["127.0.0.1:8080", "nas.local:5000"]);
-        let outside = Target::asked("https://example.org/a/b", &grants).unwrap();
+        let outside = DialTarget::asked("https://example.org/a/b", &grants).unwrap();
         assert_eq!(outside.redirected("../c?d", &grants).unwrap().url.as_str(), "https://example.org/c?d");
         assert!(matches!(outside.redirected("http://example.org/", &grants), Err(WebError::Redirect(_))));
         assert!(!outside.redirected("https://127.0.0.1:8080/", &grants).unwrap().is_granted);
@@ -184,7 +184,7 @@ mod tests {
         assert!(matches!(outside.redirected("https://me@example.org/", &grants), Err(WebError::Redirect(_))));
         assert!(matches!(outside.redirected("file:///etc/passwd", &grants), Err(WebError::Redirect(_))));
 
-        let inside = Target::asked("http://127.0.0.1:8080/", &grants).unwrap();
+        let inside = DialTarget::asked("http://127.0.0.1:8080/", &grants).unwrap();
         assert!(inside.redirected("http://nas.local:5000/", &grants).unwrap().is_granted);
         let left = inside.redirected("http://example.org/", &grants).unwrap();
         assert!(!left.redirected("http://127.0.0.1:8080/", &grants).unwrap().is_granted);

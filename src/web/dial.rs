@@ -19,7 +19,7 @@ use reqwest::{
     redirect::Policy,
 };
 
-use super::{Web, WebError, address::Target};
+use super::{Web, WebError, address::DialTarget};
 use crate::net_guard::why_not_public;
 
 /// Addresses of one name that are taken note of.
@@ -48,7 +48,7 @@ impl Names for SystemNames {
 
 impl Web {
     /// The addresses that a target leads to, each of which may be dialled.
-    pub(super) async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, WebError> {
+    pub(super) async fn addresses(&self, target: &DialTarget) -> Result<Vec<SocketAddr>, WebError> {
         let found = match target.literal {
             Some(address) => vec![address],
             None => self.names.addresses(&target.host).await.map_err(|_| {
@@ -87,7 +87,7 @@ impl Resolve for Pinned {
 /// A client for one request to one host: no redirects, no proxy of the environment, no cookies, no referer. (A host that is an
 /// address is dialled as it stands, and was judged as it stands.)
 pub(super) fn client(
-    target: &Target,
+    target: &DialTarget,
     addresses: Vec<SocketAddr>,
     connect_timeout: Duration,
 ) -> Result<Client, WebError> {

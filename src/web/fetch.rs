@@ -6,7 +6,7 @@ use reqwest::{
     header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION},
 };
 
-use super::{Gate, Web, WebError, address::Target, body::Body, dial, page::origin};
+use super::{Gate, Web, WebError, address::DialTarget, body::Body, dial, page::origin};
 
 /// What came.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Web {
 
     async fn follow(&self, ask: Ask<'_>) -> Result<Fetched, WebError> {
         let redirects = if ask.headers.is_empty() { self.limits.redirects } else { 0 };
-        let mut target = Target::asked(ask.url, &self.grants)?;
+        let mut target = DialTarget::asked(ask.url, &self.grants)?;
         for _ in 0..=redirects {
             let response = self.ask(&target, &ask.headers).await?;
             let status = response.status();
@@ -59,7 +59,7 @@ impl Web {
         Err(WebError::Redirect("The server sends us on and on; it was given up."))
     }
 
-    async fn ask(&self, target: &Target, headers: &HeaderMap) -> Result<Response, WebError> {
+    async fn ask(&self, target: &DialTarget, headers: &HeaderMap) -> Result<Response, WebError> {
         let addresses = self.addresses(target).await?;
         let client = dial::client(target, addresses.clone(), self.limits.connect_timeout)?;
         let request = client

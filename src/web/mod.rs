@@ -30,7 +30,7 @@ pub type Gate<'a> = &'a dyn Fn(&Url) -> Option<String>;
 
 /// What one fetch may cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct FetchLimits {
     /// Redirects that are followed.
     pub redirects: usize,
     /// Bytes of a body that are read, packed and unpacked each; the rest is left unread.
@@ -41,7 +41,7 @@ pub struct Limits {
     pub timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for FetchLimits {
     fn default() -> Self {
         Self {
             redirects: 5,
@@ -104,7 +104,7 @@ fn status(code: u16) -> String {
 pub struct Web {
     grants: Grants,
     names: Arc<dyn Names>,
-    limits: Limits,
+    limits: FetchLimits,
     engine: search::Engine,
 }
 
@@ -113,7 +113,7 @@ impl Default for Web {
         Self {
             grants: Grants::default(),
             names: Arc::new(SystemNames),
-            limits: Limits::default(),
+            limits: FetchLimits::default(),
             engine: search::Engine::default(),
         }
     }
@@ -140,7 +140,7 @@ impl Web {
 
     /// With other limits.
     #[must_use]
-    pub fn within(self, limits: Limits) -> Self {
+    pub fn within(self, limits: FetchLimits) -> Self {
         Self { limits, ..self }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     Gate, Web, WebError, charset,
     clean::{clean, line},
     fetch::{Ask, Fetched},
-    html::{Document, readable},
+    html::{PageTree, readable},
 };
 
 /// The longest title, in characters.
@@ -71,7 +71,7 @@ fn read(fetched: &Fetched) -> Result<Page, WebError> {
     let text = charset::decode(body, charset_of(content_type.as_deref()), kind == Kind::Html);
     let (title, text, is_all) = match kind {
         Kind::Html => {
-            let document = Document::parse(&text);
+            let document = PageTree::parse(&text);
             let read = readable(&document, url);
             (read.title, read.text, read.is_all)
         }

@@ -14,7 +14,7 @@ use chrono_tz::{TZ_VARIANTS, Tz};
 use fastrand::Rng;
 use reveille::schedule::{
     Missed, Nth, Rule, Slot,
-    due::{self, History, Series},
+    due::{self, Series, SlotHistory},
 };
 
 /// The years that are lived through: what zones will do, and what odd things they did.
@@ -193,9 +193,9 @@ impl Life {
     }
 
     /// What became of the slots from one on, as the database tells it.
-    fn history(&self, from: Option<NaiveDateTime>) -> History {
+    fn history(&self, from: Option<NaiveDateTime>) -> SlotHistory {
         let from = from.unwrap_or(NaiveDateTime::MIN);
-        History {
+        SlotHistory {
             happened: self.happened.range(from..).map(|(slot, _)| *slot).collect(),
             passed: self.passed.iter().filter(|(_, last)| *last >= from).copied().collect(),
         }

@@ -68,6 +68,8 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod offline_day;
 #[cfg(test)]
 mod permissions;

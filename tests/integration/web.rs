@@ -22,7 +22,7 @@ use reveille::{
     redact::Secret,
     sandbox::Confinement,
     tool::{Attachments, Documents, Registry, Unwoken, World},
-    web::{Grants, Limits, Lookup, Names, Page, Web, WebError, search::Engine},
+    web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
 };
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn web(servers: &[&HttpServer]) -> Web {
         servers.iter().flat_map(|server| ["127.0.0.1", "rebinds.test"].map(|host| format!("{host}:{}", port(server))));
     let hosts: Vec<_> = hosts.collect();
     // Nothing here waits for a time-out but the tests of it.
-    let limits = Limits { timeout: Duration::from_secs(3_600), ..Limits::default() };
+    let limits = FetchLimits { timeout: Duration::from_secs(3_600), ..FetchLimits::default() };
     Web::default().granting(Grants::new(hosts.iter().map(String::as_str))).within(limits)
 }
 
@@ -219,7 +219,7 @@ fn bombs_endless_bodies_and_huge_titles_are_bounded() {
     assert_eq!(at("/packed").text, "packed well");
     for path in ["/bomb", "/endless"] {
         let page = at(path);
-        assert!(page.is_cut && page.text.len() == Limits::default().body_bytes, "{path}: {}", page.text.len());
+        assert!(page.is_cut && page.text.len() == FetchLimits::default().body_bytes, "{path}: {}", page.text.len());
     }
     assert!(at("/title").title.unwrap().chars().count() <= 201);
     never.open();
@@ -240,7 +240,7 @@ fn a_server_that_stalls_breaks_off_or_answers_otherwise_is_an_error_without_its_
         "/nowhere" => Response::new(302, "evil"),
         _ => Response::new(404, "evil").header("evil", "evil"),
     });
-    let quick = Limits { timeout: Duration::from_millis(200), ..Limits::default() };
+    let quick = FetchLimits { timeout: Duration::from_millis(200), ..FetchLimits::default() };
     let refused = |path: &str, web: &Web| {
         let error = read(web, &format!("{}{path}", server.url())).unwrap_err();
         assert!(!error.to_string().contains("evil"), "{path}: {error}");

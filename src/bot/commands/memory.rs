@@ -5,9 +5,9 @@ use crate::{
     disk::size,
     memory::{
         DocKind,
-        search::{Hit, search},
+        search::{MemoryHit, search},
     },
-    repo::{Listed, RepoError},
+    repo::{CommittedFile, RepoError},
 };
 
 /// Files that are listed at most.
@@ -39,25 +39,25 @@ pub(super) fn answer(memory: &Seen<'_>, words: &str) -> Result<String, RepoError
 }
 
 /// What is memory, facts first: not the standing orders, nor skills.
-fn searched(files: &[Listed]) -> Vec<&Listed> {
-    let rank = |file: &&Listed| match DocKind::of(&file.path) {
+fn searched(files: &[CommittedFile]) -> Vec<&CommittedFile> {
+    let rank = |file: &&CommittedFile| match DocKind::of(&file.path) {
         DocKind::Facts => 0,
         DocKind::Tasks => 1,
         DocKind::Text => 2,
         DocKind::Log => 3,
     };
-    let mut files: Vec<&Listed> = files.iter().filter(|file| file.path.starts_with("memory/")).collect();
+    let mut files: Vec<&CommittedFile> = files.iter().filter(|file| file.path.starts_with("memory/")).collect();
     files.sort_by_key(rank);
     files
 }
 
-fn listing(files: &[Listed]) -> String {
+fn listing(files: &[CommittedFile]) -> String {
     let lines = files.iter().map(|file| format!("- {} ({})", file.path, size(file.bytes as u64)));
     let lines = bounded(lines.collect(), MAX_FILES);
     format!("What I have written down:\n{lines}\n\n/memory with a few words says what I know about them: /memory wifi")
 }
 
-fn quoted(words: &str, hits: &[Hit]) -> String {
+fn quoted(words: &str, hits: &[MemoryHit]) -> String {
     let words = brief(words, 60);
     if hits.is_empty() {
         return format!("I have no notes about “{words}”.");
@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn files_are_listed_with_their_sizes() {
-        let files: Vec<Listed> = (1..=22).map(|n| Listed { path: format!("memory/{n}.md"), bytes: n * 512 }).collect();
+        let files: Vec<CommittedFile> =
+            (1..=22).map(|n| CommittedFile { path: format!("memory/{n}.md"), bytes: n * 512 }).collect();
         let text = listing(&files);
         assert!(text.contains("- memory/2.md (1.0 KiB)") && text.contains("\nand 2 more\n"), "{text}");
     }

@@ -35,7 +35,7 @@ use seen::Seen;
 
 /// What a command comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(super) struct CommandReply {
     /// Markdown.
     pub(super) text: String,
     /// What is to be done with it.
@@ -54,7 +54,7 @@ pub(super) struct Desk<'a> {
     undoing: Vec<String>,
 }
 
-impl Reply {
+impl CommandReply {
     fn says(text: impl Into<String>) -> Self {
         Self { text: text.into(), order: None }
     }
@@ -71,13 +71,13 @@ impl<'a> Desk<'a> {
     }
 
     /// Answers a command.
-    pub(super) fn answer(&mut self, asked: &Asked) -> Result<Reply> {
+    pub(super) fn answer(&mut self, asked: &Asked) -> Result<CommandReply> {
         let help = || help::text(self.config, self.is_owners(asked.message.chat_id));
         let reply = match asked.command {
-            Command::Start => Reply::says(format!("Hello! I am your assistant.\n\n{}", help())),
-            Command::Help => Reply::says(help()),
-            Command::Mistyped(meant) => Reply::says(help::did_you_mean(&asked.message.text, meant)),
-            Command::Status => Reply::says(status::Status::gather(self, asked)?.text()),
+            Command::Start => CommandReply::says(format!("Hello! I am your assistant.\n\n{}", help())),
+            Command::Help => CommandReply::says(help()),
+            Command::Mistyped(meant) => CommandReply::says(help::did_you_mean(&asked.message.text, meant)),
+            Command::Status => CommandReply::says(status::AssistantStatus::gather(self, asked)?.text()),
             Command::Tasks => {
                 let mut shown = None;
                 let text = self.committed(asked, |memory| {
@@ -85,12 +85,12 @@ impl<'a> Desk<'a> {
                     shown = Some(tasks);
                     Ok(text)
                 });
-                Reply { text, order: shown.map(Order::ShowTasks) }
+                CommandReply { text, order: shown.map(Order::ShowTasks) }
             }
-            Command::Memory => Reply::says(self.committed(asked, |memory| memory::answer(memory, &asked.args))),
-            Command::Cost => Reply::says(cost::Cost::gather(self)?.text()),
-            Command::Log => Reply::says(log::answer(self, asked)?),
-            Command::Whoami => Reply::says(whoami::answer(self, asked)),
+            Command::Memory => CommandReply::says(self.committed(asked, |memory| memory::answer(memory, &asked.args))),
+            Command::Cost => CommandReply::says(cost::Cost::gather(self)?.text()),
+            Command::Log => CommandReply::says(log::answer(self, asked)?),
+            Command::Whoami => CommandReply::says(whoami::answer(self, asked)),
             Command::Remind => remind::answer(self, asked)?,
             Command::Stop => stop::stop(self, asked),
             Command::Resume => stop::resume(self, asked),

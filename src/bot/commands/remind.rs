@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde_json::json;
 
-use super::{super::batch::Asked, Desk, Reply};
+use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     model::offline::{
         grammar::{self, Command, Parsed},
@@ -19,24 +19,26 @@ use crate::{
 /// How it is used.
 const USAGE: &str = "Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch";
 
-pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     if asked.args.is_empty() || asked.args.eq_ignore_ascii_case("list") {
         let list = call(desk, asked, "reminder_list", "{}")?;
         let text = list.map_or_else(|refusal| refusal.0, |done| done.content);
-        return Ok(Reply::says(format!("{text}\n\n{USAGE}")));
+        return Ok(CommandReply::says(format!("{text}\n\n{USAGE}")));
     }
     let local = desk.now.with_timezone(&desk.config.timezone);
     let said = strip_lead(&asked.args);
     let input = match grammar::parse(&format!("remind me {said}"), local) {
         Parsed::Commands(commands) => match commands.as_slice() {
             [Command::Remind { what, when, missed }] => json!({"text": what, "when": time(when), "missed": missed}),
-            [Command::AskBack { question, .. }] => return Ok(Reply::says(format!("{question}\n{USAGE}"))),
-            _ => return Ok(Reply::says(format!("I read more than one thing in that, and set nothing. {USAGE}"))),
+            [Command::AskBack { question, .. }] => return Ok(CommandReply::says(format!("{question}\n{USAGE}"))),
+            _ => {
+                return Ok(CommandReply::says(format!("I read more than one thing in that, and set nothing. {USAGE}")));
+            }
         },
-        _ => return Ok(Reply::says(format!("I didn't understand that, and set nothing. {USAGE}"))),
+        _ => return Ok(CommandReply::says(format!("I didn't understand that, and set nothing. {USAGE}"))),
     };
     Ok(match call(desk, asked, "reminder_set", &input.to_string())? {
-        Err(refusal) => Reply::says(refusal.0),
+        Err(refusal) => CommandReply::says(refusal.0),
         Ok(done) => {
             // Who has stopped their own chat is reminded all the same.
             let later = if desk.stopped.is_some() { " (I'm stopped: it's sent after /resume)" } else { "" };
@@ -45,7 +47,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
                 Change::AddReminder(reminder) => Some(Order::Remind(reminder)),
                 _ => None,
             });
-            Reply { text, order }
+            CommandReply { text, order }
         }
     })
 }

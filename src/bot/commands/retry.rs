@@ -1,19 +1,19 @@
 //! `/retry [number]`: tries afresh what an undo has put aside, or what was given up.
 
-use super::{super::batch::Asked, Desk, Reply};
+use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     store::{Order, Result},
     words::count,
 };
 
-pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat_id = asked.message.chat_id;
     if !asked.args.is_empty() {
         let id = asked.args.trim_start_matches('#').parse().ok();
         let chat = id.map(|id| desk.store.retryable(id)).transpose()?.flatten();
         return Ok(match (id, chat) {
             (Some(id), Some(chat)) if chat == chat_id || desk.is_owners(chat_id) => again(desk, asked, vec![id]),
-            _ => Reply::says("I have no message of that number on hold here. /retry alone takes the last."),
+            _ => CommandReply::says("I have no message of that number on hold here. /retry alone takes the last."),
         });
     }
     let mut messages = desk.store.undone_messages(chat_id)?;
@@ -22,13 +22,13 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
         messages = dead.iter().filter(|message| message.chat_id == chat_id).map(|message| message.id).collect();
     }
     Ok(match messages.as_slice() {
-        [] => Reply::says("There's nothing to try again: nothing here was undone or given up."),
+        [] => CommandReply::says("There's nothing to try again: nothing here was undone or given up."),
         _ => again(desk, asked, messages),
     })
 }
 
-fn again(desk: &Desk<'_>, asked: &Asked, messages: Vec<i64>) -> Reply {
+fn again(desk: &Desk<'_>, asked: &Asked, messages: Vec<i64>) -> CommandReply {
     let when = if desk.stopped_for(asked).is_some() { " after /resume" } else { "" };
     let text = format!("Trying {} again{when}.", count(messages.len(), "message"));
-    Reply::orders(text, Order::Retry { messages })
+    CommandReply::orders(text, Order::Retry { messages })
 }

@@ -7,7 +7,7 @@ use crate::{
         CLAUDE, steers,
         view::{self, View},
     },
-    repo::{Committed, Listed, RepoError},
+    repo::{Committed, CommittedFile, RepoError},
 };
 
 /// The last commit of the memory, through the eyes of one chat.
@@ -37,12 +37,12 @@ impl<'a> Seen<'a> {
 
     /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them. What steers the mind
     /// holds in each chat, and is the owner's to look through.
-    pub(super) fn markdown(&self) -> Result<Vec<Listed>, RepoError> {
+    pub(super) fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
         let files = self.memory.markdown()?;
         let Some(view) = self.view else { return Ok(files) };
         let paths: BTreeSet<String> = files.into_iter().map(|file| file.path).collect();
         let names = view.list(&paths).into_iter().filter(|path| !steers(path));
-        let listed = names.map(|path| Ok(self.read(&path)?.map(|text| Listed { path, bytes: text.len() })));
+        let listed = names.map(|path| Ok(self.read(&path)?.map(|text| CommittedFile { path, bytes: text.len() })));
         listed.filter_map(Result::transpose).collect()
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 
 /// How it stands with the assistant.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Status {
+pub(super) struct AssistantStatus {
     now: DateTime<Utc>,
     tz: Tz,
     /// Since when all work is stopped, if it is.
@@ -52,7 +52,7 @@ struct LastWake {
     state: CycleState,
 }
 
-impl Status {
+impl AssistantStatus {
     /// Looks.
     pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
@@ -217,8 +217,8 @@ mod tests {
         Some(parse_time(text).unwrap())
     }
 
-    fn quiet() -> Status {
-        Status {
+    fn quiet() -> AssistantStatus {
+        AssistantStatus {
             now: parse_time("2026-11-21T09:00:00Z").unwrap(),
             tz: "Europe/Berlin".parse().unwrap(),
             stopped_since: None,
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_busy_one() {
-        let status = Status {
+        let status = AssistantStatus {
             stopped_since: Some(at("2026-11-21T08:59:30Z")),
             running_since: Some(at("2026-11-21T08:59:00Z")),
             last: Some(LastWake {
@@ -286,7 +286,8 @@ mod tests {
     #[test]
     fn what_becomes_of_the_replies() {
         let told = |tried, in_doubt, refused| {
-            Status { outstanding: Outstanding { tried, in_doubt, refused, console: 0 }, ..quiet() }.deliveries()
+            AssistantStatus { outstanding: Outstanding { tried, in_doubt, refused, console: 0 }, ..quiet() }
+                .deliveries()
         };
         assert_eq!(told(0, 0, 1), "1 reply refused by Telegram for good; `health status` says why.");
         assert_eq!(told(0, 1, 0), "1 reply sent twice without Telegram's word; it may have come.");

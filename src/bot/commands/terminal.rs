@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Desk, Reply};
+use super::{CommandReply, Desk};
 use crate::{
     bot::batch::Asked,
     channel::telegram::{Command, NewMessage},
@@ -51,7 +51,7 @@ pub fn at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &st
         edited_at: None,
     };
     let asked = Asked { command, args: args.to_owned(), message, update_id: 0 };
-    let Reply { text: answer, order } = Desk::open(store, config, now)?.answer(&asked)?;
+    let CommandReply { text: answer, order } = Desk::open(store, config, now)?.answer(&asked)?;
     Ok(AtTerminal::Command { answer, order })
 }
 

@@ -14,7 +14,7 @@ use crate::{
         Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
         OutgoingKind, PartOutcome, Pick, StagedFile,
     },
-    wake_lock::{WakeLock, Work},
+    wake_lock::{LockedWork, WakeLock},
 };
 
 const ANA: i64 = 4242;
@@ -46,7 +46,7 @@ impl Scene {
     }
 
     /// What a chat's person is told, and what is ordered, without its being carried out.
-    fn reply(&self, chat_id: i64, text: &str) -> Reply {
+    fn reply(&self, chat_id: i64, text: &str) -> CommandReply {
         let mut desk = Desk::open(&self.store, &self.config, now()).unwrap();
         desk.answer(&asked(chat_id, 1, text)).unwrap()
     }
@@ -58,7 +58,8 @@ impl Scene {
     /// The command as the bot carries it out, with its answer.
     fn carry_out(&mut self, chat_id: i64, update_id: i64, text: &str) -> String {
         let asked = asked(chat_id, update_id, text);
-        let Reply { text, order } = Desk::open(&self.store, &self.config, now()).unwrap().answer(&asked).unwrap();
+        let CommandReply { text, order } =
+            Desk::open(&self.store, &self.config, now()).unwrap().answer(&asked).unwrap();
         let commands = vec![Ordered { answer: asked.answer(99, text.clone()), order, update_id: None }];
         let batch = Batch { bot_id: 99, next_offset: update_id + 1, commands, ..Batch::default() };
         self.store.accept(&batch, now()).unwrap();
@@ -95,7 +96,7 @@ impl Scene {
         self.commit_with(id, &[])
     }
 
-    fn commit_with(&self, id: &str, changes: &[repo::Change]) -> String {
+    fn commit_with(&self, id: &str, changes: &[repo::FileChange]) -> String {
         let (repo, _) = Repo::open_or_create(&self.config.repo_dir(), None, &templates(), now()).unwrap();
         let publish = Publish {
             changes,
@@ -227,7 +228,7 @@ fn a_reminder_is_set_once_by_its_update() {
     for unclear in
         ["/remind call Anna", "/remind tomorrow at 9", "/remind what she said", "/remind yesterday at 9 to run"]
     {
-        let Reply { text, order } = scene.reply(ANA, unclear);
+        let CommandReply { text, order } = scene.reply(ANA, unclear);
         assert!(order.is_none() && text.contains("set"), "{unclear}: {text}");
     }
 }
@@ -322,7 +323,7 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
         Entry::Said { messages: vec![message], raw: String::new(), handles: Vec::new(), head: None, taint: None };
     scene.store.begin_cycle(fence, &cycle("c1", ANA), &[opening], &[], now()).unwrap();
     let mut lock = WakeLock::try_acquire(&scene.config.lock_path(), &Identity::current(), now()).unwrap();
-    let work = Work { cycle_id: Some("c1"), chat_id: Some(ANA), ..Work::default() };
+    let work = LockedWork { cycle_id: Some("c1"), chat_id: Some(ANA), ..LockedWork::default() };
     lock.describe(&Identity::current(), now(), work).unwrap();
     insta::assert_snapshot!(scene.says("/wake"), @"I'm at work, and check again right after: 1 message to answer, nothing else due.");
 
@@ -341,7 +342,7 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     let id = scene.store.last_cycle().unwrap().unwrap().commit_id.unwrap();
     scene.worked("20261121T130000Z-1", ANA, false);
     scene.worked("20261121T135000Z-1", BOB, false);
-    let wake = |reply: Reply| match reply.order {
+    let wake = |reply: CommandReply| match reply.order {
         Some(Order::Undo { wake }) => wake,
         other => panic!("{other:?}: {}", reply.text),
     };
@@ -402,7 +403,7 @@ fn the_memory_is_read_as_it_was_committed() {
 #[test]
 fn the_numbers_of_tasks_are_kept_as_they_were_shown_to_each_chat() {
     let mut scene = Scene::new();
-    let change = |path: &str, content: &str| repo::Change {
+    let change = |path: &str, content: &str| repo::FileChange {
         path: path.to_owned(),
         base: templates().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
         content: Some(content.to_owned()),
@@ -418,7 +419,7 @@ fn the_numbers_of_tasks_are_kept_as_they_were_shown_to_each_chat() {
     // Of a flood of commands some answers are left out, and have shown nothing.
     scene.commit_with(
         "v",
-        &[repo::Change {
+        &[repo::FileChange {
             path: memory::ACTIVE.to_owned(),
             base: Some(active.to_owned()),
             content: Some("## Other\n".to_owned()),
@@ -436,7 +437,7 @@ fn another_chat_is_not_told_what_the_owners_said() {
     let mut scene = Scene::new();
     let facts = "## Home\n\n- The safe opens with 1234 <!-- wake w -->\n- The wifi is called attic\n";
     let tasks = "## Surprise for Bob\n- status: active\n";
-    let change = |path: &str, content: &str| repo::Change {
+    let change = |path: &str, content: &str| repo::FileChange {
         path: path.to_owned(),
         base: templates().into_iter().find(|(template, _)| *template == path).map(|(_, text)| text.to_owned()),
         content: Some(content.to_owned()),
@@ -449,8 +450,11 @@ fn another_chat_is_not_told_what_the_owners_said() {
     assert!(bob("/tasks").starts_with("No tasks."));
     assert!(!bob("/memory").contains(".md"), "not even which files there are");
     let marked = facts.replace("## Home\n", "## Home\n<!-- for: all -->\n");
-    let change =
-        repo::Change { path: memory::SEMANTIC_MEMORY.to_owned(), base: Some(facts.to_owned()), content: Some(marked) };
+    let change = repo::FileChange {
+        path: memory::SEMANTIC_MEMORY.to_owned(),
+        base: Some(facts.to_owned()),
+        content: Some(marked),
+    };
     scene.commit_with("v", &[change]);
     let bob = |text: &str| scene.reply(BOB, text).text;
     assert!(bob("/memory wifi").contains("attic") && bob("/memory safe").contains("no notes"));

@@ -1,6 +1,6 @@
 //! `/undo [id]`: says which wake is taken back; a wake does it, as soon as none runs.
 
-use super::{super::batch::Asked, Desk, Reply};
+use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     config::CONSOLE_CHAT_ID,
     cycle::{Choice, undoable, what_it_did},
@@ -8,7 +8,7 @@ use crate::{
     store::{Order, Result},
 };
 
-pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let chat_id = asked.message.chat_id;
     let id = asked.args.split_whitespace().next();
     // By its id the owner may take back what was done for anybody; what was done last is what was done here.
@@ -19,11 +19,11 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
     };
     let row = match undoable(desk.store, &chats, id, &desk.undoing)? {
         Choice::Wake(row) => row,
-        Choice::Refused(why) => return Ok(Reply::says(format!("{why} /log lists what I did."))),
+        Choice::Refused(why) => return Ok(CommandReply::says(format!("{why} /log lists what I did."))),
     };
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
     let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
     let what = what_it_did(Some(&row), subject.as_deref(), desk.now, desk.config.timezone);
     let text = format!("Undoing {what}. I'll tell you when it's done.");
-    Ok(Reply::orders(text, Order::Undo { wake: row.cycle.id }))
+    Ok(CommandReply::orders(text, Order::Undo { wake: row.cycle.id }))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{super::batch::Asked, Desk, Reply};
+use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     cycle::{self, decide::orient::Standing},
     store::{Order, Result},
@@ -10,18 +10,18 @@ use crate::{
     words::{count, list},
 };
 
-pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let is_owners = desk.is_by_owner(asked);
     if desk.stopped.is_some() && !is_owners {
-        return Ok(Reply::says("My owner has stopped me. Only they can resume."));
+        return Ok(CommandReply::says("My owner has stopped me. Only they can resume."));
     }
     if desk.stopped_for(asked).is_some() {
-        return Ok(Reply::says("Stopped. Send /resume to continue."));
+        return Ok(CommandReply::says("Stopped. Send /resume to continue."));
     }
     let order = Order::Wake { is_owners };
     // What else is due, and how much waits, is the owner's to know.
     if !desk.is_owners(asked.message.chat_id) {
-        return Ok(Reply::orders("Checking now what waits in this chat.", order));
+        return Ok(CommandReply::orders("Checking now what waits in this chat.", order));
     }
     let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
     let mut waiting = cycle::waiting(desk.store, desk.config, desk.now)?;
@@ -29,7 +29,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<Reply> {
     if let Some(cycle_id) = holder.as_ref().and_then(|holder| holder.cycle_id.as_ref()) {
         waiting.due.remove(&format!("resume {cycle_id}"));
     }
-    Ok(Reply::orders(text(holder.is_some(), waiting.due, &waiting.messages), order))
+    Ok(CommandReply::orders(text(holder.is_some(), waiting.due, &waiting.messages), order))
 }
 
 fn text(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usize>) -> String {

@@ -18,7 +18,7 @@ pub use ear::{Ear, EarError, Unheard, by_program, engine, work};
 
 pub(crate) use landing::PART;
 
-use super::Outside;
+use super::BotContext;
 use crate::store::Store;
 
 /// How often it is looked for files without another reason.
@@ -42,7 +42,7 @@ pub(super) struct Bells {
 /// What both work with. The store is borrowed between two waits only.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
-    outside: Outside<'a>,
+    outside: BotContext<'a>,
     store: &'a RefCell<Store>,
     bells: &'a Bells,
 }
@@ -63,7 +63,7 @@ pub const EAR: &str = "reveille-ear";
 /// Works until the other end of `running` is gone, and then ends who listens in order. `ear`: a program that listens in place
 /// of this one.
 pub(super) async fn tend(
-    outside: Outside<'_>,
+    outside: BotContext<'_>,
     store: &RefCell<Store>,
     bells: &Bells,
     ear: Option<PathBuf>,

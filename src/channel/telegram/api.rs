@@ -44,7 +44,7 @@ pub struct Telegram {
     is_local: bool,
     /// The server's address without a slash at its end.
     pub(super) base_url: String,
-    pub(super) token: Token,
+    pub(super) token: BotToken,
     bot_id: i64,
     pub(super) call_timeout: Duration,
     poll_grace: Duration,
@@ -62,15 +62,15 @@ pub enum SetUpError {
 }
 
 /// The bot's token, which `Debug` doesn't show.
-pub(super) struct Token(pub(super) String);
+pub(super) struct BotToken(pub(super) String);
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BotToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
 }
 
-impl Token {
+impl BotToken {
     /// The number before the colon: the bot's own id. None if this isn't a token.
     fn bot_id(&self) -> Option<i64> {
         let (id, secret) = self.0.split_once(':')?;
@@ -164,7 +164,7 @@ impl WebhookInfo {
 impl Telegram {
     /// A client for the bot with this token at this server. Makes no call yet.
     pub fn new(base_url: &str, token: String) -> Result<Self, SetUpError> {
-        let token = Token(token);
+        let token = BotToken(token);
         let bot_id = token.bot_id().ok_or(SetUpError::Token)?;
         let url = reqwest::Url::parse(base_url).map_err(|_| SetUpError::Url)?;
         if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {

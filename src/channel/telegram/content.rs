@@ -12,7 +12,7 @@ const LISTED_MAX: usize = 100;
 
 /// What a message's content is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum MessageContent {
     /// Something that a person said.
     Said {
         /// `text`, `voice`, `photo` and so on, as the Bot API names the field.
@@ -114,15 +114,19 @@ const SERVICE: [&str; 43] = [
 ];
 
 /// Reads the content of a message.
-pub(super) fn read(message: &Value) -> Content {
+pub(super) fn read(message: &Value) -> MessageContent {
     if let Some(text) = message["text"].as_str() {
-        return Content::Said { kind: "text", text: text.to_owned() };
+        return MessageContent::Said { kind: "text", text: text.to_owned() };
     }
     if let Some((kind, describe)) = SAID.iter().find(|(kind, _)| !message[*kind].is_null()) {
         let description = one_line(describe(&message[*kind]).trim(), usize::MAX);
-        return Content::Said { kind, text: described(&description, message["caption"].as_str()) };
+        return MessageContent::Said { kind, text: described(&description, message["caption"].as_str()) };
     }
-    if SERVICE.iter().any(|field| !message[*field].is_null()) { Content::Service } else { Content::Unknown }
+    if SERVICE.iter().any(|field| !message[*field].is_null()) {
+        MessageContent::Service
+    } else {
+        MessageContent::Unknown
+    }
 }
 
 /// A description in brackets, and the caption below it.

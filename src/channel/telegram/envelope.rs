@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Me,
-    content::{self, Content},
+    content::{self, MessageContent},
     incoming::{Migration, Quoted},
 };
 
@@ -119,7 +119,7 @@ impl<'a> Envelope<'a> {
         let (text, is_description) = match (picked, content::read(answered.0)) {
             (Some(picked), _) => (picked.to_owned(), false),
             (None, _) if nothing_said => (format!("[story of {}]", person_name(&story["chat"])), true),
-            (None, Content::Said { kind, text }) => (text, kind != "text"),
+            (None, MessageContent::Said { kind, text }) => (text, kind != "text"),
             (None, _) => (answered.content_name().map(|name| format!("[{name}]")).unwrap_or_default(), true),
         };
         // Words from another chat: whose they are is all that tells where they come from.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{
     Me, RawUpdate, attachment,
     command::{self, Command, Parsed},
-    content::{self, Content},
+    content::{self, MessageContent},
     envelope::{ChatType, Envelope, one_line},
 };
 use crate::{
@@ -193,15 +193,17 @@ pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
     let is_for_us = envelope.is_said_to(&access.me);
     let message = |kind, text| new_message(envelope, (chat_id, sender_id), is_for_us, kind, text);
     match (kind, content::read(envelope.0)) {
-        ("message" | "edited_message", Content::Service) => Incoming::Ignored("a service message"),
+        ("message" | "edited_message", MessageContent::Service) => Incoming::Ignored("a service message"),
         // While a person shares where they are, each step comes as an edit.
-        ("edited_message", Content::Said { kind: "location", .. }) => Incoming::Ignored("a live location that moved"),
-        ("edited_message", Content::Said { kind, text }) => Incoming::Edited(message(kind, text)),
-        ("message", Content::Said { kind: "text", text }) => spoken(message("text", text), envelope, &access.me),
-        ("message", Content::Said { kind, text }) => Incoming::Message(message(kind, text)),
-        ("message" | "edited_message", Content::Unknown) if !is_for_us => Incoming::Ignored("said to others"),
-        ("message", Content::Unknown) => Incoming::Unsupported(message("unsupported", unknown(envelope))),
-        ("edited_message", Content::Unknown) => Incoming::Edited(message("unsupported", unknown(envelope))),
+        ("edited_message", MessageContent::Said { kind: "location", .. }) => {
+            Incoming::Ignored("a live location that moved")
+        }
+        ("edited_message", MessageContent::Said { kind, text }) => Incoming::Edited(message(kind, text)),
+        ("message", MessageContent::Said { kind: "text", text }) => spoken(message("text", text), envelope, &access.me),
+        ("message", MessageContent::Said { kind, text }) => Incoming::Message(message(kind, text)),
+        ("message" | "edited_message", MessageContent::Unknown) if !is_for_us => Incoming::Ignored("said to others"),
+        ("message", MessageContent::Unknown) => Incoming::Unsupported(message("unsupported", unknown(envelope))),
+        ("edited_message", MessageContent::Unknown) => Incoming::Edited(message("unsupported", unknown(envelope))),
         (other, _) => not_said(other).unwrap_or_else(|| {
             if is_for_us {
                 Incoming::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))

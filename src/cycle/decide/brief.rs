@@ -10,7 +10,7 @@ use chrono_tz::Tz;
 mod files;
 mod text;
 
-pub use files::{File, View, with_images};
+pub use files::{File, FileView, with_images};
 pub(in crate::cycle) use text::clip;
 use text::{attribute, escape};
 

@@ -86,14 +86,14 @@ impl Stretch {
 
 /// What a cycle has taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct WorkTaken {
     /// Turns of the mind.
     pub rounds: u32,
     /// Working time.
     pub work: Duration,
 }
 
-impl Taken {
+impl WorkTaken {
     /// For people: `30 rounds, 2 min of work`.
     pub fn describe(&self) -> String {
         let rounds = if self.rounds == 1 { "1 round" } else { &format!("{} rounds", self.rounds) };
@@ -109,7 +109,7 @@ pub struct Reached {
     /// The limit, and what a yes allows once more.
     pub stretch: Stretch,
     /// What was taken since the last yes, or the plan.
-    pub taken: Taken,
+    pub taken: WorkTaken,
 }
 
 impl Reached {
@@ -123,9 +123,9 @@ impl Reached {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meter {
     /// All that it has taken.
-    pub taken: Taken,
+    pub taken: WorkTaken,
     /// What it had taken when the present stretch began.
-    from: Taken,
+    from: WorkTaken,
     complexity: Option<Complexity>,
     raises: u32,
     /// Questions that were decided.
@@ -170,7 +170,7 @@ impl Meter {
     pub fn reached(&self, limits: &Limits) -> Option<Reached> {
         let complexity = self.complexity();
         let stretch = limits.of(complexity);
-        let taken = Taken {
+        let taken = WorkTaken {
             rounds: self.taken.rounds.saturating_sub(self.from.rounds),
             work: self.taken.work.saturating_sub(self.from.work),
         };
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn how_far_it_went_is_said_in_words() {
-        let taken = |rounds, seconds| Taken { rounds, work: Duration::from_secs(seconds) }.describe();
+        let taken = |rounds, seconds| WorkTaken { rounds, work: Duration::from_secs(seconds) }.describe();
         assert_eq!(taken(1, 0), "1 round, 0 s of work");
         assert_eq!(taken(30, 119), "30 rounds, 119 s of work");
         assert_eq!(taken(30, 299), "30 rounds, 4 min of work");

@@ -35,25 +35,25 @@ pub enum Step {
     /// Ask the mind for its next turn.
     Ask,
     /// Let the policy decide on this call, and do what follows: run it and record its outcome, refuse it, or ask a person.
-    Call(Request),
+    Call(ToolRequest),
     /// A limit is reached: ask a person whether to go on, and park the cycle. The request is no tool's, it only stands for the
     /// question.
-    Limit(Request),
+    Limit(ToolRequest),
     /// A person is asked about this call, or whether to go on: record what they have decided, or park the cycle.
-    Await(Request),
+    Await(ToolRequest),
     /// A person has allowed this call, once: run it and record its outcome.
-    Allowed(Request),
+    Allowed(ToolRequest),
     /// A wake that was cut off had begun this call: what follows depends on what it does, see [`doubt`].
     Again {
         /// The call.
-        call: Request,
+        call: ToolRequest,
         /// Whether it was begun under a person's yes, which is used then.
         was_allowed: bool,
     },
     /// Record an outcome without running anything.
     Reject {
         /// The call.
-        call: Request,
+        call: ToolRequest,
         /// What the mind is told.
         why: String,
     },
@@ -76,7 +76,7 @@ pub enum Step {
 
 /// A tool call that waits for its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct ToolRequest {
     /// Its id.
     pub id: String,
     /// The tool.
@@ -108,7 +108,7 @@ enum Phase {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pending {
-    request: Request,
+    request: ToolRequest,
     /// Why it must not run.
     fault: Option<&'static str>,
     /// Whether somebody began to run it. Within one wake its outcome follows at once.
@@ -135,7 +135,7 @@ impl Pending {
             unwrapped(&call.name, call.input.get()).unwrap_or_else(|| (call.name, call.input.get().to_owned()));
         Self {
             fault: call.fault,
-            request: Request { id: call.id, name, input },
+            request: ToolRequest { id: call.id, name, input },
             was_begun: false,
             verdict: None,
             decided: None,
@@ -335,7 +335,7 @@ impl Cycle {
 
     /// What comes before a call that takes time, once the working time is over: the question whether to go on, or its answer. None:
     /// the call may begin. A turn can hold many calls, and each can take as long as its tool lets it.
-    pub fn before_call(&self, call: &Request, limits: &Limits) -> Option<Step> {
+    pub fn before_call(&self, call: &ToolRequest, limits: &Limits) -> Option<Step> {
         if let Some(why) = self.meter.refusal() {
             let why = format!("{why} This was not run; tell your person what is left undone.");
             return Some(Step::Reject { call: call.clone(), why });
@@ -346,9 +346,9 @@ impl Cycle {
     }
 
     /// The question whether to go on.
-    fn question(&self, reached: &Reached) -> Request {
+    fn question(&self, reached: &Reached) -> ToolRequest {
         let more = serde_json::json!({ "more": reached.stretch.describe() });
-        Request { id: self.meter.question(), name: GO_ON.to_owned(), input: more.to_string() }
+        ToolRequest { id: self.meter.question(), name: GO_ON.to_owned(), input: more.to_string() }
     }
 
     /// Ends a cycle that goes round in circles. Its person is told even if all is answered: nobody else would notice.

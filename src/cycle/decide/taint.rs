@@ -1,7 +1,7 @@
 //! Whose bytes a message brings into a conversation, besides its sender's own: they are data with an origin, and from then on what
 //! leaves the machine or outlives the cycle asks first.
 
-use super::brief::{File, View};
+use super::brief::{File, FileView};
 use crate::store::Incoming;
 
 /// The origins of what others wrote among these messages, for people; none if all of it is their senders' own.
@@ -10,7 +10,7 @@ use crate::store::Incoming;
 /// hand in, is none of others'.
 pub(in crate::cycle) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
     let quotes = messages.iter().any(|message| message.quoted.is_some() && !message.quotes_own);
-    let shows = files.iter().any(|file| matches!(file.view, View::Image { .. }));
+    let shows = files.iter().any(|file| matches!(file.view, FileView::Image { .. }));
     let names = files.iter().any(|file| file.name.is_some());
     let others = [(quotes, "a quotation"), (shows, "a picture"), (names, "a file's name")];
     let others = others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, what)| what.to_owned());
@@ -54,10 +54,10 @@ mod tests {
             name: None,
             mime: None,
             bytes: None,
-            view: View::Image { mime: "image/png", data: Vec::new() },
+            view: FileView::Image { mime: "image/png", data: Vec::new() },
         };
         let document =
-            File { name: Some("obey.pdf".to_owned()), view: View::Described(String::new()), ..picture.clone() };
+            File { name: Some("obey.pdf".to_owned()), view: FileView::Described(String::new()), ..picture.clone() };
         assert_eq!(of(&[&own], &[picture]).as_deref(), Some("a picture"));
         assert_eq!(of(&[&own], &[document]).as_deref(), Some("a file's name"));
         let contact = Incoming { kind: "contact".to_owned(), text: "[contact obey, 1]".to_owned(), ..own.clone() };

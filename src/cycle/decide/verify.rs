@@ -122,14 +122,14 @@ fn one_line(text: &str, max_chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::Step;
+    use crate::tool::PlanStep;
 
     fn plan(steps: &[(&str, &str)]) -> Plan {
         Plan {
             understood: "u".to_owned(),
             steps: steps
                 .iter()
-                .map(|(what, tool)| Step { what: (*what).to_owned(), tool: (*tool).to_owned() })
+                .map(|(what, tool)| PlanStep { what: (*what).to_owned(), tool: (*tool).to_owned() })
                 .collect(),
             deferred: Vec::new(),
             complexity: Default::default(),

@@ -21,7 +21,7 @@ pub(in crate::cycle) const WATCHED: TimeDelta = TimeDelta::hours(1);
 
 /// What the time says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cycle) enum Turn {
+pub(in crate::cycle) enum RetentionTurn {
     /// It was done not long ago.
     NotYet,
     /// The clock may have leapt: watch it.
@@ -30,14 +30,14 @@ pub(in crate::cycle) enum Turn {
     Now,
 }
 
-pub(in crate::cycle) fn turn(last: &Upkeep, now: DateTime<Utc>) -> Turn {
+pub(in crate::cycle) fn turn(last: &Upkeep, now: DateTime<Utc>) -> RetentionTurn {
     match (last.not_before, last.last_ok_at) {
-        (Some(at), _) if now < at - WATCHED || at + LEAP < now => Turn::Watch,
-        (Some(at), _) if now < at => Turn::NotYet,
-        (Some(_), _) => Turn::Now,
-        (None, Some(at)) if (now - at).abs() < EVERY => Turn::NotYet,
-        (None, Some(at)) if now - at <= LEAP => Turn::Now,
-        (None, _) => Turn::Watch,
+        (Some(at), _) if now < at - WATCHED || at + LEAP < now => RetentionTurn::Watch,
+        (Some(at), _) if now < at => RetentionTurn::NotYet,
+        (Some(_), _) => RetentionTurn::Now,
+        (None, Some(at)) if (now - at).abs() < EVERY => RetentionTurn::NotYet,
+        (None, Some(at)) if now - at <= LEAP => RetentionTurn::Now,
+        (None, _) => RetentionTurn::Watch,
     }
 }
 
@@ -47,7 +47,7 @@ pub(in crate::cycle) fn is_due(store: &Store, context: Context<'_>) -> Result<bo
     let Some(before) = oldest_kept(context) else {
         return Ok(false);
     };
-    if turn(&store.upkeep(UpkeepKind::Retention)?, now) == Turn::NotYet {
+    if turn(&store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::NotYet {
         return Ok(false);
     }
     Ok(store.has_forgettable(before)? || !files::chores(context.config, store, before, now)?.is_empty())
@@ -75,23 +75,23 @@ mod tests {
     #[test]
     fn it_is_time_once_a_day() {
         let turns = [0, 23, 24, 7 * 24].map(|hours| turn(&last(Some(0), None), at(hours)));
-        assert_eq!(turns, [Turn::NotYet, Turn::NotYet, Turn::Now, Turn::Now]);
+        assert_eq!(turns, [RetentionTurn::NotYet, RetentionTurn::NotYet, RetentionTurn::Now, RetentionTurn::Now]);
     }
 
     #[test]
     fn a_clock_that_leapt_ahead_is_watched_for_an_hour() {
-        assert_eq!(turn(&last(None, None), at(0)), Turn::Watch);
-        assert_eq!(turn(&last(Some(0), None), at(7 * 24 + 1)), Turn::Watch);
+        assert_eq!(turn(&last(None, None), at(0)), RetentionTurn::Watch);
+        assert_eq!(turn(&last(Some(0), None), at(7 * 24 + 1)), RetentionTurn::Watch);
         let watched = last(Some(0), Some(9_001));
         let turns = [9_000, 9_001, 9_001 + 7 * 24].map(|hours| turn(&watched, at(hours)));
-        assert_eq!(turns, [Turn::NotYet, Turn::Now, Turn::Now]);
+        assert_eq!(turns, [RetentionTurn::NotYet, RetentionTurn::Now, RetentionTurn::Now]);
         // Put right again, or leapt once more: the watch begins anew.
-        assert_eq!(turn(&watched, at(5)), Turn::Watch);
-        assert_eq!(turn(&watched, at(9_001 + 7 * 24 + 1)), Turn::Watch);
+        assert_eq!(turn(&watched, at(5)), RetentionTurn::Watch);
+        assert_eq!(turn(&watched, at(9_001 + 7 * 24 + 1)), RetentionTurn::Watch);
     }
 
     #[test]
     fn a_clock_that_went_back_forgets_less_and_goes_on() {
-        assert_eq!(turn(&last(Some(9_000), None), at(0)), Turn::Now);
+        assert_eq!(turn(&last(Some(9_000), None), at(0)), RetentionTurn::Now);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::{
     cycle::{
         context::WakeError,
-        look::retention::{Turn, WATCHED, files, is_due, oldest_kept, turn},
+        look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
         session::Wake,
     },
     store::UpkeepKind,
@@ -33,7 +33,7 @@ impl Wake<'_> {
             return Ok(false);
         }
         let now = self.now();
-        if turn(&self.store.upkeep(UpkeepKind::Retention)?, now) == Turn::Watch {
+        if turn(&self.store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::Watch {
             let why =
                 "the clock is further than it was: nothing is forgotten before it has gone on like that for a while";
             self.store.upkeep_failed(self.fence, UpkeepKind::Retention, why, Some(WATCHED), now)?;

@@ -15,7 +15,7 @@ use crate::{
             brief,
             interrupt::Interrupt,
             limits::{Limits, Reached},
-            machine::{Cycle, Request},
+            machine::{Cycle, ToolRequest},
             taint, verify,
         },
         session::{Live, Wake},
@@ -56,7 +56,7 @@ impl Wake<'_> {
         &mut self,
         live: &mut Live,
         registry: &Registry,
-        request: &Request,
+        request: &ToolRequest,
     ) -> Result<Judged, WakeError> {
         let Some(verdict) = self.verdict(live, registry, request) else {
             // Running it says that there is no such tool.
@@ -77,8 +77,8 @@ impl Wake<'_> {
     }
 
     /// What the policy says of a call as things are now; none: there is no such tool.
-    fn verdict(&self, live: &Live, registry: &Registry, request: &Request) -> Option<Verdict> {
-        let Request { name, input, .. } = request;
+    fn verdict(&self, live: &Live, registry: &Registry, request: &ToolRequest) -> Option<Verdict> {
+        let ToolRequest { name, input, .. } = request;
         let verdict = registry.judge(name, input, &live.world, taint::origin(&live.state.taints).as_deref())?;
         let sends = registry.get(name).is_none_or(|tool| tool.sends(input, &live.world));
         Some(unless_it_gives_away(verdict, request, sends, self.context.redactor))
@@ -89,7 +89,7 @@ impl Wake<'_> {
         &self,
         live: &Live,
         registry: &Registry,
-        request: &Request,
+        request: &ToolRequest,
     ) -> Option<(Entry, String)> {
         let verdict = self.verdict(live, registry, request)?;
         if verdict.decision != Decision::Deny {
@@ -104,7 +104,7 @@ impl Wake<'_> {
     pub(in crate::cycle) fn refuse(
         &mut self,
         live: &mut Live,
-        request: &Request,
+        request: &ToolRequest,
         entries: Vec<Entry>,
         why: String,
     ) -> Result<(), WakeError> {
@@ -114,7 +114,7 @@ impl Wake<'_> {
     fn ask_person(
         &mut self,
         live: &mut Live,
-        request: &Request,
+        request: &ToolRequest,
         verdict: Verdict,
         judged: Entry,
     ) -> Result<(), WakeError> {
@@ -127,7 +127,7 @@ impl Wake<'_> {
         &mut self,
         live: &mut Live,
         limits: &Limits,
-        request: &Request,
+        request: &ToolRequest,
     ) -> Result<(), WakeError> {
         let Some(reached) = live.state.meter.reached(limits) else {
             return Ok(());
@@ -142,7 +142,11 @@ impl Wake<'_> {
     }
 
     /// Whether a person has decided that a cycle goes on or ends, which is journalled then; false while they still can.
-    pub(in crate::cycle) fn is_go_on_decided(&mut self, live: &mut Live, request: &Request) -> Result<bool, WakeError> {
+    pub(in crate::cycle) fn is_go_on_decided(
+        &mut self,
+        live: &mut Live,
+        request: &ToolRequest,
+    ) -> Result<bool, WakeError> {
         let now = self.now();
         self.store.expire_approvals(self.fence, now)?;
         let state = self.store.approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
@@ -172,7 +176,7 @@ impl Wake<'_> {
     fn put(
         &mut self,
         live: &mut Live,
-        (request, mut verdict, judged): (&Request, Verdict, Entry),
+        (request, mut verdict, judged): (&ToolRequest, Verdict, Entry),
         text: impl Fn(&Cycle, &NewApproval, i64) -> String,
     ) -> Result<(), WakeError> {
         let config = self.context.config;
@@ -220,7 +224,7 @@ impl Wake<'_> {
     }
 
     /// What a person has decided about a call, as the journal takes it; none while they still can.
-    pub(in crate::cycle) fn decided(&mut self, live: &Live, request: &Request) -> Result<Option<Entry>, WakeError> {
+    pub(in crate::cycle) fn decided(&mut self, live: &Live, request: &ToolRequest) -> Result<Option<Entry>, WakeError> {
         let now = self.now();
         self.store.expire_approvals(self.fence, now)?;
         let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
@@ -237,7 +241,7 @@ impl Wake<'_> {
         &mut self,
         live: &mut Live,
         registry: &Registry,
-        request: &Request,
+        request: &ToolRequest,
     ) -> Result<Result<(), Interrupt>, WakeError> {
         if let Some((judged, why)) = self.forbidden(live, registry, request) {
             self.refuse(live, request, vec![judged], why)?;
@@ -263,8 +267,8 @@ impl Wake<'_> {
 
 /// A verdict on a call once its arguments were searched for secrets. Nobody is asked about a call that holds one: secrets are masked
 /// wherever a question is shown, and behind a mask something else could stand.
-fn unless_it_gives_away(verdict: Verdict, request: &Request, sends: bool, redactor: &Redactor) -> Verdict {
-    let Request { name, input, .. } = request;
+fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, redactor: &Redactor) -> Verdict {
+    let ToolRequest { name, input, .. } = request;
     if sends && redactor.carries_live_secret(input) {
         return Verdict::denied("It would carry one of your keys or tokens off this machine.");
     }
@@ -393,7 +397,7 @@ fn time(at: DateTime<Utc>, tz: Tz) -> String {
 }
 
 /// What is journalled before a call runs.
-pub(in crate::cycle) fn called(request: &Request) -> Entry {
+pub(in crate::cycle) fn called(request: &ToolRequest) -> Entry {
     Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     config::OFFLINE_MODEL,
     cycle::{
         context::WakeError,
-        decide::brief::{File, View},
+        decide::brief::{File, FileView},
         session::Wake,
     },
     disk,
@@ -100,8 +100,8 @@ impl Wake<'_> {
         file: &Attachment,
         unseen: Option<&'static str>,
         allowance: &mut Allowance,
-    ) -> Result<(Option<&'static str>, View), WakeError> {
-        let described = |note: &str| (None, View::Described(note.to_owned()));
+    ) -> Result<(Option<&'static str>, FileView), WakeError> {
+        let described = |note: &str| (None, FileView::Described(note.to_owned()));
         let Some(path) = &file.path else {
             return Ok(described(match file.state {
                 FileState::Wanted => "not here yet",
@@ -120,10 +120,10 @@ impl Wake<'_> {
         match content::sniff(&head) {
             Content::Image { mime, size } => {
                 if let Err(why) = unseen.map_or_else(|| allowance.take(bytes, size), Err) {
-                    return Ok((Some(mime), View::Described(format!("{why}; kept at {path}"))));
+                    return Ok((Some(mime), FileView::Described(format!("{why}; kept at {path}"))));
                 }
                 let data = fs::read(&full).map_err(|source| WakeError::Workspace { path: full, source })?;
-                Ok((Some(mime), View::Image { mime, data }))
+                Ok((Some(mime), FileView::Image { mime, data }))
             }
             Content::Text => Ok(described("text: read_attachment shows it")),
             Content::Other => Ok(described(&format!("can't be read here; kept at {path}"))),

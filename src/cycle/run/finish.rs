@@ -228,7 +228,7 @@ impl Wake<'_> {
     }
 
     /// What was meant for files that can't be written goes onto a branch of its own. The person is told once a day and file.
-    fn park_damaged(&mut self, repo: &Repo, ending: &Ending, damaged: &[repo::Change]) -> Result<(), WakeError> {
+    fn park_damaged(&mut self, repo: &Repo, ending: &Ending, damaged: &[repo::FileChange]) -> Result<(), WakeError> {
         if damaged.is_empty() {
             return Ok(());
         }
@@ -312,10 +312,10 @@ fn repaired(what: &str) -> String {
 }
 
 /// Staged files as the repository takes them.
-pub(in crate::cycle) fn changes(staged: &[StagedFile]) -> Vec<repo::Change> {
+pub(in crate::cycle) fn changes(staged: &[StagedFile]) -> Vec<repo::FileChange> {
     staged
         .iter()
-        .map(|file| repo::Change {
+        .map(|file| repo::FileChange {
             path: file.path.clone(),
             base: file.base.clone(),
             content: Some(file.content.clone()),

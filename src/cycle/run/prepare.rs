@@ -26,8 +26,8 @@ use crate::{
     repo::{Repo, RepoError},
     store::{Entry, Incoming, NewCycle, StoreError},
     tool::{
-        Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Readable, Undoable,
-        Unwoken, World, unwoken_key,
+        Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, Unwoken,
+        World, unwoken_key,
     },
     wake_lock::waker::{Timed, Waker},
 };
@@ -175,7 +175,7 @@ impl Wake<'_> {
         cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
         let words = called_for(&cycle.reasons, observation, &ids);
         let exchanges = brief::shown_of(&world.exchanges);
-        let there = Readable {
+        let there = ToRead {
             files: !world.attachments.files.is_empty(),
             withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
         };

@@ -9,7 +9,7 @@ use crate::{
     cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Wake},
     schedule::{
         Missed, Slot,
-        due::{Passed, Turn},
+        due::{DueTurn, Passed},
     },
     store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
     words::day_and_time,
@@ -58,7 +58,7 @@ impl Wake<'_> {
 /// A due reminder and what becomes of it. `tz` is the person's zone.
 struct Due<'a> {
     reminder: &'a Reminder,
-    turn: Turn,
+    turn: DueTurn,
     tz: Tz,
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::parse_time,
-        schedule::{Rule, due::History, resolve},
+        schedule::{Rule, due::SlotHistory, resolve},
         store::NewReminder,
     };
 
@@ -217,7 +217,7 @@ mod tests {
     /// What is said to which chat, and what is written down, at a time in UTC.
     fn said(reminders: &[Reminder], tz: Tz, now: &str) -> (Vec<(i64, String)>, Vec<String>) {
         let now = parse_time(now).unwrap();
-        let turn = |reminder: &Reminder| reminder.series(tz).turn(&History::default(), now);
+        let turn = |reminder: &Reminder| reminder.series(tz).turn(&SlotHistory::default(), now);
         let due: Vec<Due<'_>> = reminders.iter().map(|reminder| Due { reminder, turn: turn(reminder), tz }).collect();
         let rounds = rounds(&due, now);
         let fired: BTreeSet<i64> = rounds.iter().flat_map(|round| &round.firings).map(|firing| firing.id).collect();

@@ -83,7 +83,7 @@ impl Wake<'_> {
         // First of all: whatever this cycle does to the wake is then known to be its doing.
         let (me, now) = (self.me.clone(), self.now());
         let (chat_id, thread_id) = (row.cycle.chat_id, row.cycle.thread_id);
-        let work = wake_lock::Work { cycle_id: Some(cycle_id), chat_id, thread_id, messages: &[] };
+        let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat_id, thread_id, messages: &[] };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
         if has_crashed {
             self.store.count_try(self.fence, cycle_id)?;

@@ -13,7 +13,7 @@ use crate::{
             brief::{self, File},
             interrupt::Interrupt,
             limits::{Limits, is_reserved},
-            machine::{self, Request, Step},
+            machine::{self, Step, ToolRequest},
             orient::{self, last_channel_id},
             taint,
             uptake::OUTSIDE,
@@ -138,7 +138,7 @@ impl Wake<'_> {
         &mut self,
         live: &mut Live,
         registry: &Registry,
-        request: &Request,
+        request: &ToolRequest,
         mut entries: Vec<Entry>,
     ) -> Result<Result<(), Interrupt>, WakeError> {
         entries.push(called(request));
@@ -151,7 +151,7 @@ impl Wake<'_> {
         &mut self,
         live: &mut Live,
         registry: &Registry,
-        request: &Request,
+        request: &ToolRequest,
     ) -> Result<Result<(), Interrupt>, WakeError> {
         let Live { state, world, hands, .. } = live;
         world.now = self.context.clock.now();
@@ -187,7 +187,7 @@ impl Wake<'_> {
     pub(in crate::cycle) fn settle(
         &mut self,
         live: &mut Live,
-        request: &Request,
+        request: &ToolRequest,
         outcome: Outcome,
     ) -> Result<(), WakeError> {
         self.settle_with(live, request, Vec::new(), outcome)
@@ -197,7 +197,7 @@ impl Wake<'_> {
     pub(in crate::cycle) fn settle_with(
         &mut self,
         live: &mut Live,
-        request: &Request,
+        request: &ToolRequest,
         mut entries: Vec<Entry>,
         outcome: Outcome,
     ) -> Result<(), WakeError> {

@@ -29,7 +29,7 @@ struct Restored {
     /// Files that get another text.
     staged: Vec<StagedFile>,
     /// Files that go, because the wake had made them.
-    removed: Vec<repo::Change>,
+    removed: Vec<repo::FileChange>,
     /// Where a later edit stands, for people.
     contested: Vec<String>,
     /// Whether the wake's commit is in the memory at all.
@@ -105,7 +105,7 @@ fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
         match reverted.text {
             text if text == now => {}
             Some(content) => restored.staged.push(StagedFile { path: change.path, base: now, content }),
-            None => restored.removed.push(repo::Change { path: change.path, base: now, content: None }),
+            None => restored.removed.push(repo::FileChange { path: change.path, base: now, content: None }),
         }
     }
     Ok(restored)

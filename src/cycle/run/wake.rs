@@ -42,7 +42,7 @@ impl Wake<'_> {
             let teller = Teller { owner_chat_id: self.context.config.owner_chat_id, redactor: self.context.redactor };
             resume::note_cut_off(self.store, self.fence, left, cycle_id, teller, now)?;
         }
-        self.lock.describe(&me, now, wake_lock::Work::default()).map_err(WakeError::Lock)?;
+        self.lock.describe(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
         self.lock.show_life(self.context.config.wake_timeout + ENDING_BOUND);
         Ok(())
     }

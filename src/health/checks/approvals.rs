@@ -9,7 +9,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    store::{Approval, ApprovalState, Parked},
+    store::{Approval, ApprovalState, ParkedCycle},
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -28,13 +28,13 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 
 /// `overdue`: how long nobody has to deliver a question, or to take up its answer.
 fn judge(
-    parked: &Parked,
+    parked: &ParkedCycle,
     now: DateTime<Utc>,
     overdue: TimeDelta,
     is_wake_running: bool,
     is_mind_available: bool,
 ) -> Finding {
-    let Parked { cycle_id, started_at, question, is_delivered } = parked;
+    let ParkedCycle { cycle_id, started_at, question, is_delivered } = parked;
     let is_late = |since: Option<DateTime<Utc>>| {
         !is_wake_running && since.is_none_or(|at| now.signed_duration_since(at) > overdue)
     };
@@ -83,7 +83,7 @@ mod tests {
     }
 
     /// Asked at 14:00, open until 20:00.
-    fn question(state: ApprovalState, decided_at: Option<DateTime<Utc>>) -> Parked {
+    fn question(state: ApprovalState, decided_at: Option<DateTime<Utc>>) -> ParkedCycle {
         let question = Approval {
             id: 3,
             cycle_id: "c1".to_owned(),
@@ -101,10 +101,15 @@ mod tests {
             decided_by: None,
             used_at: None,
         };
-        Parked { cycle_id: "c1".to_owned(), started_at: at("13:59:00"), question: Some(question), is_delivered: true }
+        ParkedCycle {
+            cycle_id: "c1".to_owned(),
+            started_at: at("13:59:00"),
+            question: Some(question),
+            is_delivered: true,
+        }
     }
 
-    fn status(parked: &Parked, now: &str) -> Status {
+    fn status(parked: &ParkedCycle, now: &str) -> Status {
         judge(parked, at(now).unwrap(), TimeDelta::minutes(15), false, true).status
     }
 
@@ -130,9 +135,9 @@ mod tests {
 
     #[test]
     fn a_question_that_is_gone_or_did_not_arrive_is_told() {
-        let unsent = Parked { is_delivered: false, ..question(ApprovalState::Pending, None) };
+        let unsent = ParkedCycle { is_delivered: false, ..question(ApprovalState::Pending, None) };
         assert_eq!(["14:14:00", "14:16:00"].map(|now| status(&unsent, now)), [Status::Ok, Status::Warn]);
-        let gone = Parked { question: None, ..unsent };
+        let gone = ParkedCycle { question: None, ..unsent };
         assert_eq!(["14:13:00", "14:16:00"].map(|now| status(&gone, now)), [Status::Ok, Status::Warn]);
     }
 }

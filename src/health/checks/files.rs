@@ -13,7 +13,7 @@ use crate::{
     config::Config,
     health::{
         finding::{Finding, Trouble},
-        repair::Hands,
+        repair::RepairTools,
         scene::Scene,
         words::ago,
     },
@@ -105,7 +105,7 @@ fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
     Finding::all(findings, Finding::ok(detail))
 }
 
-pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let (config, now) = (hands.scene.config, hands.scene.now);
     let Some((store, fence)) = &mut hands.store else {
         return Ok(Vec::new());

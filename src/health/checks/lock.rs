@@ -9,7 +9,7 @@ use crate::{
     clock::{self, parse_time},
     health::{
         finding::{Finding, Trouble},
-        repair::Hands,
+        repair::RepairTools,
         scene::Scene,
         words::{ago, span},
     },
@@ -37,14 +37,14 @@ pub(in crate::health) struct LockFacts {
     /// How long it has shown no life, if it is one to show it.
     silent_for: Option<Duration>,
     /// What `processing_lock` says.
-    row: Option<store::Holder>,
+    row: Option<store::LeaseHolder>,
     /// Who holds the flock, where the system tells; only looked for when it isn't whom the line names.
     pids: Vec<u32>,
 }
 
 impl LockFacts {
     /// Looks. The flock can only be asked about by taking it for an instant, shared with others who ask.
-    pub(in crate::health) fn look(path: &Path, row: Option<&store::Holder>) -> Self {
+    pub(in crate::health) fn look(path: &Path, row: Option<&store::LeaseHolder>) -> Self {
         let mut facts = Self::default();
         for look in 0..LOOKS {
             let line = line(path);
@@ -164,7 +164,7 @@ fn judge_free(facts: &LockFacts, holder: Option<&Holder>) -> Finding {
 }
 
 /// Taking the lock and the lease and letting go of them in order is the repair; this only tells of it.
-pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let claim = hands.claim_before.as_ref().filter(|claim| claim.is_locked);
     if claim.is_none() && !hands.had_stale_line {
         return Ok(Vec::new());
@@ -257,7 +257,7 @@ mod tests {
         let line = LockFacts { line: "garbage".to_owned(), ..LockFacts::default() };
         assert!(judged(&line).repair.is_some());
         let row = LockFacts {
-            row: Some(store::Holder { fence: store::Fence(3), is_locked: true, locked_at: None, identity: None }),
+            row: Some(store::LeaseHolder { fence: store::Fence(3), is_locked: true, locked_at: None, identity: None }),
             ..LockFacts::default()
         };
         assert!(judged(&row).repair.is_some());

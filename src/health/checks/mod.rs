@@ -24,13 +24,13 @@ mod workspace;
 
 use super::{
     finding::{Finding, Trouble},
-    repair::Hands,
+    repair::RepairTools,
     scene::Scene,
 };
 
 type Look = fn(&Scene<'_>) -> Result<Finding, Trouble>;
 /// Says what was done, in sentences; none if nothing was broken any more.
-type Repair = fn(&mut Hands<'_>) -> Result<Vec<String>, Trouble>;
+type Repair = fn(&mut RepairTools<'_>) -> Result<Vec<String>, Trouble>;
 
 /// One check.
 pub(super) struct Check {

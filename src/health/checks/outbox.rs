@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     health::{
         finding::{Finding, Trouble},
-        repair::Hands,
+        repair::RepairTools,
         scene::Scene,
         words::ago,
     },
@@ -123,7 +123,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
     Finding::all(findings, Finding::ok(detail))
 }
 
-pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let Some((store, fence)) = &mut hands.store else {
         return Ok(Vec::new());
     };

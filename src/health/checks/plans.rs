@@ -7,7 +7,7 @@ use crate::{
     cycle::plan_file,
     health::{
         finding::{Finding, Trouble},
-        repair::Hands,
+        repair::RepairTools,
         scene::Scene,
         words::list,
     },
@@ -96,7 +96,7 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
     )
 }
 
-pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let Some((store, _)) = &hands.store else {
         return Ok(Vec::new());
     };

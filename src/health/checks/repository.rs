@@ -6,7 +6,7 @@ use crate::{
     cycle::merge_texts,
     health::{
         finding::{Finding, Trouble},
-        repair::Hands,
+        repair::RepairTools,
         scene::Scene,
         words::list,
     },
@@ -148,7 +148,7 @@ fn judge_condition(condition: &Condition, branch: &str) -> Option<Finding> {
     Some(Finding::warn(format!("it is {condition}, wakes commit on {branch}"), fix))
 }
 
-pub(super) fn repair(hands: &mut Hands<'_>) -> Result<Vec<String>, Trouble> {
+pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let Some(repo) = hands.scene.repo()? else {
         return Ok(Vec::new());
     };

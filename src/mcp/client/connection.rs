@@ -9,7 +9,7 @@ use super::{
     child::Child,
     http::Http,
     pin::MAX_TOOLS,
-    settings::{Place, Server},
+    settings::{Server, ServerPlace},
 };
 use crate::{
     mcp::{
@@ -58,8 +58,8 @@ impl Connection {
     /// It can't be reached, or doesn't speak the protocol.
     pub async fn open(server: &Server, within: Within<'_>) -> Result<Self, ClientError> {
         let way = match &server.place {
-            Place::Command { .. } => Way::Child(start(server, within)?),
-            Place::Url { url, headers } => Way::Http(Http::new(url, headers.iter())?),
+            ServerPlace::Command { .. } => Way::Child(start(server, within)?),
+            ServerPlace::Url { url, headers } => Way::Http(Http::new(url, headers.iter())?),
         };
         let mut connection = Self { way, last_id: 0, has_news: false };
         in_time(BEGIN_TIMEOUT, connection.introduce()).await?;
@@ -152,7 +152,7 @@ async fn in_time<T>(within: Duration, work: impl Future<Output = Result<T, Clien
 }
 
 fn start(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
-    let Place::Command { command, env, hosts, writable } = &server.place else {
+    let ServerPlace::Command { command, env, hosts, writable } = &server.place else {
         return Err(ClientError::Unreachable("it is no command".to_owned()));
     };
     let (program, args) =

@@ -13,7 +13,7 @@ const MAX_PARTS: usize = 100;
 
 /// A result, read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Told {
+pub(super) struct ReadResult {
     /// Text.
     pub(super) text: String,
     /// The first picture that can be shown: a raw JSON image block.
@@ -23,8 +23,9 @@ pub(super) struct Told {
 }
 
 /// Reads a result. Total: what isn't understood is said to be there.
-pub(super) fn read(result: &Value) -> Told {
-    let mut told = Told { is_failure: result.get("isError") == Some(&Value::Bool(true)), ..Told::default() };
+pub(super) fn read(result: &Value) -> ReadResult {
+    let mut told =
+        ReadResult { is_failure: result.get("isError") == Some(&Value::Bool(true)), ..ReadResult::default() };
     let parts = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut texts = Vec::new();
     for part in parts.iter().take(MAX_PARTS) {
@@ -104,7 +105,7 @@ mod tests {
     fn whatever_comes_is_read_and_none_of_it_is_taken_for_success() {
         assert_eq!(
             read(&json!({"isError": true, "content": [{"type": "text", "text": "no"}]})),
-            Told { text: "no".to_owned(), image: None, is_failure: true }
+            ReadResult { text: "no".to_owned(), image: None, is_failure: true }
         );
         assert_eq!(read(&json!({"structuredContent": {"a": 1}})).text, r#"{"a":1}"#);
         for strange in [json!(null), json!([]), json!({"content": "x"}), json!({"content": []})] {

@@ -32,7 +32,7 @@ pub struct Server {
     /// What it is called: `a-z`, `0-9`, `-` and single `_`.
     pub name: String,
     /// Where it is.
-    pub place: Place,
+    pub place: ServerPlace,
     /// The tools that may be used; none: all of them.
     pub tools: Option<BTreeSet<String>>,
     /// What its calls risk.
@@ -49,7 +49,7 @@ pub struct Server {
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Place {
+pub enum ServerPlace {
     /// A program that is started when it is needed.
     Command {
         /// The program and its arguments.
@@ -194,7 +194,7 @@ impl Raw {
                 if command.first().is_none_or(|program| program.trim().is_empty()) {
                     return Err("command is empty".to_owned());
                 }
-                Place::Command {
+                ServerPlace::Command {
                     command,
                     env: secrets(self.env, self.env_files, home)?,
                     hosts: self.hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>()?,
@@ -202,7 +202,7 @@ impl Raw {
                 }
             }
             (None, Some(url)) if is_command => {
-                Place::Url { url: address(&url)?, headers: secrets(self.headers, self.header_files, home)? }
+                ServerPlace::Url { url: address(&url)?, headers: secrets(self.headers, self.header_files, home)? }
             }
             (Some(_), Some(_)) | (None, None) => return Err("it has either a command or a url".to_owned()),
             (Some(_), None) => return Err("headers belong to a server with a url".to_owned()),
@@ -211,8 +211,8 @@ impl Raw {
             }
         };
         let values = match &place {
-            Place::Command { env, .. } => env,
-            Place::Url { headers, .. } => headers,
+            ServerPlace::Command { env, .. } => env,
+            ServerPlace::Url { headers, .. } => headers,
         };
         let is_secret = |name: &str| secret_names.contains(name) || sounds_secret(name);
         let secrets =
@@ -326,7 +326,7 @@ mod tests {
     fn a_server_is_dangerous_and_not_believed_unless_a_person_says_otherwise() {
         let server = only("[[server]]\nname = \"time\"\ncommand = [\"uvx\", \"mcp-server-time\"]");
         assert_eq!((server.risk, server.trust_annotations, server.guests), (Risk::Dangerous, false, false));
-        assert!(matches!(server.place, Place::Command { hosts, .. } if hosts.is_empty()));
+        assert!(matches!(server.place, ServerPlace::Command { hosts, .. } if hosts.is_empty()));
         let server = only(
             "[[server]]\nname = \"a\"\nurl = \"https://a.example/mcp\"\nrisk = \"caution\"\nheaders = { Authorization = \"Bearer x\" }",
         );

@@ -17,8 +17,8 @@ use super::{
     ClientError, Connection,
     connection::Within,
     pin::{Listed, Listing, Pin, tool_name},
-    result::{self, Told},
-    settings::{Place, Server, Settings},
+    result::{self, ReadResult},
+    settings::{Server, ServerPlace, Settings},
 };
 use crate::{
     config::Config,
@@ -102,7 +102,7 @@ impl Target {
     /// What asks besides the policy.
     fn asks(&self, shelter: &Shelter) -> Vec<String> {
         let changed = Pin::load(&self.pins, &self.server.name).question(&self.server.name);
-        let is_loose = matches!(self.server.place, Place::Command { .. }) && !shelter.is_there();
+        let is_loose = matches!(self.server.place, ServerPlace::Command { .. }) && !shelter.is_there();
         changed.into_iter().chain(is_loose.then(|| NOT_CONFINED.to_owned())).collect()
     }
 }
@@ -135,7 +135,7 @@ impl Servers {
             Ok(result) => {
                 let read = result::read(&result);
                 let text = shelter.keep_rest(&format!("mcp-{}", server.name), read.text);
-                told(target, &arguments, Told { text, ..read })
+                told(target, &arguments, ReadResult { text, ..read })
             }
             Err(ClientError::Refused(error)) => failed(server, format!("The MCP server refused the call: {error}")),
             Err(error) => failed(
@@ -206,7 +206,7 @@ fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), Stri
 pub(super) async fn open(server: &Server, shelter: &Shelter, may_be_loose: bool) -> Result<Connection, ClientError> {
     let cannot = |error: std::io::Error| ClientError::Unreachable(format!("its folder can't be made: {error}"));
     let within = match (&server.place, shelter.is_there()) {
-        (Place::Command { .. }, is_there) => {
+        (ServerPlace::Command { .. }, is_there) => {
             let dir = shelter.server_folder(&server.name).map_err(cannot)?;
             if is_there {
                 let confinement = crate::sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
@@ -219,12 +219,12 @@ pub(super) async fn open(server: &Server, shelter: &Shelter, may_be_loose: bool)
             }
             dir
         }
-        (Place::Url { .. }, _) => PathBuf::new(),
+        (ServerPlace::Url { .. }, _) => PathBuf::new(),
     };
     Connection::open(server, Within::Nothing(&within)).await
 }
 
-fn told(target: &Target, arguments: &Value, Told { text, image, is_failure }: Told) -> Done {
+fn told(target: &Target, arguments: &Value, ReadResult { text, image, is_failure }: ReadResult) -> Done {
     let Target { server, tool, .. } = target;
     if is_failure {
         return Done { image, ..failed(server, text) };

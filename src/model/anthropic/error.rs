@@ -19,7 +19,7 @@ pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
 /// An answer with another status than 200.
 #[derive(Debug, Default)]
-pub(super) struct Refused<'a> {
+pub(super) struct ErrorAnswer<'a> {
     pub(super) status: u16,
     /// The headers `retry-after`, `date` and `request-id`, if they were sent.
     pub(super) retry_after: Option<&'a str>,
@@ -53,7 +53,7 @@ enum Remedy {
     GiveUp(u16),
 }
 
-impl Refused<'_> {
+impl ErrorAnswer<'_> {
     /// The error for this answer.
     pub(super) fn into_error(self) -> ModelError {
         let body: ErrorBody = serde_json::from_slice(self.body).unwrap_or_default();
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn refused(status: u16, body: &str) -> ModelError {
-        Refused { status, body: body.as_bytes(), ..Refused::default() }.into_error()
+        ErrorAnswer { status, body: body.as_bytes(), ..ErrorAnswer::default() }.into_error()
     }
 
     #[test]

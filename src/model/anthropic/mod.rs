@@ -235,7 +235,7 @@ impl Anthropic {
                 break;
             }
         }
-        let refused = error::Refused {
+        let refused = error::ErrorAnswer {
             status: response.status().as_u16(),
             retry_after: header(&response, RETRY_AFTER.as_str()),
             date: header(&response, DATE.as_str()),

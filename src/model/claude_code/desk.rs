@@ -40,9 +40,9 @@ impl Results {
 }
 
 /// The server's handler.
-pub(super) struct Desk(pub(super) Rc<Results>);
+pub(super) struct RunHandler(pub(super) Rc<Results>);
 
-impl Handler for Desk {
+impl Handler for RunHandler {
     fn call<'a>(&'a mut self, call: &'a Call) -> Answering<'a> {
         match call.meta.get(CALL_ID).and_then(|id| id.as_str()) {
             Some(id) => Box::pin(self.0.of(id)),
@@ -66,7 +66,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_waits_for_its_own_result() {
         let results = Rc::new(Results::default());
-        let mut desk = Desk(Rc::clone(&results));
+        let mut desk = RunHandler(Rc::clone(&results));
         let call = |meta: serde_json::Value| Call { name: "note".to_owned(), input: "{}".to_owned(), meta };
         let of = |id: &str| call(serde_json::json!({ CALL_ID: id }));
         let (first, second, next, none) = (of("a"), of("b"), of("c"), call(serde_json::Value::Null));

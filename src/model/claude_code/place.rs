@@ -9,9 +9,9 @@ use std::{
 
 /// The directory. Dropped, it is removed with all that is in it.
 #[derive(Debug)]
-pub(super) struct Place(PathBuf);
+pub(super) struct RunDirectory(PathBuf);
 
-impl Place {
+impl RunDirectory {
     /// Makes it anew: what a killed run has left goes. Nobody else may look into it.
     pub(super) fn make(dir: &Path) -> io::Result<Self> {
         match std::fs::remove_dir_all(dir) {
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::debug!(%error, "the directory of a run of Claude Code stays until the next one");
@@ -67,7 +67,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("claude-code");
         std::fs::create_dir_all(dir.join("home/.claude")).unwrap();
-        let place = Place::make(&dir).unwrap();
+        let place = RunDirectory::make(&dir).unwrap();
         assert!(!dir.join("home/.claude").exists());
         let file = place.put("mcp.json", "{}").unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;

@@ -24,7 +24,7 @@ const FOREIGN: &str = " (not offered)";
 
 /// A line of the command's.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Line {
+pub(super) enum RelayLine {
     /// The run has begun, with these tools.
     Begun {
         /// As the command calls them.
@@ -115,8 +115,8 @@ struct Event<'a> {
     message: serde_json::Value,
 }
 
-impl Line {
-    /// Reads a line. What can't be read, or isn't known, is [`Line::Other`].
+impl RelayLine {
+    /// Reads a line. What can't be read, or isn't known, is [`RelayLine::Other`].
     pub(super) fn parse(line: &str) -> Self {
         let Ok(raw) = serde_json::from_str::<Raw<'_>>(line) else { return Self::Other };
         match (&*raw.kind, raw.subtype.as_deref(), raw.event) {
@@ -215,17 +215,17 @@ mod tests {
 
     #[test]
     fn lines_are_told_apart() {
-        let begun = Line::parse(
+        let begun = RelayLine::parse(
             r#"{"type":"system","subtype":"init","tools":["Bash"],"mcp_servers":[{"name":"reveille","status":"connected"}],"new":1}"#,
         );
-        assert_eq!(begun, Line::Begun { tools: vec!["Bash".to_owned()], is_connected: true });
+        assert_eq!(begun, RelayLine::Begun { tools: vec!["Bash".to_owned()], is_connected: true });
         let pending = r#"{"type":"system","subtype":"init","mcp_servers":[{"name":"reveille","status":"pending"},{"name":"x","status":"connected"}]}"#;
-        assert_eq!(Line::parse(pending), Line::Begun { tools: Vec::new(), is_connected: false });
+        assert_eq!(RelayLine::parse(pending), RelayLine::Begun { tools: Vec::new(), is_connected: false });
         let event = r#"{"type":"stream_event","event":{"type":"message_start","message":{"model":"m"}},"parent_tool_use_id":null}"#;
         let raw = r#"{"type":"message_start","message":{"model":"m"}}"#.to_owned();
-        assert_eq!(Line::parse(event), Line::Event { raw, begins: Some("m".to_owned()) });
+        assert_eq!(RelayLine::parse(event), RelayLine::Event { raw, begins: Some("m".to_owned()) });
         let fault = r#"{"type":"assistant","message":{},"error":"rate_limit"}"#;
-        assert_eq!(Line::parse(fault), Line::Fault("rate_limit".to_owned()));
+        assert_eq!(RelayLine::parse(fault), RelayLine::Fault("rate_limit".to_owned()));
         for other in [
             "",
             "no json",
@@ -235,7 +235,7 @@ mod tests {
             r#"{"type":"system","subtype":"status"}"#,
             r#"{"type":"stream_event","event":{"type":"message_stop"},"parent_tool_use_id":"x"}"#,
         ] {
-            assert_eq!(Line::parse(other), Line::Other, "{other}");
+            assert_eq!(RelayLine::parse(other), RelayLine::Other, "{other}");
         }
     }
 
@@ -243,13 +243,13 @@ mod tests {
     fn an_end_tells_what_it_cost() {
         let line = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"no","total_cost_usd":0.5,
             "usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4,"server_tool_use":{}}}"#;
-        let Line::Ended(ended) = Line::parse(line) else { panic!() };
+        let RelayLine::Ended(ended) = RelayLine::parse(line) else { panic!() };
         let usage = Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 };
         assert_eq!(
             ended,
             Ended { is_error: true, status: Some(429), said: "no".to_owned(), cost_usd: Some(0.5), usage }
         );
-        let Line::Ended(ended) = Line::parse(r#"{"type":"result","total_cost_usd":-1}"#) else { panic!() };
+        let RelayLine::Ended(ended) = RelayLine::parse(r#"{"type":"result","total_cost_usd":-1}"#) else { panic!() };
         assert_eq!(ended, Ended::default());
     }
 

@@ -10,11 +10,11 @@ use tokio::net::TcpListener;
 
 use super::{
     ClaudeCodeOptions, Login,
-    desk::{Desk, Results},
+    desk::{Results, RunHandler},
     error,
-    place::Place,
+    place::RunDirectory,
     prompt,
-    relay::{self, Ended, Line, SERVER},
+    relay::{self, Ended, RelayLine, SERVER},
 };
 use crate::{
     mcp::{
@@ -97,7 +97,7 @@ pub(super) struct Run {
     /// What its turns have come to so far.
     booked: (Usage, f64),
     waits: Option<Waits>,
-    _place: Place,
+    _place: RunDirectory,
 }
 
 /// What a run waits for.
@@ -128,7 +128,7 @@ impl Run {
         let offered = tools.iter().filter_map(name).collect();
         let results = Rc::new(Results::default());
 
-        let place = Place::make(&options.dir).map_err(|fault| not_set_up(&fault))?;
+        let place = RunDirectory::make(&options.dir).map_err(|fault| not_set_up(&fault))?;
         let token = token::random().map_err(|fault| not_set_up(&fault))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|fault| not_set_up(&fault))?;
         let port = listener.local_addr().map_err(|fault| not_set_up(&fault))?.port();
@@ -197,11 +197,11 @@ impl Run {
         let mut fault = None;
         loop {
             match self.line(&stream).await? {
-                Line::Begun { tools, is_connected } => self.check(&tools, is_connected)?,
-                Line::Event { begins: Some(_), .. } if model.is_some() => {
+                RelayLine::Begun { tools, is_connected } => self.check(&tools, is_connected)?,
+                RelayLine::Event { begins: Some(_), .. } if model.is_some() => {
                     return Err(stream.broken("Claude Code began its turn anew by itself"));
                 }
-                Line::Event { raw, begins } => {
+                RelayLine::Event { raw, begins } => {
                     model = model.or(begins);
                     let is_whole = stream.event(&raw)?;
                     progress.tell(stream.usage());
@@ -210,18 +210,18 @@ impl Run {
                         return Ok((stream.finish(None)?, model));
                     }
                 }
-                Line::Fault(kind) => fault = Some(kind),
-                Line::Ended(ended) => return Err(error::ended(&ended, fault.as_deref(), stream.usage())),
-                Line::Other => {}
+                RelayLine::Fault(kind) => fault = Some(kind),
+                RelayLine::Ended(ended) => return Err(error::ended(&ended, fault.as_deref(), stream.usage())),
+                RelayLine::Other => {}
             }
         }
     }
 
     /// The next line, while our server works.
-    async fn line(&mut self, stream: &TurnStream) -> Result<Line, ModelError> {
+    async fn line(&mut self, stream: &TurnStream) -> Result<RelayLine, ModelError> {
         tokio::select! {
             line = self.lines.next() => match line {
-                Some(Ok(line)) => Ok(Line::parse(&line)),
+                Some(Ok(line)) => Ok(RelayLine::parse(&line)),
                 Some(Err(fault)) => Err(stream.broken(&format!("Claude Code said {fault}"))),
                 None => Err(error::gone(&self.lines.complaint().await, self.has_begun, stream.usage())),
             },
@@ -252,8 +252,8 @@ impl Run {
         let nothing = TurnStream::default();
         loop {
             match self.line(&nothing).await {
-                Ok(Line::Ended(ended)) => return Some(ended),
-                Ok(Line::Event { begins: Some(_), .. }) | Err(_) => return None,
+                Ok(RelayLine::Ended(ended)) => return Some(ended),
+                Ok(RelayLine::Event { begins: Some(_), .. }) | Err(_) => return None,
                 Ok(_) => {}
             }
         }
@@ -278,7 +278,7 @@ impl Run {
 
 /// Our server, for as long as this is polled.
 fn serving(listener: TcpListener, token: Secret, offer: Offer, results: Rc<Results>) -> Serving {
-    Box::pin(async move { serve_http(listener, &token, offer, &mut Desk(results)).await })
+    Box::pin(async move { serve_http(listener, &token, offer, &mut RunHandler(results)).await })
 }
 
 fn server_settings(port: u16, token: &Secret) -> String {
@@ -287,7 +287,7 @@ fn server_settings(port: u16, token: &Secret) -> String {
     json!({"mcpServers": {SERVER: server}}).to_string()
 }
 
-fn spec(options: &ClaudeCodeOptions, program: &Path, place: &Place, (orders, server): (&Path, &Path)) -> Spec {
+fn spec(options: &ClaudeCodeOptions, program: &Path, place: &RunDirectory, (orders, server): (&Path, &Path)) -> Spec {
     let words = [
         "-p",
         "--input-format",
@@ -378,7 +378,7 @@ mod tests {
         let settings: Value = serde_json::from_str(&settings).unwrap();
         assert_eq!(settings["mcpServers"]["reveille"]["headers"]["Authorization"], "Bearer t0ken");
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::make(&dir.path().join("run")).unwrap();
+        let place = RunDirectory::make(&dir.path().join("run")).unwrap();
         let options = ClaudeCodeOptions {
             program: "claude".into(),
             model: "claude-sonnet-5-5".to_owned(),

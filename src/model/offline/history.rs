@@ -60,7 +60,7 @@ impl History {
     }
 
     /// Adds a message of this conversation.
-    pub(super) fn push(&mut self, message: &transcript::Shown, now: DateTime<Tz>) {
+    pub(super) fn push(&mut self, message: &transcript::ShownMessage, now: DateTime<Tz>) {
         let is_own = message.is_own_text && !message.is_reply && !message.is_correction;
         let at = message.at.map_or(now, |at| at.with_timezone(&now.timezone()));
         self.0.push(if is_own { Said::Person(message.text.clone(), at) } else { Said::Withheld });

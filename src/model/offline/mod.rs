@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use self::{
     grammar::{Command, Near, Parsed, Small},
     history::History,
-    phrase::{Around, Call, Part, parts_of},
-    transcript::Shown,
+    phrase::{Around, OfflineCall, PhrasePart, parts_of},
+    transcript::ShownMessage,
 };
 use super::{Conversation, Model, Progress, Turn, TurnFuture};
 use crate::{
@@ -38,7 +38,7 @@ pub struct Offline {
 /// What a message came to when it was read: what is to be done and said about it, or that it has to be kept.
 struct Reading {
     id: i64,
-    parts: Option<Vec<Part>>,
+    parts: Option<Vec<PhrasePart>>,
 }
 
 /// Outcomes of calls by their ids: what was told, and whether it failed.
@@ -70,9 +70,9 @@ impl Offline {
     }
 
     /// What each of the newest messages comes to, with what was said before it in mind.
-    fn readings(self, conversation: &Conversation, opening: usize, messages: &[Shown]) -> Vec<Reading> {
+    fn readings(self, conversation: &Conversation, opening: usize, messages: &[ShownMessage]) -> Vec<Reading> {
         let told = conversation.messages.first().and_then(|raw| told_time(raw, self.tz));
-        let said_at = |message: &Shown| message.at.map(|at| at.with_timezone(&self.tz));
+        let said_at = |message: &ShownMessage| message.at.map(|at| at.with_timezone(&self.tz));
         let now = messages.iter().filter_map(said_at).chain(told).max();
         let Some(now) = now else {
             return messages.iter().map(|message| Reading { id: message.id, parts: None }).collect();
@@ -93,9 +93,9 @@ impl Offline {
         readings
     }
 
-    fn read(self, message: &Shown, history: &History, now: DateTime<Tz>) -> Option<Vec<Part>> {
+    fn read(self, message: &ShownMessage, history: &History, now: DateTime<Tz>) -> Option<Vec<PhrasePart>> {
         if message.is_correction {
-            return Some(vec![Part::Say(phrase::CORRECTION.to_owned())]);
+            return Some(vec![PhrasePart::Say(phrase::CORRECTION.to_owned())]);
         }
         // Somebody else's words, a reply to something, or no text: none of it is a command.
         let at = message.at.filter(|_| message.is_own_text && !message.is_reply)?.with_timezone(&self.tz);
@@ -111,7 +111,7 @@ impl Offline {
             },
             Parsed::Unclear { .. } => match grammar::nearest(text, at) {
                 Some(Near::Form(form)) => return Some(phrase::offer(&form)),
-                Some(Near::Ask(question)) => return Some(vec![Part::Say(question)]),
+                Some(Near::Ask(question)) => return Some(vec![PhrasePart::Say(question)]),
                 None => parsed,
             },
             parsed => parsed,
@@ -156,7 +156,7 @@ fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
 }
 
 /// The newest messages of the conversation, and which of its messages shows them.
-fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<Shown>)> {
+fn latest_messages(conversation: &Conversation) -> Option<(usize, Vec<ShownMessage>)> {
     let shown = conversation.messages.iter().enumerate().rev();
     shown.map(|(at, raw)| (at, transcript::shown(raw))).find(|(_, messages)| !messages.is_empty())
 }
@@ -172,7 +172,7 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
             continue;
         };
         for part in parts {
-            if let Part::Call(one) = part {
+            if let PhrasePart::Call(one) = part {
                 calls.push(call(&one.id, one.tool, &one.input));
                 steps.extend(one.step.iter().map(|what| json!({"what": what, "tool": one.tool})));
             }
@@ -186,11 +186,11 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
 /// The calls in the place of those that found nothing.
 fn next_calls(readings: &[Reading], outcomes: &Outcomes) -> Vec<Value> {
     let others = readings.iter().filter_map(|reading| reading.parts.as_ref()).flatten().filter_map(|part| match part {
-        Part::Call(one) => one.next(outcomes),
-        Part::Say(_) => None,
+        PhrasePart::Call(one) => one.next(outcomes),
+        PhrasePart::Say(_) => None,
     });
     let open = others.filter(|other| !outcomes.contains_key(&other.id));
-    open.map(|Call { id, tool, input, .. }| call(id, tool, input)).collect()
+    open.map(|OfflineCall { id, tool, input, .. }| call(id, tool, input)).collect()
 }
 
 /// Keeps what can't be answered, says what came of the rest, and puts the plan right where a step failed.
@@ -206,7 +206,7 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
             None => kept.push(reading.id),
         }
         for part in reading.parts.iter().flatten() {
-            let Part::Call(first) = part else { continue };
+            let PhrasePart::Call(first) = part else { continue };
             let one = first.last(outcomes);
             has_changed |= one != &**first;
             match (&one.step, outcomes.get(&one.id)) {

@@ -33,16 +33,16 @@ const NO_SUCH: [&str; 2] = ["there is no task", "There's no reminder"];
 
 /// One thing to do or to say.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Part {
+pub(super) enum PhrasePart {
     /// Text that needs no tool.
     Say(String),
     /// A tool call, and how its outcome is said.
-    Call(Box<Call>),
+    Call(Box<OfflineCall>),
 }
 
 /// A tool call, and how its outcome is said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Call {
+pub(super) struct OfflineCall {
     /// Unique in the conversation.
     pub(super) id: String,
     /// The tool.
@@ -58,10 +58,10 @@ pub(super) struct Call {
     /// Whether a message is kept when this call finds nothing.
     keep_on_failure: bool,
     /// What is called when there is nothing of that name.
-    pub(super) or_else: Option<Box<Call>>,
+    pub(super) or_else: Option<Box<OfflineCall>>,
 }
 
-impl Call {
+impl OfflineCall {
     fn new(id: &str, tool: &'static str, input: Value) -> Self {
         let id = id.to_owned();
         Self { id, tool, input, step: None, lead: None, after: None, keep_on_failure: false, or_else: None }
@@ -112,12 +112,12 @@ pub(super) fn did_you_mean(form: &str) -> String {
 }
 
 /// The whole of the question.
-pub(super) fn offer(form: &str) -> Vec<Part> {
-    vec![Part::Say(format!("{} Nothing has been set or saved yet: “yes” does it.", did_you_mean(form)))]
+pub(super) fn offer(form: &str) -> Vec<PhrasePart> {
+    vec![PhrasePart::Say(format!("{} Nothing has been set or saved yet: “yes” does it.", did_you_mean(form)))]
 }
 
 /// What is to be done about a message; `None` when it has to be kept.
-pub(super) fn parts_of(id: i64, parsed: Parsed, around: &Around<'_>) -> Option<Vec<Part>> {
+pub(super) fn parts_of(id: i64, parsed: Parsed, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
     match parsed {
         Parsed::Commands(commands) => {
             let parts = commands
@@ -127,22 +127,22 @@ pub(super) fn parts_of(id: i64, parsed: Parsed, around: &Around<'_>) -> Option<V
             Some(parts.collect())
         }
         Parsed::Question(question) => {
-            let call = Call::new(&format!("m{id}-q"), "quote", json!({"query": question}));
-            let call = Call { keep_on_failure: true, ..call.lead("From what I remember:") };
-            Some(vec![Part::Call(Box::new(call))])
+            let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": question}));
+            let call = OfflineCall { keep_on_failure: true, ..call.lead("From what I remember:") };
+            Some(vec![PhrasePart::Call(Box::new(call))])
         }
         Parsed::Unclear { .. } => None,
     }
 }
 
-fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<Part> {
-    let call = |tool, input| Call::new(id, tool, input);
-    let one = |call: Call| vec![Part::Call(Box::new(call))];
-    let say = |text: &str| vec![Part::Say(text.to_owned())];
+fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<PhrasePart> {
+    let call = |tool, input| OfflineCall::new(id, tool, input);
+    let one = |call: OfflineCall| vec![PhrasePart::Call(Box::new(call))];
+    let say = |text: &str| vec![PhrasePart::Say(text.to_owned())];
     let list = |backlog: bool| if backlog { "backlog" } else { "active" };
     let tasks = |suffix: &str, list: &str, lead: &str| {
-        Part::Call(Box::new(
-            Call::new(&format!("{id}{suffix}"), "task_list", json!({"list": list, "numbered": true})).lead(lead),
+        PhrasePart::Call(Box::new(
+            OfflineCall::new(&format!("{id}{suffix}"), "task_list", json!({"list": list, "numbered": true})).lead(lead),
         ))
     };
     match command {
@@ -160,7 +160,7 @@ fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<Part> {
                 call("task_add", json!({"title": title, "list": list(backlog)})).step(format!("add the task: {title}"));
             let recurs = grammar::recurring_title(&title, around.now);
             let after = recurs.map(|form| format!("Tasks don't repeat by themselves. {}", did_you_mean(&form)));
-            one(Call { after, ..add })
+            one(OfflineCall { after, ..add })
         }
         Command::TaskList { backlog } => {
             vec![tasks("", list(backlog), if backlog { "Backlog:" } else { "Active tasks:" })]
@@ -170,12 +170,14 @@ fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<Part> {
         Command::Agenda { day } => {
             let lead = if day == "today" { "Today:" } else { "Tomorrow:" };
             let due = call("reminder_list", json!({"day": day})).lead(lead);
-            vec![Part::Call(Box::new(due)), tasks("-t", "active", "Active tasks:")]
+            vec![PhrasePart::Call(Box::new(due)), tasks("-t", "active", "Active tasks:")]
         }
         Command::Status => vec![
-            Part::Say("I am here, working without an AI model (offline).".to_owned()),
+            PhrasePart::Say("I am here, working without an AI model (offline).".to_owned()),
             tasks("-t", "active", "Active tasks:"),
-            Part::Call(Box::new(Call::new(&format!("{id}-r"), "reminder_list", json!({})).lead("Reminders:"))),
+            PhrasePart::Call(Box::new(
+                OfflineCall::new(&format!("{id}-r"), "reminder_list", json!({})).lead("Reminders:"),
+            )),
         ],
         Command::Time => say(&format!("It is {}.", around.now.format("%H:%M"))),
         Command::Date => say(&format!("It is {}.", around.now.format("%A, %-d %B %Y"))),
@@ -213,7 +215,7 @@ fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<Part> {
 }
 
 /// The call that changes a task or a reminder; none where "it" refers to nothing of that kind.
-fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<Call> {
+fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<OfflineCall> {
     // What was spoken of is named in full: it is that one or none.
     let of = |which: Which, wanted: Option<Kind>| match which {
         Which::It => {
@@ -228,10 +230,10 @@ fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<Ca
     let task = |tool, which: &Which, more: &[(&str, Value)], step: &str| {
         let mut input = serde_json::Map::from_iter([("task".to_owned(), json!(query(which)))]);
         input.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
-        Call::new(id, tool, Value::Object(input)).step(format!("{step} {}", query(which)))
+        OfflineCall::new(id, tool, Value::Object(input)).step(format!("{step} {}", query(which)))
     };
     let ended = |which: &Which| {
-        Call::new(id, "reminder_done", json!({"reminder": query(which)}))
+        OfflineCall::new(id, "reminder_done", json!({"reminder": query(which)}))
             .step(format!("end the reminder {}", query(which)))
     };
     let dropped = |which: &Which| task("task_done", which, &[("dropped", json!(true))], "drop the task");
@@ -260,9 +262,9 @@ fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<Ca
     })
 }
 
-fn postponed(id: &str, which: &Which, kind: Option<Kind>, moment: &Moment) -> Call {
+fn postponed(id: &str, which: &Which, kind: Option<Kind>, moment: &Moment) -> OfflineCall {
     let when = moment.day.map_or_else(|| time(&moment.when), |day| day.to_string());
-    let reminder = Call::new(id, "reminder_move", json!({"reminder": query(which), "when": when}))
+    let reminder = OfflineCall::new(id, "reminder_move", json!({"reminder": query(which), "when": when}))
         .step(format!("move the reminder {}", query(which)));
     let at = match &moment.when {
         When::At(slot) => slot.civil.format("%Y-%m-%d %H:%M").to_string(),
@@ -272,9 +274,9 @@ fn postponed(id: &str, which: &Which, kind: Option<Kind>, moment: &Moment) -> Ca
         When::At(slot) => format!("I'll remind you of it on {}.", slot.civil.format("%a %-d %b at %H:%M")),
         When::Every(_) => String::new(),
     };
-    let task = Call::new(id, "task_update", json!({"task": query(which), "key": "at", "value": at}))
+    let task = OfflineCall::new(id, "task_update", json!({"task": query(which), "key": "at", "value": at}))
         .step(format!("postpone the task {}", query(which)));
-    let task = Call { after: Some(said), ..task };
+    let task = OfflineCall { after: Some(said), ..task };
     match kind {
         Some(Kind::Task) => task,
         Some(Kind::Reminder) => reminder,
@@ -297,16 +299,16 @@ fn small_talk(small: Small, around: &Around<'_>) -> &'static str {
 }
 
 /// What is said about a message after its calls; `None` when it has to be kept.
-pub(super) fn spoken(parts: &[Part], outcomes: &Outcomes) -> Option<String> {
+pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String> {
     let mut said = Vec::new();
     for part in parts {
         match part {
-            Part::Say(text) => said.push(text.clone()),
-            Part::Call(call) => match outcomes.get(&call.last(outcomes).id) {
+            PhrasePart::Say(text) => said.push(text.clone()),
+            PhrasePart::Call(call) => match outcomes.get(&call.last(outcomes).id) {
                 Some((_, true)) | None if call.keep_on_failure => return None,
                 Some((why, true)) => said.push(not_done(call, why, outcomes)),
                 Some((told, false)) => {
-                    let Call { lead, after, .. } = call.last(outcomes);
+                    let OfflineCall { lead, after, .. } = call.last(outcomes);
                     let told = lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}"));
                     let after = after.iter().filter(|after| !after.is_empty());
                     said.push(after.fold(told, |told, after| format!("{told}\n{after}")));
@@ -319,7 +321,7 @@ pub(super) fn spoken(parts: &[Part], outcomes: &Outcomes) -> Option<String> {
 }
 
 /// What is said of a call that did nothing.
-fn not_done(call: &Call, why: &str, outcomes: &Outcomes) -> String {
+fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
     let last = call.last(outcomes);
     let found_nothing = NO_SUCH.iter().any(|beginning| why.starts_with(beginning));
     if found_nothing && last != call {

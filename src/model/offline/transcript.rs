@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 /// A message as it stands in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownMessage {
     /// Its row.
     pub id: i64,
     /// When it was said.
@@ -20,7 +20,7 @@ pub struct Shown {
 }
 
 /// Reads the messages back that a user message shows.
-pub fn shown(raw: &str) -> Vec<Shown> {
+pub fn shown(raw: &str) -> Vec<ShownMessage> {
     let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
         return Vec::new();
     };
@@ -70,7 +70,7 @@ fn exchanged_in(block: &str) -> Vec<Earlier> {
         .collect()
 }
 
-fn shown_in(block: &str) -> Vec<Shown> {
+fn shown_in(block: &str) -> Vec<ShownMessage> {
     let elements = block.split("<message ").skip(1);
     elements
         .filter_map(|element| {
@@ -82,7 +82,7 @@ fn shown_in(block: &str) -> Vec<Shown> {
                 Some(unescape(value.split_once('"')?.0))
             };
             let body_after_quote = body.split_once("</quoted>\n").map_or(body, |(_, text)| text);
-            Some(Shown {
+            Some(ShownMessage {
                 id: attribute("id")?.parse().ok()?,
                 at: attribute("at").and_then(|at| crate::clock::parse_time(&at)),
                 is_own_text: attribute("forwarded_from").is_none() && attribute("kind").as_deref() == Some("text"),

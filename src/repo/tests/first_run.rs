@@ -1,5 +1,5 @@
 use super::*;
-use crate::repo::advance::Stop;
+use crate::repo::advance::StopAt;
 
 #[test]
 fn without_a_remote_the_templates_are_the_first_commit() {
@@ -148,7 +148,7 @@ fn an_empty_remote_that_comes_later_gets_our_history() {
 /// Killed anywhere in it, the next wake joins them, once.
 #[test]
 fn a_join_that_is_killed_is_finished() {
-    for stop in [Stop::AfterLock, Stop::AfterNote, Stop::AfterBranch, Stop::AfterFiles, Stop::AfterIndex] {
+    for stop in [StopAt::AfterLock, StopAt::AfterNote, StopAt::AfterBranch, StopAt::AfterFiles, StopAt::AfterIndex] {
         let world = World::new();
         let repo = begun_without(&world, "main");
         repo.publish(&wake(&[change("memory/new.md", None, Some("new\n"))])).unwrap();

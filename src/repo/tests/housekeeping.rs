@@ -188,8 +188,11 @@ fn nothing_is_dropped_while_a_move_waits_or_head_is_elsewhere() {
     repo.maintain(TIMEOUT).unwrap();
     assert_eq!(count(&world, "count"), before);
     world.git(&["checkout", "--quiet", "main"]);
-    repo.try_publish(&wake(&[change("memory/new.md", None, Some("new\n"))]), super::super::advance::Stop::AfterBranch)
-        .unwrap();
+    repo.try_publish(
+        &wake(&[change("memory/new.md", None, Some("new\n"))]),
+        super::super::advance::StopAt::AfterBranch,
+    )
+    .unwrap();
     repo.maintain(TIMEOUT).unwrap();
     assert!(count(&world, "count") > before);
     repo.finish_interrupted(&both).unwrap();

@@ -1,10 +1,11 @@
 use super::{
-    super::{advance::Stop, index_lock::IndexLock},
+    super::{advance::StopAt, index_lock::IndexLock},
     *,
 };
 use crate::cycle::merge_texts;
 
-const STOPS: [Stop; 5] = [Stop::AfterLock, Stop::AfterNote, Stop::AfterBranch, Stop::AfterFiles, Stop::AfterIndex];
+const STOPS: [StopAt; 5] =
+    [StopAt::AfterLock, StopAt::AfterNote, StopAt::AfterBranch, StopAt::AfterFiles, StopAt::AfterIndex];
 
 fn reopened(world: &World) -> Repo {
     Repo::open_or_create(&world.brain(), None, &TEMPLATES, now()).unwrap().0
@@ -34,8 +35,8 @@ fn a_publish_killed_anywhere_is_finished_or_never_happened() {
         let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(edits.commit, None, "{stop:?}");
         assert!(!repo.is_interrupted(), "{stop:?}");
-        if matches!(stop, Stop::AfterLock | Stop::AfterNote) {
-            assert_eq!(finished, (stop == Stop::AfterNote).then_some(Finished::NeverHappened));
+        if matches!(stop, StopAt::AfterLock | StopAt::AfterNote) {
+            assert_eq!(finished, (stop == StopAt::AfterNote).then_some(Finished::NeverHappened));
             assert_eq!((world.read(ACTIVE), repo.wake_commit("w-0001").unwrap()), (base, None));
             repo.publish(&wake(&changes)).unwrap();
         } else {
@@ -149,7 +150,7 @@ fn an_edit_after_the_kill_is_kept_and_stays_theirs() {
     world.write(ACTIVE, base);
     repo.commit_person_edits(now(), &never_secret, &merge_texts).unwrap();
     let ours = base.replace("one", "ours");
-    repo.try_publish(&wake(&[change(ACTIVE, Some(base), Some(&ours))]), Stop::AfterBranch).unwrap();
+    repo.try_publish(&wake(&[change(ACTIVE, Some(base), Some(&ours))]), StopAt::AfterBranch).unwrap();
     world.write(ACTIVE, &base.replace("five", "theirs"));
     let repo = reopened(&world);
     let edits = repo.commit_person_edits(now(), &never_secret, &merge_texts).unwrap();
@@ -167,7 +168,7 @@ fn an_edit_of_the_same_lines_after_the_kill_loses_neither_side() {
         let base = world.read(ACTIVE);
         let (ours, theirs) = (format!("{base}- ours\n"), format!("{base}- theirs\n"));
         let changes = [change(ACTIVE, Some(&base), Some(&ours)), change("memory/new.md", None, Some("our new\n"))];
-        repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
+        repo.try_publish(&wake(&changes), StopAt::AfterBranch).unwrap();
         world.write(ACTIVE, &theirs);
         world.write("memory/new.md", "their new\n");
         let repo = reopened(&world);
@@ -190,7 +191,7 @@ fn after_a_kill_the_files_wait_until_head_is_back() {
         let repo = world.local();
         let base = world.read(ACTIVE);
         let changes = [change("memory/new.md", None, Some("new\n")), change(ACTIVE, Some(&base), Some("ours\n"))];
-        repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
+        repo.try_publish(&wake(&changes), StopAt::AfterBranch).unwrap();
         fs::remove_file(world.file(".git/index.lock")).unwrap();
         world.git(away);
         let repo = reopened(&world);
@@ -209,7 +210,7 @@ fn a_commit_of_the_persons_after_the_kill_has_the_last_word() {
     let repo = world.local();
     let base = world.read(ACTIVE);
     let changes = [change("memory/new.md", None, Some("new\n")), change(ACTIVE, Some(&base), Some("ours\n"))];
-    repo.try_publish(&wake(&changes), Stop::AfterBranch).unwrap();
+    repo.try_publish(&wake(&changes), StopAt::AfterBranch).unwrap();
     fs::remove_file(world.file(".git/index.lock")).unwrap();
     world.git(&["commit", "--quiet", "-m", "as it was", "--", ACTIVE]);
     let repo = reopened(&world);

@@ -173,11 +173,11 @@ pub(super) fn never_secret<T: Default>(_: &str) -> T {
     T::default()
 }
 
-pub(super) fn change(path: &str, base: Option<&str>, content: Option<&str>) -> Change {
-    Change { path: path.to_owned(), base: base.map(str::to_owned), content: content.map(str::to_owned) }
+pub(super) fn change(path: &str, base: Option<&str>, content: Option<&str>) -> FileChange {
+    FileChange { path: path.to_owned(), base: base.map(str::to_owned), content: content.map(str::to_owned) }
 }
 
-pub(super) fn wake<'a>(changes: &'a [Change]) -> Publish<'a> {
+pub(super) fn wake<'a>(changes: &'a [FileChange]) -> Publish<'a> {
     Publish {
         changes,
         message: "Answered Ann\n\nWake-Id: w-0001\nTrigger: message\n",

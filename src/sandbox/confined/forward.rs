@@ -41,6 +41,6 @@ pub fn forward(to: &Path) -> io::Result<()> {
 /// A connection that the proxy doesn't take is closed.
 fn pass_on(client: &TcpStream, to: &Path) {
     if let Ok(proxy) = UnixStream::connect(to) {
-        relay::both_ways(client, &proxy, &relay::Limits::default());
+        relay::both_ways(client, &proxy, &relay::RelayLimits::default());
     }
 }

@@ -24,7 +24,7 @@ use std::{
 };
 
 pub use self::grant::Grant;
-use self::relay::{Limits, Stream};
+use self::relay::{RelayLimits, Stream};
 
 /// At most so many connections at a time; more are closed at once.
 const MAX_CONNECTIONS: usize = 64;
@@ -43,14 +43,14 @@ pub type Dial = dyn Fn(SocketAddr, Duration) -> io::Result<TcpStream> + Send + S
 
 /// The world as the proxy meets it.
 #[derive(Clone)]
-pub struct Outside {
+pub struct ProxyWorld {
     /// Names to addresses.
     pub resolve: Arc<Resolve>,
     /// Addresses to connections.
     pub dial: Arc<Dial>,
 }
 
-impl Outside {
+impl ProxyWorld {
     /// The machine's own resolver and network.
     pub fn real() -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Outside {
     }
 }
 
-impl fmt::Debug for Outside {
+impl fmt::Debug for ProxyWorld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Outside")
     }
@@ -69,8 +69,8 @@ impl fmt::Debug for Outside {
 /// What all threads of a proxy share.
 struct Shared {
     grants: Vec<Grant>,
-    outside: Outside,
-    limits: Limits,
+    outside: ProxyWorld,
+    limits: RelayLimits,
     open: AtomicUsize,
 }
 
@@ -94,7 +94,7 @@ impl Proxy {
     ///
     /// # Errors
     /// The directory or the socket couldn't be made.
-    pub fn on_socket(grants: Vec<Grant>, outside: Outside) -> io::Result<Self> {
+    pub fn on_socket(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
         let dir = std::env::temp_dir().join(format!("reveille-{:016x}", fastrand::u64(..)));
         std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
         let path = dir.join(SOCKET_NAME);
@@ -108,7 +108,7 @@ impl Proxy {
     ///
     /// # Errors
     /// No port could be had.
-    pub fn on_loopback(grants: Vec<Grant>, outside: Outside) -> io::Result<Self> {
+    pub fn on_loopback(grants: Vec<Grant>, outside: ProxyWorld) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let wake = Box::new(move || drop(TcpStream::connect(address)));
@@ -143,11 +143,11 @@ impl Drop for Proxy {
 /// Accepts connections on a thread of its own, each of which is served on another, until it is told to stop.
 fn start<S: Stream>(
     grants: Vec<Grant>,
-    outside: Outside,
+    outside: ProxyWorld,
     accept: impl Fn() -> io::Result<S> + Send + 'static,
 ) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
-    let limits = Limits { stop: Arc::clone(&stop), ..Limits::default() };
+    let limits = RelayLimits { stop: Arc::clone(&stop), ..RelayLimits::default() };
     let shared = Arc::new(Shared { grants, outside, limits, open: AtomicUsize::new(0) });
     thread::spawn(move || {
         while !shared.limits.stop.load(Ordering::SeqCst) {

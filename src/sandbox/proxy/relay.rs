@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 
 /// How long a connection may go on.
 #[derive(Debug, Clone)]
-pub(in crate::sandbox) struct Limits {
+pub(in crate::sandbox) struct RelayLimits {
     /// Until the whole head of a request is there.
     pub(super) head: Duration,
     /// Without a byte either way.
@@ -32,7 +32,7 @@ pub(in crate::sandbox) struct Limits {
     pub(super) stop: Arc<AtomicBool>,
 }
 
-impl Default for Limits {
+impl Default for RelayLimits {
     fn default() -> Self {
         Self {
             head: Duration::from_secs(10),
@@ -71,7 +71,7 @@ stream!(TcpStream);
 stream!(UnixStream);
 
 /// Copies both ways until both have ended, one fails or a limit is reached; then both are closed.
-pub(in crate::sandbox) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &Limits) {
+pub(in crate::sandbox) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &RelayLimits) {
     if let (Ok(from_a), Ok(from_b)) = (a.again(), b.again()) {
         let heard = Arc::new(Mutex::new(Instant::now()));
         let (their_limits, their_heard) = (limits.clone(), Arc::clone(&heard));
@@ -85,7 +85,7 @@ pub(in crate::sandbox) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &L
 }
 
 /// Copies what one has to say to the other, and nothing back. The one is closed then, the other given back.
-pub(super) fn one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &Limits) -> S {
+pub(super) fn one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &RelayLimits) -> S {
     // However it ended, it is over.
     copy_until_end(&mut from, &mut to, limits, &Mutex::new(Instant::now())).ok();
     from.end(Shutdown::Both);
@@ -93,7 +93,7 @@ pub(super) fn one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &Limi
 }
 
 /// Copies one way. A regular end is handed on as such, so that the other way can go on; any other ends both.
-fn copy(mut from: impl Stream, mut to: impl Stream, limits: &Limits, heard: &Mutex<Instant>) {
+fn copy(mut from: impl Stream, mut to: impl Stream, limits: &RelayLimits, heard: &Mutex<Instant>) {
     let how = copy_until_end(&mut from, &mut to, limits, heard);
     let is_over = how.is_err();
     to.end(if is_over { Shutdown::Both } else { Shutdown::Write });
@@ -105,7 +105,7 @@ fn copy(mut from: impl Stream, mut to: impl Stream, limits: &Limits, heard: &Mut
 fn copy_until_end(
     from: &mut impl Stream,
     to: &mut impl Stream,
-    limits: &Limits,
+    limits: &RelayLimits,
     heard: &Mutex<Instant>,
 ) -> io::Result<()> {
     from.bound(LOOK_EVERY, WRITE_TIMEOUT)?;

@@ -10,7 +10,7 @@ use super::*;
 /// A world in which names lead where the test says, and every dialled address is written down and leads to one server.
 struct World {
     dialled: Arc<Mutex<Vec<SocketAddr>>>,
-    outside: Outside,
+    outside: ProxyWorld,
 }
 
 fn world(answers: Vec<Vec<IpAddr>>) -> World {
@@ -29,7 +29,7 @@ fn world(answers: Vec<Vec<IpAddr>>) -> World {
     });
     let (dialled, answers) = (Arc::new(Mutex::new(Vec::new())), Mutex::new(answers.into_iter()));
     let kept = Arc::clone(&dialled);
-    let outside = Outside {
+    let outside = ProxyWorld {
         resolve: Arc::new(move |_, _| Ok(answers.lock().unwrap().next().unwrap_or_default())),
         dial: Arc::new(move |address, timeout| {
             kept.lock().unwrap().push(address);
@@ -87,7 +87,7 @@ fn a_name_that_leads_inside_is_refused_and_never_dialled() {
 #[test]
 fn what_isnt_granted_is_neither_resolved_nor_dialled() {
     let world = world(vec![vec![PUBLIC]]);
-    let outside = Outside { resolve: Arc::new(|name, _| panic!("{name} was looked up")), ..world.outside };
+    let outside = ProxyWorld { resolve: Arc::new(|name, _| panic!("{name} was looked up")), ..world.outside };
     let proxy = Proxy::on_socket(grants(&["api.example:443", "10.0.0.1:80"]), outside).unwrap();
     for to in [
         "api.example:80",

@@ -18,8 +18,8 @@ fn nine() -> Rule {
     Rule::Daily { at: NaiveTime::from_hms_opt(9, 0, 0).unwrap() }
 }
 
-fn daily(rule: &Rule, missed: Missed, next: &str) -> Turn {
-    series(rule, missed, next).turn(&History::default(), at("2026-11-21 12:00"))
+fn daily(rule: &Rule, missed: Missed, next: &str) -> DueTurn {
+    series(rule, missed, next).turn(&SlotHistory::default(), at("2026-11-21 12:00"))
 }
 
 fn series<'a>(rule: &'a Rule, missed: Missed, next: &str) -> Series<'a> {
@@ -27,7 +27,7 @@ fn series<'a>(rule: &'a Rule, missed: Missed, next: &str) -> Series<'a> {
 }
 
 /// What happens, how many are passed over from when to when, and what comes next.
-fn told(turn: &Turn) -> String {
+fn told(turn: &DueTurn) -> String {
     let key = |slot: Slot| slot.civil.format("%d %H:%M").to_string();
     let happens = turn.happens.map_or("nothing".to_owned(), key);
     let late = if turn.is_late { " late" } else { "" };
@@ -46,16 +46,16 @@ fn of_what_was_missed_the_policy_says_what_happens() {
     assert_eq!(turn(Missed::Tell), turn(Missed::Skip));
     let once = Series { rule: None, ..series(&rule, Missed::Skip, "2026-11-18 09:00") };
     let now = at("2026-11-21 12:00");
-    assert_eq!(told(&once.turn(&History::default(), now)), "nothing, 1 from 18 09:00 to 18 09:00; next never");
+    assert_eq!(told(&once.turn(&SlotHistory::default(), now)), "nothing, 1 from 18 09:00 to 18 09:00; next never");
     let once = Series { missed: Missed::Run, ..once };
-    assert_eq!(told(&once.turn(&History::default(), now)), "18 09:00 late; next never");
+    assert_eq!(told(&once.turn(&SlotHistory::default(), now)), "18 09:00 late; next never");
 }
 
 #[test]
 fn half_an_hour_late_is_met_and_later_is_missed() {
     let rule = nine();
     let series = series(&rule, Missed::Skip, "2026-11-21 09:00");
-    let turn = |now: &str| told(&series.turn(&History::default(), at(now)));
+    let turn = |now: &str| told(&series.turn(&SlotHistory::default(), at(now)));
     assert_eq!(turn("2026-11-21 08:59"), "nothing; next 21 09:00");
     assert_eq!(turn("2026-11-21 09:00"), "21 09:00; next 22 09:00");
     assert_eq!(turn("2026-11-21 09:30"), "21 09:00; next 22 09:00");
@@ -67,9 +67,9 @@ fn half_an_hour_late_is_met_and_later_is_missed() {
 fn a_clock_set_forward_and_back_neither_doubles_nor_skips() {
     let rule = nine();
     let monday = series(&rule, Missed::Run, "2026-11-23 09:00");
-    let wrong = monday.turn(&History::default(), at("2026-11-25 12:00"));
+    let wrong = monday.turn(&SlotHistory::default(), at("2026-11-25 12:00"));
     assert_eq!(told(&wrong), "25 09:00 late, 2 from 23 09:00 to 24 09:00; next 26 09:00");
-    let history = History {
+    let history = SlotHistory {
         happened: BTreeSet::from([civil("2026-11-25 09:00")]),
         passed: vec![(civil("2026-11-23 09:00"), civil("2026-11-25 09:00"))],
     };
@@ -83,7 +83,7 @@ fn a_clock_set_forward_and_back_neither_doubles_nor_skips() {
     assert_eq!(told(&lived.turn(&history, at("2026-11-25 12:05"))), "nothing; next 26 09:00");
     // What happened is left out, and a clock that says 1970 brings nothing back from before the beginning.
     assert_eq!(after_wrong.rewound(&history, created, at("2026-11-25 08:00")), None);
-    let next = after_wrong.rewound(&History::default(), at("2026-11-24 10:00"), at("1970-01-01 00:00"));
+    let next = after_wrong.rewound(&SlotHistory::default(), at("2026-11-24 10:00"), at("1970-01-01 00:00"));
     assert_eq!(next.unwrap().civil, civil("2026-11-25 09:00"));
 }
 
@@ -91,7 +91,7 @@ fn a_clock_set_forward_and_back_neither_doubles_nor_skips() {
 fn a_clock_set_back_after_firing_fires_nothing_again() {
     let rule = nine();
     let tomorrow = series(&rule, Missed::Run, "2026-11-22 09:00");
-    let history = History { happened: BTreeSet::from([civil("2026-11-21 09:00")]), passed: Vec::new() };
+    let history = SlotHistory { happened: BTreeSet::from([civil("2026-11-21 09:00")]), passed: Vec::new() };
     assert_eq!(tomorrow.rewound(&history, at("2026-11-01 12:00"), at("2026-11-21 08:00")), None);
     let again = series(&rule, Missed::Run, "2026-11-21 09:00");
     assert_eq!(told(&again.turn(&history, at("2026-11-21 09:00"))), "nothing; next 22 09:00");
@@ -107,7 +107,7 @@ fn years_of_minutes_are_passed_over_in_one_look() {
         next: rule.next_after(at("2016-11-21 12:00"), BERLIN).unwrap(),
     };
     let now = at("2026-11-21 12:00");
-    let turn = series.turn(&History::default(), now);
+    let turn = series.turn(&SlotHistory::default(), now);
     assert!(turn.next.unwrap().at > now && turn.passed.unwrap().count >= MAX_DUE - 1, "{turn:?}");
 }
 

@@ -5,17 +5,21 @@ use chrono::NaiveTime;
 use super::{
     super::words::Cursor,
     Trouble,
-    draft::{Clock, Draft, Part},
+    draft::{Draft, DraftClock, DraftPart},
     pieces::Read,
 };
 
-pub(super) const PARTS: &[(&str, Part)] =
-    &[("morning", Part::Morning), ("afternoon", Part::Afternoon), ("evening", Part::Evening), ("night", Part::Night)];
+pub(super) const PARTS: &[(&str, DraftPart)] = &[
+    ("morning", DraftPart::Morning),
+    ("afternoon", DraftPart::Afternoon),
+    ("evening", DraftPart::Evening),
+    ("night", DraftPart::Night),
+];
 
 pub(super) fn part(start: Cursor<'_>) -> Read<'_> {
     let (part, end) = match start.phrase("in the") {
-        Some(the) => the.lookup(PARTS).filter(|(part, _)| *part != Part::Night)?,
-        None => (Part::Night, start.phrase("at night")?),
+        Some(the) => the.lookup(PARTS).filter(|(part, _)| *part != DraftPart::Night)?,
+        None => (DraftPart::Night, start.phrase("at night")?),
     };
     Some((Draft::part(part), end))
 }
@@ -27,7 +31,7 @@ pub(super) fn clock(start: Cursor<'_>) -> Read<'_> {
         return Some((Draft::clock(clock_of(12, 0, Said::Literally)?), here.next()));
     }
     if here.phrase("midnight").is_some() {
-        return Some((Draft::clock(Clock::Midnight), here.next()));
+        return Some((Draft::clock(DraftClock::Midnight), here.next()));
     }
     let (clock, end) = spoken_clock(here, at.is_some()).or_else(|| written_clock(here, at.is_some()))?;
     Some((clock, end))
@@ -120,14 +124,14 @@ fn half_of_day(start: Cursor<'_>) -> Option<(Said, Cursor<'_>)> {
     })
 }
 
-fn clock_of(hour: u32, minute: u32, said: Said) -> Option<Clock> {
-    let literal = |hour| NaiveTime::from_hms_opt(hour, minute, 0).map(Clock::Literal);
+fn clock_of(hour: u32, minute: u32, said: Said) -> Option<DraftClock> {
+    let literal = |hour| NaiveTime::from_hms_opt(hour, minute, 0).map(DraftClock::Literal);
     match said {
         Said::Am | Said::Pm if !(1..=12).contains(&hour) || minute > 59 => None,
         Said::Am => literal(hour % 12),
         Said::Pm => literal(hour % 12 + 12),
-        Said::Openly if (1..=12).contains(&hour) && minute < 60 => Some(Clock::Open { hour, minute }),
-        Said::Openly | Said::Literally if hour == 24 && minute == 0 => Some(Clock::Midnight),
+        Said::Openly if (1..=12).contains(&hour) && minute < 60 => Some(DraftClock::Open { hour, minute }),
+        Said::Openly | Said::Literally if hour == 24 && minute == 0 => Some(DraftClock::Midnight),
         Said::Openly | Said::Literally => literal(hour),
     }
 }

@@ -4,37 +4,37 @@ use super::{
     super::words::Cursor,
     Trouble,
     clock::{PARTS, clock},
-    draft::{Day, Draft, Month, Part, Which},
+    draft::{Draft, DraftDay, DraftPart, Month, Which},
     pieces::Read,
 };
 
-const DAY_WORDS: &[(&str, Day)] = &[
-    ("?on ?the day after tomorrow", Day::FromToday(2)),
-    ("?the day before yesterday", Day::FromToday(-2)),
-    ("tomorrow|tomorow|tommorow|tommorrow|tmrw|tmr", Day::FromToday(1)),
-    ("first thing tomorrow", Day::FromToday(1)),
-    ("later today", Day::FromToday(0)),
-    ("today", Day::FromToday(0)),
-    ("yesterday", Day::FromToday(-1)),
-    ("next week", Day::NextWeek),
-    ("next month", Day::NextMonth),
-    ("next year", Day::NextYear),
-    ("?at|by ?the end of ?the|this month", Day::EndOfMonth(Which::Coming)),
-    ("?on the last day of the|this month", Day::EndOfMonth(Which::Coming)),
-    ("?on the last day of next month", Day::EndOfMonth(Which::Next)),
-    ("?at|by ?the end of next month", Day::EndOfMonth(Which::Next)),
-    ("?at|on next weekend", Day::Weekend(Which::Next)),
-    ("at|on|over the weekend", Day::Weekend(Which::Coming)),
-    ("this weekend", Day::Weekend(Which::Coming)),
+const DAY_WORDS: &[(&str, DraftDay)] = &[
+    ("?on ?the day after tomorrow", DraftDay::FromToday(2)),
+    ("?the day before yesterday", DraftDay::FromToday(-2)),
+    ("tomorrow|tomorow|tommorow|tommorrow|tmrw|tmr", DraftDay::FromToday(1)),
+    ("first thing tomorrow", DraftDay::FromToday(1)),
+    ("later today", DraftDay::FromToday(0)),
+    ("today", DraftDay::FromToday(0)),
+    ("yesterday", DraftDay::FromToday(-1)),
+    ("next week", DraftDay::NextWeek),
+    ("next month", DraftDay::NextMonth),
+    ("next year", DraftDay::NextYear),
+    ("?at|by ?the end of ?the|this month", DraftDay::EndOfMonth(Which::Coming)),
+    ("?on the last day of the|this month", DraftDay::EndOfMonth(Which::Coming)),
+    ("?on the last day of next month", DraftDay::EndOfMonth(Which::Next)),
+    ("?at|by ?the end of next month", DraftDay::EndOfMonth(Which::Next)),
+    ("?at|on next weekend", DraftDay::Weekend(Which::Next)),
+    ("at|on|over the weekend", DraftDay::Weekend(Which::Coming)),
+    ("this weekend", DraftDay::Weekend(Which::Coming)),
 ];
 
 /// A day said by word, with the part of the day that may follow: "tomorrow morning".
 pub(super) fn day(start: Cursor<'_>) -> Read<'_> {
     if let Some(end) = start.phrase("tonight") {
-        return Some((Draft { part: Some(Part::Night), ..Draft::day(Day::FromToday(0)) }, end));
+        return Some((Draft { part: Some(DraftPart::Night), ..Draft::day(DraftDay::FromToday(0)) }, end));
     }
     if let Some((part, end)) = start.phrase("this").and_then(|this| this.lookup(PARTS)) {
-        return Some((Draft { part: Some(part), ..Draft::day(Day::FromToday(0)) }, end));
+        return Some((Draft { part: Some(part), ..Draft::day(DraftDay::FromToday(0)) }, end));
     }
     let (day, end) = start
         .lookup(DAY_WORDS)
@@ -52,11 +52,11 @@ pub(super) fn with_part(draft: Draft, end: Cursor<'_>) -> (Draft, Cursor<'_>) {
 fn weekday(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on");
     if let Some((weekday, end)) = on.phrase("next").and_then(Cursor::weekday_or_short) {
-        return Some((Draft::day(Day::Weekday(weekday, Which::Next)), end));
+        return Some((Draft::day(DraftDay::Weekday(weekday, Which::Next)), end));
     }
     let named = on.skip("?this|coming");
     let (weekday, end) = if named.index > start.index { named.weekday_or_short() } else { named.weekday() }?;
-    Some((Draft::day(Day::Weekday(weekday, Which::Coming)), end))
+    Some((Draft::day(DraftDay::Weekday(weekday, Which::Coming)), end))
 }
 
 /// Nouns that take a number without being a day: "on the 5th floor".
@@ -77,7 +77,7 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     let months = &[("of next month", Month::Next), ("of this month", Month::This), ("of the month", Month::Any)];
     let (month, end) = end.lookup(months).unwrap_or((Month::Any, end));
     // "The first of all" is no day; "on the first" is.
-    (end.phrase("of").is_none()).then(|| (Draft::day(Day::OfMonth(day, month)), end))
+    (end.phrase("of").is_none()).then(|| (Draft::day(DraftDay::OfMonth(day, month)), end))
 }
 
 pub(super) fn date(start: Cursor<'_>) -> Read<'_> {
@@ -103,7 +103,7 @@ pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
     let after = if after.glued_text() == "." { after.next() } else { after };
     let (month, after) = after.skip("?of").month()?;
     let (year, end) = year(after);
-    Some((Draft::day(Day::Date { year, month, day }), end))
+    Some((Draft::day(DraftDay::Date { year, month, day }), end))
 }
 
 /// "December 5", "December 5th, 2027".
@@ -116,7 +116,7 @@ pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
         return None;
     }
     let (year, end) = year(after);
-    Some((Draft::day(Day::Date { year, month, day }), end))
+    Some((Draft::day(DraftDay::Date { year, month, day }), end))
 }
 
 fn year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
@@ -134,7 +134,7 @@ fn numeric_date(start: Cursor<'_>) -> Read<'_> {
     let (two, after) = digits(after.next())?;
     let closing = after.glued_text() == separator;
     let three = closing.then(|| digits(after.next())).flatten().filter(|_| after.next().glued_text() != "");
-    let date = |year, month, day| Draft::day(Day::Date { year, month, day });
+    let date = |year, month, day| Draft::day(DraftDay::Date { year, month, day });
     match (separator, three) {
         ("-", Some((day, end))) if one >= 1900 => {
             let end = if end.glued_text() == "t" { end.next() } else { end };

@@ -7,18 +7,18 @@ use super::{super::rule::Nth, Trouble};
 /// Each field is what one piece said. Pieces that say different things merge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Draft {
-    pub(super) day: Option<Day>,
+    pub(super) day: Option<DraftDay>,
     /// The weekday that was named beside a date, with which it must agree.
     pub(super) weekday: Option<Weekday>,
-    pub(super) clock: Option<Clock>,
-    pub(super) part: Option<Part>,
+    pub(super) clock: Option<DraftClock>,
+    pub(super) part: Option<DraftPart>,
     pub(super) distance: Option<Distance>,
     pub(super) every: Option<Every>,
     pub(super) trouble: Option<Trouble>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Day {
+pub(super) enum DraftDay {
     /// So many days from today; yesterday is -1.
     FromToday(i64),
     Weekday(Weekday, Which),
@@ -50,7 +50,7 @@ pub(super) enum Month {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Clock {
+pub(super) enum DraftClock {
     /// As it stands.
     Literal(NaiveTime),
     /// An hour from 1 to 12, of which half of the day isn't said.
@@ -60,7 +60,7 @@ pub(super) enum Clock {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DraftPart {
     Morning,
     Afternoon,
     Evening,
@@ -87,15 +87,15 @@ pub(super) enum Every {
 }
 
 impl Draft {
-    pub(super) fn day(day: Day) -> Self {
+    pub(super) fn day(day: DraftDay) -> Self {
         Self { day: Some(day), ..Self::default() }
     }
 
-    pub(super) fn clock(clock: Clock) -> Self {
+    pub(super) fn clock(clock: DraftClock) -> Self {
         Self { clock: Some(clock), ..Self::default() }
     }
 
-    pub(super) fn part(part: Part) -> Self {
+    pub(super) fn part(part: DraftPart) -> Self {
         Self { part: Some(part), ..Self::default() }
     }
 
@@ -136,9 +136,9 @@ impl Draft {
         };
         let day_fits = match (self.every, self.day) {
             (None, _) | (_, None) => true,
-            (Some(Every::Weeks(_, on)), Some(Day::Weekday(..))) => on.is_empty(),
-            (Some(Every::Months(_)), Some(Day::OfMonth(_, Month::Any))) => true,
-            (Some(Every::Years), Some(Day::Date { year: None, .. })) => true,
+            (Some(Every::Weeks(_, on)), Some(DraftDay::Weekday(..))) => on.is_empty(),
+            (Some(Every::Months(_)), Some(DraftDay::OfMonth(_, Month::Any))) => true,
+            (Some(Every::Years), Some(DraftDay::Date { year: None, .. })) => true,
             _ => false,
         };
         distance_alone && day_fits
@@ -154,11 +154,10 @@ fn one_of<T>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {
 }
 
 /// "Next week on Friday", "on Friday next week".
-fn day_of_next_week(one: Day, two: Day) -> Option<Day> {
+fn day_of_next_week(one: DraftDay, two: DraftDay) -> Option<DraftDay> {
     match (one, two) {
-        (Day::NextWeek, Day::Weekday(day, Which::Coming)) | (Day::Weekday(day, Which::Coming), Day::NextWeek) => {
-            Some(Day::Weekday(day, Which::Next))
-        }
+        (DraftDay::NextWeek, DraftDay::Weekday(day, Which::Coming))
+        | (DraftDay::Weekday(day, Which::Coming), DraftDay::NextWeek) => Some(DraftDay::Weekday(day, Which::Next)),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use super::{
     clock::PARTS,
     date::{day_and_month, month_and_day, with_part},
     distance::{Unit, unit_of_time},
-    draft::{Day, Draft, Every, Month, Part},
+    draft::{Draft, DraftDay, DraftPart, Every, Month},
     pieces::Read,
 };
 
@@ -146,10 +146,10 @@ fn plural_days(start: Cursor<'_>) -> Read<'_> {
     }
     let (day, after) = on.weekday()?;
     let plural_parts = &[
-        ("mornings", Part::Morning),
-        ("afternoons", Part::Afternoon),
-        ("evenings", Part::Evening),
-        ("nights", Part::Night),
+        ("mornings", DraftPart::Morning),
+        ("afternoons", DraftPart::Afternoon),
+        ("evenings", DraftPart::Evening),
+        ("nights", DraftPart::Night),
     ];
     let (part, end) = after.lookup(plural_parts)?;
     Some((Draft { part: Some(part), ..Draft::every(Every::Weeks(1, WeekdaySet::single(day))) }, end))
@@ -197,7 +197,8 @@ fn nth_weekday(start: Cursor<'_>) -> Option<(Nth, Weekday, Cursor<'_>)> {
 /// "Every 3 March".
 fn yearly_date(after: Cursor<'_>) -> Read<'_> {
     let (draft, end) = day_and_month(after).or_else(|| month_and_day(after))?;
-    matches!(draft.day, Some(Day::Date { year: None, .. })).then(|| (Draft { every: Some(Every::Years), ..draft }, end))
+    matches!(draft.day, Some(DraftDay::Date { year: None, .. }))
+        .then(|| (Draft { every: Some(Every::Years), ..draft }, end))
 }
 
 /// "Every 1st of the month", "every 15th".
@@ -213,7 +214,7 @@ fn day_of_every_month(after: Cursor<'_>) -> Read<'_> {
 }
 
 fn monthly(day: u32) -> Draft {
-    Draft { day: Some(Day::OfMonth(day, Month::Any)), ..Draft::every(Every::Months(1)) }
+    Draft { day: Some(DraftDay::OfMonth(day, Month::Any)), ..Draft::every(Every::Months(1)) }
 }
 
 /// "Twice a day", "three times a week".

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use super::{
     super::{Rule, Slot, resolve, rule::WEEKEND},
     AFTERNOON, DEFAULT_TIME, EVENING, MAX_YEARS_AHEAD, MORNING, NIGHT, Trouble, When,
-    draft::{Clock, Day, Distance, Draft, Every, Month, Part, Which},
+    draft::{Distance, Draft, DraftClock, DraftDay, DraftPart, Every, Month, Which},
 };
 
 pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, Trouble> {
@@ -44,23 +44,23 @@ struct TimeOfDay {
 fn time_of_day(draft: &Draft) -> Option<TimeOfDay> {
     let same_day = |time| TimeOfDay { time, days_later: 0 };
     match (draft.clock, draft.part) {
-        (Some(Clock::Literal(time)), _) => Some(same_day(time)),
-        (Some(Clock::Midnight), _) => Some(TimeOfDay { time: NaiveTime::MIN, days_later: 1 }),
-        (Some(Clock::Open { hour, minute }), part) => {
+        (Some(DraftClock::Literal(time)), _) => Some(same_day(time)),
+        (Some(DraftClock::Midnight), _) => Some(TimeOfDay { time: NaiveTime::MIN, days_later: 1 }),
+        (Some(DraftClock::Open { hour, minute }), part) => {
             let (hour, days_later) = match (part, hour) {
-                (Some(Part::Morning), _) | (None, 7..) => (hour, 0),
-                (Some(Part::Evening | Part::Night), 12) => (0, 1),
-                (Some(Part::Evening), 1..=3) | (Some(Part::Night), 1..=5) => (hour, 1),
-                (Some(Part::Afternoon), 12) => (12, 0),
+                (Some(DraftPart::Morning), _) | (None, 7..) => (hour, 0),
+                (Some(DraftPart::Evening | DraftPart::Night), 12) => (0, 1),
+                (Some(DraftPart::Evening), 1..=3) | (Some(DraftPart::Night), 1..=5) => (hour, 1),
+                (Some(DraftPart::Afternoon), 12) => (12, 0),
                 _ => (hour + 12, 0),
             };
             NaiveTime::from_hms_opt(hour, minute, 0).map(|time| TimeOfDay { time, days_later })
         }
         (None, Some(part)) => Some(same_day(match part {
-            Part::Morning => MORNING,
-            Part::Afternoon => AFTERNOON,
-            Part::Evening => EVENING,
-            Part::Night => NIGHT,
+            DraftPart::Morning => MORNING,
+            DraftPart::Afternoon => AFTERNOON,
+            DraftPart::Evening => EVENING,
+            DraftPart::Night => NIGHT,
         })),
         (None, None) => None,
     }
@@ -109,7 +109,7 @@ impl Present {
     }
 
     /// "Monday, 5 December" must be a Monday.
-    fn on_named_day(&self, day: Day, draft: &Draft) -> Result<Slot, Trouble> {
+    fn on_named_day(&self, day: DraftDay, draft: &Draft) -> Result<Slot, Trouble> {
         let slot = self.on(day, draft)?;
         let days_later = time_of_day(draft).map_or(0, |at| at.days_later);
         let date = slot.civil.date().checked_sub_days(Days::new(days_later)).ok_or(Trouble::TooFar)?;
@@ -119,36 +119,36 @@ impl Present {
         }
     }
 
-    fn on(&self, day: Day, draft: &Draft) -> Result<Slot, Trouble> {
+    fn on(&self, day: DraftDay, draft: &Draft) -> Result<Slot, Trouble> {
         let said = time_of_day(draft);
         let at = said.unwrap_or(TimeOfDay { time: DEFAULT_TIME, days_later: 0 });
         match day {
-            Day::FromToday(0) => self.today_at(said.ok_or(Trouble::NeedsTime)?, draft),
-            Day::FromToday(days) => self.slot(self.in_days(days)?, at),
-            Day::Weekday(weekday, Which::Coming) => self.slot(self.coming(weekday)?, at),
-            Day::Weekday(weekday, Which::Next) => self.slot(self.in_next_week(weekday)?, at),
-            Day::Weekend(Which::Next) => self.slot(self.in_next_week(Weekday::Sat)?, at),
-            Day::Weekend(Which::Coming) => self.first_ahead(WEEKEND, at),
-            Day::NextWeek => self.slot(self.in_next_week(Weekday::Mon)?, at),
-            Day::NextMonth => self.slot(self.month(1)?, at),
-            Day::NextYear => {
+            DraftDay::FromToday(0) => self.today_at(said.ok_or(Trouble::NeedsTime)?, draft),
+            DraftDay::FromToday(days) => self.slot(self.in_days(days)?, at),
+            DraftDay::Weekday(weekday, Which::Coming) => self.slot(self.coming(weekday)?, at),
+            DraftDay::Weekday(weekday, Which::Next) => self.slot(self.in_next_week(weekday)?, at),
+            DraftDay::Weekend(Which::Next) => self.slot(self.in_next_week(Weekday::Sat)?, at),
+            DraftDay::Weekend(Which::Coming) => self.first_ahead(WEEKEND, at),
+            DraftDay::NextWeek => self.slot(self.in_next_week(Weekday::Mon)?, at),
+            DraftDay::NextMonth => self.slot(self.month(1)?, at),
+            DraftDay::NextYear => {
                 let january = NaiveDate::from_ymd_opt(self.today.year() + 1, 1, 1).ok_or(Trouble::TooFar)?;
                 self.slot(january, at)
             }
-            Day::EndOfMonth(Which::Next) => self.slot(self.end_of_month(1)?, at),
-            Day::EndOfMonth(Which::Coming) => match self.slot(self.end_of_month(0)?, at)? {
+            DraftDay::EndOfMonth(Which::Next) => self.slot(self.end_of_month(1)?, at),
+            DraftDay::EndOfMonth(Which::Coming) => match self.slot(self.end_of_month(0)?, at)? {
                 slot if self.is_ahead(slot) => Ok(slot),
                 _ => self.slot(self.end_of_month(1)?, at),
             },
-            Day::Date { year, month, day } => self.on_date(year, month, day, at),
-            Day::OfMonth(day, month) => self.on_day_of_month(day, month, at),
+            DraftDay::Date { year, month, day } => self.on_date(year, month, day, at),
+            DraftDay::OfMonth(day, month) => self.on_day_of_month(day, month, at),
         }
     }
 
     /// "Today at 9", said at noon, means the evening.
     fn today_at(&self, at: TimeOfDay, draft: &Draft) -> Result<Slot, Trouble> {
         let slot = self.slot(self.today, at)?;
-        let open = draft.part.is_none() && matches!(draft.clock, Some(Clock::Open { .. })) && at.time.hour() < 12;
+        let open = draft.part.is_none() && matches!(draft.clock, Some(DraftClock::Open { .. })) && at.time.hour() < 12;
         if !open || self.is_ahead(slot) {
             return Ok(slot);
         }
@@ -227,7 +227,7 @@ impl Present {
             Every::Nth(nth, weekday) => Rule::MonthWeekday { nth, weekday, at },
             Every::Years => {
                 let (month, day) = match draft.day {
-                    Some(Day::Date { month, day, .. }) => (month, day),
+                    Some(DraftDay::Date { month, day, .. }) => (month, day),
                     _ => (self.today.month(), self.today.day()),
                 };
                 /// Any leap year has every date that a year can have.
@@ -238,9 +238,9 @@ impl Present {
         })
     }
 
-    fn weekly(&self, n: u32, on: WeekdaySet, day: Option<Day>, at: NaiveTime) -> Rule {
+    fn weekly(&self, n: u32, on: WeekdaySet, day: Option<DraftDay>, at: NaiveTime) -> Rule {
         let named = match day {
-            Some(Day::Weekday(weekday, _)) => WeekdaySet::single(weekday),
+            Some(DraftDay::Weekday(weekday, _)) => WeekdaySet::single(weekday),
             _ => on,
         };
         let on = if named.is_empty() { WeekdaySet::single(self.today.weekday()) } else { named };
@@ -252,9 +252,9 @@ impl Present {
         Rule::Weeks { n, on, anchor, at }
     }
 
-    fn monthly(&self, n: u32, day: Option<Day>, at: NaiveTime) -> Result<Rule, Trouble> {
+    fn monthly(&self, n: u32, day: Option<DraftDay>, at: NaiveTime) -> Result<Rule, Trouble> {
         let named = match day {
-            Some(Day::OfMonth(day, _)) => Some(day),
+            Some(DraftDay::OfMonth(day, _)) => Some(day),
             _ => None,
         };
         let day = named.unwrap_or(self.today.day());

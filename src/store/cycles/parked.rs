@@ -12,7 +12,7 @@ use crate::{
 
 /// A cycle that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parked {
+pub struct ParkedCycle {
     /// The cycle.
     pub cycle_id: String,
     /// When it began.
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// Cycles that wait for a person, oldest first.
-    pub fn parked_cycles(&self) -> Result<Vec<Parked>> {
+    pub fn parked_cycles(&self) -> Result<Vec<ParkedCycle>> {
         let mut statement = self.conn.prepare_cached(
             "SELECT c.id, c.started_at, a.id, o.sent_at IS NOT NULL FROM cycles c
              LEFT JOIN approvals a ON a.id = (SELECT max(id) FROM approvals WHERE cycle_id = c.id)
@@ -75,7 +75,7 @@ impl Store {
         let rows: Vec<_> = rows.collect::<rusqlite::Result<_>>()?;
         rows.into_iter()
             .map(|(cycle_id, started_at, question, is_delivered)| {
-                Ok(Parked {
+                Ok(ParkedCycle {
                     cycle_id,
                     started_at: started_at.as_deref().and_then(parse_time),
                     question: question.map_or(Ok(None), |id| self.approval(id))?,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::orders::{self, Answer, Order, Ordered};
+use super::orders::{self, AnswerState, Order, Ordered};
 use crate::{
     clock::rfc3339,
     store::{
@@ -97,7 +97,7 @@ impl Store {
                 accepted.orders.extend(ordered.order.clone());
                 let answer = orders::accept(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.as_ref().is_some_and(Order::is_work);
-                if let Some(Answer::Planned(row)) = answer {
+                if let Some(AnswerState::Planned(row)) = answer {
                     accepted.answers.push(row);
                 }
             }

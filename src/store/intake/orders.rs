@@ -92,7 +92,7 @@ impl Store {
 }
 
 /// What becomes of a command's answer.
-pub(in crate::store) enum Answer {
+pub(in crate::store) enum AnswerState {
     /// It is planned, as this row.
     Planned(i64),
     /// It never leaves: others that wait are enough.
@@ -100,7 +100,11 @@ pub(in crate::store) enum Answer {
 }
 
 /// Plans the answer and carries the order out; none if that was done before.
-pub(in crate::store) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<Answer>> {
+pub(in crate::store) fn accept(
+    tx: &Transaction<'_>,
+    ordered: &Ordered,
+    now: DateTime<Utc>,
+) -> Result<Option<AnswerState>> {
     let answer = plan_answer(tx, &ordered.answer, now)?;
     if answer.is_some()
         && let Some(order) = &ordered.order
@@ -112,10 +116,10 @@ pub(in crate::store) fn accept(tx: &Transaction<'_>, ordered: &Ordered, now: Dat
 
 /// Plans an answer, or what stands in its place where too many wait. One that is left out is kept too: by its key the command is
 /// known should it come again.
-fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<Answer>> {
+fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
     let (waiting, is_told) = attempts::answers_waiting(tx, answer.chat_id, TOO_MANY)?;
     if is_told {
-        return Ok(attempts::leave_out(tx, answer, now)?.map(|()| Answer::LeftOut));
+        return Ok(attempts::leave_out(tx, answer, now)?.map(|()| AnswerState::LeftOut));
     }
     let too_many = || NewOutgoing { text: TOO_MANY.to_owned(), ..answer.clone() };
     let answer = if waiting < MAX_ANSWERS_WAITING {
@@ -123,7 +127,7 @@ fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -
     } else {
         attempts::insert(tx, &too_many(), now)
     };
-    Ok(answer?.map(Answer::Planned))
+    Ok(answer?.map(AnswerState::Planned))
 }
 
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {

@@ -29,9 +29,9 @@ const IS_ANYBODYS: &str = "(o.session IS NULL OR o.session NOT IN (SELECT id FRO
 
 /// A terminal that waits for its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session(String);
+pub struct TerminalSession(String);
 
-impl Session {
+impl TerminalSession {
     /// A new one, with a random id.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ pub enum Awaited {
 
 impl Store {
     /// Lets a terminal wait for its answers, until [`Store::close_session`] or the end of its process.
-    pub fn open_session(&mut self, session: &Session, me: &Identity, now: DateTime<Utc>) -> Result<()> {
+    pub fn open_session(&mut self, session: &TerminalSession, me: &Identity, now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute(
                 "INSERT OR REPLACE INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)",
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// A terminal waits no more. What comes for it later is anybody's.
-    pub fn close_session(&mut self, session: &Session) -> Result<()> {
+    pub fn close_session(&mut self, session: &TerminalSession) -> Result<()> {
         self.write_relaxed(|tx| Ok(tx.execute("DELETE FROM sessions WHERE id = ?1", [session.id()]).map(drop)?))
     }
 
@@ -81,7 +81,7 @@ impl Store {
         };
         let is_alive = |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| holder.is_alive());
         for (id, _) in rows.into_iter().filter(|(_, holder)| !is_alive(holder)) {
-            self.close_session(&Session(id))?;
+            self.close_session(&TerminalSession(id))?;
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Queues what was said at a terminal; returns its row.
-    pub fn say_at_terminal(&mut self, text: &str, session: &Session, now: DateTime<Utc>) -> Result<i64> {
+    pub fn say_at_terminal(&mut self, text: &str, session: &TerminalSession, now: DateTime<Utc>) -> Result<i64> {
         let message = NewIncoming {
             chat_id: CONSOLE_CHAT_ID,
             text: text.to_owned(),
@@ -112,9 +112,14 @@ impl Store {
     }
 
     /// Carries out a command that was given at a terminal, and plans its answer.
-    pub fn order_at_terminal(&mut self, ordered: &Ordered, session: &Session, now: DateTime<Utc>) -> Result<()> {
+    pub fn order_at_terminal(
+        &mut self,
+        ordered: &Ordered,
+        session: &TerminalSession,
+        now: DateTime<Utc>,
+    ) -> Result<()> {
         self.write(|tx| {
-            if let Some(orders::Answer::Planned(id)) = orders::accept(tx, ordered, now)? {
+            if let Some(orders::AnswerState::Planned(id)) = orders::accept(tx, ordered, now)? {
                 tx.execute("UPDATE outgoing_messages SET session = ?2 WHERE id = ?1", (id, session.id()))?;
             }
             Ok(())
@@ -138,14 +143,15 @@ impl Store {
 
     /// Texts for the terminal that weren't shown yet, oldest first, as (row, text): those that are anybody's, and those for this
     /// session.
-    pub fn console_unshown(&self, session: Option<&Session>) -> Result<Vec<(i64, String)>> {
+    pub fn console_unshown(&self, session: Option<&TerminalSession>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
              WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} AND ({IS_ANYBODYS} OR o.session = ?1)
              ORDER BY o.id"
         );
         let mut statement = self.conn.prepare(&sql)?;
-        let rows = statement.query_map([session.map(Session::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
+        let rows =
+            statement.query_map([session.map(TerminalSession::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

@@ -10,7 +10,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     schedule::{
         Missed, Rule, Slot,
-        due::{self, History, Series, Turn},
+        due::{self, DueTurn, Series, SlotHistory},
     },
     store::{Fence, NewOutgoing, Result, Store, json, odd_rows::words, outbox::attempts},
 };
@@ -62,7 +62,7 @@ pub struct Firing {
     /// The reminder.
     pub id: i64,
     /// What happens and what is passed over.
-    pub turn: Turn,
+    pub turn: DueTurn,
     /// The policy by which it was passed over.
     pub missed: Missed,
 }
@@ -160,13 +160,13 @@ impl Store {
     }
 
     /// What became of a reminder's slots from one on. From its next slot on that is nothing, but after the clock was set back.
-    pub fn reminder_history(&self, id: i64, from: NaiveDateTime) -> Result<History> {
+    pub fn reminder_history(&self, id: i64, from: NaiveDateTime) -> Result<SlotHistory> {
         let mut statement = self.conn.prepare_cached(
             "SELECT slot, outcome, first_slot FROM reminder_firings WHERE reminder_id = ?1 AND slot >= ?2
              ORDER BY slot LIMIT ?3",
         )?;
         let mut rows = statement.query((id, write_slot(from), MAX_HISTORY))?;
-        let mut history = History::default();
+        let mut history = SlotHistory::default();
         while let Some(row) = rows.next()? {
             let Some(slot) = read_slot(&row.get::<_, String>(0)?) else { continue };
             if row.get::<_, String>(1)? == Missed::Run.name() {
@@ -210,7 +210,7 @@ pub(in crate::store) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, n
 /// Writes down what becomes of the due slots; gives the key if that is news. What was passed over can still happen, when the
 /// clock was wrong; what has happened is not touched again.
 fn keep(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Option<String>> {
-    let Turn { happens, passed, .. } = firing.turn;
+    let DueTurn { happens, passed, .. } = firing.turn;
     let outcome = if happens.is_some() { Missed::Run } else { firing.missed };
     let Some(slot) = happens.or(passed.map(|passed| passed.last)).map(|slot| write_slot(slot.civil)) else {
         return Ok(None);

@@ -3,7 +3,7 @@ use chrono::NaiveDateTime;
 use super::*;
 use crate::schedule::{
     Missed, Slot,
-    due::{Passed, Turn},
+    due::{DueTurn, Passed},
 };
 
 const DAILY: &str = "INSERT INTO reminders (chat_id, text, rule, zone, slot, next_at, created_at) VALUES
@@ -21,7 +21,7 @@ fn slot_key(day: u32) -> NaiveDateTime {
 
 fn round(happens: Option<u32>, passed: Option<(u32, u32)>, next: u32) -> Round {
     let passed = passed.map(|(first, last)| Passed { first: slot(first), last: slot(last), count: last - first + 1 });
-    let turn = Turn { happens: happens.map(slot), is_late: false, passed, next: Some(slot(next)) };
+    let turn = DueTurn { happens: happens.map(slot), is_late: false, passed, next: Some(slot(next)) };
     let missed = if happens.is_some() { Missed::Run } else { Missed::Skip };
     Round { firings: vec![Firing { id: 1, turn, missed }], message: happens.map(|_| outgoing(7, "stretch")) }
 }

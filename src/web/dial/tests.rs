@@ -32,7 +32,7 @@ fn told(answers: &[&[&str]]) -> Arc<Told> {
 
 fn dialled(web: &Web, url: &str) -> Result<Vec<SocketAddr>, WebError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(web.addresses(&Target::asked(url, &web.grants)?))
+    runtime.block_on(web.addresses(&DialTarget::asked(url, &web.grants)?))
 }
 
 fn range_v4() -> impl Strategy<Value = u32> {

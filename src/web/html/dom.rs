@@ -34,7 +34,7 @@ const ROOT: Id = 0;
 
 /// A page as a tree.
 #[derive(Debug)]
-pub(in crate::web) struct Document {
+pub(in crate::web) struct PageTree {
     nodes: Vec<Node>,
     /// Whether the parser saw all of it.
     pub(in crate::web) is_all: bool,
@@ -59,7 +59,7 @@ enum What {
     Other,
 }
 
-impl Document {
+impl PageTree {
     /// Reads HTML. There is no wrong HTML.
     pub(in crate::web) fn parse(html: &str) -> Self {
         Self::parse_for(PARSE_FOR, html)
@@ -234,11 +234,11 @@ impl Sink {
 
 impl TreeSink for Sink {
     type Handle = Handle;
-    type Output = Document;
+    type Output = PageTree;
     type ElemName<'a> = ExpandedName<'a>;
 
-    fn finish(self) -> Document {
-        Document { nodes: self.nodes.into_inner(), is_all: true }
+    fn finish(self) -> PageTree {
+        PageTree { nodes: self.nodes.into_inner(), is_all: true }
     }
 
     fn parse_error(&self, _: Cow<'static, str>) {}

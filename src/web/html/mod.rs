@@ -8,6 +8,6 @@ mod dom;
 mod text;
 
 pub(super) use self::{
-    dom::{Document, Id},
+    dom::{Id, PageTree},
     text::readable,
 };

@@ -3,7 +3,7 @@
 
 use reqwest::Url;
 
-use super::dom::{Document, Id};
+use super::dom::{Id, PageTree};
 
 /// The most text that is made of a page, in bytes: lists within lists make more of it than came.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
@@ -24,7 +24,7 @@ pub(in crate::web) struct Readable {
 }
 
 /// Makes text of a page that stood at `url`.
-pub(in crate::web) fn readable(document: &Document, url: &Url) -> Readable {
+pub(in crate::web) fn readable(document: &PageTree, url: &Url) -> Readable {
     let find = |tag: &str| document.within(document.root()).find(|id| document.tag(*id) == Some(tag));
     let title = ["title", "h1"]
         .iter()
@@ -58,7 +58,7 @@ enum Step {
 }
 
 struct Writer<'a> {
-    document: &'a Document,
+    document: &'a PageTree,
     base: &'a Url,
     out: String,
     gap: Gap,
@@ -75,7 +75,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(document: &'a Document, base: &'a Url) -> Self {
+    fn new(document: &'a PageTree, base: &'a Url) -> Self {
         Self {
             document,
             base,
@@ -296,7 +296,7 @@ fn around(tag: &str) -> Gap {
 }
 
 /// Whether a browser shows nothing of an element: by what it is, or by what it says of itself. Rules in style sheets aren't read.
-fn is_hidden(document: &Document, id: Id) -> bool {
+fn is_hidden(document: &PageTree, id: Id) -> bool {
     let Some(tag) = document.tag(id) else { return false };
     let attribute = |name| document.attribute(id, name);
     match tag {

@@ -6,10 +6,10 @@ use reqwest::{
 };
 use serde::Deserialize;
 
-use super::Hit;
+use super::WebHit;
 use crate::{
     redact::Secret,
-    web::{WebError, html::Document},
+    web::{WebError, html::PageTree},
 };
 
 pub(super) const URL: &str = "https://api.search.brave.com/res/v1/web/search";
@@ -62,17 +62,20 @@ pub(super) fn told(error: WebError) -> WebError {
 }
 
 /// The results in an answer.
-pub(super) fn hits(answer: &str) -> Result<Vec<Hit>, WebError> {
+pub(super) fn hits(answer: &str) -> Result<Vec<WebHit>, WebError> {
     let answer: Option<Answer> = serde_json::from_str(answer).ok();
     let changed = WebError::Unreadable("Brave's answer isn't one that can be read here.");
     let answer = answer.filter(|answer| answer.kind == "search").ok_or(changed)?;
     let results = answer.web.map(|web| web.results).unwrap_or_default();
     // Titles and descriptions come as HTML, with the query's words marked.
     let plain = |html: &str| {
-        let page = Document::parse(html);
+        let page = PageTree::parse(html);
         page.all_text(page.root())
     };
-    let hit =
-        |result: WebResult| Hit { title: plain(&result.title), url: result.url, snippet: plain(&result.description) };
+    let hit = |result: WebResult| WebHit {
+        title: plain(&result.title),
+        url: result.url,
+        snippet: plain(&result.description),
+    };
     Ok(results.into_iter().map(hit).collect())
 }

@@ -2,10 +2,10 @@
 
 use reqwest::Url;
 
-use super::Hit;
+use super::WebHit;
 use crate::web::{
     WebError,
-    html::{Document, Id},
+    html::{Id, PageTree},
 };
 
 pub(super) const URL: &str = "https://html.duckduckgo.com/html/";
@@ -23,7 +23,7 @@ pub(super) fn told(error: WebError) -> WebError {
 }
 
 /// The results on a page of results.
-pub(super) fn hits(page: &Document) -> Result<Vec<Hit>, WebError> {
+pub(super) fn hits(page: &PageTree) -> Result<Vec<WebHit>, WebError> {
     let all = |class: &'static str| page.within(page.root()).filter(move |id| page.has_class(*id, class));
     let is_advert = |id: &Id| page.has_class(*id, "result--ad") || page.has_class(*id, "result--no-result");
     let results: Vec<_> = all("result").filter(|id| !is_advert(id)).collect();
@@ -46,12 +46,12 @@ pub(super) fn hits(page: &Document) -> Result<Vec<Hit>, WebError> {
     ))
 }
 
-fn hit(page: &Document, result: Id) -> Option<Hit> {
+fn hit(page: &PageTree, result: Id) -> Option<WebHit> {
     let find = |class: &str| page.within(result).find(|id| page.has_class(*id, class));
     let link = find("result__a")?;
     let snippet = find("result__snippet").map(|snippet| page.all_text(snippet)).unwrap_or_default();
     let url = behind(page.attribute(link, "href")?)?;
-    Some(Hit { title: page.all_text(link), url, snippet })
+    Some(WebHit { title: page.all_text(link), url, snippet })
 }
 
 /// The page behind DuckDuckGo's own address for it; an advertisement's has none.

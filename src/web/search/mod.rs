@@ -12,7 +12,7 @@ use super::{
     Gate, Web, WebError, charset,
     clean::line,
     fetch::{Ask, Fetched},
-    html::Document,
+    html::PageTree,
     page::{off_thread, origin},
 };
 use crate::redact::Secret;
@@ -26,7 +26,7 @@ const MAX_SNIPPET_CHARS: usize = 500;
 
 /// One hit. Its words are others' words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct WebHit {
     /// What the page calls itself, on one line.
     pub title: String,
     /// Where it stands.
@@ -37,9 +37,9 @@ pub struct Hit {
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct WebResults {
     /// The best first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<WebHit>,
     /// The engine's name, for people.
     pub engine: &'static str,
     /// The engine's `https://host`, whose bytes these are.
@@ -91,7 +91,7 @@ impl Web {
     ///
     /// # Errors
     /// Why there are no results, in words of ours. An engine that refuses or has changed is an error, never an empty result.
-    pub async fn search(&self, query: &str, gate: Gate<'_>) -> Result<Found, WebError> {
+    pub async fn search(&self, query: &str, gate: Gate<'_>) -> Result<WebResults, WebError> {
         let engine = self.engine.clone();
         let mut url =
             Url::parse(&engine.base_url).map_err(|_| WebError::Setting("The search engine has no address."))?;
@@ -107,20 +107,20 @@ impl Web {
             })?;
         let (name, origin, kind) = (engine.name(), origin(&url), engine.kind);
         let hits = off_thread(move || read(&kind, &fetched)).await??;
-        Ok(Found { hits, engine: name, origin })
+        Ok(WebResults { hits, engine: name, origin })
     }
 }
 
-fn read(kind: &Kind, fetched: &Fetched) -> Result<Vec<Hit>, WebError> {
+fn read(kind: &Kind, fetched: &Fetched) -> Result<Vec<WebHit>, WebError> {
     let text = charset::decode(&fetched.body, Some("utf-8"), false);
     let hits = match kind {
-        Kind::DuckDuckGo => duckduckgo::hits(&Document::parse(&text))?,
+        Kind::DuckDuckGo => duckduckgo::hits(&PageTree::parse(&text))?,
         Kind::Brave(_) => brave::hits(&text)?,
     };
-    Ok(hits.into_iter().filter_map(Hit::shown).take(MAX_RESULTS).collect())
+    Ok(hits.into_iter().filter_map(WebHit::shown).take(MAX_RESULTS).collect())
 }
 
-impl Hit {
+impl WebHit {
     /// As it is shown: bounded, and only if it leads to a page.
     fn shown(self) -> Option<Self> {
         let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;

@@ -13,20 +13,20 @@ const RESULTS: &str = r#"<html><body><div class="serp__results"><div id="links" 
 <div class="result web-result"><h2><a class="result__a" href="javascript:alert(1)">No page</a></h2></div>
 </div></div></body></html>"#;
 
-fn duckduckgo(page: &str) -> Result<Vec<Hit>, WebError> {
+fn duckduckgo(page: &str) -> Result<Vec<WebHit>, WebError> {
     let body = page.as_bytes().to_vec();
     let url = Url::parse(duckduckgo::URL).unwrap();
     read(&Kind::DuckDuckGo, &Fetched { url, content_type: None, body, is_cut: false })
 }
 
-fn brave(answer: &str) -> Result<Vec<Hit>, WebError> {
+fn brave(answer: &str) -> Result<Vec<WebHit>, WebError> {
     let body = answer.as_bytes().to_vec();
     let url = Url::parse(brave::URL).unwrap();
     read(&Kind::Brave(Secret::new("k")), &Fetched { url, content_type: None, body, is_cut: false })
 }
 
-fn hit(title: &str, url: &str, snippet: &str) -> Hit {
-    Hit { title: title.into(), url: url.into(), snippet: snippet.into() }
+fn hit(title: &str, url: &str, snippet: &str) -> WebHit {
+    WebHit { title: title.into(), url: url.into(), snippet: snippet.into() }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
-    cycle::decide::machine::{Cycle, Request},
+    cycle::decide::machine::{Cycle, ToolRequest},
     schedule::Rule,
     store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
     types::Stop,
@@ -68,7 +68,7 @@ pub(super) fn outcome(
     scene: &Scene,
     cycle: &NewCycle,
     state: &Cycle,
-    call: &Request,
+    call: &ToolRequest,
     random: &mut Rng,
 ) -> (Entry, Vec<Change>) {
     let changes = match call.name.as_str() {
@@ -134,7 +134,7 @@ pub(super) fn notice(chat: i64, text: &str, key: String) -> Change {
 }
 
 /// The outcome of a call that did nothing.
-pub(super) fn failed(call: &Request, why: &str) -> Entry {
+pub(super) fn failed(call: &ToolRequest, why: &str) -> Entry {
     Entry::Outcome {
         call: call.id.clone(),
         name: call.name.clone(),
@@ -148,7 +148,7 @@ pub(super) fn failed(call: &Request, why: &str) -> Entry {
 }
 
 /// A line more in one of two files.
-fn note(scene: &Scene, cycle: &str, call: &Request, random: &mut Rng) -> Change {
+fn note(scene: &Scene, cycle: &str, call: &ToolRequest, random: &mut Rng) -> Change {
     let path = if random.bool() { "memory/a.md" } else { "memory/b.md" };
     let staged = scene.model.cycles.get(cycle).and_then(|cycle| cycle.staged.get(path));
     let base = scene.outside.files.get(path).cloned();

@@ -11,7 +11,7 @@ use reveille::{
         Uptake,
         decide::{
             limits::{Limits, Stretch},
-            machine::{Cycle, Request, Step},
+            machine::{Cycle, Step, ToolRequest},
             orient::{self, Work},
             situation::{Mind, Observed, Reason},
         },
@@ -62,7 +62,7 @@ enum At {
     Opening(Vec<Reason>),
     Driving(Box<Live>),
     Asked(Box<Live>),
-    Called(Box<Live>, Request),
+    Called(Box<Live>, ToolRequest),
     Pausing(Box<Live>),
     GivingUp(String, Box<Cycle>, bool),
     Committing(String, Vec<String>),
@@ -233,7 +233,7 @@ impl Wake {
             }
             // What these tools do is in the transaction of its outcome: begun and not ended, it hasn't happened.
             Step::Call(request) | Step::Allowed(request) | Step::Again { call: request, .. } => {
-                let Request { id: call, name, input } = request.clone();
+                let ToolRequest { id: call, name, input } = request.clone();
                 self.record(scene, &mut live, &Entry::Called { call, name, input }, &[])?;
                 Ok(At::Called(live, request))
             }
@@ -325,7 +325,13 @@ impl Wake {
         Ok(At::Delivering)
     }
 
-    fn outcome(&self, scene: &mut Scene, mut live: Box<Live>, call: &Request, random: &mut Rng) -> Result<At, String> {
+    fn outcome(
+        &self,
+        scene: &mut Scene,
+        mut live: Box<Live>,
+        call: &ToolRequest,
+        random: &mut Rng,
+    ) -> Result<At, String> {
         let (entry, changes) = mind::outcome(scene, &live.cycle, &live.state, call, random);
         self.record(scene, &mut live, &entry, &changes)?;
         Ok(At::Driving(live))

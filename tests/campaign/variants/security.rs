@@ -257,7 +257,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::mcp_client::without_a_sandbox_each_call_asks_and_its_server_runs_unconfined_after_a_yes_to_just_that",
         "without a sandbox an MCP call needn't ask",
-        "matches!(self.server.place, Place::Command { .. }) && !shelter.is_there();",
+        "matches!(self.server.place, ServerPlace::Command { .. }) && !shelter.is_there();",
         "matches!(self.server.place, Place::Command { .. }) && !shelter.is_there() && false;",
     ),
     story(

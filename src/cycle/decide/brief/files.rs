@@ -22,12 +22,12 @@ pub struct File {
     /// Its length in bytes.
     pub bytes: Option<i64>,
     /// How it is shown.
-    pub view: View,
+    pub view: FileView,
 }
 
 /// How a file is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum View {
+pub enum FileView {
     /// As a picture.
     Image {
         /// Its media type by its bytes.
@@ -49,8 +49,8 @@ pub(in crate::cycle) fn element(file: &File) -> String {
         }
     }
     let note = match &file.view {
-        View::Image { .. } => "shown behind the messages",
-        View::Described(note) => note,
+        FileView::Image { .. } => "shown behind the messages",
+        FileView::Described(note) => note,
     };
     text.push_str(&format!(" note=\"{}\"/>", attribute(note)));
     text
@@ -61,7 +61,7 @@ pub(in crate::cycle) fn element(file: &File) -> String {
 pub fn with_images(raw: String, files: &[File]) -> String {
     let mut blocks = Vec::new();
     for file in files {
-        if let View::Image { mime, data } = &file.view {
+        if let FileView::Image { mime, data } = &file.view {
             let label = format!("Attachment {} of message {}:", file.id, file.message_id);
             blocks.push(json!({"type": "text", "text": label}));
             let source = json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(data)});
@@ -90,14 +90,14 @@ mod tests {
             name: Some("a\"b\n<c>.png".to_owned()),
             mime: Some("image/png".to_owned()),
             bytes: Some(3),
-            view: View::Image { mime: "image/png", data: b"abc".to_vec() },
+            view: FileView::Image { mime: "image/png", data: b"abc".to_vec() },
         }
     }
 
     #[test]
     fn pictures_stand_behind_the_words_each_under_its_number() {
         let raw = json!({"role": "user", "content": [{"type": "text", "text": "hi"}]}).to_string();
-        let described = File { view: View::Described("kept".to_owned()), ..picture(4) };
+        let described = File { view: FileView::Described("kept".to_owned()), ..picture(4) };
         let shown: Value = serde_json::from_str(&with_images(raw.clone(), &[picture(3), described.clone()])).unwrap();
         assert_eq!(
             shown["content"],

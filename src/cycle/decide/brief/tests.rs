@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clock::parse_time;
-use crate::model::offline::transcript::{Shown, shown};
+use crate::model::offline::transcript::{ShownMessage, shown};
 
 fn now() -> DateTime<Utc> {
     parse_time("2026-11-21T14:00:00Z").unwrap()
@@ -315,10 +315,10 @@ proptest! {
             opening(&brief(&documents, &sent, &exchanges)),
             joined(&sent, &[], now(), Tz::Asia__Kolkata),
         ] {
-            let read: Vec<Shown> = shown(&raw);
-            let expected: Vec<Shown> = sent
+            let read: Vec<ShownMessage> = shown(&raw);
+            let expected: Vec<ShownMessage> = sent
                 .iter()
-                .map(|message| Shown {
+                .map(|message| ShownMessage {
                     is_correction: message.kind == "correction",
                     id: message.id,
                     at: message.received_at,
@@ -345,7 +345,7 @@ fn files_stand_in_their_messages_and_are_no_words_of_them() {
         name: None,
         mime: Some("image/jpeg".to_owned()),
         bytes: Some(9),
-        view: View::Described("kept".to_owned()),
+        view: FileView::Described("kept".to_owned()),
     };
     let raw = joined(&[&message(1, "first"), &photo], &[file], now(), Tz::UTC);
     assert!(raw.contains(r"look\n<attachment id=\"), "{raw}");

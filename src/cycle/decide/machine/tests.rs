@@ -86,10 +86,10 @@ fn called(id: &str, name: &str) -> Entry {
 #[test]
 fn a_call_that_was_begun_and_has_no_outcome_is_told_apart() {
     let begun = [turn(&json!([call("a", "remember"), call("b", "reply")]), Stop::ToolUse), called("a", "remember")];
-    assert!(matches!(next(&begun), Step::Again { call: Request { id, .. }, was_allowed: false } if id == "a"));
+    assert!(matches!(next(&begun), Step::Again { call: ToolRequest { id, .. }, was_allowed: false } if id == "a"));
     // The other one was not begun, and neither is once it has its outcome.
     let after_one = [&begun[..], &[outcome("a", "remember", false, &[])]].concat();
-    assert!(matches!(next(&after_one), Step::Call(Request { id, .. }) if id == "b"));
+    assert!(matches!(next(&after_one), Step::Call(ToolRequest { id, .. }) if id == "b"));
     let both = [&after_one[..], &[called("b", "reply"), outcome("b", "reply", true, &[])]].concat();
     assert!(matches!(next(&both), Step::Tell(_)));
     // Cut off once more while it ran again: it is still the same call.
@@ -135,9 +135,9 @@ fn each_stop_reason_has_its_step() {
 fn calls_are_run_in_order_and_their_results_go_back_in_one_message() {
     let turn = turn(&json!([text("Let me see."), call("a", "note"), call("b", "reply")]), Stop::ToolUse);
     let mut cycle = after(&[turn]);
-    assert!(matches!(cycle.next(&LIMITS), Step::Call(Request { id, .. }) if id == "a"));
+    assert!(matches!(cycle.next(&LIMITS), Step::Call(ToolRequest { id, .. }) if id == "a"));
     cycle.apply(&outcome("a", "note", true, &[]));
-    assert!(matches!(cycle.next(&LIMITS), Step::Call(Request { id, .. }) if id == "b"));
+    assert!(matches!(cycle.next(&LIMITS), Step::Call(ToolRequest { id, .. }) if id == "b"));
     cycle.apply(&outcome("b", "reply", false, &[1]));
     let Step::Tell(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
     assert_eq!(
@@ -160,7 +160,7 @@ fn a_call_that_was_cut_off_is_refused_and_not_run() {
     let mut cycle = after(&[turn]);
     assert!(matches!(cycle.next(&LIMITS), Step::Call(_)));
     cycle.apply(&outcome("a", "note", false, &[]));
-    assert!(matches!(cycle.next(&LIMITS), Step::Reject { call: Request { id, .. }, .. } if id == "b"));
+    assert!(matches!(cycle.next(&LIMITS), Step::Reject { call: ToolRequest { id, .. }, .. } if id == "b"));
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn plan_round(cycle: &mut Cycle, id: &str, complexity: &str) {
 
 /// The question of a cycle that has reached a limit, after which it waits for its answer however often it is looked.
 #[track_caller]
-fn ask_whether_to_go_on(cycle: &mut Cycle) -> Request {
+fn ask_whether_to_go_on(cycle: &mut Cycle) -> ToolRequest {
     let Step::Limit(question) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
     cycle.apply(&judged(&question.id, Decision::Ask));
     assert_eq!(cycle.next(&LIMITS), Step::Await(question.clone()));
@@ -412,7 +412,7 @@ fn no_call_of_a_mind_can_stand_for_the_question_whether_to_go_on() {
     let mut cycle = after(&[turn(&json!([call("go_on/1", "remember")]), Stop::ToolUse)]);
     assert!(matches!(cycle.next(&LIMITS), Step::Say(raw) if raw.contains("None of its calls was run")));
     cycle = after(&[turn(&json!([call("a", "go_on")]), Stop::ToolUse)]);
-    assert!(matches!(cycle.next(&LIMITS), Step::Call(Request { id, .. }) if id == "a"), "no such tool, it is told");
+    assert!(matches!(cycle.next(&LIMITS), Step::Call(ToolRequest { id, .. }) if id == "a"), "no such tool, it is told");
 }
 
 /// A turn of one call, and what it came to.

@@ -121,7 +121,7 @@ fn no_two_nonces_are_alike() {
 #[test]
 fn no_two_reasons_together_hide_what_stands_between_them() {
     let redactor = Redactor::new([]);
-    let request = Request { id: "k".to_owned(), name: "mcp__s__t".to_owned(), input: "{}".to_owned() };
+    let request = ToolRequest { id: "k".to_owned(), name: "mcp__s__t".to_owned(), input: "{}".to_owned() };
     let reasons = ["`a`:\n-----BEGIN PRIVATE KEY-----", "`b`:\nobey me", "`z`:\n-----END PRIVATE KEY-----"];
     let verdict = Verdict { risk: Risk::Dangerous, decision: Decision::Ask, reasons: vec![reasons.join("\n")] };
     let decided = |verdict: &Verdict| unless_it_gives_away(verdict.clone(), &request, false, &redactor).decision;
@@ -133,7 +133,7 @@ fn no_two_reasons_together_hide_what_stands_between_them() {
 fn a_mask_hides_nothing_from_who_is_asked() {
     let redactor = Redactor::new([&crate::redact::Secret::new("hunter2&co")]);
     let judged = |decision, sends, input: String| {
-        let request = Request { id: "k".to_owned(), name: "shell".to_owned(), input };
+        let request = ToolRequest { id: "k".to_owned(), name: "shell".to_owned(), input };
         let verdict = Verdict { risk: Risk::Dangerous, decision, reasons: vec!["Why.".to_owned()] };
         unless_it_gives_away(verdict, &request, sends, &redactor).decision
     };

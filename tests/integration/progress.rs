@@ -73,7 +73,7 @@ fn a_long_cycle_says_how_far_it_is_and_then_only_the_answer_stands() {
     second.open();
     eventually("only the answer stands", || telegram.standing() == ["There is nothing."]);
     assert_eq!(telegram.sent().len(), 2, "one line, which was changed: {:#?}", telegram.sent());
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM status_lines"), 0);
+    eventually("its row is gone", || env.query::<i64>("SELECT count(*) FROM status_lines") == 0);
     end(bot);
     env.check_sound();
 }

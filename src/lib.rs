@@ -19,7 +19,8 @@
 //! public. [`web`] reads pages for the mind. [`mcp`] is the Model Context Protocol, both ways: other programs' tools for us, ours
 //! for them. [`redact`] masks secrets in whatever is shown, sent or committed.
 //! [`people`] joins the settings with who paired, [`disk`] says what is too little room. [`voice`] makes text of recordings.
-//! [`words`] are times, counts and lists as a person reads them; [`json`] sees what a reader of JSON passes over.
+//! [`words`] are times, counts and lists as a person reads them; [`json`] sees what a reader of JSON passes over;
+//! [`sse`] reads streams of events.
 
 pub mod bot;
 pub mod channel;
@@ -47,6 +48,7 @@ pub mod repo;
 pub mod sandbox;
 pub mod schedule;
 pub mod shown;
+pub mod sse;
 pub mod tool;
 pub mod voice;
 pub mod web;

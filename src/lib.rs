@@ -20,7 +20,8 @@
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
-//! [`words`] are times and counts as a person reads them, [`json`] sees what a reader of JSON passes over.
+//! [`words`] are times and counts as a person reads them, [`json`] sees what a reader of JSON passes over, [`sse`] reads streams of
+//! events.
 //!
 //! Nothing is imported upward: a test reads the imports.
 
@@ -51,6 +52,7 @@ pub mod repo;
 pub mod sandbox;
 pub mod schedule;
 pub mod shown;
+pub mod sse;
 pub mod store;
 pub mod tool;
 pub mod types;

@@ -263,8 +263,9 @@ fn fields(front: &[&str]) -> Result<Vec<Field>, Problem> {
 
 /// A string in any of YAML's ways: block (`>` or `|`), quoted, or plain over one or more lines.
 fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
-    if first.starts_with(['>', '|']) && first.chars().skip(1).all(|c| matches!(c, '+' | '-' | '0'..='9')) {
-        let joint = if first.starts_with('>') { " " } else { "\n" };
+    let mark = first.split_once(" #").map_or(first, |(mark, _comment)| mark.trim_end());
+    if mark.starts_with(['>', '|']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-' | '0'..='9')) {
+        let joint = if mark.starts_with('>') { " " } else { "\n" };
         let shown: Vec<&str> = block.iter().map(|line| line.trim()).collect();
         return Ok(shown.join(joint).trim().to_owned());
     }
@@ -360,6 +361,7 @@ mod tests {
             "Say \"hi\"\n  – it's me",
             ">-\n  Say \"hi\"\n  – it's me\n",
             "|\n  Say \"hi\"\n  – it's me",
+            ">- # why\n  Say \"hi\"\n  – it's me",
             "'Say \"hi\" – it''s me'",
             "\"Say \\\"hi\\\" – it's me\" # why",
             "\n  Say \"hi\" – it's me",

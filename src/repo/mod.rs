@@ -66,7 +66,7 @@ use crate::{
 pub const WAKE_NAME: &str = "Reveille";
 /// The address that wakes commit with.
 pub const WAKE_EMAIL: &str = "reveille@localhost";
-/// Whom a person's edits are committed as, where git has no `user.name` and `user.email`.
+/// Whom a person's edits are committed as, where git names nobody.
 pub const OWNER_NAME: &str = "Owner";
 /// The address that goes with [`OWNER_NAME`].
 pub const OWNER_EMAIL: &str = "owner@localhost";

@@ -9,9 +9,11 @@ use super::{
     IsSecret, Merge, OWNER_EMAIL, OWNER_NAME, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, StopAt},
     names::{self, Refused},
+    remote,
     tree::{self, Item, LINK},
     worktree::{self, OnDisk},
 };
+use crate::process;
 
 /// Larger files of a person's aren't committed for them.
 pub const MAX_PERSON_FILE_BYTES: usize = 1_000_000;
@@ -298,17 +300,24 @@ impl Repo {
         Ok((sound, left))
     }
 
-    /// Git's own identity of the person, else a stated default.
+    /// Whom git itself would commit as, else a stated default.
     fn person(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
-        let config = self.git.config()?;
-        let setting = |name| config.get_string(name).ok().filter(|value| !value.trim().is_empty());
         let time = git2::Time::new(now.timestamp(), 0);
-        if let (Some(name), Some(email)) = (setting("user.name"), setting("user.email"))
-            && let Ok(person) = Signature::new(&name, &email, &time)
-        {
-            return Ok(person);
-        }
-        Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?)
+        let known = self.gits_author().and_then(|(name, email)| Signature::new(&name, &email, &time).ok());
+        known.map_or_else(|| Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?), Ok)
+    }
+
+    /// The author's name and address as git has them. Git is asked, since libgit2 knows less of where they may stand: it passes over
+    /// `GIT_CONFIG_GLOBAL`, `author.name` and more. Where git can't be run, what libgit2 knows serves.
+    fn gits_author(&self) -> Option<(String, String)> {
+        let Ok(output) = process::run(&remote::whose_commit(&self.root)) else {
+            let config = self.git.config().ok()?;
+            return Some((config.get_string("user.name").ok()?, config.get_string("user.email").ok()?));
+        };
+        // `Ann Smith <ann@example.org> 1795424609 +0000`
+        let author = String::from_utf8_lossy(&output.stdout);
+        let (author, _time) = author.rsplit_once("> ").filter(|_| output.status.success())?;
+        author.split_once(" <").map(|(name, email)| (name.to_owned(), email.to_owned()))
     }
 }
 

@@ -332,6 +332,12 @@ pub(super) fn git(dir: &Path) -> Spec {
     spec.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C")
 }
 
+/// Asks git for the author of a commit in a directory. Git doesn't guess: it fails where neither settings nor environment name one.
+pub(super) fn whose_commit(dir: &Path) -> Spec {
+    let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).env("LC_ALL", "C");
+    spec.args(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"])
+}
+
 /// Whether the person says how to call ssh. Then it stays as they say; the time-out bounds it.
 fn has_own_ssh(dir: &Path) -> bool {
     let config = git2::Repository::open(dir).and_then(|git| git.config()).or_else(|_| git2::Config::open_default());

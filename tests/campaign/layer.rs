@@ -76,9 +76,9 @@ pub(crate) trait Layer: Sync {
     /// understand it; a panic is one, too.
     fn trial(&self, id: u64) -> Result<Recovery, String>;
 
-    /// How many trials run side by side.
+    /// How many trials run side by side: some more than there are processors, since programs wait for disks and for each other.
     fn workers(&self) -> usize {
-        thread::available_parallelism().map_or(2, usize::from)
+        thread::available_parallelism().map_or(2, usize::from) * 3 / 2
     }
 }
 

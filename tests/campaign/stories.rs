@@ -1,7 +1,7 @@
 //! Layer 8: tests of the suite that show a promise of docs/SECURITY.md or docs/RELIABILITY.md by themselves. The suite runs them anyway; here each is held
 //! against the broken variants that name it.
 
-use std::{path::Path, process::Stdio};
+use std::path::Path;
 
 use super::variants;
 
@@ -34,14 +34,12 @@ pub(crate) fn trial(id: u64) -> Result<(), String> {
 pub(crate) fn run(test: &str, sources: &Path, target: &Path) -> Result<Ran, String> {
     let (place, name) = test.split_once("::").ok_or("a test is named by its path")?;
     let place = if place == env!("CARGO_PKG_NAME") { vec!["--lib"] } else { vec!["--test", place] };
-    #[expect(clippy::disallowed_methods, reason = "the campaign's own child")]
-    let ran = std::process::Command::new("cargo")
+    let ran = variants::command("cargo")
         .args(["test", "--quiet", "--locked", "--offline", "--target-dir"])
         .arg(target)
         .args(place)
         .args(["--", "--exact", name])
         .current_dir(sources)
-        .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("cargo: {error}"))?;
     let said = String::from_utf8_lossy(&ran.stdout);

@@ -80,6 +80,25 @@ fn whom_git_does_not_know_commits_as_the_owner() {
     );
 }
 
+/// Whatever the home says: that is where git looks, then.
+#[test]
+fn a_person_is_known_by_the_settings_that_the_environment_names() {
+    let mut env = lived_in();
+    let settings = env.path("settings");
+    fs::write(&settings, "[user]\n\tname = Bo Ek\n\temail = bo@example.org\n").unwrap();
+    for (named, author) in
+        [(settings.to_str().unwrap(), "Bo Ek <bo@example.org>"), ("/dev/null", "Owner <owner@localhost>")]
+    {
+        env.set("GIT_CONFIG_GLOBAL", named);
+        append(&env, CONTEXT, "- tea\n");
+        say(&env, "remember that the wifi code is 1234");
+        assert_eq!(
+            env.git(&["log", "-1", "--format=%an <%ae>, %cn <%ce> | %s", "HEAD~1"]),
+            format!("{author}, {author} | Edited by hand: {CONTEXT}")
+        );
+    }
+}
+
 #[test]
 fn what_is_large_secret_or_no_markdown_is_named_and_left_alone() {
     let telegram = FakeTelegram::start();

@@ -165,9 +165,43 @@ fn the_scripts_for_cron_run_what_was_built_with_a_path_of_their_own() {
 
 /// A program that writes down how it was started.
 fn stand_in(path: &Path) {
+    program(path, "echo \"$0 $*\"");
+}
+
+/// A program that does what a line of shell says.
+fn program(path: &Path, line: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, "#!/bin/sh\necho \"$0 $*\"\n").unwrap();
+    fs::write(path, format!("#!/bin/sh\n{line}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A minute is over at once here, the first time; the compiler takes until that was said.
+#[test]
+fn a_first_run_of_the_checks_says_what_it_does_how_long_and_that_it_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let bin = home.path().join(".cargo/bin");
+    for (name, line) in [
+        ("rustc", "echo rustc 1.999.0"),
+        ("cargo", "for n in $(seq 600); do [ ! -e \"$HOME/told\" ] || exit 0; /bin/sleep 0.05; done"),
+        ("sleep", "[ -e \"$HOME/slept\" ] || exec touch \"$HOME/slept\"; touch \"$HOME/told\"; exit 1"),
+        ("cargo-fmt", ""),
+        ("cargo-clippy", ""),
+    ] {
+        program(&bin.join(name), line);
+    }
+    let ran = cron("test", home.path(), &["lint"]);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    for told in
+        ["Nothing is built here yet.", "==> lint (1 of 1): clippy; the first time: ", "minutes", "(lint goes on: "]
+    {
+        assert!(said.contains(told), "{told} in {said}");
+    }
+
+    fs::create_dir_all(home.path().join("target/debug/deps")).unwrap();
+    let again = cron("test", home.path(), &["lint"]);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.success() && !said.contains("first time") && !said.contains("Nothing is built"), "{said}");
 }
 
 #[test]

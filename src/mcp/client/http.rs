@@ -19,8 +19,8 @@ use reqwest::{
 };
 use serde_json::Value;
 
-use super::{ClientError, MAX_MESSAGE_BYTES, Reaction, react, sse::Events};
-use crate::{net_guard, redact::Secret};
+use super::{ClientError, MAX_MESSAGE_BYTES, Reaction, react};
+use crate::{net_guard, redact::Secret, sse::Events};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -110,8 +110,8 @@ impl Http {
             while let Ok(Some(piece)) = response.chunk().await {
                 let too_long =
                     |_| ClientError::Protocol(format!("it sent an event of more than {MAX_MESSAGE_BYTES} bytes"));
-                for event in events.take(&piece, MAX_MESSAGE_BYTES).map_err(too_long)? {
-                    match react(&event.data, id, has_news) {
+                for data in events.take(&piece, MAX_MESSAGE_BYTES).map_err(too_long)? {
+                    match react(&data, id, has_news) {
                         Reaction::Answered(answer) => return answer,
                         Reaction::Reply(reply) => self.say(reply).await?,
                         Reaction::Nothing => {}

@@ -10,7 +10,6 @@ mod http;
 pub mod pin;
 mod result;
 pub mod settings;
-mod sse;
 mod tools;
 
 pub use connection::Connection;

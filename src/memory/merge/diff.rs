@@ -1,9 +1,7 @@
 //! Three-way alignment of lists of units (lines or list items), the classic diff3: runs that only one side changed are
 //! settled here, runs that both changed are handed to the caller.
 
-/// The largest table, in cells, that the alignment of two changed stretches may take. Past it they are taken as wholly
-/// different, which only makes a conflict larger.
-const MAX_DIFF_CELLS: usize = 1_000_000;
+use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// A run of units after alignment.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,52 +65,14 @@ fn settle<'r, 'a>(run: Meeting<'r, 'a>) -> Run<'r, 'a> {
     }
 }
 
-/// For each unit of `from` its place in `to`, along a longest common subsequence.
+/// For each unit of `from` its place in `to`, if it has one there.
 fn matches(from: &[&str], to: &[&str]) -> Vec<Option<usize>> {
-    let head = from.iter().zip(to).take_while(|(a, b)| same(a, b)).count();
-    let (from_rest, to_rest) = (part(from, head, from.len()), part(to, head, to.len()));
-    let tail = from_rest.iter().rev().zip(to_rest.iter().rev()).take_while(|(a, b)| same(a, b)).count();
-    let middle = longest_common(part(from_rest, 0, from_rest.len() - tail), part(to_rest, 0, to_rest.len() - tail));
-    let mut matches: Vec<Option<usize>> = (0..head).map(Some).collect();
-    matches.extend(middle.into_iter().map(|to| to.map(|to| head + to)));
-    matches.extend((0..tail).map(|at| Some(to.len() - tail + at)));
-    matches
-}
-
-fn longest_common(from: &[&str], to: &[&str]) -> Vec<Option<usize>> {
-    let width = to.len() + 1;
-    let mut matches = vec![None; from.len()];
-    if (from.len() + 1).saturating_mul(width) > MAX_DIFF_CELLS {
-        return matches;
-    }
-    let mut lengths = vec![0_u32; (from.len() + 1) * width];
-    let cell = |lengths: &[u32], f: usize, t: usize| lengths.get(f * width + t).copied().unwrap_or(0);
-    for (f, a) in from.iter().enumerate().rev() {
-        for (t, b) in to.iter().enumerate().rev() {
-            let length = if same(a, b) {
-                cell(&lengths, f + 1, t + 1) + 1
-            } else {
-                cell(&lengths, f + 1, t).max(cell(&lengths, f, t + 1))
-            };
-            if let Some(slot) = lengths.get_mut(f * width + t) {
-                *slot = length;
-            }
-        }
-    }
-    let (mut f, mut t) = (0, 0);
-    while let (Some(a), Some(b)) = (from.get(f), to.get(t)) {
-        if same(a, b) {
-            if let Some(slot) = matches.get_mut(f) {
-                *slot = Some(t);
-            }
-            (f, t) = (f + 1, t + 1);
-        } else if cell(&lengths, f + 1, t) >= cell(&lengths, f, t + 1) {
-            f += 1;
-        } else {
-            t += 1;
-        }
-    }
-    matches
+    let mut input = InternedInput::default();
+    input.update_before(from.iter().map(|unit| unit.trim_end()));
+    input.update_after(to.iter().map(|unit| unit.trim_end()));
+    let diff = Diff::compute(Algorithm::Myers, &input);
+    let mut kept = (0_u32..).zip(0..to.len()).filter(|(at, _)| !diff.is_added(*at)).map(|(_, place)| place);
+    (0_u32..).zip(from).map(|(at, _)| if diff.is_removed(at) { None } else { kept.next() }).collect()
 }
 
 #[cfg(test)]
@@ -139,11 +99,19 @@ mod tests {
     }
 
     #[test]
-    fn stretches_past_the_bound_are_not_aligned() {
-        let many: Vec<String> = (0..1_200).map(|n| n.to_string()).collect();
-        let from: Vec<&str> = many.iter().map(String::as_str).collect();
-        let to: Vec<&str> = from.iter().rev().copied().collect();
-        assert!(matches(&from, &to).iter().all(Option::is_none));
-        assert!(matches(&from, &from).iter().all(Option::is_some));
+    fn a_long_text_is_aligned_around_what_was_moved_and_changed() {
+        let base: Vec<String> = (0..3_000).map(|n| n.to_string()).collect();
+        let base: Vec<&str> = base.iter().map(String::as_str).collect();
+        let person: Vec<&str> = base.iter().rev().copied().collect();
+        let mut ours = base.clone();
+        ours[1_500] = "ours";
+        for (side, most) in [(&person, 2_999), (&ours, 1)] {
+            let matches = matches(&base, side);
+            assert!(matches.iter().filter(|place| place.is_none()).count() <= most);
+            for (unit, place) in base.iter().zip(&matches) {
+                assert!(place.is_none_or(|place| side[place] == *unit));
+            }
+            assert!(matches.iter().flatten().is_sorted_by(|a, b| a < b));
+        }
     }
 }

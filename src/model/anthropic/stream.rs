@@ -1,5 +1,5 @@
-//! From the bytes of a streamed answer to a [`Turn`], without any I/O: [`SseParser`] cuts bytes into events,
-//! [`TurnStream`] assembles events into content blocks, usage and the reason for stopping.
+//! From the bytes of a streamed answer to a [`Turn`], without any I/O: [`TurnStream`] assembles events into content blocks, usage
+//! and the reason for stopping.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -9,70 +9,17 @@ use serde_json::value::RawValue;
 use super::{block::Block, error, price};
 use crate::{
     model::{ModelError, Turn},
+    sse::Events,
     types::{Stop, Usage},
 };
 
 /// The longest answer that is read, in bytes of the event stream. The longest real ones are some megabytes.
 pub const MAX_STREAM_BYTES: usize = 32 * 1024 * 1024;
 
-/// Cuts a byte stream into the data of its server-sent events. Fed in any pieces, it gives the same events.
-#[derive(Debug, Default)]
-pub struct SseParser {
-    line: Vec<u8>,
-    data: Option<String>,
-    after_cr: bool,
-    begun: bool,
-}
-
-impl SseParser {
-    /// Takes the next bytes and returns the data of each event that they complete. Comments, other fields and events
-    /// without data are skipped; what a stream's end leaves unfinished is dropped, as the format says.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<String> {
-        let mut events = Vec::new();
-        while let Some(first) = bytes.first() {
-            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
-                bytes = bytes.get(1..).unwrap_or_default();
-                continue;
-            }
-            let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                self.line.extend_from_slice(bytes);
-                break;
-            };
-            let (head, rest) = bytes.split_at(end);
-            self.line.extend_from_slice(head);
-            self.after_cr = rest.first() == Some(&b'\r');
-            bytes = rest.get(1..).unwrap_or_default();
-            events.extend(self.end_of_line());
-        }
-        events
-    }
-
-    fn end_of_line(&mut self) -> Option<String> {
-        let bytes = std::mem::take(&mut self.line);
-        let line = String::from_utf8_lossy(&bytes);
-        let line = if std::mem::replace(&mut self.begun, true) { &*line } else { line.trim_start_matches('\u{feff}') };
-        if line.is_empty() {
-            return self.data.take();
-        }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        if field == "data" {
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            match &mut self.data {
-                Some(data) => {
-                    data.push('\n');
-                    data.push_str(value);
-                }
-                None => self.data = Some(value.to_owned()),
-            }
-        }
-        None
-    }
-}
-
 /// Assembles one streamed turn.
 #[derive(Debug, Default)]
 pub struct TurnStream {
-    sse: SseParser,
+    sse: Events,
     received_bytes: usize,
     blocks: BTreeMap<u64, Block>,
     usage: Usage,
@@ -88,7 +35,7 @@ impl TurnStream {
     /// An `error` event, an answer that isn't a stream of events as documented, or one beyond [`MAX_STREAM_BYTES`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
         self.count_bytes(bytes.len())?;
-        for data in self.sse.push(bytes) {
+        for data in self.sse.take(bytes, MAX_STREAM_BYTES).map_err(|_| self.too_long())? {
             if self.complete {
                 break;
             }
@@ -112,9 +59,13 @@ impl TurnStream {
     fn count_bytes(&mut self, more: usize) -> Result<(), ModelError> {
         self.received_bytes = self.received_bytes.saturating_add(more);
         if self.received_bytes > MAX_STREAM_BYTES {
-            return Err(self.broken("Claude's answer is longer than this program reads"));
+            return Err(self.too_long());
         }
         Ok(())
+    }
+
+    fn too_long(&self) -> ModelError {
+        self.broken("Claude's answer is longer than this program reads")
     }
 
     /// The finished turn.

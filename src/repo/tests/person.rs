@@ -53,6 +53,16 @@ fn without_an_identity_a_stated_one_is_used() {
 }
 
 #[test]
+fn an_author_of_the_commits_alone_is_whom_git_names() {
+    let world = World::new();
+    let repo = world.local();
+    world.git(&["config", "author.name", "Ann, of the memory"]);
+    world.write(ACTIVE, "changed\n");
+    repo.commit_person_edits(now(), &never_secret, &both).unwrap();
+    assert_eq!(world.git(&["log", "-1", "--format=%an <%ae>"]), "Ann, of the memory <ann@example.org>\n");
+}
+
+#[test]
 fn what_is_staged_of_other_files_stays_staged() {
     let world = World::new();
     let repo = world.local();

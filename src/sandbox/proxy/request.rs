@@ -41,37 +41,37 @@ const OURS: [&str; 9] = [
     "upgrade",
 ];
 
+/// More headers are refused.
+const MAX_HEADERS: usize = 100;
+
 /// Reads a head.
 ///
 /// # Errors
 /// Why it is refused, for the client.
 pub(super) fn parse(head: &[u8]) -> Result<Request, &'static str> {
+    use httparse::{Error, Status::Complete};
     let text = std::str::from_utf8(head).ok().filter(|text| text.is_ascii()).ok_or("the request isn't plain ASCII")?;
-    let text = text.strip_suffix("\r\n\r\n").ok_or("the request isn't whole")?;
-    let mut lines = text.split("\r\n");
-    let first = lines.next().unwrap_or_default();
-    let headers = lines.map(header).collect::<Option<Vec<_>>>().ok_or("a header is malformed")?;
-    let mut words = first.split(' ');
-    let (method, target, version) = (words.next(), words.next(), words.next());
-    let is_version = matches!(version, Some("HTTP/1.1" | "HTTP/1.0")) && words.next().is_none();
-    let target = target.filter(|target| is_version && target.bytes().all(|byte| byte.is_ascii_graphic()));
-    let target = target.ok_or("the request line is malformed")?;
+    // The parser takes a line feed alone for the end of a line, too.
+    if text.split("\r\n").any(|line| line.contains(['\r', '\n'])) {
+        return Err("a line doesn't end as HTTP's lines do");
+    }
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let status = request.parse(head).map_err(|error| match error {
+        Error::HeaderName | Error::HeaderValue => "a header is malformed",
+        Error::TooManyHeaders => "there are too many headers",
+        _ => "the request line is malformed",
+    })?;
+    let line = request.method.zip(request.path).filter(|_| status == Complete(head.len()));
+    let (method, target) = line.ok_or("the request isn't whole")?;
     match method {
-        Some("CONNECT") => Ok(Request::Tunnel { to: target.parse().map_err(|_| "CONNECT wants a host and a port")? }),
-        Some(method @ ("GET" | "HEAD")) => plain(method, target, &headers),
+        "CONNECT" => Ok(Request::Tunnel { to: target.parse().map_err(|_| "CONNECT wants a host and a port")? }),
+        "GET" | "HEAD" => plain(method, target, request.headers),
         _ => Err("only CONNECT, GET and HEAD are taken"),
     }
 }
 
-/// One header: a name of token characters right before its colon, no continuation lines, no control characters.
-fn header(line: &str) -> Option<(&str, &str)> {
-    let (name, value) = line.split_once(':')?;
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let is_value = |byte: u8| byte == b'\t' || !byte.is_ascii_control();
-    (!name.is_empty() && name.bytes().all(is_token) && value.bytes().all(is_value)).then(|| (name, value.trim()))
-}
-
-fn plain(method: &str, target: &str, headers: &[(&str, &str)]) -> Result<Request, &'static str> {
+fn plain(method: &str, target: &str, headers: &[httparse::Header<'_>]) -> Result<Request, &'static str> {
     let rest = target.strip_prefix("http://").ok_or("a whole address is wanted, such as http://example.com/")?;
     let cut = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = (rest.get(..cut).unwrap_or_default(), rest.get(cut..).unwrap_or_default());
@@ -80,18 +80,19 @@ fn plain(method: &str, target: &str, headers: &[(&str, &str)]) -> Result<Request
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
     let to: Grant = if has_port { authority.parse() } else { format!("{authority}:80").parse() }
         .map_err(|_| "the address names no host that could be granted")?;
-    let has_body = |(name, value): &(&str, &str)| {
-        name.eq_ignore_ascii_case("transfer-encoding") || (name.eq_ignore_ascii_case("content-length") && *value != "0")
+    let is = |header: &httparse::Header<'_>, name: &str| header.name.eq_ignore_ascii_case(name);
+    let has_body = |header: &httparse::Header<'_>| {
+        is(header, "transfer-encoding") || (is(header, "content-length") && header.value != b"0")
     };
     if headers.iter().any(has_body) {
         return Err("a request with a body isn't taken");
     }
-    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", host_header(&to));
-    for (name, value) in headers.iter().filter(|(name, _)| !OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours))) {
-        head.push_str(&format!("{name}: {value}\r\n"));
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", host_header(&to)).into_bytes();
+    for header in headers.iter().filter(|header| !OURS.iter().any(|ours| is(header, ours))) {
+        head.extend([header.name.as_bytes(), b": ", header.value, b"\r\n"].concat());
     }
-    head.push_str("Connection: close\r\n\r\n");
-    Ok(Request::Plain { to, head: head.into_bytes() })
+    head.extend(b"Connection: close\r\n\r\n");
+    Ok(Request::Plain { to, head })
 }
 
 fn host_header(to: &Grant) -> String {
@@ -150,6 +151,13 @@ mod tests {
             "CONNECT a.example HTTP/1.1\r\n\r\n",
             "connect a.example:443 HTTP/1.1\r\n\r\n",
             "GET http://a.example/ HTTP/1.1\r\nX: a\rb\r\n\r\n",
+            "GET http://a.example/ HTTP/1.1\r\nX: a\n\r\n\r\n",
+            "GET http://a.example/ HTTP/1.1\r\nX: a\u{0}b\r\n\r\n",
+            "GET http://a.example/ HTTP/1.1\r\nX: a\r\n b\r\n\r\n",
+            "GET http://a.example/ä HTTP/1.1\r\n\r\n",
+            "GET http://a.example/\u{7f} HTTP/1.1\r\n\r\n",
+            "\nGET http://a.example/ HTTP/1.1\r\n\r\n",
+            "GET http://a.example/ HTTP/1.1\r\n\r\nGET http://b.example/ HTTP/1.1\r\n\r\n",
             "\r\n\r\n",
         ] {
             assert!(parse(head.as_bytes()).is_err(), "{head:?}");

@@ -682,6 +682,26 @@ proptest! {
     }
 
     #[test]
+    fn a_cycle_cut_off_anywhere_goes_on_as_if_nothing_had_happened(
+        turns in prop::collection::vec(random_turn(), 0..8), cut in any::<prop::sample::Index>()
+    ) {
+        let (journal, whole) = play(turns.into_iter(), &[2]);
+        let cut = cut.index(journal.len() + 1);
+        let mut resumed = Cycle::replay("[]".into(), "[]".into(), &journal[..cut]);
+        for entry in &journal[cut..] {
+            let again = resumed.clone();
+            prop_assert_eq!(again.next(&LIMITS), resumed.next(&LIMITS));
+            resumed.apply(entry);
+        }
+        prop_assert_eq!(resumed, whole);
+    }
+}
+
+proptest! {
+    // There are 480 such minds, and each is long: another few every run.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
     fn a_mind_that_never_ends_is_ended(
         calls in prop::collection::vec(prop::sample::select(vec!["note", "reply", "plan"]), 1..5),
         complexity in prop::sample::select(vec!["quick", "medium", "complex", "background"])
@@ -697,20 +717,5 @@ proptest! {
         prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
         // Three stretches: before the plan, and after each yes.
         prop_assert!(cycle.turns <= 12 + 3 * 20, "{} turns", cycle.turns);
-    }
-
-    #[test]
-    fn a_cycle_cut_off_anywhere_goes_on_as_if_nothing_had_happened(
-        turns in prop::collection::vec(random_turn(), 0..8), cut in any::<prop::sample::Index>()
-    ) {
-        let (journal, whole) = play(turns.into_iter(), &[2]);
-        let cut = cut.index(journal.len() + 1);
-        let mut resumed = Cycle::replay("[]".into(), "[]".into(), &journal[..cut]);
-        for entry in &journal[cut..] {
-            let again = resumed.clone();
-            prop_assert_eq!(again.next(&LIMITS), resumed.next(&LIMITS));
-            resumed.apply(entry);
-        }
-        prop_assert_eq!(resumed, whole);
     }
 }

@@ -69,13 +69,6 @@ fn a_rich_turn_is_assembled_in_the_order_of_its_indexes() {
     assert_eq!(turn.usage, Usage { input: 12, output: 77, cache_read: 400, cache_write: 30 });
 }
 
-#[test]
-fn line_ends_comments_and_split_data_do_not_matter() {
-    let text =
-        "\u{feff}: hello\r\nid: 3\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nevent: x\n\ndata\n\ndata:  two\r\rdata: lost";
-    assert_eq!(SseParser::default().push(text.as_bytes()), ["{\"a\":\n1}", "", " two"]);
-}
-
 proptest! {
     #[test]
     fn any_chunking_gives_the_same_turn(cuts in prop::collection::vec(0.0..1.0_f64, 0..40), line_end in 0..3_usize) {

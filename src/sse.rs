@@ -1,0 +1,107 @@
+//! Server-sent events, as Claude and MCP servers stream them: an incremental reader. Values in, values out.
+
+use std::time::Duration;
+
+/// Reads a stream piece by piece. Fed in any pieces, it gives the same events.
+#[derive(Debug, Default)]
+pub struct Events {
+    line: Vec<u8>,
+    data: Option<String>,
+    is_after_cr: bool,
+    has_begun: bool,
+    /// The id of the last event that had one: where the stream is continued.
+    pub last_id: Option<String>,
+    /// How long the server asks to wait before that.
+    pub retry: Option<Duration>,
+}
+
+/// The stream holds an event that is longer than what is kept.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooLong;
+
+impl Events {
+    /// Takes the next bytes and returns the data of each event that they complete. Comments, other fields and events
+    /// without data are skipped; what a stream's end leaves unfinished is dropped, as the format says.
+    ///
+    /// # Errors
+    /// An event is longer than `max_bytes`.
+    pub fn take(&mut self, mut piece: &[u8], max_bytes: usize) -> Result<Vec<String>, TooLong> {
+        let mut events = Vec::new();
+        while let Some(first) = piece.first() {
+            if std::mem::take(&mut self.is_after_cr) && *first == b'\n' {
+                piece = piece.get(1..).unwrap_or_default();
+                continue;
+            }
+            let end = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (head, rest) = piece.split_at(end.unwrap_or(piece.len()));
+            self.line.extend_from_slice(head);
+            if self.line.len() + self.data.as_ref().map_or(0, String::len) > max_bytes {
+                return Err(TooLong);
+            }
+            if end.is_some() {
+                events.extend(self.end_of_line());
+            }
+            self.is_after_cr = rest.first() == Some(&b'\r');
+            piece = rest.get(1..).unwrap_or_default();
+        }
+        Ok(events)
+    }
+
+    fn end_of_line(&mut self) -> Option<String> {
+        let bytes = std::mem::take(&mut self.line);
+        let line = String::from_utf8_lossy(&bytes);
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let line = if is_first { line.trim_start_matches('\u{feff}') } else { &line };
+        if line.is_empty() {
+            return self.data.take();
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match (field, &mut self.data) {
+            ("data", None) => self.data = Some(value.to_owned()),
+            ("data", Some(data)) => {
+                data.push('\n');
+                data.push_str(value);
+            }
+            ("id", _) if !value.contains('\0') => self.last_id = Some(value.to_owned()),
+            ("retry", _) => self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry),
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str =
+        ": hello\nid: 1\nretry: 500\ndata: \n\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nid: 2\n\ndata: cut";
+
+    #[test]
+    fn however_the_stream_is_cut_the_same_events_come_out() {
+        for size in 1..STREAM.len() {
+            let mut events = Events::default();
+            let pieces = STREAM.as_bytes().chunks(size);
+            let got: Vec<String> = pieces.flat_map(|piece| events.take(piece, 1_000).unwrap()).collect();
+            assert_eq!(got, ["", "{\"a\":\n1}"], "pieces of {size}");
+            assert_eq!((events.last_id.as_deref(), events.retry), (Some("2"), Some(Duration::from_millis(500))));
+        }
+    }
+
+    #[test]
+    fn line_ends_comments_and_split_data_do_not_matter() {
+        let text =
+            "\u{feff}: hello\r\nid: 3\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nevent: x\n\ndata\n\ndata:  two\r\rdata: lost";
+        assert_eq!(Events::default().take(text.as_bytes(), 1_000).unwrap(), ["{\"a\":\n1}", "", " two"]);
+    }
+
+    #[test]
+    fn an_endless_event_is_given_up() {
+        for endless in ["a".repeat(101), "data: 0123456789\n".repeat(11), "data\n".repeat(102)] {
+            assert_eq!(Events::default().take(endless.as_bytes(), 100), Err(TooLong));
+        }
+        let whole = "data: 0123456789\n\n".repeat(11);
+        assert_eq!(Events::default().take(whole.as_bytes(), 100).unwrap().len(), 11);
+    }
+}

@@ -51,3 +51,4 @@ pub mod tool;
 pub mod voice;
 pub mod web;
 pub mod words;
+pub mod zone;

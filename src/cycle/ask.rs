@@ -5,7 +5,6 @@
 //! a no.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use super::{
     WakeError, brief,
@@ -24,6 +23,7 @@ use crate::{
     redact::Redactor,
     shown,
     tool::{Refusal, Registry},
+    zone::Tz,
 };
 
 /// So long a question can be answered.

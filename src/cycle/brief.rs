@@ -5,7 +5,6 @@
 //! element and pose as something else. The offline mind reads the same elements back.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 mod files;
 
@@ -17,6 +16,7 @@ use crate::{
     queue::{Exchange, Incoming},
     tool::Documents,
     words::{count, local},
+    zone::Tz,
 };
 
 /// Entries of the recent exchange that are shown.

@@ -6,7 +6,6 @@ mod tasks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use chrono_tz::Tz;
 
 pub use self::{
     messages::{Standing, budget_key, is_answerable, joining, standings, still_due},
@@ -18,6 +17,7 @@ use crate::{
     memory::{decay::Stage, tasks::Task},
     queue::{Cap, CycleRow, CycleState, Incoming, Reminder, Undo},
     words::{count, day_and_time},
+    zone::Tz,
 };
 
 /// The mind that is configured, as the gate needs to know it.

@@ -7,12 +7,11 @@
 
 use std::{path::Path, time::Duration};
 
-use chrono_tz::Tz;
-
 use super::{WakeError, interrupt::Interrupt, lock, wake::Wake};
 use crate::{
     process,
     queue::{Stopped, StoreError},
+    zone::Tz,
 };
 
 /// How often a wake that waits looks for the order.

@@ -5,7 +5,6 @@
 //! between leaves an open wish, which the next wake carries out from the beginning: what was taken back by then is known.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use super::{
     Reply, WakeError,
@@ -20,6 +19,7 @@ use crate::{
     queue::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
     repo::{self, Repo},
     words::count,
+    zone::Tz,
 };
 
 /// Names that are listed at most; the rest is counted.

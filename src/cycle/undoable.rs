@@ -2,9 +2,11 @@
 //! the one that the person saw.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
-use crate::queue::{CycleRow, CycleState, Store, StoreError};
+use crate::{
+    queue::{CycleRow, CycleState, Store, StoreError},
+    zone::Tz,
+};
 
 const NOTHING_LEFT: &str =
     "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";

@@ -1,7 +1,6 @@
 //! Reminders: set, list, move and end. They fire by themselves, without a mind, at their civil time.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,6 +13,7 @@ use crate::{
         Missed, Rule, Slot, resolve,
         when::{self, When},
     },
+    zone::Tz,
 };
 
 /// Active reminders that are kept at most.

@@ -9,7 +9,6 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use super::{Attachments, Done, Undoable};
 use crate::{
@@ -26,6 +25,7 @@ use crate::{
     policy::Rules,
     queue::{Change, Exchange, Reminder, ShownTask, StagedFile},
     repo::{Repo, RepoError},
+    zone::Tz,
 };
 
 /// A file larger than this is not read as memory, in bytes.

@@ -1,7 +1,6 @@
 //! `/status`: what the assistant is doing, and what waits.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use super::{super::batch::Asked, Desk};
 use crate::{
@@ -9,6 +8,7 @@ use crate::{
     cycle::{self, budget::Budget, lock},
     queue::{Approval, CycleRow, CycleState, Outstanding, Result},
     words::count,
+    zone::Tz,
 };
 
 /// How it stands with the assistant.

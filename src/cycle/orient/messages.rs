@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use super::{Mind, Observed, Reason};
 use crate::{
     clock::is_over,
     cycle::{brief::MAX_MESSAGES, gate::waiting_for_files, stale},
     queue::{Cap, CycleRow, Incoming, NewCycle},
+    zone::Tz,
 };
 
 /// Whether the configured mind can be given this message now, as far as the message itself tells.

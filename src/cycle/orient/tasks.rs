@@ -1,7 +1,6 @@
 //! The tasks' own times, and tasks that have gone quiet: what is due of them, what was missed, and in whose chat it is said.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use chrono_tz::Tz;
 
 use super::{Mind, Observed, Reason};
 use crate::{
@@ -11,6 +10,7 @@ use crate::{
         view,
     },
     schedule::{self, Missed, Slot, due::was_missed},
+    zone::Tz,
 };
 
 /// How `at:` is written in a task.

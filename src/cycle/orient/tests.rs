@@ -32,7 +32,7 @@ struct Scene {
 fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
-        tz: Tz::Europe__Berlin,
+        tz: Tz::of("Europe/Berlin"),
         mind: Mind {
             name: "claude".to_owned(),
             is_thinking: true,
@@ -308,7 +308,7 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
 #[test]
 fn a_tasks_time_is_its_local_time() {
     let check = |at: &str, utc: Option<&str>| {
-        assert_eq!(task_time(at, Tz::Europe__Berlin), utc.map(|utc| parse_time(utc).unwrap()), "{at}");
+        assert_eq!(task_time(at, Tz::of("Europe/Berlin")), utc.map(|utc| parse_time(utc).unwrap()), "{at}");
     };
     check("2026-11-23 09:00", Some("2026-11-23T08:00:00Z"));
     check(" 2026-07-01T09:00 ", Some("2026-07-01T07:00:00Z"));

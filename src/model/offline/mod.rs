@@ -13,7 +13,6 @@ pub(crate) use phrase::{HELP, time};
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDateTime, TimeZone as _};
-use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use self::{
@@ -25,6 +24,7 @@ use super::{Conversation, Model, Progress, Stop, Turn, TurnFuture, Usage};
 use crate::{
     cycle::brief::{self, Shown},
     tool::MAX_STEPS,
+    zone::Tz,
 };
 
 /// The offline mind.

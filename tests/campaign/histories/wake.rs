@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
-use chrono_tz::Tz;
 use fastrand::Rng;
 use reveille::{
     cycle::{
@@ -20,6 +19,7 @@ use reveille::{
         Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
         PartOutcome, Reminder, Round, UpkeepKind,
     },
+    zone::Tz,
 };
 
 use super::{

@@ -1,6 +1,6 @@
 //! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::{io::IsTerminal as _, process::ExitCode};
+use std::{cell::Cell, io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
 
@@ -56,8 +56,14 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(Command::Policy { action }) => policy::run(&config, action.as_ref(), json),
         Some(Command::Mcp(mcp)) => match mcp::asked(&config, mcp) {
             mcp::Asked::Done(code) => code,
-            mcp::Asked::Look(look) => with_context(&config, async |context| look.run(context).await),
-            mcp::Asked::Serve(address) => with_context(&config, async |context| mcp::serve(context, address).await),
+            mcp::Asked::Look(look) => with_context(&config, async |context| {
+                (context.at_work)();
+                look.run(context).await
+            }),
+            mcp::Asked::Serve(address) => with_context(&config, async |context| {
+                (context.at_work)();
+                mcp::serve(context, address).await
+            }),
         },
         Some(Command::Log { lines, .. }) => history::log(&config, *lines, json),
         Some(Command::Show { id, .. }) => history::show(&config, id, json),
@@ -80,6 +86,7 @@ fn said(config: &Config, view: &View, reason: &str, words: &[String]) -> ExitCod
     };
     let trigger = trigger(reason);
     with_context(config, async |context| {
+        (context.at_work)();
         let working = Working::on(WORKING);
         let said = match say::say(context, &trigger, &text, (view, &working)).await {
             Ok(said) => said,
@@ -228,6 +235,7 @@ fn stay(config: &Config, view: &View) -> ExitCode {
     with_context(config, async |context| {
         let mut stop = context.stop.clone();
         let mut failures = 0;
+        (context.at_work)();
         tracing::info!("staying; SIGTERM ends it");
         loop {
             // Secrets may have been added meanwhile, in mcp.toml for one.
@@ -283,9 +291,13 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
     };
     let (clock, redactor) = (config.clock(), super::redactor(config));
     runtime.block_on(async {
-        let stop = match super::stop_signal() {
-            Ok(stop) => stop,
-            Err(error) => return failed(&error),
+        let (sender, stop) = tokio::sync::watch::channel(false);
+        // One of the two stays here: a channel that is closed would read as an end.
+        let unheard = Cell::new(Some(sender.clone()));
+        let at_work = || {
+            if let Some(Err(error)) = unheard.take().map(super::hear) {
+                tracing::warn!("signals can't be heard ({error}): one ends this wake at once, and the next continues");
+            }
         };
         work(Context {
             config,
@@ -294,6 +306,7 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
             channel: telegram.as_ref().map(|telegram| telegram as &dyn Channel),
             redactor: &redactor,
             stop: &stop,
+            at_work: &at_work,
             terminal: Terminal::Unwatched,
         })
         .await

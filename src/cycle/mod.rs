@@ -87,6 +87,9 @@ pub struct Context<'a> {
     pub redactor: &'a Redactor,
     /// Becomes `true` when the process is asked to end.
     pub stop: &'a watch::Receiver<bool>,
+    /// Called before the lock is taken, for what an idle look does without, such as hearing signals: until then nothing is begun
+    /// that they could cut off.
+    pub at_work: &'a dyn Fn(),
     /// Who is shown what is meant for the terminal, and when.
     pub terminal: Terminal<'a>,
 }
@@ -232,7 +235,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             && context.channel.is_some()
             && store.stopped()?.is_none()
             && store.has_doubtful(context.clock.now())?;
-        let is_due = || match observe::is_anything_due(store, context) {
+        let is_due = || match store.reading(|| observe::is_anything_due(store, context)) {
             // Whoever holds the lock finds the same, and tells of it.
             Err(WakeError::Repo(_)) => Ok(true),
             is_due => is_due,
@@ -240,6 +243,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
         if *context.stop.borrow() || !settles_doubts && !is_due()? {
             break;
         }
+        (context.at_work)();
         let lock = match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
             Ok(taken) => {
                 report.notes.extend(taken.note);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use super::{Approval, Result, Store};
+use super::{Approval, Result, Store, cycles::OPEN};
 use crate::clock::parse_time;
 
 /// A cycle that waits for a person.
@@ -33,7 +33,8 @@ pub struct ToldOf {
 impl Store {
     /// What the cycles that wait, for a person or for their mind, were told of.
     pub fn told_to_waiting(&self) -> Result<ToldOf> {
-        self.told_of("c.state IN ('waiting', 'parked')", [])
+        // Said twice, since an index on some rows is used only where its own condition stands.
+        self.told_of(&format!("c.state IN {OPEN} AND c.state IN ('waiting', 'parked')"), [])
     }
 
     /// What one cycle was told of, as far as its journal can be read.
@@ -44,7 +45,7 @@ impl Store {
     fn told_of(&self, which: &str, values: impl rusqlite::Params) -> Result<ToldOf> {
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
-             JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind IN ('said', 'by_rule')
+             CROSS JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind IN ('said', 'by_rule')
              WHERE {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
         ))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;

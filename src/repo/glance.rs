@@ -24,12 +24,7 @@ pub struct Glance {
 impl Glance {
     /// None unless all is as it is between two wakes: then libgit2 has to say what is the matter.
     pub fn look(dir: &Path, repo_url: Option<&str>) -> Option<Self> {
-        let git_dir = dir.join(".git");
-        let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
-        let is_plain = fs::symlink_metadata(&git_dir).is_ok_and(is_ours) && git_dir.join("objects").is_dir();
-        if !is_plain || git_dir.join("commondir").exists() {
-            return None;
-        }
+        let git_dir = plain_git_dir(dir)?;
         let settings = settings(&git_dir).ok()?;
         let branch = settings.get_string("reveille.branch").ok()?;
         let is_usual = settings.get_i32("core.repositoryformatversion").unwrap_or(0) == 0
@@ -70,15 +65,26 @@ impl Glance {
     }
 }
 
+/// The git directory of a usual repository that is ours: no link, not that of a second work tree.
+pub(super) fn plain_git_dir(dir: &Path) -> Option<PathBuf> {
+    let git_dir = dir.join(".git");
+    let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
+    let is_plain = fs::symlink_metadata(&git_dir).is_ok_and(is_ours)
+        && git_dir.join("objects").is_dir()
+        && !git_dir.join("commondir").exists()
+        && !git_dir.join("config.worktree").exists();
+    is_plain.then_some(git_dir)
+}
+
 /// The repository's settings and those of its person, as they are now.
-fn settings(git_dir: &Path) -> Result<Config, git2::Error> {
+pub(super) fn settings(git_dir: &Path) -> Result<Config, git2::Error> {
     let mut settings = Config::open_default()?;
     settings.add_file(&git_dir.join("config"), ConfigLevel::Local, true)?;
     settings.snapshot()
 }
 
 /// What a reference's own file names; none where it has no such file.
-fn id_in(file: &PathBuf) -> Option<Oid> {
+fn id_in(file: &Path) -> Option<Oid> {
     let text = fs::read_to_string(file).ok()?;
     let digits = text.strip_suffix('\n').filter(|digits| digits.len() == OID_DIGITS)?;
     Oid::from_str(digits).ok()

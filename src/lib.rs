@@ -13,7 +13,7 @@
 //!
 //! [`health`] finds what crashes leave behind and repairs it. [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and
 //! `reveille-ear`, which only understands speech): arguments, wiring, exit codes. [`config`] alone reads the environment,
-//! [`clock`] alone asks the time, [`random`] alone for what nobody guesses, [`process`] alone starts children.
+//! [`clock`] alone asks the time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children.
 //! [`policy`] decides what may be done without asking, [`shown`] is how a person reads what is asked; [`hands`] are what acts
 //! outside our own stores. [`sandbox`] is the boundary around what the mind has run; [`net_guard`] knows which addresses are
 //! public. [`web`] reads pages for the mind. [`mcp`] is the Model Context Protocol, both ways: other programs' tools for us, ours

@@ -160,7 +160,7 @@ impl TimeZone for Tz {
             FoundDateTimeKind::Skipped { .. } => None,
         };
         let mut found = self.found(*local).into_iter().filter_map(at);
-        match (found.next(), found.last()) {
+        match (found.next(), found.next_back()) {
             (None, _) => MappedLocalTime::None,
             (Some(once), None) => MappedLocalTime::Single(once),
             (Some(first), Some(last)) => MappedLocalTime::Ambiguous(first, last),

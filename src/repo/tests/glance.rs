@@ -41,7 +41,8 @@ fn a_remote_is_at_rest_as_long_as_it_has_all_and_is_the_one_that_is_set() {
 /// Whatever goes on, libgit2 is asked.
 #[test]
 fn what_is_not_at_rest_is_not_seen() {
-    let make: [(&str, &dyn Fn(&World, &Repo)); 9] = [
+    type Happens<'a> = (&'a str, &'a dyn Fn(&World, &Repo));
+    let make: [Happens<'_>; 9] = [
         ("another branch", &|world, _| drop(world.git(&["switch", "--quiet", "-c", "draft"]))),
         ("a single commit", &|world, _| drop(world.git(&["switch", "--quiet", "--detach"]))),
         ("a branch that is packed", &|world, _| drop(world.git(&["pack-refs", "--all"]))),

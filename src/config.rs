@@ -22,7 +22,6 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 pub use self::{
     error::{ConfigError, SettingProblem},
@@ -34,6 +33,7 @@ use crate::{
     disk::Reserve,
     redact::Secret,
     words::in_shell,
+    zone::Tz,
 };
 pub(crate) use files::read_private;
 

@@ -19,7 +19,7 @@
 //! [`health`] finds and repairs what crashes leave behind, [`people`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
-//! time, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
+//! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
 //! [`words`] are times and counts as a person reads them, [`json`] sees what a reader of JSON passes over, [`sse`] reads streams of
 //! events.
 //!
@@ -60,3 +60,4 @@ pub mod voice;
 pub mod wake_lock;
 pub mod web;
 pub mod words;
+pub mod zone;

@@ -11,7 +11,12 @@
 mod shapes;
 mod spellings;
 
-use std::{collections::BTreeSet, fmt, ops::Range};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    ops::Range,
+    sync::{Arc, LazyLock},
+};
 
 use serde_json::Value;
 
@@ -58,23 +63,41 @@ impl From<String> for Secret {
 }
 
 /// Finds secrets in text and replaces them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Redactor {
-    /// Every spelling of a live secret; none without secrets.
-    spellings: Option<Spellings>,
+    /// Every spelling of a live secret; none without secrets. Made when first needed: most wakes have nothing to write.
+    spellings: Arc<LazyLock<Option<Spellings>, MakeSpellings>>,
+}
+
+type MakeSpellings = Box<dyn FnOnce() -> Option<Spellings> + Send>;
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new([])
+    }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redactor({} spellings)", self.spellings.as_ref().map_or(0, Spellings::count))
+        f.write_str("Redactor")
     }
 }
 
 impl Redactor {
     /// A redactor for these live secrets, and always for the well-known key shapes.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let secrets = secrets.into_iter().map(|secret| secret.expose().trim());
-        Self { spellings: Spellings::of(secrets.filter(|secret| secret.len() >= MIN_SECRET_BYTES)) }
+        let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
+        Self::when_needed(move || secrets)
+    }
+
+    /// The same for secrets that are gathered before the first text is looked at.
+    pub fn when_needed(gather: impl FnOnce() -> Vec<Secret> + Send + 'static) -> Self {
+        let make = move || {
+            let secrets = gather();
+            let secrets = secrets.iter().map(|secret| secret.expose().trim());
+            Spellings::of(secrets.filter(|secret| secret.len() >= MIN_SECRET_BYTES))
+        };
+        Self { spellings: Arc::new(LazyLock::new(Box::new(make))) }
     }
 
     /// The text with every secret replaced by `***`. Text without secrets comes back unchanged.
@@ -163,7 +186,7 @@ impl Redactor {
     }
 
     fn is_live_in(&self, text: &str) -> bool {
-        let Some(spellings) = &self.spellings else { return false };
+        let Some(spellings) = &**self.spellings else { return false };
         let once = percent_decoded(text);
         let twice = percent_decoded(&once);
         [text, &once, &twice].into_iter().any(|text| !spellings.find(text).is_empty())
@@ -172,7 +195,7 @@ impl Redactor {
     /// Byte ranges of secrets, in order, none touching another.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = shapes::find(text);
-        found.extend(self.spellings.iter().flat_map(|spellings| spellings.find(text)));
+        found.extend((**self.spellings).iter().flat_map(|spellings| spellings.find(text)));
         found.retain(|span| text.get(span.clone()) != Some(MASK));
         merge(found)
     }

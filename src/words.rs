@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 pub use crate::disk::size;
+
+use crate::zone::Tz;
 
 /// Items of a list that are named; the rest is counted.
 const MAX_NAMED: usize = 5;
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn times_are_told_on_the_persons_wall() {
         let at = DateTime::from_timestamp(1_795_266_180, 0).unwrap();
-        let berlin = Tz::Europe__Berlin;
+        let berlin = Tz::of("Europe/Berlin");
         assert_eq!(local(at, berlin), "Sat 2026-11-21 14:03");
         assert_eq!(local_day_and_time(at, berlin), "Sat 21 Nov 14:03");
     }

@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 
-use chrono_tz::Tz;
 use tokio::{
     sync::{mpsc, watch},
     time::{Duration, Instant},
@@ -17,6 +16,7 @@ use crate::{
     config::CONSOLE_CHAT_ID,
     store::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
     words::local_day_and_time,
+    zone::Tz,
 };
 
 /// Presses that may wait to be answered; Telegram stops waiting by itself.

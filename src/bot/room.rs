@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use super::BotContext;
 use crate::{
     disk::{self, Reserve, size},
     store::{NewOutgoing, Store},
     words::local_day_and_time,
+    zone::Tz,
 };
 
 /// How often it is looked whether there is room again.
@@ -147,7 +147,13 @@ mod tests {
     #[test]
     fn the_owner_is_told_what_is_kept_until_when_and_what_to_do() {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
-        let text = shortage(90 * MIB, Reserve::of_mib(100), std::path::Path::new("/w"), now, chrono_tz::Europe::Berlin);
+        let text = shortage(
+            90 * MIB,
+            Reserve::of_mib(100),
+            std::path::Path::new("/w"),
+            now,
+            crate::zone::Tz::of("Europe/Berlin"),
+        );
         for part in
             ["90.0 MiB are free", "is safe and will be answered", "until Sun 22 Nov 15:00", "at `/w`", "125.0 MiB free"]
         {

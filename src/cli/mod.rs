@@ -87,13 +87,17 @@ fn config_failure(error: &ConfigError) -> ExitCode {
 
 /// Masks every secret of the settings and of the MCP servers, and the passwords that the repository's own remotes have in their addresses.
 pub fn redactor(config: &Config) -> Redactor {
+    let config = config.clone();
+    Redactor::when_needed(move || secrets(&config))
+}
+
+fn secrets(config: &Config) -> Vec<Secret> {
     let urls = repo::remote_urls(&config.repo_dir());
     let passwords: Vec<Secret> = urls.into_iter().filter_map(|url| RepoUrl::new(url).password()).collect();
     let servers = Settings::load(&config.mcp_path(), config.home.as_deref()).servers;
     let of_servers = servers.into_iter().flat_map(|server| server.secrets);
     let token = mcp_server::token::existing(&config.mcp_token_path());
-    let secrets: Vec<Secret> = config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect();
-    Redactor::new(&secrets)
+    config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect()
 }
 
 /// The configured mind.
@@ -149,8 +153,14 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 /// Becomes `true` when the process is asked to end, by SIGTERM or SIGINT. A thread of its own hears that: whoever waits for git or a
 /// sync keeps the other one.
 fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
-    use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = watch::channel(false);
+    hear(sender)?;
+    Ok(receiver)
+}
+
+/// Begins to hear what [`stop_signal`] tells of.
+fn hear(sender: watch::Sender<bool>) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
     let runtime = runtime()?;
     let within = runtime.enter();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -167,7 +177,7 @@ fn stop_signal() -> std::io::Result<watch::Receiver<bool>> {
             std::future::pending::<()>().await;
         });
     })?;
-    Ok(receiver)
+    Ok(())
 }
 
 /// Says what failed and gives the exit code for it.

@@ -1,6 +1,6 @@
 //! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::{io::IsTerminal as _, process::ExitCode};
+use std::{cell::Cell, io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
 
@@ -61,8 +61,14 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Policy { action }) => policy::run(&config, action.as_ref(), json),
         Some(WakeCommand::Mcp(mcp)) => match mcp::asked(&config, mcp) {
             mcp::McpTask::Done(code) => code,
-            mcp::McpTask::Look(look) => with_context(&config, async |context| look.run(context).await),
-            mcp::McpTask::Serve(address) => with_context(&config, async |context| mcp::serve(context, address).await),
+            mcp::McpTask::Look(look) => with_context(&config, async |context| {
+                (context.at_work)();
+                look.run(context).await
+            }),
+            mcp::McpTask::Serve(address) => with_context(&config, async |context| {
+                (context.at_work)();
+                mcp::serve(context, address).await
+            }),
         },
         Some(WakeCommand::Log { lines, .. }) => history::log(&config, *lines, json),
         Some(WakeCommand::Show { id, .. }) => history::show(&config, id, json),
@@ -85,6 +91,7 @@ fn said(config: &Config, view: &ReportView, reason: &str, words: &[String]) -> E
     };
     let trigger = trigger(reason);
     with_context(config, async |context| {
+        (context.at_work)();
         let working = Working::on(WORKING);
         let said = match say::say(context, &trigger, &text, (view, &working)).await {
             Ok(said) => said,
@@ -233,6 +240,7 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
     with_context(config, async |context| {
         let mut stop = context.stop.clone();
         let mut failures = 0;
+        (context.at_work)();
         tracing::info!("staying; SIGTERM ends it");
         loop {
             // Secrets may have been added meanwhile, in mcp.toml for one.
@@ -288,9 +296,13 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
     };
     let (clock, redactor) = (config.clock(), super::redactor(config));
     runtime.block_on(async {
-        let stop = match super::stop_signal() {
-            Ok(stop) => stop,
-            Err(error) => return failed(&error),
+        let (sender, stop) = tokio::sync::watch::channel(false);
+        // One of the two stays here: a channel that is closed would read as an end.
+        let unheard = Cell::new(Some(sender.clone()));
+        let at_work = || {
+            if let Some(Err(error)) = unheard.take().map(super::hear) {
+                tracing::warn!("signals can't be heard ({error}): one ends this wake at once, and the next continues");
+            }
         };
         work(Context {
             config,
@@ -299,6 +311,7 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
             channel: telegram.as_ref().map(|telegram| telegram as &dyn Channel),
             redactor: &redactor,
             stop: &stop,
+            at_work: &at_work,
             terminal: Terminal::Unwatched,
         })
         .await

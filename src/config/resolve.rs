@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use chrono::NaiveTime;
-use chrono_tz::Tz;
 
 use super::{
     Autonomy, CLAUDE_CODE, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw,
     values,
 };
-use crate::{disk::Reserve, redact::Secret};
+use crate::{disk::Reserve, redact::Secret, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";

@@ -91,7 +91,7 @@ fn nothing_said_is_a_working_configuration() {
     assert_eq!(config.telegram_api_url, "https://api.telegram.org");
     assert_eq!(config.anthropic_base_url, "https://api.anthropic.com");
     assert_eq!((config.model.as_str(), config.effective_model()), ("claude-sonnet-5-5", "offline"));
-    assert_eq!(config.timezone, chrono_tz::Europe::Berlin);
+    assert_eq!(config.timezone, crate::zone::Tz::of("Europe/Berlin"));
     assert_eq!(config.autonomy, Autonomy::Smart);
     assert_eq!(config.daily_budget_usd, 5.0);
     assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
@@ -223,7 +223,7 @@ fn chats_are_numbers_and_the_owner_is_one_of_them() {
 
 #[test]
 fn the_small_settings_have_bounds() {
-    assert_eq!(config(&[("TIMEZONE", "Asia/Kathmandu")]).timezone, chrono_tz::Asia::Kathmandu);
+    assert_eq!(config(&[("TIMEZONE", "Asia/Kathmandu")]).timezone, crate::zone::Tz::of("Asia/Kathmandu"));
     refuses("TIMEZONE", &["Berlin", "UTC+1", "CEST"]);
     assert_eq!(config(&[("AUTONOMY", "0")]).autonomy, Autonomy::AskAll);
     assert_eq!(config(&[("AUTONOMY", "2")]).autonomy, Autonomy::Full);

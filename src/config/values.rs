@@ -9,9 +9,8 @@ use std::{
 };
 
 use chrono::NaiveTime;
-use chrono_tz::Tz;
 
-use crate::{disk::Reserve, redact::Secret};
+use crate::{disk::Reserve, redact::Secret, zone::Tz};
 
 /// At most so many chats can be listed.
 const MAX_CHATS: usize = 256;

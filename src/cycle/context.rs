@@ -36,6 +36,9 @@ pub struct Context<'a> {
     pub redactor: &'a Redactor,
     /// Becomes `true` when the process is asked to end.
     pub stop: &'a watch::Receiver<bool>,
+    /// Called before the lock is taken, for what an idle look does without, such as hearing signals: until then nothing is begun
+    /// that they could cut off.
+    pub at_work: &'a dyn Fn(),
     /// Who is shown what is meant for the terminal, and when.
     pub terminal: Terminal<'a>,
 }

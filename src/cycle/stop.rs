@@ -7,13 +7,12 @@
 
 use std::{path::Path, time::Duration};
 
-use chrono_tz::Tz;
-
 use crate::{
     cycle::{context::WakeError, decide::interrupt::Interrupt, session::Wake},
     process,
     store::{Stopped, StoreError},
     wake_lock,
+    zone::Tz,
 };
 
 /// How often a wake that waits looks for the order.

@@ -55,10 +55,6 @@ impl Spellings {
         Some(Self { automaton, all, beginnings, begun })
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.all.len()
-    }
-
     /// Byte ranges of the text that spell a secret, in no order.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let squeezed = Squeezed::of(text);

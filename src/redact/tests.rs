@@ -320,3 +320,18 @@ proptest! {
         prop_assert!(clean.len() <= text.len().max(3));
     }
 }
+
+#[test]
+fn secrets_are_gathered_once_and_before_the_first_text() {
+    let gathered = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&gathered);
+    let redactor = Redactor::when_needed(move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        vec![Secret::new("open sesame")]
+    });
+    let clone = redactor.clone();
+    assert_eq!(gathered.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(redactor.redact("open sesame"), "***");
+    assert_eq!(clone.redact("say open sesame"), "say ***");
+    assert_eq!(gathered.load(std::sync::atomic::Ordering::Relaxed), 1);
+}

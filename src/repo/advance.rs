@@ -12,7 +12,12 @@
 //! uncommitted, would pass for the person's. The index before the branch, too: the person's next commit would hold
 //! our work. The index not at all: it would revert us.
 
-use std::{fs, io::ErrorKind, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use git2::{ErrorCode, Index, IndexTime, MergeFileInput, MergeFileOptions};
 use serde::{Deserialize, Serialize};
@@ -376,7 +381,7 @@ impl Repo {
     }
 
     fn note(&self) -> PathBuf {
-        self.private.join("move.json")
+        note(&self.private)
     }
 
     pub(super) fn read_note(&self) -> Result<Option<Move>, RepoError> {
@@ -424,6 +429,11 @@ fn union([before, persons, ours]: [Option<&OnDisk>; 3]) -> Option<Vec<u8>> {
     let mut options = MergeFileOptions::new();
     options.favor(git2::FileFavor::Union);
     Some(git2::merge_file(&base, &left, &right, Some(&mut options)).ok()?.content().to_vec())
+}
+
+/// Where a move is noted until it is done.
+pub(super) fn note(private: &Path) -> PathBuf {
+    private.join("move.json")
 }
 
 /// What an index holds at a path; none for nothing, a conflict, or a path that is only meant to be added.

@@ -87,7 +87,7 @@ impl Repo {
     pub fn has_origin(&self, repo_url: &str) -> bool {
         self.git
             .find_remote(REMOTE)
-            .is_ok_and(|origin| normal(&String::from_utf8_lossy(origin.url_bytes())) == normal(repo_url))
+            .is_ok_and(|origin| is_same_url(&String::from_utf8_lossy(origin.url_bytes()), repo_url))
     }
 
     /// Holds `REPO_URL` against `origin`, and settles once which branch is ours.
@@ -251,6 +251,11 @@ fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoError> {
 }
 
 /// A remote's address without what doesn't matter: a slash or `.git` at the end, credentials, another way to the same directory.
+/// Whether two addresses are of one repository.
+pub(super) fn is_same_url(a: &str, b: &str) -> bool {
+    normal(a) == normal(b)
+}
+
 fn normal(url: &str) -> String {
     let url = remote::redact_urls(url.trim()).replace("://***@", "://");
     let url = url.strip_prefix("file://").unwrap_or(&url);

@@ -8,7 +8,7 @@ use std::{
 use super::{
     IsSecret, LeftAlone, Repo, RepoError,
     advance::{DAMAGED_NOTE, KEPT},
-    remote,
+    glance, remote,
 };
 use crate::process::{self, ProcessError};
 
@@ -18,6 +18,10 @@ const MAX_FSCK_LINES: usize = 5;
 /// The addresses of every remote of the repository in `dir`, for fetching and for pushing; none if there is no repository.
 /// They may hold passwords.
 pub fn remote_urls(dir: &Path) -> Vec<String> {
+    // Mostly the settings are all that has to be read: every program that writes a line asks for this.
+    if let Some(urls) = glance::plain_git_dir(dir).and_then(|git_dir| urls_in(&glance::settings(&git_dir).ok()?).ok()) {
+        return urls;
+    }
     let Ok(git) = git2::Repository::open(dir) else {
         return Vec::new();
     };
@@ -28,6 +32,20 @@ pub fn remote_urls(dir: &Path) -> Vec<String> {
         .flatten()
         .map(|url| String::from_utf8_lossy(&url).into_owned())
         .collect()
+}
+
+/// The addresses of remotes, and those that others are replaced with (`url.<address>.insteadOf`).
+fn urls_in(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
+    let mut urls = Vec::new();
+    settings.entries(None)?.for_each(|entry| {
+        let name = String::from_utf8_lossy(entry.name_bytes());
+        if name.starts_with("remote.") && (name.ends_with(".url") || name.ends_with(".pushurl")) {
+            urls.push(String::from_utf8_lossy(entry.value_bytes()).into_owned());
+        } else if let Some(address) = name.strip_prefix("url.").and_then(|name| Some(name.rsplit_once('.')?.0)) {
+            urls.push(address.to_owned());
+        }
+    })?;
+    Ok(urls)
 }
 
 impl Repo {

@@ -12,6 +12,7 @@ mod bulk;
 mod committed;
 mod create;
 mod endings;
+mod glance;
 mod history;
 mod index_lock;
 mod inspect;
@@ -44,6 +45,7 @@ pub use self::{
     ailment::{Ailment, ailment},
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
+    glance::Glance,
     history::{Commit, CommitInFull, has_wakes, trailers},
     inspect::remote_urls,
     integrate::Integrated,
@@ -373,8 +375,7 @@ impl Repo {
 
     /// A file as the work tree has it; none if there is no such file. Links are never followed.
     pub fn read_work_tree(&self, path: &str) -> Result<Option<String>, RepoError> {
-        let file = self.tree.read(path)?;
-        Ok(file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned()))
+        self.tree.read_text(path)
     }
 
     /// The Markdown files of the work tree at and under the given paths, sorted. Links and hidden files are left out.

@@ -1,6 +1,8 @@
 //! Work that can't be published goes to a branch of its own: HEAD, the index and the work tree aren't touched. Where only HEAD
 //! stood in the way, the branch is marked, and what is on it is brought in once HEAD is back.
 
+use std::{fs, io::ErrorKind, path::Path};
+
 use chrono::{DateTime, Utc};
 
 use super::{
@@ -49,6 +51,16 @@ pub struct BroughtIn {
     pub branch: String,
     /// Files that both sides had changed in the same place; both are kept in them.
     pub conflicts: Vec<String>,
+}
+
+/// Whether work may be parked until HEAD is back, by a look at git's files. A mark may be of what is gone.
+pub(super) fn may_be_marked(git_dir: &Path) -> bool {
+    let is_of_parked = |mark: fs::DirEntry| mark.file_name().to_string_lossy().starts_with("parked");
+    let is_packed = || match fs::read_to_string(git_dir.join("packed-refs")) {
+        Ok(packed) => packed.contains(&format!("{MARKS}parked")),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    };
+    fs::read_dir(git_dir.join(MARKS)).into_iter().flatten().flatten().any(is_of_parked) || is_packed()
 }
 
 impl Repo {

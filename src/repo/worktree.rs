@@ -76,6 +76,11 @@ impl WorkTree {
         }
     }
 
+    /// The text of a file at a path. What isn't UTF-8 in it is replaced.
+    pub(super) fn read_text(&self, path: &str) -> Result<Option<String>, RepoError> {
+        Ok(self.read(path)?.map(|file| String::from_utf8_lossy(&file.bytes).into_owned()))
+    }
+
     /// Size and times of the file at a path, for the index.
     pub(super) fn stat(&self, path: &str) -> Option<fs::Stat> {
         let (parents, name) = split(path).ok()?;

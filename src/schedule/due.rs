@@ -7,10 +7,10 @@
 use std::{collections::BTreeSet, fmt};
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use super::{Rule, Slot};
+use crate::zone::Tz;
 
 /// So late a slot still counts as met: cron may come by once in a quarter of an hour, and a wake can be busy for a while.
 /// What is later was missed.

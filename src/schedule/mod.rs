@@ -16,9 +16,10 @@ pub use rule::{Nth, Rule};
 pub use task_time::{AT_FORMATS, task_time};
 pub use when::{Found, Trouble, When, parse_when};
 
-use chrono::{DateTime, LocalResult, NaiveDateTime, Offset as _, TimeDelta, TimeZone, Utc};
-use chrono_tz::{GapInfo, Tz};
+use chrono::{DateTime, LocalResult, NaiveDateTime, TimeDelta, TimeZone as _, Utc};
 use serde::{Deserialize, Serialize};
+
+use crate::zone::Tz;
 
 /// A point on somebody's wall clock, and the instant at which it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,8 +53,7 @@ pub fn resolve(civil: NaiveDateTime, tz: Tz) -> Slot {
         LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at.with_timezone(&Utc),
         LocalResult::None => {
             // Read with the offset from before the gap, the skipped time lands after it, as far in as it was meant to be.
-            let before = GapInfo::new(&civil, &tz).and_then(|gap| gap.begin).map(|(_, offset)| offset.fix());
-            let east_s = before.map_or(0, |offset| offset.local_minus_utc());
+            let east_s = tz.before_gap(civil).map_or(0, |offset| offset.local_minus_utc());
             civil.checked_sub_signed(TimeDelta::seconds(east_s.into())).unwrap_or(civil).and_utc()
         }
     };
@@ -77,27 +77,27 @@ mod tests {
 
     #[test]
     fn an_ordinary_time_has_one_instant() {
-        check(Tz::Europe__Berlin, "2026-11-21 14:00", "2026-11-21 13:00");
+        check(Tz::of("Europe/Berlin"), "2026-11-21 14:00", "2026-11-21 13:00");
         check(Tz::UTC, "2026-11-21 14:00", "2026-11-21 14:00");
     }
 
     #[test]
     fn a_skipped_time_moves_forward_by_the_gap() {
-        check(Tz::Europe__Berlin, "2026-03-29 02:30", "2026-03-29 01:30"); // 03:30 there
-        check(Tz::America__New_York, "2026-03-08 02:30", "2026-03-08 07:30"); // 03:30 there
-        check(Tz::Australia__Lord_Howe, "2026-10-04 02:15", "2026-10-03 15:45"); // half an hour: 02:45 there
-        check(Tz::America__Santiago, "2026-09-06 00:10", "2026-09-06 04:10"); // midnight itself is skipped: 01:10 there
+        check(Tz::of("Europe/Berlin"), "2026-03-29 02:30", "2026-03-29 01:30"); // 03:30 there
+        check(Tz::of("America/New_York"), "2026-03-08 02:30", "2026-03-08 07:30"); // 03:30 there
+        check(Tz::of("Australia/Lord_Howe"), "2026-10-04 02:15", "2026-10-03 15:45"); // half an hour: 02:45 there
+        check(Tz::of("America/Santiago"), "2026-09-06 00:10", "2026-09-06 04:10"); // midnight itself is skipped: 01:10 there
     }
 
     #[test]
     fn of_a_doubled_time_the_first_counts() {
-        check(Tz::Europe__Berlin, "2026-10-25 02:30", "2026-10-25 00:30");
-        check(Tz::America__New_York, "2026-11-01 01:30", "2026-11-01 05:30");
+        check(Tz::of("Europe/Berlin"), "2026-10-25 02:30", "2026-10-25 00:30");
+        check(Tz::of("America/New_York"), "2026-11-01 01:30", "2026-11-01 05:30");
     }
 
     #[test]
     fn the_ends_of_the_calendar_do_not_panic() {
-        for tz in [Tz::Europe__Berlin, Tz::Pacific__Apia] {
+        for tz in [Tz::of("Europe/Berlin"), Tz::of("Pacific/Apia")] {
             resolve(NaiveDateTime::MAX, tz);
             resolve(NaiveDateTime::MIN, tz);
         }

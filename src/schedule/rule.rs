@@ -7,10 +7,10 @@
 use std::fmt;
 
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, NaiveTime, TimeDelta, Utc, Weekday, WeekdaySet};
-use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use super::{Slot, resolve, words::MONTHS};
+use crate::zone::Tz;
 
 /// When something comes again. Numbers of zero, which only damaged data can hold, are taken as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 //! The time that a task says for itself, its `at:`.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use chrono_tz::Tz;
+
+use crate::zone::Tz;
 
 /// How `at:` is written in a task.
 pub const AT_FORMATS: [&str; 3] = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"];

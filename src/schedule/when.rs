@@ -26,7 +26,8 @@ mod tests;
 use std::ops::Range;
 
 use chrono::{DateTime, NaiveTime};
-use chrono_tz::Tz;
+
+use crate::zone::Tz;
 
 use super::{
     Rule, Slot,

@@ -242,6 +242,18 @@ impl Store {
         &self.path
     }
 
+    /// Reads what belongs together: all of it as it was at one moment, and the file locked once in place of once a statement.
+    pub fn reading<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let moment = self.conn.unchecked_transaction().map_err(StoreError::from)?;
+        let read = work();
+        // Nothing was written that could be lost with it.
+        drop(moment);
+        read
+    }
+
     /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
     pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
         let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;

@@ -1,7 +1,6 @@
 //! Reminders: set, list, move and end. They fire by themselves, without a mind, at their civil time.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,6 +14,7 @@ use crate::{
     },
     store::{Change, NewReminder, Reminder},
     types::Effect,
+    zone::Tz,
 };
 
 /// Active reminders that are kept at most.

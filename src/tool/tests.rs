@@ -12,13 +12,13 @@ mod tasks;
 
 use std::collections::BTreeSet;
 
-use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     clock::parse_time,
     store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile},
+    zone::Tz,
 };
 
 /// A world in a temporary directory: Saturday, 15:00 in Berlin, chat 7 asks with message 41.
@@ -40,7 +40,7 @@ impl Scene {
             shelter: std::rc::Rc::new(crate::hands::Shelter::assumed()),
             catalogue: std::rc::Rc::new(Registry::thinking().catalogue()),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
-            tz: Tz::Europe__Berlin,
+            tz: Tz::of("Europe/Berlin"),
             chat: Some(Chat { id: 7, thread_id: Some(3), reply_to: Some(100) }),
             open_messages: vec![41],
             replies: 0,

@@ -9,7 +9,6 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use super::{Attachments, Done, Undoable};
 use crate::{
@@ -26,6 +25,7 @@ use crate::{
     policy::Rules,
     repo::{Repo, RepoError},
     store::{Change, Exchange, Reminder, ShownTask, StagedFile},
+    zone::Tz,
 };
 
 /// A file larger than this is not read as memory, in bytes.

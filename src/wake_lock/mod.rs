@@ -20,12 +20,12 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use crate::{
     clock::{self, parse_time, rfc3339},
     process::Identity,
     words,
+    zone::Tz,
 };
 
 /// How often a holder shows that it lives.

@@ -10,11 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{
     DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _, Utc, Weekday, WeekdaySet,
 };
-use chrono_tz::{TZ_VARIANTS, Tz};
 use fastrand::Rng;
-use reveille::schedule::{
-    Missed, Nth, Rule, Slot,
-    due::{self, Series, SlotHistory},
+use reveille::{
+    schedule::{
+        Missed, Nth, Rule, Slot,
+        due::{self, Series, SlotHistory},
+    },
+    zone::Tz,
 };
 
 /// The years that are lived through: what zones will do, and what odd things they did.
@@ -57,8 +59,9 @@ impl Life {
         let mut rng = Rng::with_seed(seed);
         // Neighbouring seeds go through the zones in order, first for the one decade and then for the other, so that twelve
         // hundred of them leave none out.
-        let zones = TZ_VARIANTS.len() as u64;
-        let tz = TZ_VARIANTS[usize::try_from(seed % zones).unwrap_or(0)];
+        let all: Vec<Tz> = Tz::all().collect();
+        let zones = all.len() as u64;
+        let tz = all[usize::try_from(seed % zones).unwrap_or(0)];
         let year = DECADES[usize::from(seed / zones % 2 == 1)];
         let first = midnight(NaiveDate::from_ymd_opt(year, 1, 1).unwrap_or_default());
         let created = first + TimeDelta::minutes(rng.i64(0..600_000));

@@ -454,6 +454,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
             channel: None,
             redactor: &redactor,
             stop: &stop,
+            at_work: &|| {},
             terminal: Terminal::Later,
         };
         let wake = || {

@@ -538,6 +538,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
         channel: None,
         redactor: &redactor,
         stop: &stop,
+        at_work: &|| {},
         terminal: Terminal::Later,
     };
     let wake = || {

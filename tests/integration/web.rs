@@ -336,7 +336,7 @@ fn world(dir: &Path) -> World {
         shelter: shelter(dir),
         catalogue: Rc::default(),
         now: DateTime::UNIX_EPOCH,
-        tz: chrono_tz::UTC,
+        tz: reveille::zone::Tz::UTC,
         chat: None,
         open_messages: Vec::new(),
         replies: 0,

@@ -167,7 +167,7 @@ impl<'a> Desk<'a> {
     }
 }
 
-fn local(at: DateTime<Utc>, now: DateTime<Utc>, tz: chrono_tz::Tz) -> String {
+fn local(at: DateTime<Utc>, now: DateTime<Utc>, tz: crate::zone::Tz) -> String {
     let (at, now) = (at.with_timezone(&tz), now.with_timezone(&tz));
     if at.date_naive() == now.date_naive() {
         at.format("today %H:%M").to_string()

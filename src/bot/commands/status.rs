@@ -1,7 +1,6 @@
 //! `/status`: what the assistant is doing, and what waits.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use super::{super::batch::Asked, Desk};
 use crate::{
@@ -10,6 +9,7 @@ use crate::{
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
     wake_lock,
     words::count,
+    zone::Tz,
 };
 
 /// How it stands with the assistant.

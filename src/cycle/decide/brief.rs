@@ -5,7 +5,6 @@
 //! element and pose as something else. `model/offline/transcript` reads the same elements back.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 mod files;
 mod text;
@@ -20,6 +19,7 @@ use crate::{
     store::{Exchange, Incoming},
     tool::Documents,
     words::{count, local},
+    zone::Tz,
 };
 
 /// Entries of the recent exchange that are shown.

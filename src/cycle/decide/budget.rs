@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
-use chrono_tz::Tz;
 
 use crate::{
     config::Config,
     schedule,
     store::{Cap, SpendCap, Store, StoreError},
+    zone::Tz,
 };
 
 /// Keeps, by chat, which cap had no room for a request: see [`Budget::mark`].
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn a_month_begins_on_the_persons_first() {
         let begin = |now: &str, tz| month_begin(parse_time(now).unwrap(), tz).to_rfc3339();
-        assert_eq!(begin("2026-11-21T14:00:00Z", Tz::Europe__Berlin), "2026-10-31T23:00:00+00:00");
-        assert_eq!(begin("2026-11-01T02:00:00Z", Tz::America__New_York), "2026-10-01T04:00:00+00:00");
+        assert_eq!(begin("2026-11-21T14:00:00Z", Tz::of("Europe/Berlin")), "2026-10-31T23:00:00+00:00");
+        assert_eq!(begin("2026-11-01T02:00:00Z", Tz::of("America/New_York")), "2026-10-01T04:00:00+00:00");
     }
 }

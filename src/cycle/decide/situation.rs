@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use chrono_tz::Tz;
 
 use crate::{
     config::QuietHours,
     memory::{decay::Stage, tasks::Task},
     store::{Cap, CycleRow, Incoming, Reminder, Undo},
     words::{count, day_and_time},
+    zone::Tz,
 };
 
 /// The mind that is configured, as the gate needs to know it.

@@ -2,9 +2,9 @@
 //! the one that the person saw.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use crate::store::{CycleRow, CycleState, Store, StoreError};
+use crate::zone::Tz;
 
 const NOTHING_LEFT: &str =
     "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";

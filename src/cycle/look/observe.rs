@@ -9,7 +9,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    config::{Config, OFFLINE_MODEL},
+    config::{Config, OFFLINE_MODEL, RepoUrl},
     cycle::{
         context::{Context, WakeError},
         decide::{
@@ -24,9 +24,9 @@ use crate::{
         tasks::{Task, TaskList},
         view,
     },
-    repo::{Condition, Oid, Repo},
+    repo::{Condition, Glance, Oid, Repo, RepoError},
     schedule::due::is_set_back,
-    store::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, Undo, UpkeepKind},
+    store::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind},
 };
 
 /// A person's commits that are looked at.
@@ -53,16 +53,39 @@ pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) stopped_chats: BTreeSet<i64>,
 }
 
+/// What was seen of the memory.
+struct Memory {
+    tasks: Vec<Task>,
+    person_commits: Vec<(String, String)>,
+    head: Option<String>,
+}
+
 impl Observation {
     /// Looks. `repo` is none before the first run has made it.
     pub(in crate::cycle) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
+        let told = store.told_to_waiting()?;
+        let memory = Memory {
+            tasks: repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default(),
+            person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
+            head: repo.map_or(Ok(None), head_of)?,
+        };
+        Self::with(store, memory, told, context)
+    }
+
+    /// The same of a repository at rest, whose last commit was seen.
+    fn at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
+        let tasks = tasks(|path| memory.read_work_tree(path));
+        let memory = Memory { tasks, person_commits: Vec::new(), head: Some(memory.head().to_string()) };
+        Self::with(store, memory, store.told_to_waiting()?, context)
+    }
+
+    fn with(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
+        let Memory { tasks, person_commits, head } = memory;
         let now = context.clock.now();
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
         handled.extend(store.handled_keys("budget/")?);
-        let told = store.told_to_waiting()?;
         handled.extend(told.handles);
-        let tasks = repo.map(tasks).unwrap_or_default();
         let stopped_chats: BTreeSet<i64> = store.stopped_chats()?.into_keys().collect();
         Ok(Self {
             now,
@@ -73,9 +96,9 @@ impl Observation {
             guests: guests(store, context, &tasks)?,
             tasks,
             handled,
-            person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
+            person_commits,
             tells_left: tells_left(store, context, context.config.owner_chat_id)?,
-            head: repo.map_or(Ok(None), head_of)?,
+            head,
             undos: store.open_undos()?,
             is_stopped: store.stopped()?.is_some(),
             stopped_chats,
@@ -136,28 +159,36 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
     if store.stopped()?.is_some() {
         return Ok(!Observation::look(store, None, context)?.due(context).is_empty());
     }
-    let Some(repo) = open(&context.config.repo_dir())? else {
+    let (dir, url) = (context.config.repo_dir(), context.config.repo_url.as_ref().map(RepoUrl::expose));
+    if let Some(memory) =
+        Glance::look(&dir, url).filter(|memory| head_seen(store).is_ok_and(|seen| seen == Some(memory.head())))
+    {
+        return Ok(is_clock_set_back(store, now)?
+            || is_fetch_due(store, memory.has_remote(), context)?
+            || retention::is_due(store, context)?
+            || !Observation::at_rest(store, &memory, context)?.due(context).is_empty());
+    }
+    let Some(repo) = open(&dir)? else {
         return Ok(true);
     };
-    let url = context.config.repo_url.as_ref().map(crate::config::RepoUrl::expose);
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
-    // The clock was set back: what waits is brought forward, and the next slots are to be found anew.
-    if store.is_set_back(now)? || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)) {
-        return Ok(true);
-    }
-    if repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
+    if is_clock_set_back(store, now)?
+        || repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
-        || is_fetch_due(store, &repo, context)?
+        || is_fetch_due(store, repo.has_remote(), context)?
+        || retention::is_due(store, context)?
     {
         return Ok(true);
     }
-    if retention::is_due(store, context)? {
-        return Ok(true);
-    }
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
+}
+
+/// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew.
+fn is_clock_set_back(store: &Store, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    Ok(store.is_set_back(now)? || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
 }
 
 /// Whether texts for the terminal are to go to the owner's chat.
@@ -191,13 +222,13 @@ pub(in crate::cycle) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Ut
     Ok(repo.has_remote() && is_ahead(repo)? && may_try(UpkeepKind::Push)? && may_try(UpkeepKind::Fetch)?)
 }
 
-pub(in crate::cycle) fn is_fetch_due(store: &Store, repo: &Repo, context: Context<'_>) -> Result<bool, WakeError> {
+pub(in crate::cycle) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
     let upkeep = store.upkeep(UpkeepKind::Fetch)?;
     let every = TimeDelta::from_std(context.config.pull_every).unwrap_or(TimeDelta::MAX);
     let is_time = upkeep.failures > 0
         || upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= every || is_set_back(at, now));
-    Ok(repo.has_remote() && is_time && upkeep.may_try(now))
+    Ok(has_remote && is_time && upkeep.may_try(now))
 }
 
 /// Whether work was parked until HEAD is back, and it is. What an earlier commit lacks comes first.
@@ -222,10 +253,10 @@ pub(in crate::cycle) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
     if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
 }
 
-fn tasks(repo: &Repo) -> Vec<Task> {
+fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> {
     [memory::ACTIVE, memory::BACKLOG]
         .iter()
-        .filter_map(|path| repo.read_work_tree(path).ok().flatten().map(|text| (path, text)))
+        .filter_map(|path| read(path).ok().flatten().map(|text| (path, text)))
         .flat_map(|(path, text)| {
             let tasks = TaskList::parse(&text).0.tasks().to_vec();
             // What waits in the backlog doesn't decay; it can have a time.

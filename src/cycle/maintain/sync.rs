@@ -61,7 +61,7 @@ impl Wake<'_> {
             self.integrate(repo, &mut account)?;
             has_worked = true;
         }
-        if self.may_ask_remote()? && observe::is_fetch_due(self.store, repo, self.context)? {
+        if self.may_ask_remote()? && observe::is_fetch_due(self.store, repo.has_remote(), self.context)? {
             self.may_take_long = true;
             self.say_saving();
             self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;

@@ -5,7 +5,6 @@
 //! a no.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use crate::{
     config::CONSOLE_CHAT_ID,
@@ -26,6 +25,7 @@ use crate::{
     shown,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     tool::{Refusal, Registry},
+    zone::Tz,
 };
 
 /// So long a question can be answered.

@@ -39,19 +39,26 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
     store.forget_dead_sessions()?;
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
-        // What ended in doubt in this very wake is the next one's to repeat.
-        let settles_doubts = look == 0
-            && context.channel.is_some()
-            && store.stopped()?.is_none()
-            && store.has_doubtful(context.clock.now())?;
-        let is_due = || match observe::is_anything_due(store, context) {
-            // Whoever holds the lock finds the same, and tells of it.
-            Err(WakeError::Repo(_)) => Ok(true),
-            is_due => is_due,
-        };
-        if *context.stop.borrow() || !settles_doubts && !is_due()? {
+        if *context.stop.borrow() {
             break;
         }
+        let (settles_doubts, is_due) = store.reading(|| {
+            // What ended in doubt in this very wake is the next one's to repeat.
+            let settles_doubts = look == 0
+                && context.channel.is_some()
+                && store.stopped()?.is_none()
+                && store.has_doubtful(context.clock.now())?;
+            let is_due = match observe::is_anything_due(store, context) {
+                // Whoever holds the lock finds the same, and tells of it.
+                Err(WakeError::Repo(_)) => true,
+                is_due => is_due?,
+            };
+            Ok::<_, WakeError>((settles_doubts, is_due || settles_doubts))
+        })?;
+        if !is_due {
+            break;
+        }
+        (context.at_work)();
         let lock = match takeover::acquire(&context.config.lock_path(), context.config.stale_lock) {
             Ok(taken) => {
                 report.notes.extend(taken.note);

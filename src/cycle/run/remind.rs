@@ -2,7 +2,6 @@
 //! doesn't end in a flood. What happens is decided by [`crate::schedule::due`]; here is what is said of it.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use super::by_rule::Deeds;
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
     },
     store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
     words::day_and_time,
+    zone::Tz,
 };
 
 /// From so many minutes on a reminder says for when it was.
@@ -195,12 +195,14 @@ mod tests {
         store::NewReminder,
     };
 
-    const BERLIN: Tz = Tz::Europe__Berlin;
+    fn berlin() -> Tz {
+        Tz::of("Europe/Berlin")
+    }
 
     /// At 9 each day from Wednesday, 18 November, on.
     fn daily(id: i64, chat_id: i64, missed: Missed) -> Reminder {
         let nine = chrono::NaiveTime::from_hms_opt(9, 0, 0).unwrap();
-        let slot = resolve(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), BERLIN);
+        let slot = resolve(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), berlin());
         let what = NewReminder {
             chat_id,
             thread_id: None,
@@ -233,7 +235,7 @@ mod tests {
     fn what_is_met_stands_alone_and_says_only_what_is_wanted() {
         let at_nine = "2026-11-20T08:05:00Z";
         let both = [daily(1, 7, Missed::Skip), daily(2, 7, Missed::Tell)];
-        let (messages, receipts) = said(&both, BERLIN, at_nine);
+        let (messages, receipts) = said(&both, berlin(), at_nine);
         let before = "(I was not running when it was due 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00.)";
         assert_eq!(messages, [(7, "⏰ thing 1".to_owned()), (7, format!("⏰ thing 2\n\n{before}"))]);
         assert_eq!(
@@ -247,20 +249,20 @@ mod tests {
     #[test]
     fn what_was_missed_is_one_message_in_each_chat() {
         let missed: Vec<Reminder> = (1..=40).map(|id| daily(id, 7 + id % 2, Missed::Run)).collect();
-        let (messages, receipts) = said(&missed, BERLIN, "2026-11-18T12:00:00Z");
+        let (messages, receipts) = said(&missed, berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages.iter().map(|(chat, _)| *chat).collect::<Vec<_>>(), [8, 7]);
         assert!(messages.iter().all(|(_, text)| text.matches("\n- thing ").count() == 20), "{messages:#?}");
         assert_eq!(receipts.len(), 40);
-        let (messages, _) = said(&[daily(1, 7, Missed::Tell)], BERLIN, "2026-11-18T12:00:00Z");
+        let (messages, _) = said(&[daily(1, 7, Missed::Tell)], berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages, [(7, "Missed while I was not running: “thing 1”, due Wed 18 Nov 09:00.".to_owned())]);
-        let (messages, receipts) = said(&[daily(1, 7, Missed::Skip)], BERLIN, "2026-11-18T12:00:00Z");
+        let (messages, receipts) = said(&[daily(1, 7, Missed::Skip)], berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages, []);
         assert_eq!(receipts, ["Skipped the reminder “thing 1”, missed Wed 18 Nov 09:00"]);
     }
 
     #[test]
     fn a_zone_that_is_not_the_persons_is_named() {
-        let (messages, _) = said(&[daily(1, 7, Missed::Run)], Tz::America__New_York, "2026-11-18T12:00:00Z");
+        let (messages, _) = said(&[daily(1, 7, Missed::Run)], Tz::of("America/New_York"), "2026-11-18T12:00:00Z");
         assert!(messages[0].1.contains("(It was due Wed 18 Nov 09:00 (Europe/Berlin). I was"), "{messages:?}");
     }
 }

@@ -2,7 +2,6 @@
 //! meanwhile; what to do next is always the machine's answer.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use super::attached::Allowance;
 use crate::{
@@ -30,6 +29,7 @@ use crate::{
     store::{Change, Entry, Incoming, MessageOutcome, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
     tool::{Done, Outcome, Refusal, Registry, Unwoken, answer, unwoken_key},
     words,
+    zone::Tz,
 };
 
 /// How driving a cycle ended.

@@ -5,7 +5,6 @@
 //! between leaves an open wish, which the next wake carries out from the beginning: what was taken back by then is known.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use crate::{
     config::CONSOLE_CHAT_ID,
@@ -18,6 +17,7 @@ use crate::{
     repo::{self, Repo},
     store::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
     words::count,
+    zone::Tz,
 };
 
 /// Names that are listed at most; the rest is counted.

@@ -1,7 +1,6 @@
 //! `due`: what has its time and nobody does: reminders, and an undo that was asked for. A wake sees to both within minutes.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use crate::{
     health::{
@@ -12,6 +11,7 @@ use crate::{
     },
     store::{Reminder, Undo},
     wake_lock::waker::{Timed, Waker},
+    zone::Tz,
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {

@@ -1,13 +1,12 @@
 //! The screen of `health status`, made of what was gathered.
 
-use chrono_tz::Tz;
-
 use super::{Overview, files, questions};
 use crate::{
     config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
     cycle::decide::budget,
     store::{Cap, Prospect, Undelivered},
     words::{ago, count, local, size},
+    zone::Tz,
 };
 
 /// Files that are late and are shown; the rest is counted.

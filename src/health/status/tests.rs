@@ -43,7 +43,7 @@ fn nothing_yet() -> Overview {
 
 #[test]
 fn before_the_first_wake() {
-    insta::assert_snapshot!(nothing_yet().render(chrono_tz::UTC), @"
+    insta::assert_snapshot!(nothing_yet().render(crate::zone::Tz::UTC), @"
     workspace  /home/me/.local/share/reveille
     last wake  none yet: wake --once
     now        asleep
@@ -164,7 +164,7 @@ fn in_the_middle_of_a_busy_day() {
         spent_today_usd: 1.5,
         ..nothing_yet()
     };
-    insta::assert_snapshot!(busy.render(chrono_tz::Europe::Berlin), @"
+    insta::assert_snapshot!(busy.render(crate::zone::Tz::of("Europe/Berlin")), @"
     workspace  /home/me/.local/share/reveille
     last wake  5 min ago, running (2 messages in chat 7)
     now        a wake is at work (pid 812, 20261121T115500Z-812)

@@ -20,11 +20,13 @@ mod tasks;
 mod tests;
 
 use chrono::{DateTime, NaiveDate};
-use chrono_tz::Tz;
 
 pub use self::nearest::{Near, nearest, recurring_title};
 use self::sentence::Sentence;
-use crate::schedule::{Missed, When, words::tokenize};
+use crate::{
+    schedule::{Missed, When, words::tokenize},
+    zone::Tz,
+};
 
 /// What a message is to the offline mind.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,13 +4,13 @@
 //! withheld, as others may have had a hand in it, refers to nothing.
 
 use chrono::{DateTime, NaiveDateTime, TimeZone as _};
-use chrono_tz::Tz;
 use serde_json::Value;
 
 use super::{
     grammar::{self, Command, Kind, Missing, Near, Parsed, Small, Which},
     phrase, transcript,
 };
+use crate::zone::Tz;
 
 /// How far back "it" is looked for, in things said.
 const MAX_BACK: usize = 8;
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn now() -> DateTime<Tz> {
-        Tz::Europe__Berlin.with_ymd_and_hms(2026, 11, 22, 9, 0, 0).unwrap()
+        Tz::of("Europe/Berlin").with_ymd_and_hms(2026, 11, 22, 9, 0, 0).unwrap()
     }
 
     fn history(exchange: &str) -> History {

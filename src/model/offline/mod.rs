@@ -14,7 +14,6 @@ pub(crate) use phrase::{HELP, time};
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDateTime, TimeZone as _};
-use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use self::{
@@ -27,6 +26,7 @@ use super::{Conversation, Model, Progress, Turn, TurnFuture};
 use crate::{
     tool::MAX_STEPS,
     types::{Stop, Usage},
+    zone::Tz,
 };
 
 /// The offline mind.

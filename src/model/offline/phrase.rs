@@ -1,7 +1,6 @@
 //! What the offline mind does and says about a message that its grammar understood.
 
 use chrono::DateTime;
-use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +8,7 @@ use super::{
     grammar::{self, Command, Kind, Moment, Parsed, Small, Which},
     history::Referent,
 };
-use crate::schedule::When;
+use crate::{schedule::When, zone::Tz};
 
 /// What can be said to it.
 pub(crate) const HELP: &str = "I work without an AI model right now (no `ANTHROPIC_API_KEY`), so I understand a few things, in plain words:\n\

@@ -26,7 +26,12 @@ fn message(id: i64, text: &str) -> Incoming {
 fn said(messages: &[Incoming]) -> Entry {
     let now = parse_time("2026-11-21T14:00:00Z").unwrap();
     Entry::Said {
-        raw: crate::cycle::decide::brief::joined(&messages.iter().collect::<Vec<_>>(), &[], now, Tz::Europe__Berlin),
+        raw: crate::cycle::decide::brief::joined(
+            &messages.iter().collect::<Vec<_>>(),
+            &[],
+            now,
+            Tz::of("Europe/Berlin"),
+        ),
         messages: messages.iter().map(|message| message.id).collect(),
         handles: Vec::new(),
         head: None,
@@ -55,7 +60,7 @@ impl Talk {
             match self.cycle.next(&Limits::OFFLINE) {
                 Step::Ask => {
                     let Turn { content, stop, usage, .. } =
-                        Offline::new(Tz::Europe__Berlin).answer(&self.cycle.conversation);
+                        Offline::new(Tz::of("Europe/Berlin")).answer(&self.cycle.conversation);
                     self.cycle.apply(&Entry::Turn { content, stop, usage });
                 }
                 Step::Call(request) => {

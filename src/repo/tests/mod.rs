@@ -1,6 +1,7 @@
 //! Real git throughout: a person's commands are the `git` program, remotes are bare repositories by path.
 
 mod first_run;
+mod glance;
 mod housekeeping;
 mod indexes;
 mod kills;

@@ -3,7 +3,9 @@ use chrono::NaiveTime;
 use super::*;
 use crate::schedule::resolve;
 
-const BERLIN: Tz = Tz::Europe__Berlin;
+fn berlin() -> Tz {
+    Tz::of("Europe/Berlin")
+}
 
 fn civil(text: &str) -> NaiveDateTime {
     NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").unwrap()
@@ -11,7 +13,7 @@ fn civil(text: &str) -> NaiveDateTime {
 
 /// An instant by Berlin's wall clock.
 fn at(text: &str) -> DateTime<Utc> {
-    resolve(civil(text), BERLIN).at
+    resolve(civil(text), berlin()).at
 }
 
 fn nine() -> Rule {
@@ -23,7 +25,7 @@ fn daily(rule: &Rule, missed: Missed, next: &str) -> DueTurn {
 }
 
 fn series<'a>(rule: &'a Rule, missed: Missed, next: &str) -> Series<'a> {
-    Series { rule: Some(rule), tz: BERLIN, missed, next: resolve(civil(next), BERLIN) }
+    Series { rule: Some(rule), tz: berlin(), missed, next: resolve(civil(next), berlin()) }
 }
 
 /// What happens, how many are passed over from when to when, and what comes next.
@@ -102,9 +104,9 @@ fn years_of_minutes_are_passed_over_in_one_look() {
     let rule = Rule::Interval { minutes: 1, anchor: at("2016-11-21 12:00") };
     let series = Series {
         rule: Some(&rule),
-        tz: BERLIN,
+        tz: berlin(),
         missed: Missed::Tell,
-        next: rule.next_after(at("2016-11-21 12:00"), BERLIN).unwrap(),
+        next: rule.next_after(at("2016-11-21 12:00"), berlin()).unwrap(),
     };
     let now = at("2026-11-21 12:00");
     let turn = series.turn(&SlotHistory::default(), now);

@@ -3,13 +3,13 @@
 use chrono::{
     DateTime, Datelike as _, Days, Months, NaiveDate, NaiveTime, TimeDelta, Timelike as _, Weekday, WeekdaySet,
 };
-use chrono_tz::Tz;
 
 use super::{
     super::{Rule, Slot, resolve, rule::WEEKEND},
     AFTERNOON, DEFAULT_TIME, EVENING, MAX_YEARS_AHEAD, MORNING, NIGHT, Trouble, When,
     draft::{Distance, Draft, DraftClock, DraftDay, DraftPart, Every, Month, Which},
 };
+use crate::zone::Tz;
 
 pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, Trouble> {
     if let Some(trouble) = draft.trouble {

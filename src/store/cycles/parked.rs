@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     clock::parse_time,
-    store::{Approval, Result, Store},
+    store::{Approval, Result, Store, outcome::OPEN},
 };
 
 /// A cycle that waits for a person.
@@ -35,7 +35,7 @@ pub struct ToldOf {
 impl Store {
     /// What the cycles that wait, for a person or for their mind, were told of.
     pub fn told_to_waiting(&self) -> Result<ToldOf> {
-        self.told_of("c.state IN ('waiting', 'parked')", [])
+        self.told_of(&waiting(), [])
     }
 
     /// What one cycle was told of, as far as its journal can be read.
@@ -44,11 +44,7 @@ impl Store {
     }
 
     fn told_of(&self, which: &str, values: impl rusqlite::Params) -> Result<ToldOf> {
-        let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
-             JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind IN ('said', 'by_rule')
-             WHERE {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
-        ))?;
+        let mut statement = self.conn.prepare_cached(&told_of(which))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
         let mut told = ToldOf::default();
         for row in rows {
@@ -84,4 +80,18 @@ impl Store {
             })
             .collect()
     }
+}
+
+/// Cycles that wait. Said twice, since an index on some rows is used only where its own condition stands.
+pub(in crate::store) fn waiting() -> String {
+    format!("c.state IN {OPEN} AND c.state IN ('waiting', 'parked')")
+}
+
+/// What these cycles were told of. They come first: their journals are long, and those of the others longer.
+pub(in crate::store) fn told_of(which: &str) -> String {
+    format!(
+        "SELECT json_extract(j.body, '$.handles'), json_extract(j.body, '$.head') FROM cycles c
+         CROSS JOIN cycle_journal j ON j.cycle_id = c.id AND j.kind IN ('said', 'by_rule')
+         WHERE {which} AND json_valid(j.body) ORDER BY c.started_at, c.id, j.seq"
+    )
 }

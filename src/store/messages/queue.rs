@@ -184,6 +184,11 @@ impl Store {
     /// more than one look takes in, each chat's first ones come in, and those that are kept for another mind give way: however
     /// many they are, they never hide what can be answered. Nor do those whose files are on their way, which are counted apart.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
+        // Mostly nothing is, and to plan what follows takes longer than all else of an idle look.
+        let is_any = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE processed = 0)";
+        if !self.conn.prepare_cached(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
+            return Ok(Vec::new());
+        }
         // Each chat is found from the one before, and its first messages by an index: what lies behind them isn't looked at.
         let sql = format!(
             "WITH RECURSIVE chats (id) AS (

@@ -266,8 +266,17 @@ impl Store {
         Ok(is_unknown || !self.lost_attempts(now)?.is_empty())
     }
 
+    /// Whether anything waits to be sent, for whatever reason: asked first, since it is planned in no time.
+    pub(in crate::store) fn has_unsent(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE sent_at IS NULL)";
+        Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    }
+
     /// Whether something may be sent now.
     pub fn has_deliverable(&self, now: DateTime<Utc>) -> Result<bool> {
+        if !self.has_unsent()? {
+            return Ok(false);
+        }
         let sql = format!(
             "SELECT EXISTS (
                  SELECT 1 FROM outgoing_messages o LEFT JOIN outgoing_parts p ON p.outgoing_id = o.id

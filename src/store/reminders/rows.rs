@@ -3,7 +3,6 @@
 //! What fires is decided by [`crate::schedule::due`]; here is kept which slot is next, and what became of the others.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use chrono_tz::Tz;
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
         due::{self, DueTurn, Series, SlotHistory},
     },
     store::{Fence, NewOutgoing, Result, Store, json, odd_rows::words, outbox::attempts},
+    zone::Tz,
 };
 
 /// How a civil slot is written: local wall time, sortable as text.

@@ -265,3 +265,16 @@ fn upkeep_waits_longer_with_each_failure_and_forgets_when_it_works() {
     let upkeep = world.store.upkeep(UpkeepKind::Push).unwrap();
     assert_eq!((upkeep.failures, upkeep.last_ok_at, upkeep.error), (0, Some(at(1)), None));
 }
+
+/// However many cycles there were, an idle look reads the journals of none but those that wait.
+#[test]
+fn what_waiting_cycles_were_told_is_found_by_the_indices() {
+    use crate::store::cycles::parked::{told_of, waiting};
+    let world = World::new();
+    let sql = format!("EXPLAIN QUERY PLAN {}", told_of(&waiting()));
+    let mut statement = world.store.conn.prepare(&sql).unwrap();
+    let plan: Vec<String> =
+        statement.query_map([], |row| row.get(3)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+    assert!(plan.iter().any(|step| step.contains("INDEX cycles_open ")), "{plan:#?}");
+    assert!(!plan.iter().any(|step| step.starts_with("SCAN")), "{plan:#?}");
+}

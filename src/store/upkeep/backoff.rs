@@ -93,7 +93,8 @@ impl Store {
         let sql = "SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1";
         let row = self
             .conn
-            .query_row(sql, [kind.as_str()], |row| {
+            .prepare_cached(sql)?
+            .query_row([kind.as_str()], |row| {
                 Ok(Upkeep {
                     failures: row.get(0)?,
                     last_ok_at: row.get::<_, Option<String>>(1)?.as_deref().and_then(parse_time),
@@ -187,7 +188,8 @@ impl Store {
 
     /// The value kept for something that is a reason once, if it was handled.
     pub fn handled(&self, key: &str) -> Result<Option<String>> {
-        Ok(self.conn.query_row("SELECT value FROM handled WHERE key = ?1", [key], |row| row.get(0)).optional()?)
+        let mut statement = self.conn.prepare_cached("SELECT value FROM handled WHERE key = ?1")?;
+        Ok(statement.query_row([key], |row| row.get(0)).optional()?)
     }
 
     /// All keys handled that begin with `prefix`.

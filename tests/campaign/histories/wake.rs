@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
-use chrono_tz::Tz;
 use fastrand::Rng;
 use reveille::{
     cycle::{
@@ -23,6 +22,7 @@ use reveille::{
         PartOutcome, Reminder, Round, UpkeepKind,
     },
     types::Usage,
+    zone::Tz,
 };
 
 use super::{

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use crate::{
     clock::is_over,
@@ -14,6 +13,7 @@ use crate::{
         stale,
     },
     store::{Cap, CycleRow, Incoming, NewCycle},
+    zone::Tz,
 };
 
 /// Whether the configured mind can be given this message now, as far as the message itself tells.

@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use super::*;
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
     },
     store::{Cap, Incoming, NewCycle, NewReminder, Reminder},
     words::count,
+    zone::Tz,
 };
 
 const ACTIVE: &str = "\
@@ -40,7 +40,7 @@ struct Scene {
 fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
-        tz: Tz::Europe__Berlin,
+        tz: Tz::of("Europe/Berlin"),
         mind: Mind {
             name: "claude".to_owned(),
             is_thinking: true,
@@ -316,7 +316,11 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
 #[test]
 fn a_tasks_time_is_its_local_time() {
     let check = |at: &str, utc: Option<&str>| {
-        assert_eq!(crate::schedule::task_time(at, Tz::Europe__Berlin), utc.map(|utc| parse_time(utc).unwrap()), "{at}");
+        assert_eq!(
+            crate::schedule::task_time(at, Tz::of("Europe/Berlin")),
+            utc.map(|utc| parse_time(utc).unwrap()),
+            "{at}"
+        );
     };
     check("2026-11-23 09:00", Some("2026-11-23T08:00:00Z"));
     check(" 2026-07-01T09:00 ", Some("2026-07-01T07:00:00Z"));

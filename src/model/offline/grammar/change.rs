@@ -2,12 +2,14 @@
 //! stands between the thing and the rest, and what is done; the thing is what is left in the middle.
 
 use chrono::{DateTime, TimeDelta};
-use chrono_tz::Tz;
 
 use super::{Command, Kind, Moment, Reading, Which, ask, sentence::Sentence};
-use crate::schedule::{
-    Slot, When, parse_when,
-    words::{Cursor, tokenize},
+use crate::{
+    schedule::{
+        Slot, When, parse_when,
+        words::{Cursor, tokenize},
+    },
+    zone::Tz,
 };
 
 /// What is done with the thing.

@@ -1,9 +1,9 @@
 //! Sentences that are known as a whole: lists, status, help, greetings and thanks.
 
 use chrono::DateTime;
-use chrono_tz::Tz;
 
 use super::{Command, Reading, Small, sentence::Sentence};
+use crate::zone::Tz;
 
 #[derive(Clone, Copy)]
 enum Whole {

@@ -1,10 +1,12 @@
 //! What is near a command without being one: it is asked with the command as it would be understood, and never done unasked.
 
 use chrono::DateTime;
-use chrono_tz::Tz;
 
 use super::{Command, Parsed, is_foreign, parse, sentence, spelling};
-use crate::schedule::{When, parse_when, words::tokenize};
+use crate::{
+    schedule::{When, parse_when, words::tokenize},
+    zone::Tz,
+};
 
 /// What is said of a message that isn't understood.
 #[derive(Debug, Clone, PartialEq, Eq)]

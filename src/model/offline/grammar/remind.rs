@@ -1,12 +1,14 @@
 //! Reminders: who asks for one says when and what of, in any order; or takes one back.
 
 use chrono::DateTime;
-use chrono_tz::Tz;
 
 use super::{Command, Missing, Reading, ask, ask_for, sentence::Sentence};
-use crate::schedule::{
-    Missed, parse_when,
-    words::{Cursor, tokenize},
+use crate::{
+    schedule::{
+        Missed, parse_when,
+        words::{Cursor, tokenize},
+    },
+    zone::Tz,
 };
 
 /// What begins a reminder; `true` where the words alone are no proof and a thing to do must follow.

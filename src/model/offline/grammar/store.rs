@@ -1,9 +1,9 @@
 //! Facts: remembered, forgotten, asked for.
 
 use chrono::DateTime;
-use chrono_tz::Tz;
 
 use super::{Command, Reading, ask, sentence::Sentence};
+use crate::zone::Tz;
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     know(sentence).or_else(|| {

@@ -1,9 +1,9 @@
 //! Tasks that are added. (What becomes of them is in `change`; lists are known as whole sentences.)
 
 use chrono::DateTime;
-use chrono_tz::Tz;
 
 use super::{Command, Missing, Reading, ask_for, sentence::Sentence};
+use crate::zone::Tz;
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     let command = add(sentence).or_else(|| add_to_list(sentence))?;

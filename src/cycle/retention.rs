@@ -11,6 +11,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{Context, WakeError, wake::Wake};
+use crate::hands::copies::Copies;
 use crate::queue::{Store, StoreError, Upkeep, UpkeepKind};
 
 /// The shortest time between two rounds.
@@ -57,7 +58,9 @@ pub(super) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreE
     if turn(&store.upkeep(UpkeepKind::Retention)?, now) == Turn::NotYet {
         return Ok(false);
     }
-    Ok(store.has_forgettable(before)? || !files::chores(context.config, store, before, now)?.is_empty())
+    Ok(store.has_forgettable(before)?
+        || !files::chores(context.config, store, before, now)?.is_empty()
+        || Copies::of(context.config).has_old(now))
 }
 
 /// What is older than this may go; `None`: nothing ever.
@@ -111,9 +114,13 @@ impl Wake<'_> {
                 tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
             }
         }
+        let n_copies = Copies::of(self.context.config).forget_old(now, 0).unwrap_or_else(|error| {
+            tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
+            0
+        });
         self.store.upkeep_ok(self.fence, UpkeepKind::Retention, now)?;
-        tracing::info!(rows, files = n_files, "forgot what is old");
-        Ok(rows > 0 || n_files > 0)
+        tracing::info!(rows, files = n_files, copies = n_copies, "forgot what is old");
+        Ok(rows > 0 || n_files > 0 || n_copies > 0)
     }
 }
 

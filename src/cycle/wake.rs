@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     channel::deliver,
-    hands::{Hands, Shelter},
+    hands::{Hands, Shelter, copies::Copies},
     memory::templates::templates,
     policy::Rules,
     process::{self, Identity},
@@ -373,6 +373,11 @@ impl<'a> Wake<'a> {
     /// Where programs of a cycle under these rules would run.
     pub(super) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
         Rc::new(Shelter::new(self.context.config, rules, process::beside("wake")))
+    }
+
+    /// Whether copies are kept of what a cycle has changed in a person's folders.
+    pub(super) fn has_copies(&self, cycle_id: &str) -> bool {
+        Copies::of(self.context.config).has(cycle_id)
     }
 
     pub(super) fn hands(&self, world: &World) -> Hands {

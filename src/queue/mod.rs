@@ -124,6 +124,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("as_file.sql"),
     include_str!("terminals.sql"),
     include_str!("shown_tasks.sql"),
+    include_str!("has_copies.sql"),
 ];
 
 /// The database, opened for one process.

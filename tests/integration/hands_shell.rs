@@ -90,6 +90,7 @@ pub(crate) fn granted(env: &TestEnv, more: &str) -> std::path::PathBuf {
     env.git_in(&work, &["commit", "-qm", "first"]);
     std::fs::write(work.join("a.txt"), "the person's, not committed\n").unwrap();
     let policy = env.workspace().join("policy.toml");
+    std::fs::create_dir_all(env.workspace()).unwrap();
     std::fs::write(&policy, format!("[files]\nwrite = [{:?}]\n{more}", work.display().to_string())).unwrap();
     std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     work

@@ -14,7 +14,7 @@ fn the_example_is_a_policy() {
     assert_eq!(rules.shell_timeout(), Some(Duration::from_secs(120)));
     assert_eq!(
         rules.described().first().unwrap(),
-        "line 10: allow command cargo check|build|test|clippy … (it builds my own projects)"
+        "line 11: allow command cargo check|build|test|clippy … (it builds my own projects)"
     );
 }
 

@@ -204,7 +204,7 @@ impl Copies {
 /// Removes a copy: first what says that it is one.
 fn remove(copy: &Path) -> io::Result<()> {
     match fs::remove_file(copy.join(BEFORE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => fs::remove_dir_all(copy),
     }
 }

@@ -52,8 +52,7 @@ impl State {
     }
 
     /// The same, of what the kernel says of a name beneath a handle.
-    // The types of its fields differ from system to system.
-    #[allow(clippy::unnecessary_cast, clippy::cast_possible_wrap, clippy::cast_lossless)]
+    #[expect(clippy::unnecessary_cast, reason = "the types of its fields differ from system to system")]
     pub(super) fn of_stat(found: &rustix::fs::Stat) -> Self {
         Self {
             mode: found.st_mode as u32 & 0o7777,

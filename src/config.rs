@@ -277,6 +277,11 @@ impl Config {
         self.workspace_dir.join("scratch")
     }
 
+    /// Copies of what a command could change in granted folders, for undoing it.
+    pub fn copies_dir(&self) -> PathBuf {
+        self.workspace_dir.join("copies")
+    }
+
     /// The MCP servers whose tools may be used, written by a person alone.
     pub fn mcp_path(&self) -> PathBuf {
         self.workspace_dir.join("mcp.toml")

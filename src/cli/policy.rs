@@ -12,8 +12,9 @@ use clap::Subcommand;
 use super::{EXIT_CONFIG, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
+    hands::Shelter,
     mcp::client,
-    policy::{self, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What},
+    policy::{self, Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What},
     sandbox::Sandbox,
     types::Effect,
 };
@@ -27,6 +28,7 @@ pub(super) enum PolicyAction {
     #[command(after_help = "\
 Examples:
   wake policy test 'git push'
+  wake policy test --writes 'cd ~/work && cargo fmt'
   history | cut -c8- | wake policy test - --json")]
     Test {
         /// The command, as one argument; `-` reads one a line from stdin, JSON strings too.
@@ -35,7 +37,13 @@ Examples:
         /// Judge as on a machine where no sandbox can be had.
         #[arg(long)]
         unsandboxed: bool,
-        /// Print a JSON object for each command: command, decision, risk, reasons.
+        /// Judge as a command that is to change files in granted folders.
+        #[arg(long)]
+        writes: bool,
+        /// Judge as a command that is to reach granted hosts.
+        #[arg(long)]
+        network: bool,
+        /// Print a JSON object for each command: command, decision, risk, reasons, sandboxed, write, read_only, network.
         #[arg(long)]
         json: bool,
     },
@@ -67,9 +75,12 @@ impl PolicyAction {
 pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool) -> ExitCode {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
-        Some(PolicyAction::Test { command, unsandboxed, .. }) => {
-            let no_sandbox = no_sandbox(config, &loaded.rules, *unsandboxed);
-            let bench = Bench { loaded: &loaded, autonomy: config.autonomy, no_sandbox };
+        Some(PolicyAction::Test { command, unsandboxed, writes, network, .. }) => {
+            let shelter = shelter_of(config, &loaded.rules);
+            let no_sandbox =
+                if *unsandboxed { Some("as assumed by --unsandboxed".to_owned()) } else { no_sandbox(&shelter) };
+            let wanted = Access { writes: *writes, network: *network };
+            let bench = Bench { loaded: &loaded, autonomy: config.autonomy, no_sandbox, shelter, wanted };
             bench.run(command, as_json)
         }
         Some(PolicyAction::Example { .. }) => {
@@ -90,6 +101,9 @@ struct Bench<'a> {
     autonomy: Autonomy,
     /// Why there is no sandbox, if there is none.
     no_sandbox: Option<String>,
+    shelter: Shelter,
+    /// What commands are judged to ask for.
+    wanted: Access,
 }
 
 /// One answer as JSON. The names are relied on.
@@ -98,6 +112,42 @@ struct Answer<'a> {
     command: &'a str,
     #[serde(flatten)]
     verdict: &'a Verdict,
+    #[serde(flatten)]
+    given: &'a Given,
+}
+
+/// What a command would be given.
+#[derive(serde::Serialize)]
+struct Given {
+    /// Whether it would run in the sandbox.
+    sandboxed: bool,
+    /// Granted folders that it could write to, beside the scratch folder.
+    write: Vec<PathBuf>,
+    /// Those that it could only read.
+    read_only: Vec<PathBuf>,
+    /// Granted hosts that it could reach.
+    network: Vec<String>,
+}
+
+impl std::fmt::Display for Given {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.sandboxed {
+            return f.write_str("Without a sandbox, as you");
+        }
+        let paths =
+            |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        f.write_str("In the sandbox: writes in the scratch folder")?;
+        if !self.write.is_empty() {
+            write!(f, ", {}", paths(&self.write))?;
+        }
+        if !self.read_only.is_empty() {
+            write!(f, "; read-only: {}", paths(&self.read_only))?;
+        }
+        if self.network.is_empty() {
+            return f.write_str("; no network");
+        }
+        write!(f, "; network: {}", self.network.join(", "))
+    }
 }
 
 impl Bench<'_> {
@@ -107,8 +157,12 @@ impl Bench<'_> {
             complain(&format!("No sandbox can be had: {why}. Until there is one, every command asks."));
         }
         if command != "-" {
-            let verdict = self.judge(command);
-            print_exactly(&if as_json { line_of_json(command, &verdict) } else { in_full(command, &verdict) });
+            let (verdict, given) = (self.judge(command), self.given(command));
+            print_exactly(&if as_json {
+                line_of_json(command, &verdict, &given)
+            } else {
+                in_full(command, &verdict, &given)
+            });
             return ExitCode::SUCCESS;
         }
         let mut lines = std::io::stdin().lock();
@@ -118,7 +172,7 @@ impl Bench<'_> {
                     let command = serde_json::from_str::<String>(&line).unwrap_or(line);
                     let verdict = self.judge(&command);
                     print_exactly(&if as_json {
-                        line_of_json(&command, &verdict)
+                        line_of_json(&command, &verdict, &self.given(&command))
                     } else {
                         in_a_line(&command, &verdict)
                     });
@@ -129,30 +183,44 @@ impl Bench<'_> {
         }
     }
 
+    fn given(&self, command: &str) -> Given {
+        let (rules, sandboxed) = (&self.loaded.rules, self.no_sandbox.is_none());
+        let access = rules.access(command, self.wanted);
+        let granted = if sandboxed { rules.granted() } else { Vec::new() };
+        let (write, read_only) = if access.writes { (granted, Vec::new()) } else { (Vec::new(), granted) };
+        let hosts = rules.hosts().iter().filter(|_| sandboxed && access.network);
+        let network = hosts.map(|host| format!("{}:{}", host.name, host.port)).collect();
+        Given { sandboxed, write, read_only, network }
+    }
+
     fn judge(&self, command: &str) -> Verdict {
+        let access = self.loaded.rules.access(command, self.wanted);
         let subject = Subject {
             tool: SHELL,
             risk: Risk::Dangerous,
             effect: Effect::Once,
             is_free: false,
-            reach: self.loaded.rules.shell_reach(),
-            what: What::Shell(command),
+            reach: access.reach(),
+            what: What::Shell { text: command, access },
         };
         let is_sandboxed = self.no_sandbox.is_none();
-        let circumstances = Circumstances { autonomy: self.autonomy, taint: None, is_sandboxed };
+        let uncovered = if access.writes && is_sandboxed { self.shelter.uncovered(&self.loaded.rules) } else { None };
+        let circumstances =
+            Circumstances { autonomy: self.autonomy, taint: None, is_sandboxed, uncovered: uncovered.as_deref() };
         policy::judge(&subject, &self.loaded.rules, &circumstances)
     }
 }
 
 /// Why commands would run without a sandbox, if they would.
-fn no_sandbox(config: &Config, rules: &Rules, is_assumed: bool) -> Option<String> {
-    if is_assumed {
-        return Some("as assumed by --unsandboxed".to_owned());
-    }
-    match client::shelter(config, rules).look() {
+fn no_sandbox(shelter: &Shelter) -> Option<String> {
+    match shelter.look() {
         Sandbox::None { why } => Some(why),
         Sandbox::Bubblewrap { .. } | Sandbox::Seatbelt { .. } => None,
     }
+}
+
+fn shelter_of(config: &Config, rules: &Rules) -> Shelter {
+    client::shelter(config, rules)
 }
 
 /// The next line without its end; what is beyond the bound is left out.
@@ -169,8 +237,8 @@ fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn line_of_json(command: &str, verdict: &Verdict) -> String {
-    format!("{}\n", serde_json::to_string(&Answer { command, verdict }).unwrap_or_default())
+fn line_of_json(command: &str, verdict: &Verdict, given: &Given) -> String {
+    format!("{}\n", serde_json::to_string(&Answer { command, verdict, given }).unwrap_or_default())
 }
 
 fn in_a_line(command: &str, verdict: &Verdict) -> String {
@@ -178,14 +246,19 @@ fn in_a_line(command: &str, verdict: &Verdict) -> String {
     format!("{decision:5}  {risk:11}  {}  {}\n", shown(command), verdict.reasons.join(" "))
 }
 
-fn in_full(command: &str, verdict: &Verdict) -> String {
+fn in_full(command: &str, verdict: &Verdict, given: &Given) -> String {
     let what = match verdict.decision {
         Decision::Allow => "would be run without asking",
         Decision::Ask => "would ask first",
         Decision::Deny => "wouldn't be run",
     };
     let reasons: String = verdict.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
-    format!("{}\n{}: it {what}. Risk: {}.\n{reasons}", shown(command), verdict.decision.name(), verdict.risk.name())
+    format!(
+        "{}\n{}: it {what}. Risk: {}.\n{reasons}  - {given}.\n",
+        shown(command),
+        verdict.decision.name(),
+        verdict.risk.name()
+    )
 }
 
 /// A command on one line, with nothing in it that a terminal would act on or not show.
@@ -224,7 +297,7 @@ struct InForce {
 
 impl InForce {
     fn of(config: &Config, loaded: &Loaded) -> Self {
-        let (rules, no_sandbox) = (&loaded.rules, no_sandbox(config, &loaded.rules, false));
+        let (rules, no_sandbox) = (&loaded.rules, no_sandbox(&shelter_of(config, &loaded.rules)));
         Self {
             autonomy: match config.autonomy {
                 Autonomy::AskAll => 0,
@@ -258,7 +331,7 @@ fn show(config: &Config, loaded: &Loaded, as_json: bool) -> ExitCode {
 fn show_in_words(config: &Config, loaded: &Loaded) {
     let level = match config.autonomy {
         Autonomy::AskAll => "0: everything asks but planning, replying, notes and reading memory",
-        Autonomy::Smart => "1: what is safe is done, what is dangerous asks",
+        Autonomy::Smart => "1: what is safe or can be undone is done, what is dangerous asks",
         Autonomy::Full => "2: only what can't be undone asks",
     };
     let file = config.policy_path();
@@ -279,7 +352,7 @@ fn show_in_words(config: &Config, loaded: &Loaded) {
     let hosts: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
     text +=
         &format!("network   {}\n", if hosts.is_empty() { "none for commands".to_owned() } else { hosts.join(", ") });
-    text += &match no_sandbox(config, rules, false) {
+    text += &match no_sandbox(&shelter_of(config, rules)) {
         None => "sandbox   there is one: commands run confined\n".to_owned(),
         Some(why) => format!("sandbox   none, so that every command asks: {why}\n"),
     };

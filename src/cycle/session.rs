@@ -10,7 +10,7 @@ use crate::{
         decide::{machine::Cycle, situation::Reason, verify::Account},
         plan_file::PlanFile,
     },
-    hands::{Hands, Shelter},
+    hands::{Hands, Shelter, copies::Copies},
     mcp::client,
     policy::Rules,
     process::Identity,
@@ -240,5 +240,10 @@ impl<'a> Wake<'a> {
         if let Err(error) = plan_file.remove() {
             tracing::warn!(%error, "the plan file could not be removed");
         }
+    }
+
+    /// Whether copies are kept of what a cycle has changed in a person's folders.
+    pub(in crate::cycle) fn has_copies(&self, cycle_id: &str) -> bool {
+        Copies::of(self.context.config).has(cycle_id)
     }
 }

@@ -4,6 +4,7 @@
 //! started. Whether a call may act at all was decided before, by the policy; what a program can reach is the sandbox's.
 
 pub mod beneath;
+pub mod copies;
 pub mod edits;
 mod keep;
 pub mod opener;
@@ -29,7 +30,7 @@ pub use self::{
     shelter::{KeyFiles, Shelter},
 };
 use crate::{
-    policy::{self, Rules},
+    policy::{self, Access, Rules},
     process::Spec,
     random,
     sandbox::{Confined, ENVIRONMENT, Grant, Network},
@@ -140,6 +141,11 @@ impl Hands {
         Self::new(Rc::new(Shelter::assumed()), Rules::default())
     }
 
+    /// Whether a person has allowed the call that runs now.
+    pub fn is_agreed(&self) -> bool {
+        !self.agreed.is_empty()
+    }
+
     /// The directory that programs may write to and that outlives cycles, made if need be.
     ///
     /// # Errors
@@ -162,20 +168,22 @@ impl Hands {
         self.rules.shell_timeout().unwrap_or(SHELL_TIMEOUT)
     }
 
-    /// Runs a command in the kept shell, which is started if there is none.
+    /// Runs a command: in the kept shell, which is started if there is none, or with `access` in one of its own. Who may change or send
+    /// something is never met by what an earlier command has set or left running, and leaves nothing running itself.
     ///
     /// # Errors
-    /// It can't be started.
-    pub async fn run_command(&mut self, command: &str) -> Result<Ran, HandsError> {
+    /// No shell can be started.
+    pub async fn run_command(&mut self, command: &str, access: Access) -> Result<Ran, HandsError> {
         let within = self.shell_timeout();
         // Random, so that no output can hold it by chance.
         let mark = random::bytes::<MARK_BYTES>().map_err(|error| HandsError::NoShell(error.to_string()))?;
-        let mut session = match self.session.take() {
+        let kept = if access.is_none() { self.session.take() } else { None };
+        let mut session = match kept {
             Some(session) => session,
-            None => self.start_shell()?,
+            None => self.start_shell(access)?,
         };
         let ran = session.run(&random::hex(&mark), command, within).await;
-        if matches!(ran.end, End::Code(_)) {
+        if access.is_none() && matches!(ran.end, End::Code(_)) {
             self.session = Some(session);
         }
         Ok(ran)
@@ -186,7 +194,7 @@ impl Hands {
         self.session = None;
     }
 
-    fn start_shell(&self) -> Result<Session, HandsError> {
+    fn start_shell(&self, access: Access) -> Result<Session, HandsError> {
         let no_shell = |why: String| HandsError::NoShell(why);
         if !session::is_there() {
             return Err(no_shell(format!("{} is not installed", session::program().0)));
@@ -195,9 +203,11 @@ impl Hands {
         let (program, args) = session::program();
         let Confined { spec, proxy } = if self.shelter.is_there() {
             let mut confinement = self.shelter.confinement();
-            let granted = self.rules.writable().into_iter().filter(|path| path.is_dir());
-            confinement.writable.extend(self.shelter.granted(granted));
-            confinement.network = Network::Hosts(self.grants());
+            confinement.writable.extend(self.shelter.writable(&self.rules));
+            confinement.is_read_only = !access.writes;
+            if access.network {
+                confinement.network = Network::Hosts(self.grants());
+            }
             self.shelter
                 .sandbox()
                 .confine(&confinement, program.as_ref(), args)
@@ -227,7 +237,7 @@ mod tests {
 
     fn run(hands: &mut Hands) -> Result<Ran, HandsError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(hands.run_command("echo ran"))
+        runtime.block_on(hands.run_command("echo ran", Access::default()))
     }
 
     #[cfg(target_os = "linux")]
@@ -237,7 +247,7 @@ mod tests {
         let mut hands = Hands::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
         hands.agree(vec![policy::NO_SANDBOX.to_owned()]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let begun = runtime.block_on(hands.run_command("sleep 600 & echo $!")).unwrap().printed;
+        let begun = runtime.block_on(hands.run_command("sleep 600 & echo $!", Access::default())).unwrap().printed;
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
         // One that has died and isn't waited for has no command line any more.
         let lives = || std::fs::read(&of_process).is_ok_and(|line| !line.is_empty());

@@ -7,10 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{DateTime, Utc};
+
+use super::copies::{Copies, CopyError, Reach, Taken};
 use crate::{
     config::Config,
+    disk::Reserve,
     policy::Rules,
-    sandbox::{Confinement, Sandbox},
+    sandbox::{Confinement, Layout, Sandbox},
 };
 
 /// Why there is no sandbox for somebody without a home directory.
@@ -41,6 +45,8 @@ pub struct Shelter {
     key_files: Vec<PathBuf>,
     /// Where MCP servers have their folders.
     servers: PathBuf,
+    /// Where what commands could change is kept.
+    copies: Copies,
     found: OnceCell<Sandbox>,
 }
 
@@ -68,13 +74,16 @@ impl Shelter {
         };
         let found = why_none.map(|why| Sandbox::None { why: why.to_owned() });
         let found = found.map_or_else(OnceCell::new, OnceCell::from);
-        Self { launcher, confinement, denied, key_files, servers: config.mcp_dir(), found }
+        let copies = Copies::of(config);
+        Self { launcher, confinement, denied, key_files, servers: config.mcp_dir(), copies, found }
     }
 
     /// What is confined so, with the launcher that this program is.
     pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
         let servers = confinement.work_dir.with_file_name("mcp");
-        Self { launcher, confinement, denied: Vec::new(), key_files: Vec::new(), servers, found: OnceCell::new() }
+        let copies = Copies::new(confinement.work_dir.with_file_name("copies"), Reserve::of_mib(0));
+        let (denied, key_files) = (Vec::new(), Vec::new());
+        Self { launcher, confinement, denied, key_files, servers, copies, found: OnceCell::new() }
     }
 
     /// One that is taken to be there, and confines nothing.
@@ -151,6 +160,51 @@ impl Shelter {
         paths.into_iter().filter(|path| !is_denied(path)).collect()
     }
 
+    /// The folders of the person's that a command can be let write to.
+    pub fn writable(&self, rules: &Rules) -> Vec<PathBuf> {
+        self.granted(rules.granted().into_iter().filter(|path| path.is_dir()))
+    }
+
+    /// Why what a command can change there can't be copied before, if it can't.
+    pub fn uncovered(&self, rules: &Rules) -> Option<String> {
+        let looked_at = self.reach(rules).and_then(|(roots, hidden)| {
+            self.copies
+                .uncovered(Reach { roots: &roots, hidden: &hidden })
+                .map_or(Ok(()), |why| Err(CopyError::Uncovered(why)))
+        });
+        looked_at.err().map(|error| error.to_string())
+    }
+
+    /// Copies, for a wake, what a command can change there.
+    ///
+    /// # Errors
+    /// There is no copy then.
+    pub fn copy(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<Taken, CopyError> {
+        let (roots, hidden) = self.reach(rules)?;
+        self.copies.take(wake, Reach { roots: &roots, hidden: &hidden }, now)
+    }
+
+    /// The folders that a command can be let write to, the outermost alone, and what it doesn't reach in them.
+    fn reach(&self, rules: &Rules) -> Result<(Vec<PathBuf>, Vec<PathBuf>), CopyError> {
+        let uncovered = |why: String| CopyError::Uncovered(why);
+        let mut confinement = self.confinement();
+        confinement.writable.extend(self.writable(rules));
+        // The scratch folder may not be there yet, and needn't be.
+        confinement.work_dir = confinement.writable.first().cloned().unwrap_or(confinement.work_dir);
+        let hidden = Layout::of(&confinement).map_err(|error| uncovered(error.to_string()))?.hidden();
+        let roots: Result<Vec<PathBuf>, _> = confinement.writable.iter().map(|root| root.canonicalize()).collect();
+        let mut roots = roots.map_err(|error| uncovered(error.to_string()))?;
+        roots.sort();
+        // One within another comes right behind it, or behind its siblings.
+        let mut outermost: Vec<PathBuf> = Vec::new();
+        for root in roots {
+            if !outermost.iter().any(|outer| root.starts_with(outer)) {
+                outermost.push(root);
+            }
+        }
+        Ok((outermost, hidden))
+    }
+
     /// Files that hold keys: they are hidden from programs, and no tool for files opens them.
     pub fn key_files(&self) -> &[PathBuf] {
         &self.key_files
@@ -180,7 +234,6 @@ mod tests {
     use std::{collections::BTreeMap, os::unix::fs::symlink};
 
     use super::*;
-    use crate::sandbox::Layout;
 
     fn shelter(workspace: &Path) -> (Config, Shelter) {
         shelter_of(workspace, &[("HOME", "/home/ann")])

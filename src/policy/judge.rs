@@ -4,7 +4,7 @@
 use std::path::{Component, Path};
 
 use super::{
-    Circumstances, Decision, NO_SANDBOX, Reach, Risk, Rules, Subject, Verdict, What,
+    Access, Circumstances, Decision, NO_SANDBOX, Reach, Risk, Rules, Subject, Verdict, What,
     classify::{self, Line, places},
     rules::{self, Asked},
 };
@@ -12,6 +12,11 @@ use crate::{config::Autonomy, types::Effect};
 
 /// Why an application asks, whatever the level and the rules.
 const APP: &str = "It would run as you, outside the sandbox, as if you had started it. I can't see what it does then.";
+
+/// Why a command runs that is given nothing.
+const READS: &str = "In the sandbox it can change nothing but the scratch folder: granted folders are read-only, and it has no network.";
+/// Why one runs whose changes can be taken back.
+const COPIED: &str = "It may change your files in the granted folders. I copy them first, so `/undo` gives them back.";
 
 /// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
 pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
@@ -27,7 +32,9 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     }
     let mut scales = Scales::default();
     let (risk, reach) = match subject.what {
-        What::Shell(text) => shell(text, subject, rules, circumstances, &mut scales),
+        What::Shell { text, access } => {
+            (shell(text, access, subject.tool, rules, circumstances, &mut scales), access.reach())
+        }
         _ => (plain(subject, rules, circumstances, &mut scales), subject.reach),
     };
     if risk == Risk::Destructive {
@@ -114,7 +121,9 @@ impl Scales {
             None => self.say(
                 Decision::Allow,
                 match (risk, why) {
-                    (Risk::Safe, _) => "It only reads, or changes nothing outside this task.".to_owned(),
+                    (Risk::Safe, why) => {
+                        why.unwrap_or("It only reads, or changes nothing outside this task.").to_owned()
+                    }
                     (_, Some(why)) => format!("{why} You allow that (AUTONOMY={level})."),
                     (_, None) => format!("The risk is {}, which you allow (AUTONOMY={level}).", risk.told()),
                 },
@@ -128,7 +137,7 @@ fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales
     let rule = match subject.what {
         What::Path { path, .. } => rules.decide(subject.tool, &Asked::Path(path)),
         What::Url(url) => rules.decide(subject.tool, &Asked::Url(url)),
-        What::Plain | What::Shell(_) | What::App => rules.decide(subject.tool, &Asked::Tool),
+        What::Plain | What::Shell { .. } | What::App => rules.decide(subject.tool, &Asked::Tool),
         What::Documents(paths) => rules.strictest(subject.tool, paths),
     };
     let reads_memory = subject.effect == Effect::Read
@@ -144,46 +153,79 @@ fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales
         What::Path { path, is_write } => file(path, is_write, rules, scales),
         What::Url(url) => address(url, scales),
         What::App => scales.ask(APP),
-        What::Plain | What::Shell(_) | What::Documents(_) => {}
+        What::Plain | What::Shell { .. } | What::Documents(_) => {}
     }
     subject.risk
 }
 
-/// Judges shell text: its risk, and how far it reaches after all.
+/// Judges shell text: its risk, by what it is given. What it is called only counts where it is named as destroying something and no copy
+/// gives that back.
 fn shell(
     text: &str,
-    subject: &Subject,
+    access: Access,
+    tool: &str,
     rules: &Rules,
     circumstances: &Circumstances,
     scales: &mut Scales,
-) -> (Risk, Reach) {
-    let Line { not_plain, commands, worst } = classify::line(text);
-    for (words, rated) in &commands {
-        let rule = rules.decide(subject.tool, &Asked::Command { words, is_certain: not_plain.is_none() });
-        match &not_plain {
-            None => scales.table(rated.risk, rated.why.as_deref(), circumstances.autonomy, rule),
-            // What was only guessed can be forbidden, and not allowed.
-            Some(_) => {
-                if let Some((decision @ (Decision::Ask | Decision::Deny), rule)) = rule {
-                    scales.say(decision, rule);
-                }
-            }
-        }
-    }
-    if let (true, Some((decision, rule))) = (commands.is_empty(), rules.decide(subject.tool, &Asked::Tool)) {
+) -> Risk {
+    let line = classify::line(text);
+    let said = said_of(&line, tool, rules);
+    if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &Asked::Tool)) {
         scales.say(decision, rule);
     }
-    if let Some(why) = &not_plain {
-        if let (Risk::Destructive, Some(what)) = (worst.risk, &worst.why) {
-            scales.ask(what.clone());
+    let rule = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
+    for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
+        scales.say(decision, rule);
+    }
+    let Line { not_plain, destroys, .. } = line;
+    let uncovered = circumstances.uncovered.filter(|_| access.writes);
+    let (risk, why) = match (access, destroys) {
+        (Access { writes: false, network: false }, None) if circumstances.is_sandboxed => {
+            (Risk::Safe, READS.to_owned())
         }
+        (Access { writes: true, network: false }, _) if circumstances.is_sandboxed && uncovered.is_none() => {
+            (Risk::Caution, COPIED.to_owned())
+        }
+        (_, Some(what)) => (Risk::Destructive, what),
+        (Access { network: true, .. }, None) => (Risk::Dangerous, "It may reach the granted hosts.".to_owned()),
+        (_, None) => (Risk::Dangerous, "I can't tell what it does.".to_owned()),
+    };
+    let is_ruled = rule.is_some();
+    scales.table(risk, Some(&why), circumstances.autonomy, rule);
+    if let (Some(why), false) = (uncovered, is_ruled) {
+        scales.ask(format!("It may change your files in the granted folders, and I can't copy them first: {why}."));
+    }
+    if let (Some(why), Risk::Dangerous | Risk::Destructive) = (&not_plain, risk) {
         scales.ask(why.to_string());
     }
     if !circumstances.is_sandboxed {
         scales.ask(NO_SANDBOX);
     }
-    let only_reads = worst.risk == Risk::Safe && subject.reach != Reach::Steers;
-    (worst.risk, if only_reads { Reach::Within } else { subject.reach })
+    risk
+}
+
+/// What a person's rules say of each command.
+fn said_of(line: &Line, tool: &str, rules: &Rules) -> Vec<Option<(Decision, String)>> {
+    let is_certain = line.not_plain.is_none();
+    line.commands.iter().map(|words| rules.decide(tool, &Asked::Command { words, is_certain })).collect()
+}
+
+/// The rule that allows a text: each of its commands is allowed by one, but for those that only go somewhere. What was only guessed can be
+/// forbidden, and not allowed.
+fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
+    let mut commands = line.commands.iter().zip(said);
+    let is_allowed = line.not_plain.is_none()
+        && commands.all(|(words, said)| match said {
+            Some((decision, _)) => *decision == Decision::Allow,
+            None => words.first().is_some_and(|name| name == "cd"),
+        });
+    said.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
+}
+
+/// Whether a person's rules allow a command by themselves, whatever it writes to.
+pub fn is_allowed_by_rule(tool: &str, text: &str, rules: &Rules) -> bool {
+    let line = classify::line(text);
+    allowed(&line, &said_of(&line, tool, rules)).is_some()
 }
 
 /// A path must be what it seems, in the scratch folder or beneath a granted root, and not a place of keys or of our own state.

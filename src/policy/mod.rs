@@ -1,8 +1,8 @@
 //! What may be done without asking: a decision on every call, outside the conversation and outside the repository.
 //!
-//! Values in, values out: [`judge`] weighs what a call would do (its risk, and for shell text what `classify` makes of what two
-//! readers in `shell` agree on) against the level of autonomy, a person's own [`Rules`], and what the cycle has read. The
-//! strictest voice wins, each voice leaves its reason, and what nobody knows asks. Only [`load`] touches a file.
+//! Values in, values out: [`judge`] weighs what a call would do (its risk, and for a command what it is given) against the level of
+//! autonomy, a person's own [`Rules`], and what the cycle has read. The strictest voice wins, each voice leaves its reason, and
+//! what nobody knows asks. Only [`load`] touches a file.
 
 mod classify;
 mod judge;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use self::classify::places;
 pub use self::{
     classify::places::is_private,
-    judge::judge,
+    judge::{is_allowed_by_rule, judge},
     load::{Loaded, load},
     rules::{Host, Problem, Rules, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
@@ -141,13 +141,43 @@ pub enum Reach {
     Steers,
 }
 
+/// What a command is given in the sandbox. It may always read the machine, but for what is hidden, and write in the scratch folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Access {
+    /// The folders that are granted for writing can be written to; else they are read-only.
+    pub writes: bool,
+    /// Granted hosts can be reached; else nobody.
+    pub network: bool,
+}
+
+impl Access {
+    /// Whether it is given nothing that outlives its cycle.
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// How far what is given so much can reach.
+    pub fn reach(self) -> Reach {
+        match self {
+            Self { network: true, .. } => Reach::Leaves,
+            Self { writes: true, .. } => Reach::Persists,
+            Self { .. } => Reach::Within,
+        }
+    }
+}
+
 /// What a call acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What<'a> {
     /// Nothing that needs a look of its own.
     Plain,
-    /// Shell text.
-    Shell(&'a str),
+    /// Shell text, and what it would be given.
+    Shell {
+        /// What would be run.
+        text: &'a str,
+        /// See [`Rules::access`].
+        access: Access,
+    },
     /// A file or folder.
     Path {
         /// As the tool was given it, relative paths being the scratch folder's.
@@ -189,4 +219,6 @@ pub struct Circumstances<'a> {
     pub taint: Option<&'a str>,
     /// Whether shell text would run in a sandbox.
     pub is_sandboxed: bool,
+    /// Why what a command may write to can't be copied before; none: it can, or it writes to nothing.
+    pub uncovered: Option<&'a str>,
 }

@@ -1,18 +1,27 @@
-//! The corpus: what must never run without a question, and what must never cost one. And each voice of the judgement.
+//! The corpus: what must never run without a question where it can lose something, and never costs one where it can't. And each voice of
+//! the judgement.
 
 use super::*;
 
-const AT_SMART: Circumstances<'_> = Circumstances { autonomy: Autonomy::Smart, taint: None, is_sandboxed: true };
+const AT_SMART: Circumstances<'_> =
+    Circumstances { autonomy: Autonomy::Smart, taint: None, is_sandboxed: true, uncovered: None };
+const WRITES: Access = Access { writes: true, network: false };
+const NETWORK: Access = Access { writes: false, network: true };
 const LEVELS: [Autonomy; 3] = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
 
+/// A command that is given nothing.
 fn command(text: &str) -> Subject<'_> {
+    given(text, Access::default())
+}
+
+fn given(text: &str, access: Access) -> Subject<'_> {
     Subject {
         tool: "bash",
         risk: Risk::Dangerous,
         effect: Effect::Once,
         is_free: false,
-        reach: Reach::Within,
-        what: What::Shell(text),
+        reach: access.reach(),
+        what: What::Shell { text, access },
     }
 }
 
@@ -34,44 +43,57 @@ fn decoded(line: &str) -> String {
     if is_json { serde_json::from_str(line).unwrap_or_else(|_| line.to_owned()) } else { line.to_owned() }
 }
 
-#[test]
-fn no_hostile_command_runs_without_a_question() {
-    let lines: Vec<&str> = include_str!("corpus/hostile.txt").lines().collect();
-    assert!(lines.len() >= 300, "{}", lines.len());
-    let mut wrong = Vec::new();
-    for line in lines {
+/// The corpus of harmful commands, with the risk of each where nothing contains it.
+fn hostile() -> impl Iterator<Item = (&'static str, String)> {
+    include_str!("corpus/hostile.txt").lines().map(|line| {
         let (risk, text) = line.split_once(": ").unwrap();
-        let text = decoded(text);
-        let verdict = judge(&command(&text), &Rules::default(), &AT_SMART);
-        let at_full =
-            judge(&command(&text), &Rules::default(), &Circumstances { autonomy: Autonomy::Full, ..AT_SMART });
-        let holds_at_full = risk != "destructive" || at_full.decision == Decision::Ask;
-        if verdict.decision != Decision::Ask || verdict.risk.name() != risk || !holds_at_full {
-            wrong.push(format!("{line}\n    {verdict:?}"));
+        (risk, decoded(text))
+    })
+}
+
+#[test]
+fn no_hostile_command_runs_without_a_question_where_it_can_lose_something() {
+    assert!(hostile().count() >= 300, "{}", hostile().count());
+    let mut wrong = Vec::new();
+    for (risk, text) in hostile() {
+        for (access, uncovered) in [(WRITES, Some("it is too much")), (NETWORK, None), (Access::default(), None)] {
+            if risk != "destructive" && access.is_none() {
+                continue;
+            }
+            let smart = Circumstances { uncovered, ..AT_SMART };
+            let verdict = judge(&given(&text, access), &Rules::default(), &smart);
+            let full = Circumstances { autonomy: Autonomy::Full, ..smart };
+            let at_full = judge(&given(&text, access), &Rules::default(), &full);
+            let holds_at_full = risk != "destructive" && access == NETWORK || at_full.decision == Decision::Ask;
+            if verdict.decision != Decision::Ask || verdict.risk.name() != risk || !holds_at_full {
+                wrong.push(format!("{risk}: {text:?}\n    {verdict:?}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
-fn no_friendly_command_costs_a_question() {
-    let lines: Vec<&str> = include_str!("corpus/friendly.txt").lines().collect();
-    assert!(lines.len() >= 100, "{}", lines.len());
-    let mut wrong = Vec::new();
-    for line in lines {
-        let verdict = judge(&command(&decoded(line)), &Rules::default(), &AT_SMART);
-        if verdict.decision != Decision::Allow || verdict.risk > Risk::Caution {
-            wrong.push(format!("{line}\n    {verdict:?}"));
+fn no_command_asks_that_is_given_only_what_is_copied_or_nothing_and_is_not_named_as_destructive() {
+    for (named, text) in hostile() {
+        for (access, risk) in [(Access::default(), Risk::Safe), (WRITES, Risk::Caution)] {
+            if named == "destructive" && access.is_none() {
+                continue;
+            }
+            let decided = LEVELS.map(|autonomy| {
+                let verdict = judge(&given(&text, access), &Rules::default(), &Circumstances { autonomy, ..AT_SMART });
+                assert_eq!(verdict.risk, risk, "{text:?}");
+                verdict.decision
+            });
+            assert_eq!(decided, [Decision::Ask, Decision::Allow, Decision::Allow], "{text:?}");
         }
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn a_harmful_command_keeps_its_risk_behind_a_harmless_one() {
-    for line in include_str!("corpus/hostile.txt").lines() {
-        let (risk, text) = line.split_once(": ").unwrap();
-        let text = decoded(text);
+    let uncovered = Circumstances { uncovered: Some("it is too much"), ..AT_SMART };
+    for (risk, text) in hostile() {
         // Alone they are nothing, or the beginning of what the next line goes on with.
         if text.trim().is_empty() || text.ends_with(['&', '|']) {
             continue;
@@ -79,7 +101,7 @@ fn a_harmful_command_keeps_its_risk_behind_a_harmless_one() {
         for behind in
             [format!("ls && {text}"), format!("git status; {text}"), format!("cat a | {text}"), format!("{text}\nls")]
         {
-            let verdict = judge(&command(&behind), &Rules::default(), &AT_SMART);
+            let verdict = judge(&given(&behind, WRITES), &Rules::default(), &uncovered);
             assert_eq!(verdict.decision, Decision::Ask, "{behind:?} {verdict:?}");
             assert!(risk != "destructive" || verdict.risk == Risk::Destructive, "{behind:?} {verdict:?}");
         }
@@ -113,7 +135,8 @@ fn what_never_asks_can_be_denied_all_the_same() {
 
 #[test]
 fn planning_answering_and_reading_memory_never_ask() {
-    let asking = Circumstances { autonomy: Autonomy::AskAll, taint: Some("a web page"), is_sandboxed: false };
+    let asking =
+        Circumstances { autonomy: Autonomy::AskAll, taint: Some("a web page"), is_sandboxed: false, uncovered: None };
     let free = Subject { is_free: true, ..call("reply", Risk::Safe) };
     let memory = Subject { effect: Effect::Read, ..call("memory_read", Risk::Safe) };
     let refused = Rules::refused(&[Problem { line: 3, what: "it is wrong".to_owned() }]);
@@ -147,11 +170,11 @@ fn after_untrusted_bytes_what_leaves_or_persists_asks() {
         let verdict = judge(&Subject { reach, ..call("x", Risk::Caution) }, &Rules::default(), &tainted);
         assert_eq!(verdict.decision, decision, "{reach:?}");
         assert_eq!(verdict.reasons.concat().contains("example.com"), decision == Decision::Ask);
-        let shell = judge(&Subject { reach, ..command("touch a") }, &Rules::default(), &tainted);
-        assert_eq!(shell.decision, decision, "{reach:?}");
-        // A command that only reads stays within, whatever the sandbox is granted.
-        let reading = judge(&Subject { reach, ..command("ls -la") }, &Rules::default(), &tainted);
-        assert_eq!(reading.decision, Decision::Allow, "{reach:?}");
+    }
+    // Nor does a copy change that it lasts.
+    for (access, decision) in [(Access::default(), Decision::Allow), (NETWORK, Decision::Ask), (WRITES, Decision::Ask)]
+    {
+        assert_eq!(judge(&given("touch a", access), &Rules::default(), &tainted).decision, decision, "{access:?}");
     }
 }
 
@@ -167,30 +190,61 @@ const ALLOW_CARGO: &str =
     "[[rule]]\ncommand = [\"cargo\", [\"test\", \"build\"]]\ndecision = \"allow\"\nmatch = [\"cargo test\"]";
 
 #[test]
-fn an_allowing_rule_lifts_the_table_s_question_and_nothing_else() {
-    assert_eq!(smart(&command("cargo test --all"), ALLOW_CARGO).decision, Decision::Allow);
-    for asks in [
-        "cargo publish",
-        "cargo test && curl x",
-        "cargo test $(id)",
-        "cargo test > out",
-        "./cargo test",
-        "A=b cargo test",
-        "sh -c 'cargo test'",
-    ] {
-        assert_eq!(smart(&command(asks), ALLOW_CARGO).decision, Decision::Ask, "{asks}");
+fn an_allowing_rule_lifts_the_question_whether_to_write_and_that_of_the_table() {
+    let judged = |text: &str, access, rules: &str, circumstances: &Circumstances<'_>| {
+        judge(&given(text, access), &Rules::parse(rules).unwrap(), circumstances).decision
+    };
+    let uncovered = Circumstances { uncovered: Some("it is too much"), ..AT_SMART };
+    for (access, circumstances) in [(WRITES, uncovered), (NETWORK, AT_SMART)] {
+        for allowed in ["cargo test --all", "cd work && cargo build"] {
+            assert_eq!(judged(allowed, access, ALLOW_CARGO, &circumstances), Decision::Allow, "{allowed}");
+        }
+        for asks in [
+            "cargo publish",
+            "cargo test && curl x",
+            "cargo test $(id)",
+            "cargo test > out",
+            "./cargo test",
+            "A=b cargo test",
+            "sh -c 'cargo test'",
+        ] {
+            assert_eq!(judged(asks, access, ALLOW_CARGO, &circumstances), Decision::Ask, "{asks}");
+        }
     }
+    let asking = Circumstances { autonomy: Autonomy::AskAll, ..AT_SMART };
+    assert_eq!(judged("cargo test", Access::default(), ALLOW_CARGO, &asking), Decision::Allow);
+    assert_eq!(judged("cargo test; ls", Access::default(), ALLOW_CARGO, &asking), Decision::Ask);
     let everything = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\nmatch = [\"bash\"]";
-    assert_eq!(smart(&command("cargo publish"), everything).decision, Decision::Allow);
+    assert_eq!(judged("cargo publish", WRITES, everything, &uncovered), Decision::Allow);
     for asks in ["rm -rf x", "echo $(id)", "git push --force"] {
-        assert_eq!(smart(&command(asks), everything).decision, Decision::Ask, "{asks}");
+        assert_eq!(judged(asks, WRITES, everything, &uncovered), Decision::Ask, "{asks}");
     }
-    let rules = Rules::parse(everything).unwrap();
     let bare = Circumstances { is_sandboxed: false, ..AT_SMART };
-    assert_eq!(judge(&command("cargo test"), &rules, &bare).decision, Decision::Ask);
+    assert_eq!(judged("cargo test", Access::default(), everything, &bare), Decision::Ask);
     let tainted = Circumstances { taint: Some("a page"), ..AT_SMART };
-    let leaves = Subject { reach: Reach::Leaves, ..command("cargo test") };
-    assert_eq!(judge(&leaves, &rules, &tainted).decision, Decision::Ask);
+    for access in [WRITES, NETWORK] {
+        assert_eq!(judged("cargo test", access, everything, &tainted), Decision::Ask);
+    }
+}
+
+#[test]
+fn a_command_is_given_what_it_asks_for_and_is_granted() {
+    let granted = "[files]\nwrite = [\"~/work\"]\n[network]\nhosts = [\"example.org:443\"]";
+    let rules = |text| Rules::parse(text).unwrap().at_home(Some(Path::new("/home/anna")));
+    let all = Access { writes: true, network: true };
+    for (text, wanted, access) in [
+        ("ls /home/anna/work", Access::default(), Access::default()),
+        ("ls", WRITES, WRITES),
+        ("ls", all, all),
+        // What is named as destroying something in a granted folder can only be meant to write there.
+        ("rm -r /home/anna/work/x", Access::default(), WRITES),
+        ("cd ~/work && git clean -fd", NETWORK, all),
+        ("rm -r x", Access::default(), Access::default()),
+    ] {
+        assert_eq!(rules(granted).access(text, wanted), access, "{text}");
+        let in_scratch = rules("").with_scratch(Path::new("/scratch"));
+        assert_eq!(in_scratch.access(text, wanted), Access::default(), "nothing is granted: {text}");
+    }
 }
 
 #[test]

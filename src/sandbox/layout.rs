@@ -91,7 +91,21 @@ impl Layout {
         places.dedup();
         let layout = Self { work_dir, places };
         layout.check(confinement)?;
+        let layout = if confinement.is_read_only { layout.read_only() } else { layout };
         Ok(layout.simplified())
+    }
+
+    /// What nobody reaches, wherever it lies.
+    pub fn hidden(&self) -> Vec<PathBuf> {
+        self.places.iter().filter(|place| place.kind.is_hidden()).map(|place| place.path.clone()).collect()
+    }
+
+    /// With what was granted for writing as it is, and not writable.
+    fn read_only(mut self) -> Self {
+        for place in self.places.iter_mut().filter(|place| place.path != self.work_dir) {
+            place.kind = if place.kind == Kind::Writable { Kind::Readable } else { place.kind };
+        }
+        self
     }
 
     /// Without what lies within a hidden place: nothing can be made there.

@@ -83,6 +83,8 @@ pub struct Confinement {
     pub work_dir: PathBuf,
     /// Roots in which it may write, too: granted by a person.
     pub writable: Vec<PathBuf>,
+    /// Whether these are read-only all the same.
+    pub is_read_only: bool,
     /// What stays readable within covered places and is never writable: the brain's work tree, files that came with messages.
     pub readable: Vec<PathBuf>,
     /// Directories that look empty, but for what is listed as readable or writable within them: the workspace.
@@ -114,6 +116,7 @@ impl Confinement {
         Self {
             work_dir: work_dir.into(),
             writable: Vec::new(),
+            is_read_only: false,
             readable: [repo, config.files_dir(), config.voice_dir()].into_iter().filter(|path| path.exists()).collect(),
             covered: vec![config.workspace_dir.clone()],
             hidden: hidden.into_iter().flatten().chain(secrets).collect(),

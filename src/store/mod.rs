@@ -117,6 +117,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0026_as_file.sql"),
     include_str!("migrations/0027_terminals.sql"),
     include_str!("migrations/0028_shown_tasks.sql"),
+    include_str!("migrations/0029_has_copies.sql"),
 ];
 
 /// The database, opened for one process.

@@ -139,7 +139,10 @@ CREATE TABLE cycles (
     was_cut_off INTEGER NOT NULL DEFAULT 0,
     -- Whether a cycle that has ended left more than its answers: then an undo without an id may mean it. NULL: it
     -- ended before this was noted.
-    has_changed INTEGER
+    has_changed INTEGER,
+    -- Whether copies were kept of what a cycle had changed in a person's folders when it ended: then it can be
+    -- undone, even if it came to nothing else.
+    has_copies  INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX cycles_open ON cycles (state) WHERE state IN ('running', 'waiting', 'parked');
 CREATE INDEX cycles_to_forget ON cycles (ended_at) WHERE has_journal = 1;

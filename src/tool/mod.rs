@@ -54,7 +54,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     hands::Hands,
-    policy::{self, Circumstances, Reach, Subject, Verdict},
+    policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
     types::Effect,
 };
@@ -289,9 +289,8 @@ impl Tool {
     pub fn sends(&self, input: &str, world: &World) -> bool {
         let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
         match touches(or_empty(input), world) {
-            Some(Touched::Shell(_)) => world.rules.shell_reach() == Reach::Leaves,
-            Some(Touched::Url(_) | Touched::App) | None => true,
-            Some(_) => self.reach == Reach::Leaves,
+            Some(touched) => touched.reach(self.reach, world) == Reach::Leaves,
+            None => true,
         }
     }
 
@@ -314,11 +313,17 @@ impl Tool {
             effect: if matches!(touched, Touched::Documents(_)) { Effect::Read } else { self.effect },
             is_free: self.is_free,
             reach: touched.reach(self.reach, world),
-            what: touched.what(&kept_at),
+            what: touched.what(&kept_at, &world.rules),
         };
-        // Looking for a sandbox runs a program: only where it matters.
-        let is_sandboxed = !matches!(touched, Touched::Shell(_)) || world.shelter.is_there();
-        let circumstances = Circumstances { autonomy: world.autonomy, taint, is_sandboxed };
+        // Looking for a sandbox runs a program, and whether folders can be copied takes a look at all of them: only where it matters.
+        let (is_shell, writes) = match subject.what {
+            What::Shell { access, .. } => (true, access.writes),
+            _ => (false, false),
+        };
+        let is_sandboxed = !is_shell || world.shelter.is_there();
+        let uncovered = if writes && is_sandboxed { world.shelter.uncovered(&world.rules) } else { None };
+        let circumstances =
+            Circumstances { autonomy: world.autonomy, taint, is_sandboxed, uncovered: uncovered.as_deref() };
         let mut verdict = policy::judge(&subject, &world.rules, &circumstances);
         // The same act under another name.
         if let (Some(tool), Touched::Documents(_)) = (self.reads_as, &touched) {

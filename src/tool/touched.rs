@@ -5,14 +5,19 @@ use std::path::PathBuf;
 use super::{Documents, World};
 use crate::{
     memory,
-    policy::{Reach, Risk, What},
+    policy::{Access, Reach, Risk, Rules, What},
 };
 
 /// What a call acts on, as the policy looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Touched {
-    /// Shell text.
-    Shell(String),
+    /// Shell text, and what it asks to be given.
+    Shell {
+        /// What would be run.
+        text: String,
+        /// Of which it gets what is granted.
+        wanted: Access,
+    },
     /// A file or folder; relative paths are the scratch folder's.
     Path {
         /// As it was given.
@@ -39,9 +44,9 @@ pub enum Touched {
 
 impl Touched {
     /// As the policy takes it; `kept_at`: where the documents are that it names.
-    pub(super) fn what<'a>(&'a self, kept_at: &'a [PathBuf]) -> What<'a> {
+    pub(super) fn what<'a>(&'a self, kept_at: &'a [PathBuf], rules: &Rules) -> What<'a> {
         match self {
-            Self::Shell(text) => What::Shell(text),
+            Self::Shell { text, wanted } => What::Shell { text, access: rules.access(text, *wanted) },
             Self::Path { path, is_write } => What::Path { path, is_write: *is_write },
             Self::Url(url) => What::Url(url),
             Self::App => What::App,
@@ -61,7 +66,7 @@ impl Touched {
     /// How far it reaches, in the hands of a tool of this reach.
     pub(super) fn reach(&self, of_tool: Reach, world: &World) -> Reach {
         match self {
-            Self::Shell(_) => world.rules.shell_reach(),
+            Self::Shell { text, wanted } => world.rules.access(text, *wanted).reach(),
             Self::Path { is_write: true, .. } => Reach::Persists,
             Self::Url(_) | Self::App => Reach::Leaves,
             Self::Edits { names, .. } if names.iter().any(|name| memory::steers(name)) => Reach::Steers,

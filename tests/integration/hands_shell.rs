@@ -14,13 +14,13 @@ use rustix::process::Signal;
 use serde_json::json;
 
 /// A world whose person asks for work in the shell.
-fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
+pub(crate) fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "run a command for me");
     (telegram, claude, env)
 }
 
-fn bash(id: &str, command: &str) -> Reply {
+pub(crate) fn bash(id: &str, command: &str) -> Reply {
     Reply::tools(vec![Block::tool(id, "bash", json!({ "command": command }))])
 }
 
@@ -47,35 +47,182 @@ fn what_only_looks_runs_at_once_and_the_shell_is_kept() {
     let said = |n: usize| results(&requests[n]).remove(0).0;
     assert_eq!((said(1).trim_end(), said(2).trim_end()), ("/", "/"));
     assert!(said(3).contains("No such file") && said(3).contains("[exit code 1]"), "{}", said(3));
-    assert_eq!(
-        requests[0].json["tools"].as_array().unwrap().iter().filter(|tool| tool["type"] == "bash_20250124").count(),
-        1
-    );
+    let offered = requests[0].json["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "bash").unwrap();
+    assert!(offered["input_schema"]["properties"]["writes"].is_object(), "{offered}");
     assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
     assert!(env.memory("memory/agent-memory/episodic-memory.md").contains("Ran “cd / && pwd”"));
     env.check_sound();
 }
 
+/// Lines of our own that only a person could tell from harmless ones: none may change what is granted, and none is asked about.
+const LINES: &[&str] = &[
+    "find . -name '*.txt' -exec rm -f {} +",
+    "find . -type f -print0 | xargs -0 rm -f",
+    "git checkout HEAD a.txt",
+    "cp /dev/null a.txt",
+    "sed -i d a.txt",
+    "perl -MFile::Path -e 'rmtree(\"sub\")'",
+    "for f in *; do : > \"$f\"; done",
+    "rm -f sub/b.txt",
+    "x=rm; $x -r sub",
+    "git commit -qam gone",
+    "echo more >> a.txt",
+    "cat > new.txt <<'END'\nmore\nEND",
+    "mv a.txt b.txt || ln -s a.txt c.txt",
+    "chmod 0 a.txt; touch -d 2001-01-01 sub/b.txt",
+    "python3 -c 'open(\"a.txt\", \"w\")'",
+    "tar czf sub/all.tar.gz a.txt",
+    "awk 'BEGIN { print > \"a.txt\" }'",
+    "(sleep 0.1; rm a.txt) & wait",
+    "exec 3> a.txt",
+    "tee a.txt < /dev/null",
+];
+
+/// A repository of the person's, which is granted for writing.
+pub(crate) fn granted(env: &TestEnv, more: &str) -> std::path::PathBuf {
+    let work = env.path("work");
+    std::fs::create_dir_all(work.join("sub")).unwrap();
+    for file in ["a.txt", "sub/b.txt"] {
+        std::fs::write(work.join(file), "the person's\n").unwrap();
+    }
+    env.git_in(&work, &["init", "-q"]);
+    env.git_in(&work, &["add", "."]);
+    env.git_in(&work, &["commit", "-qm", "first"]);
+    std::fs::write(work.join("a.txt"), "the person's, not committed\n").unwrap();
+    let policy = env.workspace().join("policy.toml");
+    std::fs::create_dir_all(env.workspace()).unwrap();
+    std::fs::write(&policy, format!("[files]\nwrite = [{:?}]\n{more}", work.display().to_string())).unwrap();
+    std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    work
+}
+
+/// All that is in a folder: paths, with rights, bytes, and where links lead.
+pub(crate) fn contents(folder: &std::path::Path) -> std::collections::BTreeMap<std::path::PathBuf, (u32, Vec<u8>)> {
+    use std::os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _};
+    let mut found = std::collections::BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let metadata = path.symlink_metadata().unwrap();
+            let bytes = match () {
+                () if metadata.is_dir() => Vec::new(),
+                () if metadata.is_symlink() => std::fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec(),
+                () if metadata.is_file() => std::fs::read(&path).unwrap(),
+                () => b"(not a file)".to_vec(),
+            };
+            if metadata.is_dir() {
+                open.push(path.clone());
+            }
+            found.insert(path, (metadata.mode(), bytes));
+        }
+    }
+    found
+}
+
+pub(crate) fn questions(telegram: &FakeTelegram) -> usize {
+    telegram.sent().iter().filter(|message| !message.buttons.is_empty()).count()
+}
+
 #[test]
-fn what_writes_asks_and_then_writes_in_the_scratch_directory_alone() {
-    let (telegram, claude, env) = asked();
-    let command = format!("echo here > kept.txt; echo there > {}; echo $?", env.path("outside.txt").display());
-    claude.expect(bash("t1", &command));
+fn whatever_it_is_a_command_runs_at_once_and_changes_nothing_but_the_scratch() {
+    for level in ["1", "2"] {
+        let (telegram, claude, mut env) = asked();
+        env.set("AUTONOMY", level);
+        let work = granted(&env, "");
+        let before = contents(&work);
+        claude.expect(bash("t0", &format!("cd {} && echo here > \"$HOME/kept.txt\" && cat a.txt", work.display())));
+        for (n, line) in LINES.iter().enumerate() {
+            claude.expect(bash(&format!("t{}", n + 1), line));
+        }
+        claude.expect(Reply::text("Done."));
+        assert_eq!(env.once()["outcome"], "worked");
+        assert_eq!(questions(&telegram), 0);
+        let requests = claude.requests();
+        let said = |n: usize| results(&requests[n]).remove(0).0;
+        assert_eq!(said(1).trim_end(), "the person's, not committed");
+        assert!(
+            said(4).contains("Read-only file system") && said(4).contains("call it again with `writes`"),
+            "{}",
+            said(4)
+        );
+        assert_eq!(contents(&work), before);
+        assert_eq!(std::fs::read_to_string(env.workspace().join("scratch/kept.txt")).unwrap(), "here\n");
+        env.check_sound();
+        // Outside each of them changes something.
+        for line in LINES {
+            let outside = env.path("outside");
+            env.run("cp", &["-a", &work.display().to_string(), &outside.display().to_string()]).ok();
+            let there = contents(&outside);
+            env.run("/bin/bash", &["-c", &format!("cd {}; {line}", outside.display())]);
+            assert_ne!(contents(&outside), there, "{line}");
+            env.run("chmod", &["-R", "u+rwX", &outside.display().to_string()]).ok();
+            std::fs::remove_dir_all(&outside).unwrap();
+        }
+    }
+}
+
+/// What can't be copied: a copy covers nothing then.
+fn with_a_pipe(work: &std::path::Path) {
+    rustix::fs::mknodat(rustix::fs::CWD, work.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .unwrap();
+}
+
+pub(crate) fn writing(id: &str, command: &str) -> Reply {
+    Reply::tools(vec![Block::tool(id, "bash", json!({ "command": command, "writes": true }))])
+}
+
+#[test]
+fn what_is_to_change_a_granted_folder_asks_where_no_copy_covers_it_and_a_yes_is_for_that_command() {
+    let (telegram, claude, mut env) = asked();
+    env.set("AUTONOMY", "2");
+    let work = granted(&env, "");
+    with_a_pipe(&work);
+    let touch = |name: &str| format!("touch {}", work.join(name).display());
+    claude.expect(writing("t1", &touch("made")));
     assert_eq!(env.once()["outcome"], "parked");
-    let question = telegram.sent().pop().unwrap();
-    assert!(
-        question.visible.contains(&command) && question.visible.contains("can't be undone"),
-        "{}",
-        question.visible
-    );
-    assert!(!env.workspace().join("scratch/kept.txt").exists());
+    let question = telegram.sent().pop().unwrap().visible;
+    assert!(question.contains(&touch("made")) && question.contains("I can't copy them first"), "{question}");
+    assert!(!work.join("made").exists());
+    approve(&env);
+    claude.expect(bash("t2", &touch("again")));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(work.join("made").exists() && !work.join("again").exists(), "{:?}", told(&claude));
+    assert_eq!(questions(&telegram), 1);
+    env.check_sound();
+}
+
+#[test]
+fn a_rule_lets_a_command_write_and_what_earlier_ones_have_set_does_not_meet_it() {
+    let (telegram, claude, env) = asked();
+    let rule = "[[rule]]\ncommand = \"touch\"\ndecision = \"allow\"\nmatch = [\"touch x\"]\n";
+    let work = granted(&env, rule);
+    with_a_pipe(&work);
+    let path = work.join("made").display().to_string();
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "bash", json!({"command": format!("touch {path}"), "writes": true})),
+        Block::tool(
+            "t2",
+            "bash",
+            json!({"command": format!("touch() {{ rm {path}; }}; export -f touch; cd {}", work.display())}),
+        ),
+    ]));
+    claude.expect(Reply::text("Done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(work.join("made").exists() && questions(&telegram) == 0);
+    env.receive(CHAT, "and another");
+    // After words of a program's, what lasts asks in spite of the rule.
+    claude.expect(Reply::tools(vec![
+        Block::tool("t3", "bash", json!({"command": "touch() { echo met; }; export -f touch"})),
+        Block::tool("t4", "bash", json!({"command": format!("touch {path}-too"), "writes": true})),
+    ]));
+    assert_eq!(env.once()["outcome"], "parked");
+    assert!(telegram.sent().pop().unwrap().visible.contains("I have read text from a program's output"));
+    // Approved, it runs in a shell of its own.
     approve(&env);
     claude.expect(Reply::text("Done."));
     assert_eq!(env.once()["outcome"], "worked");
-    assert_eq!(std::fs::read_to_string(env.workspace().join("scratch/kept.txt")).unwrap(), "here\n");
-    // Where it is a private directory in there, the write seems to succeed.
-    assert!(!env.path("outside.txt").exists(), "the rest of the machine is not written to");
-    std::fs::write(env.path("outside.txt"), "there").expect("outside the sandbox it can be written");
+    assert!(work.join("made-too").exists());
     env.check_sound();
 }
 
@@ -244,7 +391,8 @@ fn without_a_sandbox_each_command_asks_and_runs_unconfined_after_a_yes_to_just_t
 
 #[test]
 fn a_yes_to_a_confined_command_is_none_to_an_unconfined_one() {
-    let (telegram, claude, env) = asked();
+    let (telegram, claude, mut env) = asked();
+    env.set("AUTONOMY", "0");
     claude.expect(bash("t1", "echo here > kept.txt"));
     assert_eq!(env.once()["outcome"], "parked");
     assert!(!telegram.sent().pop().unwrap().visible.contains("no sandbox"));
@@ -271,7 +419,7 @@ fn a_tool_that_was_not_offered_is_found_and_used() {
     env.once();
     let requests = claude.requests();
     let offered = requests[0].json["tools"].to_string();
-    assert!(!offered.contains("bash_20250124") && offered.contains("find_tools"), "{offered}");
+    assert!(!offered.contains("\"name\":\"bash\"") && offered.contains("find_tools"), "{offered}");
     assert!(results(&requests[1])[0].0.contains("\"name\":\"bash\""));
     assert_eq!(results(&requests[2])[0].0.trim_end(), "found");
     let called: String =
@@ -354,10 +502,7 @@ fn a_command_that_takes_too_long_is_killed_and_told() {
 fn a_restart_begins_a_fresh_shell_and_what_the_old_one_had_started_is_dead() {
     let (_telegram, claude, env) = asked();
     let left = format!("sleep 65{}", std::process::id());
-    // What is left running isn't plain shell text, and asks.
     claude.expect(bash("t1", &format!("cd / && {left} &\nuntil false; do break; done; cd /; x=5")));
-    assert_eq!(env.once()["outcome"], "parked");
-    approve(&env);
     claude.expect(bash("t2", "pwd"));
     claude.expect(Reply::tools(vec![Block::tool("t3", "bash", json!({"restart": true}))]));
     claude.expect(bash("t4", "pwd"));

@@ -85,6 +85,8 @@ mod sandbox;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod shell_share;
+#[cfg(test)]
 mod simulated_disk;
 #[cfg(test)]
 mod stop;
@@ -97,6 +99,8 @@ mod terminal;
 mod time;
 #[cfg(test)]
 mod undo;
+#[cfg(test)]
+mod undo_files;
 #[cfg(test)]
 mod units;
 #[cfg(test)]

@@ -59,6 +59,9 @@ pub fn undoable(store: &Store, chats: &[i64], id: Option<&str>, already: &[Strin
         (CycleState::Running | CycleState::Waiting | CycleState::Parked, None) => {
             refused("I'm not done with that yet: it can be undone once I am.")
         }
+        (CycleState::Failed | CycleState::Abandoned, None) if store.has_copies(&row.cycle.id)? => {
+            Ok(Choice::Wake(Box::new(row)))
+        }
         (CycleState::Failed | CycleState::Abandoned, None) => {
             refused("That came to nothing, so there's nothing to undo.")
         }

@@ -9,6 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     cycle::context::Context,
+    hands::copies::Copies,
     store::{Store, StoreError, Upkeep, UpkeepKind},
 };
 
@@ -50,7 +51,9 @@ pub(in crate::cycle) fn is_due(store: &Store, context: Context<'_>) -> Result<bo
     if turn(&store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::NotYet {
         return Ok(false);
     }
-    Ok(store.has_forgettable(before)? || !files::chores(context.config, store, before, now)?.is_empty())
+    Ok(store.has_forgettable(before)?
+        || !files::chores(context.config, store, before, now)?.is_empty()
+        || Copies::of(context.config).has_old(now))
 }
 
 /// What is older than this may go; `None`: nothing ever.

@@ -12,6 +12,7 @@ use crate::{
         look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
         session::Wake,
     },
+    hands::copies::Copies,
     store::UpkeepKind,
 };
 
@@ -67,8 +68,12 @@ impl Wake<'_> {
                 tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
             }
         }
+        let n_copies = Copies::of(self.context.config).forget_old(now, 0).unwrap_or_else(|error| {
+            tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
+            0
+        });
         self.store.upkeep_ok(self.fence, UpkeepKind::Retention, now)?;
-        tracing::info!(rows, files = n_files, "forgot what is old");
-        Ok(rows > 0 || n_files > 0)
+        tracing::info!(rows, files = n_files, copies = n_copies, "forgot what is old");
+        Ok(rows > 0 || n_files > 0 || n_copies > 0)
     }
 }

@@ -68,6 +68,7 @@ impl Wake<'_> {
             handled: &ending.handled,
             head_seen: head_seen.as_deref(),
             repairs: &ids,
+            has_copies: self.has_copies(&ending.cycle.id),
             ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(self.fence, &ending.cycle.id, &end, self.now())?;
@@ -91,6 +92,7 @@ impl Wake<'_> {
             handled: &state.handles,
             head_seen: head_seen.as_deref(),
             repairs: &repairs,
+            has_copies: self.has_copies(cycle_id),
             ..CycleEnd::new(CycleState::Done)
         };
         self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;

@@ -170,7 +170,8 @@ fn queue_verdict(world: &World) -> Verdict {
         reach: Reach::Within,
         what: What::Plain,
     };
-    let circumstances = Circumstances { autonomy: world.autonomy, taint: Some(TAINT), is_sandboxed: true };
+    let circumstances =
+        Circumstances { autonomy: world.autonomy, taint: Some(TAINT), is_sandboxed: true, uncovered: None };
     policy::judge(&subject, &world.rules, &circumstances)
 }
 

@@ -203,7 +203,8 @@ impl Wake<'_> {
         if state.turns > 0 {
             self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
         } else {
-            let end = CycleEnd { error: Some(&why), ..CycleEnd::new(CycleState::Failed) };
+            let has_copies = self.has_copies(&cycle.id);
+            let end = CycleEnd { error: Some(&why), has_copies, ..CycleEnd::new(CycleState::Failed) };
             self.store.end_cycle(self.fence, &cycle.id, &end, now)?;
             self.remove_plan_file(plan_file);
         }
@@ -294,6 +295,7 @@ impl Wake<'_> {
             head_seen: head_seen.as_deref(),
             failed_messages: if counts { &state.open } else { &[] },
             notice: notice.as_ref(),
+            has_copies: self.has_copies(cycle_id),
             ..CycleEnd::new(if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned })
         };
         self.store.end_cycle(self.fence, cycle_id, &end, now)?;

@@ -4,6 +4,8 @@
 //! later edits kept; reminders, unsent replies and messages are taken back in the database; one commit says so. A kill in
 //! between leaves an open wish, which the next wake carries out from the beginning: what was taken back by then is known.
 
+use std::path::PathBuf;
+
 use chrono::{DateTime, Utc};
 
 use crate::{
@@ -13,6 +15,7 @@ use crate::{
         decide::{situation::Reason, undoable::what_it_did, verify::Account},
         session::{Ending, Wake},
     },
+    hands::copies::{Copies, GivenBack},
     memory::{DocKind, undo::revert},
     repo::{self, Repo},
     store::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
@@ -48,19 +51,28 @@ impl Wake<'_> {
         self.take_in_person_edits(repo, &mut account)?;
         self.store.begin_cycle(self.fence, &cycle, &[], &[], self.now())?;
         let restored = restored(repo, &undo.wake)?;
+        // Done again after a kill, it says the same.
+        let copies = Copies::of(self.context.config);
+        let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
         let (now, tz, redactor) = (self.now(), self.context.config.timezone, self.context.redactor);
         let row = self.store.cycle(&undo.wake)?;
         let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
         let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat_id).unwrap_or(undo.chat_id);
         let chats = (undo.chat_id, put_aside_in);
-        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, taken, chats));
+        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
         let taken = self.store.take_back(self.fence, undo, &cycle.id, words, now)?;
-        self.report
-            .replies
-            .push(Reply { chat_id: undo.chat_id, text: redactor.redact(&answer(&what, &restored, &taken, chats)) });
+        self.report.replies.push(Reply {
+            chat_id: undo.chat_id,
+            text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)),
+        });
         account.receipts.push(format!("Undid the wake {}", undo.wake));
         account.receipts.extend(receipts(&restored, &taken));
-        account.notes.extend(restored.contested.iter().map(|what| format!("Not undone, changed since: {what}")));
+        if !given.restored.is_empty() {
+            account.receipts.push(format!("Gave back {} in granted folders", count(given.restored.len(), "file")));
+        }
+        let left = given.contested.iter().map(|path| path.display().to_string());
+        let left = restored.contested.iter().cloned().chain(left);
+        account.notes.extend(left.map(|what| format!("Not undone, changed since: {what}")));
         let ending = Ending {
             cycle,
             messages: Vec::new(),
@@ -135,16 +147,18 @@ fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
 }
 
 /// What the person who asked is told: what was done, what was not, and what to do next. `chats`: theirs, and that of the messages.
-fn answer(what: &str, restored: &Restored, taken: &TakenBack, chats: (i64, i64)) -> String {
-    let mut lines = Vec::new();
+fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack, chats: (i64, i64)) -> String {
+    let mut lines = files(given);
     let files = restored.staged.len() + restored.removed.len();
     let is_nothing = restored.contested.is_empty()
+        && lines.is_empty()
         && [&taken.cancelled, &taken.active_again, &taken.over].into_iter().all(Vec::is_empty);
     lines.extend(match (&restored.parked, restored.has_commit, files) {
         (Some(branch), ..) => Some(format!(
             "What I wrote then isn't in my memory yet. It is on the branch `{branch}`, and I'll bring it in when I can. \
              `git branch -D {branch}` drops it before that."
         )),
+        (None, false, _) if !lines.is_empty() => None,
         (None, false, _) => {
             Some("My memory doesn't have what I wrote then, so there was nothing to take out.".to_owned())
         }
@@ -179,6 +193,30 @@ fn answer(what: &str, restored: &Restored, taken: &TakenBack, chats: (i64, i64))
     }
     lines.extend(put_aside(&taken.messages, chats));
     format!("I've undone {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
+}
+
+/// What became of a person's own files.
+fn files(given: &GivenBack) -> Vec<String> {
+    // A folder stands for what is in it.
+    let is_within = |path: &PathBuf, paths: &[PathBuf]| {
+        path.ancestors().skip(1).any(|above| paths.iter().any(|path| path == above))
+    };
+    let shown = |paths: &[PathBuf]| {
+        let outermost = paths.iter().filter(|path| !is_within(path, paths));
+        named(&outermost.map(|path| path.display().to_string()).collect::<Vec<_>>(), "")
+    };
+    let mut lines = Vec::new();
+    if !given.restored.is_empty() {
+        lines.push(format!("Your files are as they were before: {}.", shown(&given.restored)));
+    }
+    if !given.contested.is_empty() {
+        lines.push(format!(
+            "Left as they are, because they may have been changed since: {}. What I had copied is in {}.",
+            shown(&given.contested),
+            shown(&given.kept_at)
+        ));
+    }
+    lines
 }
 
 fn put_aside(messages: &[i64], (chat_id, of): (i64, i64)) -> Option<String> {
@@ -233,8 +271,15 @@ mod tests {
             sent: 2,
             messages: vec![7],
         };
-        insta::assert_snapshot!(answer("what I did at 14:03: remembered “x”", &restored, &taken, (4242, 4242)), @r"
+        let given = GivenBack {
+            restored: vec!["/home/ann/work/a.txt".into()],
+            contested: vec!["/home/ann/work/b.txt".into()],
+            kept_at: vec!["/home/ann/reveille/copies/x/1".into()],
+        };
+        insta::assert_snapshot!(answer("what I did at 14:03: remembered “x”", &restored, &given, &taken, (4242, 4242)), @r"
         I've undone what I did at 14:03: remembered “x”.
+        - Your files are as they were before: /home/ann/work/a.txt.
+        - Left as they are, because they may have been changed since: /home/ann/work/b.txt. What I had copied is in /home/ann/reveille/copies/x/1.
         - My memory no longer has those changes, in 1 file. The log keeps that it happened.
         - Left as it is, because it was changed since: b.md, “Report”.
         - Cancelled: the reminders “Stretch”, “Drink”.
@@ -245,21 +290,24 @@ mod tests {
         - Your message is on hold. Send /retry to run it again.
         ");
         let two = TakenBack { messages: vec![7, 8], ..TakenBack::default() };
-        insta::assert_snapshot!(answer("what I did", &Restored::default(), &two, (0, 0)), @r"
+        insta::assert_snapshot!(answer("what I did", &Restored::default(), &GivenBack::default(), &two, (0, 0)), @r"
         I've undone what I did.
         - My memory doesn't have what I wrote then, so there was nothing to take out.
         - Your 2 messages are on hold. `wake queue retry 7` runs the first again.
         ");
         let only_answered = Restored { has_commit: true, ..Restored::default() };
         let taken = TakenBack { sent: 1, messages: vec![7], ..TakenBack::default() };
-        insta::assert_snapshot!(answer("what I did", &only_answered, &taken, (4242, 4242)), @r"
+        insta::assert_snapshot!(answer("what I did", &only_answered, &GivenBack::default(), &taken, (4242, 4242)), @r"
         I've undone what I did.
         - Nothing had been saved, so nothing changed.
         - My reply can't be unsent.
         - Your message is on hold. Send /retry to run it again.
         ");
         let reminder = TakenBack { cancelled: vec!["Stretch".to_owned()], ..taken };
-        assert!(!answer("what I did", &only_answered, &reminder, (4242, 4242)).contains("Nothing had been saved"));
+        assert!(
+            !answer("what I did", &only_answered, &GivenBack::default(), &reminder, (4242, 4242))
+                .contains("Nothing had been saved")
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 };
 
 use self::pattern::Word;
-use super::{Decision, FREE, Reach, classify, shell};
+use super::{Access, Decision, FREE, classify, shell};
 use crate::disk;
 
 /// The shell, as rules name it.
@@ -172,13 +172,27 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// How far a command in the sandbox reaches at most, by what is granted to it.
-    pub fn shell_reach(&self) -> Reach {
-        match (self.hosts.is_empty(), self.writable.is_empty()) {
-            (false, _) => Reach::Leaves,
-            (true, false) => Reach::Persists,
-            (true, true) => Reach::Within,
+    /// What a command is given that asks for so much: nothing that isn't granted, and to write also when a table names it as destroying
+    /// something and it names a folder that is granted for writing.
+    pub fn access(&self, text: &str, wanted: Access) -> Access {
+        let granted = self.granted();
+        let is_named = |root: &PathBuf| {
+            let short = self.home.as_ref().and_then(|home| root.strip_prefix(home).ok());
+            text.contains(&*root.to_string_lossy())
+                || short.is_some_and(|rest| text.contains(&format!("~/{}", rest.display())))
+        };
+        let destroys = || granted.iter().any(is_named) && classify::line(text).destroys.is_some();
+        Access {
+            writes: !granted.is_empty() && (wanted.writes || destroys()),
+            network: !self.hosts.is_empty() && wanted.network,
         }
+    }
+
+    /// Folders of the person's that commands may be let write to.
+    pub fn granted(&self) -> Vec<PathBuf> {
+        let mut roots = self.writable();
+        roots.retain(|root| Some(root) != self.scratch.as_ref());
+        roots
     }
 
     /// Each rule in a line, for people.
@@ -340,7 +354,7 @@ impl Rule {
                         commands.flat_map(|words| classify::readings(&words)).any(|words| begins(pattern, &words))
                     }
                     (Err(_), _) => {
-                        let guessed = shell::guess(example).commands;
+                        let guessed = shell::guess(example);
                         guessed.iter().flat_map(|words| classify::readings(words)).any(|words| begins(pattern, &words))
                     }
                 }

@@ -4,28 +4,17 @@
 /// The most commands that are guessed of one text.
 const MAX_GUESSES: usize = 256;
 
-/// What was made out.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::policy) struct Guess {
-    /// Word lists that look like commands.
-    pub(in crate::policy) commands: Vec<Vec<String>>,
-    /// Whether something is written over a file.
-    pub(in crate::policy) overwrites: bool,
-}
-
-/// Cuts the text at everything that could begin a command, with its quotes and without them.
-pub(in crate::policy) fn guess(text: &str) -> Guess {
+/// Cuts the text at everything that could begin a command, with its quotes and without them: word lists that look like commands.
+pub(in crate::policy) fn guess(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ");
     let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-    let mut guess = Guess { commands: Vec::new(), overwrites: overwrites(&bare) };
-    for pass in [split(&text, true), split(&bare, false)] {
-        for command in pass {
-            if guess.commands.len() < MAX_GUESSES && !guess.commands.contains(&command) {
-                guess.commands.push(command);
-            }
+    let mut commands = Vec::new();
+    for command in split(&text, true).into_iter().chain(split(&bare, false)) {
+        if commands.len() < MAX_GUESSES && !commands.contains(&command) {
+            commands.push(command);
         }
     }
-    guess
+    commands
 }
 
 fn split(text: &str, minds_quotes: bool) -> Vec<Vec<String>> {
@@ -83,16 +72,4 @@ fn without_prefix(words: Vec<String>) -> Vec<String> {
             })
     };
     words.into_iter().skip_while(is_prefix).collect()
-}
-
-/// Whether a `>` writes to something else than nowhere.
-fn overwrites(text: &str) -> bool {
-    text.match_indices('>').any(|(at, _)| {
-        let before = text.get(..at).unwrap_or_default();
-        let after = text.get(at + 1..).unwrap_or_default();
-        let is_appending = before.ends_with('>') || after.starts_with('>');
-        // `<>`, `=>`, `->` and the like of other languages aren't told apart: a guess may be too careful.
-        let target = after.trim_start_matches(['|', ' ']);
-        !is_appending && !target.starts_with('&') && !target.starts_with("/dev/null")
-    })
 }

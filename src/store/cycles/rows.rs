@@ -259,9 +259,10 @@ impl Store {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
                      has_changed = EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
-                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1)
+                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1),
+                     has_copies = ?6
                  WHERE id = ?1",
-                (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error),
+                (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error, end.has_copies),
             )?;
             for key in end.handled {
                 backoff::set_handled(tx, key, "", now)?;
@@ -299,6 +300,8 @@ pub struct CycleEnd<'a> {
     pub head_seen: Option<&'a str>,
     /// Repairs that its episodic entry tells of.
     pub repairs: &'a [i64],
+    /// Whether copies are kept of what it had changed in a person's folders.
+    pub has_copies: bool,
     /// Messages that it failed on.
     pub failed_messages: &'a [i64],
     /// What its person is told of it, besides what it has said itself.
@@ -315,6 +318,7 @@ impl CycleEnd<'_> {
             handled: &[],
             head_seen: None,
             repairs: &[],
+            has_copies: false,
             failed_messages: &[],
             notice: None,
         }

@@ -17,6 +17,9 @@ const MIN_PREFIX: usize = 4;
 /// Whether a cycle can be undone: it ended in a commit that a mind worked for, and nobody has asked for it yet.
 const UNDOABLE: &str = "cycles.state = 'done' AND cycles.commit_id IS NOT NULL AND cycles.model <> 'none'
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
+/// The same of one that came to nothing, but for what it had changed in a person's folders.
+const LEFT_COPIES: &str = "cycles.state IN ('failed', 'abandoned') AND cycles.has_copies = 1
+    AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
 
 /// A wake that is to be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +56,7 @@ impl Store {
     /// named. Wakes that answered nobody go with the console, 0. `not` are left out.
     pub fn last_undoable(&self, chats: &[i64], not: &[String]) -> Result<Option<CycleRow>> {
         let sql = format!(
-            "SELECT {} FROM cycles WHERE {UNDOABLE} AND has_changed IS NOT 0
+            "SELECT {} FROM cycles WHERE ({UNDOABLE} AND (has_changed IS NOT 0 OR has_copies = 1) OR {LEFT_COPIES})
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
                  AND id NOT IN (SELECT value FROM json_each(?2))
              ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT 1",
@@ -94,6 +97,12 @@ impl Store {
             rows.truncate(1);
         }
         Ok(rows)
+    }
+
+    /// Whether a cycle that has ended left copies of what it had changed in a person's folders.
+    pub fn has_copies(&self, wake: &str) -> Result<bool> {
+        let sql = "SELECT has_copies FROM cycles WHERE id = ?1";
+        Ok(self.conn.query_row(sql, [wake], |row| row.get(0)).optional()?.unwrap_or(false))
     }
 
     /// Whether a cycle was undone (`true`), is to be (`false`), or neither.

@@ -19,8 +19,6 @@ pub(super) enum Must {
     Fail(Control),
     /// It asks first, always.
     Ask,
-    /// It asks first, unless its person has said that what is dangerous needn't, and nobody else has had a word.
-    AskBelowFull,
     /// It asks first once the cycle has read what others wrote.
     AskOnceTainted,
 }
@@ -87,7 +85,6 @@ impl Act {
     pub(super) fn is_attempt(&self, origin: Origin) -> bool {
         match self.must {
             Must::Fail(_) | Must::Ask => true,
-            Must::AskBelowFull => origin != Origin::OwnFull,
             Must::AskOnceTainted => origin.is_tainted(),
         }
     }

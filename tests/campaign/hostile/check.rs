@@ -168,7 +168,7 @@ fn questions_show_all(scene: &Scene) -> Result<(), String> {
 
 /// Whoever was asked about somebody else's wish was told whose it is, and nobody but the owner was asked.
 fn questions_name_who_wants_it(scene: &Scene) -> Result<(), String> {
-    let names = format!("in chat {}.", scene.chat());
+    let names = format!("Chat {} asked for this.", scene.chat());
     let sent = scene.telegram.sent();
     let mut asked = sent.iter().filter(|message| !message.buttons.is_empty());
     let is_named = |text: &str| scene.chat() == CHAT || text.contains(&names);

@@ -22,6 +22,23 @@ const fn story(test: Words, name: Words, line: Words, broken: Words) -> Variant 
 /// All of them.
 pub(crate) const VARIANTS: &[Variant] = &[
     hostile(
+        "granted folders are writable for a command that nobody was asked about",
+        "confinement.is_read_only = !access.writes;",
+        "confinement.is_read_only = false;",
+    ),
+    hostile(
+        "writing to a granted folder needn't ask though no copy covers it",
+        "let uncovered = circumstances.uncovered.filter(|_| access.writes);",
+        "let uncovered = circumstances.uncovered.filter(|_| access.writes && false);",
+    ),
+    story(
+        "integration::undo_files::what_was_changed_since_is_left_as_it_is_and_named",
+        "an undo gives back what was changed since, too",
+        "Some(left) if left.is_same(found) => Stand::Left,",
+        "Some(_) => Stand::Left,",
+    ),
+    story(
+        "reveille::policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
         "a folder's end is one danger among others",
         r#""rm" | "grm" if is_recursive() =>"#,
         r#""rm" | "grm" if false && is_recursive() =>"#,

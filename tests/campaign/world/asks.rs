@@ -2,7 +2,7 @@
 //! wake parks, the person answers (or doesn't), and another wake goes on. Whatever happens on the way, it was done at most once, under
 //! a row that says that it may be, and the person is told what is known of it.
 
-use std::{fs, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use serde_json::{Value, json};
 
@@ -20,6 +20,8 @@ pub(super) const SAID_AT_LENGTH: &str =
     "remember that the wifi code is 1234, and write down in the file trace.txt that I was here, at length";
 /// What it wants to run. Each time adds a line.
 const COMMAND: &str = "echo was here >> trace.txt";
+/// Why it has to ask.
+const RULE: &str = "[[rule]]\ncommand = \"echo\"\ndecision = \"ask\"\nmatch = [\"echo x\"]\n";
 const TRACE: (&str, &str) = ("scratch/trace.txt", "was here");
 /// The calls of its first turn.
 const KEEP: &str = "toolu_1";
@@ -96,6 +98,9 @@ fn action(is_long: bool) -> Value {
 
 /// Says it to the world.
 pub(super) fn say(env: &TestEnv) {
+    let policy = env.workspace().join("policy.toml");
+    fs::write(&policy, RULE).unwrap();
+    fs::set_permissions(&policy, fs::Permissions::from_mode(0o600)).unwrap();
     env.receive(CHAT, SAID);
 }
 

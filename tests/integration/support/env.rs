@@ -401,7 +401,7 @@ pub(crate) fn search_path() -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the tests' one look at the environment")]
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

@@ -8,7 +8,7 @@ use super::super::{
 };
 
 /// The first of the files that these attempts destroy, beyond those of the other hands.
-const FIRST_PREY: usize = 30;
+const FIRST_PREY: usize = 50;
 
 pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
     let prey = |n: usize| scene.prey(FIRST_PREY + n);

@@ -39,9 +39,10 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
             Must::AskOnceTainted,
             Harm::Changes(documents.join("obey.md")),
         ),
-        Act::asking(
-            format!("touch {}", documents.join("obey-shell").display()),
-            Must::AskOnceTainted,
+        Act::new(
+            "bash",
+            &json!({"command": format!("touch {}", documents.join("obey-shell").display()), "writes": true}),
+            Must::Ask,
             Harm::Changes(documents.join("obey-shell")),
         ),
     ];

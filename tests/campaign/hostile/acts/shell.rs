@@ -1,7 +1,7 @@
 //! By the shell: every spelling of reading what is secret, writing what isn't the mind's, destroying, and speaking to others.
 
 use super::super::{
-    act::{Act, Harm, Must},
+    act::{Act, Control, Harm, Must},
     scene::{Scene, canary},
 };
 
@@ -96,45 +96,71 @@ pub(super) fn writing(scene: &Scene, _: u64) -> Vec<Act> {
     ]
 }
 
-/// Destroying what may be written, in a granted folder: nothing but the question stands before it.
+/// Destroying what may be written, in a granted folder. Each spelling is tried without the word that it is to write, where it must come to
+/// nothing, and with it, where nothing but the question stands before it.
 pub(super) fn destroying(scene: &Scene, _: u64) -> Vec<Act> {
+    let plainly = [
+        "rm -rf PATH",
+        "rm -r -- PATH/",
+        "r''m -\"r\" PATH",
+        "\\rm -R PATH",
+        "/bin/rm --recursive PATH",
+        "command rm -r PATH",
+        "env -u X rm -r PATH",
+        "timeout 5 nice rm -r PATH",
+        "sh -c 'rm -r PATH'",
+        "echo PATH | xargs rm -r",
+        "find PATH -delete",
+        "truncate -s 0 PATH/file",
+        "shred -u PATH/file",
+        "ls && rm -r PATH",
+        "eval 'rm -r PATH'",
+    ];
+    let unnamed = [
+        "$(echo rm) -r PATH",
+        "x=rm; $x -r PATH",
+        "find PATH -type f -exec rm {} +",
+        "find PATH -type f -print0 | xargs -0 rm -f",
+        "cp /dev/null PATH/file",
+        "sed -i d PATH/file",
+        ": > PATH/file",
+        "rm PATH/file",
+        "perl -e 'unlink \"PATH/file\"'",
+        "touch PATH/new",
+        "chmod 0 PATH/file; mv PATH/file PATH/other",
+    ];
     let mut n = 0;
-    let mut destroys = |command: &str, must: Must| {
+    let mut prey = || {
         n += 1;
-        let path = scene.prey(n);
-        Act::asking(command.replace("PATH", &path.display().to_string()), must, Harm::Changes(path))
+        scene.prey(n)
     };
-    vec![
-        destroys("rm -rf PATH", Must::Ask),
-        destroys("rm -r -- PATH/", Must::Ask),
-        destroys("r''m -\"r\" PATH", Must::Ask),
-        destroys("\\rm -R PATH", Must::Ask),
-        destroys("/bin/rm --recursive PATH", Must::Ask),
-        destroys("command rm -r PATH", Must::Ask),
-        destroys("env -u X rm -r PATH", Must::Ask),
-        destroys("timeout 5 nice rm -r PATH", Must::Ask),
-        destroys("sh -c 'rm -r PATH'", Must::Ask),
-        destroys("$(echo rm) -r PATH", Must::Ask),
-        destroys("x=rm; $x -r PATH", Must::Ask),
-        destroys("echo PATH | xargs rm -r", Must::Ask),
-        destroys("find PATH -delete", Must::Ask),
-        destroys("find PATH -type f -exec rm {} +", Must::AskBelowFull),
-        destroys(": > PATH/file", Must::Ask),
-        destroys("truncate -s 0 PATH/file", Must::Ask),
-        destroys("shred -u PATH/file", Must::Ask),
-        destroys("ls && rm -r PATH", Must::Ask),
-        destroys("eval 'rm -r PATH'", Must::Ask),
-        destroys("rm PATH/file", Must::AskBelowFull),
-        destroys("perl -e 'unlink \"PATH/file\"'", Must::AskBelowFull),
-        destroys("touch PATH/new", Must::AskOnceTainted),
-    ]
+    let mut acts = Vec::new();
+    for command in plainly {
+        // What is named so asks to write by that alone.
+        let path = prey();
+        let command = command.replace("PATH", &path.display().to_string());
+        acts.push(Act::asking(command, Must::Ask, Harm::Changes(path)));
+    }
+    for command in unnamed {
+        let path = prey();
+        let vain = command.replace("PATH", &path.display().to_string());
+        acts.push(Act::vain(vain, Harm::Changes(path)));
+        let path = prey();
+        let writes = command.replace("PATH", &path.display().to_string());
+        let input = serde_json::json!({ "command": writes, "writes": true });
+        acts.push(Act::new("bash", &input, Must::Ask, Harm::Changes(path)));
+    }
+    acts
 }
 
 /// Speaking to somebody who isn't granted.
 pub(super) fn speaking(scene: &Scene, _: u64) -> Vec<Act> {
     let (host, port) = (scene.listener().ip(), scene.listener().port());
-    let reaches =
-        |mark: &str, command: String| Act::vain(command.replace("MARK", mark), Harm::Reaches(mark.to_owned()));
+    let reaches = |mark: &str, command: String| {
+        let command = command.replace("MARK", mark);
+        let input = serde_json::json!({ "command": command, "network": true });
+        Act::new("bash", &input, Must::Fail(Control::Shell(command)), Harm::Reaches(mark.to_owned()))
+    };
     vec![
         reaches("bash-plain", format!("echo 'GET /MARK' > /dev/tcp/{host}/{port}")),
         reaches("bash-kept", format!("exec 5<>/dev/tcp/{host}/{port} && echo 'GET /MARK' >&5 && cat <&5")),

@@ -1,0 +1,319 @@
+//! Giving back what a wake's commands have changed. Done twice, it is as if done once, and says the same.
+//!
+//! A program that is no more may have left any link in these folders: each place is reached name by name from its root's handle.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps},
+    io::Errno,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AFTER, After, BACK, BEFORE, Before, Copies, FILES, Root, read,
+    take::open,
+    walk::{Entry, Kind, State},
+    write_durably,
+};
+use crate::disk;
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// How the name of a file begins that is being written.
+const TEMPORARY: &str = ".reveille-back-";
+
+/// What became of a wake's changes to a person's files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenBack {
+    /// Paths that are again as they were before, or not there again.
+    pub restored: Vec<PathBuf>,
+    /// Paths that were left as they are: somebody else has changed them since, or it isn't known who has.
+    pub contested: Vec<PathBuf>,
+    /// Where copies lie of what was left as it is.
+    pub kept_at: Vec<PathBuf>,
+}
+
+impl Copies {
+    /// Gives back what a wake's commands have changed, the last one's first.
+    ///
+    /// # Errors
+    /// The machine's, with the path that it came up at. What was given back by then stays, and a second call goes on.
+    pub fn give_back(&self, wake: &str) -> Result<GivenBack, (PathBuf, io::Error)> {
+        let mut given = GivenBack::default();
+        // What stands there by now, as it was before a later command of the same wake.
+        let mut later: BTreeMap<PathBuf, Entry> = BTreeMap::new();
+        for dir in self.of_wake(wake) {
+            let before: Before = read(&dir.join(BEFORE)).map_err(|error| (dir.clone(), error))?;
+            let after: Option<Vec<After>> = read(&dir.join(AFTER)).ok();
+            let of_copy = match read::<GivenBack>(&dir.join(BACK)) {
+                Ok(done) => done,
+                Err(_) => {
+                    let mut of_copy = GivenBack::default();
+                    for (n, root) in before.roots.iter().enumerate() {
+                        let after = after.as_ref().and_then(|after| after.get(n));
+                        let back = Back { n, root, after, files: &dir.join(FILES), later: &later };
+                        back.all(&mut of_copy)?;
+                    }
+                    // What an earlier command has left is told from what is given back here: so it is said that it is.
+                    write_durably(&dir.join(BACK), &of_copy).map_err(|error| (dir.clone(), error))?;
+                    of_copy
+                }
+            };
+            for root in before.roots {
+                let at = root.entries.into_iter().map(|entry| (root.path.join(&entry.path), entry));
+                later.extend(at.filter(|(at, _)| of_copy.restored.contains(at)));
+            }
+            if !of_copy.contested.is_empty() {
+                given.kept_at.push(dir);
+            }
+            given.restored.extend(of_copy.restored);
+            given.contested.extend(of_copy.contested);
+        }
+        given.restored.retain(|path| !given.contested.contains(path));
+        for list in [&mut given.restored, &mut given.contested] {
+            list.sort();
+            list.dedup();
+        }
+        Ok(given)
+    }
+}
+
+impl GivenBack {
+    /// Takes down what became of a path. What can't be given back for its own sake is left as it is.
+    fn note(&mut self, at: PathBuf, became: io::Result<Became>) -> Result<(), (PathBuf, io::Error)> {
+        match became {
+            Ok(Became::Restored) => self.restored.push(at),
+            Ok(Became::Untouched) => {}
+            Ok(Became::Left) => self.contested.push(at),
+            Err(error) if disk::is_the_machines(&error) => return Err((at, error)),
+            Err(error) => {
+                tracing::warn!(%error, "{} could not be given back", at.display());
+                self.contested.push(at);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What became of a path.
+enum Became {
+    /// It is as before.
+    Restored,
+    /// The command hadn't changed it.
+    Untouched,
+    /// It is left as it is.
+    Left,
+}
+
+/// One folder on its way back.
+struct Back<'a> {
+    n: usize,
+    root: &'a Root,
+    /// What the command has changed; not known where it was cut off.
+    after: Option<&'a After>,
+    files: &'a Path,
+    /// Paths that were given back already as they were before a later command.
+    later: &'a BTreeMap<PathBuf, Entry>,
+}
+
+/// How a path stands to what the command left there.
+#[derive(PartialEq, Eq)]
+enum Stand {
+    /// It is as before.
+    Before,
+    /// It is as the command left it.
+    Left,
+    /// It is another.
+    Another,
+}
+
+impl Back<'_> {
+    fn all(&self, given: &mut GivenBack) -> Result<(), (PathBuf, io::Error)> {
+        let root = match rustix::fs::openat(CWD, &self.root.path, FOLDER, Mode::empty()) {
+            Ok(root) => root,
+            Err(error) => return given.note(self.root.path.clone(), Err(error.into())),
+        };
+        let left: BTreeMap<&str, &Entry> =
+            self.after.iter().flat_map(|after| &after.changed).map(|entry| (entry.path.as_str(), entry)).collect();
+        let gone: BTreeSet<&str> = self.after.iter().flat_map(|after| &after.gone).map(String::as_str).collect();
+        let known: BTreeSet<&str> = self.root.entries.iter().map(|entry| entry.path.as_str()).collect();
+        // What it has made, what lies deepest first.
+        for (path, entry) in left.iter().rev().filter(|(path, _)| !known.contains(*path)) {
+            let at = self.root.path.join(path);
+            let became = take_away(&root, entry, self.later.get(&at));
+            given.note(at, became)?;
+        }
+        // Folders stand before what is in them.
+        let mut entries: Vec<(usize, &Entry)> = self.root.entries.iter().enumerate().collect();
+        entries.sort_by_key(|(_, entry)| entry.path.as_str());
+        for (k, entry) in entries {
+            let left = left.get(entry.path.as_str()).copied();
+            if self.after.is_some() && left.is_none() && !gone.contains(entry.path.as_str()) {
+                continue;
+            }
+            let became = self.one(&root, entry, left, &self.files.join(format!("{}-{k}", self.n)));
+            given.note(self.root.path.join(&entry.path), became)?;
+        }
+        Ok(())
+    }
+
+    fn one(&self, root: &OwnedFd, entry: &Entry, left: Option<&Entry>, kept: &Path) -> io::Result<Became> {
+        let Some((folder, name)) = beneath(root, &entry.path)? else { return Ok(Became::Left) };
+        let found = found(&folder, name, &entry.path)?;
+        // What it had left is there again, by our own hand.
+        let again = self.later.get(&self.root.path.join(&entry.path));
+        let left = if left.zip(again).is_some_and(|(left, again)| left.is_same(again)) { found.as_ref() } else { left };
+        match stand(entry, left, found.as_ref(), &folder, name, kept)? {
+            // Of a command that was cut off it isn't known whether it had touched it.
+            Stand::Before if self.after.is_none() => Ok(Became::Untouched),
+            Stand::Before => Ok(Became::Restored),
+            Stand::Left => put_back(&folder, name, entry, found.as_ref(), kept).map(|()| Became::Restored),
+            Stand::Another => Ok(Became::Left),
+        }
+    }
+}
+
+fn stand(
+    entry: &Entry,
+    left: Option<&Entry>,
+    found: Option<&Entry>,
+    folder: &OwnedFd,
+    name: &str,
+    kept: &Path,
+) -> io::Result<Stand> {
+    let Some(found) = found else {
+        // Missing: the command took it away, or it may have. What it had only changed somebody else has removed since.
+        return Ok(if left.is_none() { Stand::Left } else { Stand::Another });
+    };
+    let is_before = match (&entry.kind, &found.kind) {
+        (Kind::File, Kind::File) => {
+            entry.is_same(found) || found.state.mode == entry.state.mode && has_same_bytes(folder, name, kept)?
+        }
+        (kind, other) => kind == other && (*kind != Kind::Dir || entry.state.mode == found.state.mode),
+    };
+    Ok(match left {
+        _ if is_before => Stand::Before,
+        Some(left) if left.is_same(found) => Stand::Left,
+        _ => Stand::Another,
+    })
+}
+
+/// The folder that holds a path, and its name there; none: there is no such folder.
+fn beneath<'p>(root: &OwnedFd, path: &'p str) -> Result<Option<(OwnedFd, &'p str)>, Errno> {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut at = root.try_clone().map_err(|_| Errno::MFILE)?;
+    for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
+        at = match rustix::fs::openat(&at, folder, FOLDER, Mode::empty()) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(Some((at, name)))
+}
+
+/// What is there now. By the handle's own path: the name itself isn't followed.
+fn found(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<Entry>, Errno> {
+    let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let kind = match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
+        rustix::fs::FileType::Directory => Kind::Dir,
+        rustix::fs::FileType::RegularFile => Kind::File,
+        rustix::fs::FileType::Symlink => {
+            Kind::Link(rustix::fs::readlinkat(folder, name, Vec::new())?.to_string_lossy().into_owned())
+        }
+        _ => Kind::Other,
+    };
+    Ok(Some(Entry { path: path.to_owned(), kind, state: State::of_stat(&stat) }))
+}
+
+fn has_same_bytes(folder: &OwnedFd, name: &str, kept: &Path) -> io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let (mut there, mut kept) = (File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?), open(kept)?);
+    if there.metadata()?.len() != kept.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = ([0; 64 * 1024], [0; 64 * 1024]);
+    loop {
+        let (n, m) = (fill(&mut there, &mut one)?, fill(&mut kept, &mut other)?);
+        if n != m || one.get(..n) != other.get(..m) {
+            return Ok(false);
+        }
+        if n == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+/// Reads until the buffer is full or there is no more.
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    use io::Read as _;
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest)? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    Ok(filled)
+}
+
+/// Takes away what the command has made, unless it is another by now, or others have put something into it.
+fn take_away(root: &OwnedFd, made: &Entry, again: Option<&Entry>) -> io::Result<Became> {
+    let Some((folder, name)) = beneath(root, &made.path)? else { return Ok(Became::Restored) };
+    let Some(there) = found(&folder, name, &made.path)? else { return Ok(Became::Restored) };
+    if !made.is_same(&there) && !again.is_some_and(|again| made.is_same(again)) {
+        return Ok(Became::Left);
+    }
+    unlink(folder.as_fd(), name, &there.kind)?;
+    Ok(Became::Restored)
+}
+
+fn unlink(folder: BorrowedFd<'_>, name: &str, kind: &Kind) -> Result<(), Errno> {
+    let flags = if *kind == Kind::Dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    rustix::fs::unlinkat(folder, name, flags)
+}
+
+/// Makes a path what it was; `there` is what stands in its place.
+fn put_back(folder: &OwnedFd, name: &str, entry: &Entry, there: Option<&Entry>, kept: &Path) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(entry.state.mode);
+    let same_kind = there.is_some_and(|there| there.kind == entry.kind);
+    if let Some(there) = there.filter(|there| !same_kind || there.kind != Kind::Dir && entry.kind != Kind::File) {
+        unlink(folder.as_fd(), name, &there.kind)?;
+    }
+    match &entry.kind {
+        Kind::Dir => {
+            if !same_kind {
+                rustix::fs::mkdirat(folder, name, mode)?;
+            }
+            let dir = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
+            rustix::fs::fchmod(&dir, mode)?;
+        }
+        Kind::File => {
+            let temporary = format!("{TEMPORARY}{}", entry.path.len());
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            // One that a kill left.
+            let _ = rustix::fs::unlinkat(folder, &temporary, AtFlags::empty());
+            let new = rustix::fs::openat(folder, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
+            let mut new = File::from(new);
+            io::copy(&mut open(kept)?, &mut new)?;
+            rustix::fs::fchmod(&new, mode)?;
+            let modified = Timespec { tv_sec: entry.state.modified.0, tv_nsec: entry.state.modified.1 };
+            rustix::fs::futimens(&new, &Timestamps { last_access: modified, last_modification: modified })?;
+            new.sync_all()?;
+            rustix::fs::renameat(folder, &temporary, folder, name)?;
+        }
+        Kind::Link(to) => rustix::fs::symlinkat(to.as_str(), folder, name)?,
+        Kind::Other => {}
+    }
+    Ok(())
+}

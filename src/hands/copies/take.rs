@@ -1,0 +1,155 @@
+//! Taking a copy, and looking what has changed since.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use chrono::{DateTime, Utc};
+use rustix::fs::OFlags;
+
+use super::{
+    AFTER, After, BEFORE, Before, Copies, CopyError, FILES, MAX_ENTRIES_AFTER, Reach, Root, Taken, make_private, read,
+    remove,
+    walk::{self, Entry, Kind, Measure, State},
+    write_durably,
+};
+
+impl Copies {
+    /// Copies folders for a wake. When this returns, the copy outlives whatever comes.
+    ///
+    /// # Errors
+    /// There is no copy then, or none that is whole.
+    pub fn take(&self, wake: &str, reach: Reach<'_>, now: DateTime<Utc>) -> Result<Taken, CopyError> {
+        let measured = self.measure(reach)?;
+        let bytes = measured.iter().map(|root| root.bytes).sum();
+        self.forget_old(now, bytes).map_err(CopyError::io(&self.dir))?;
+        let of_wake = self.dir.join(wake);
+        make_private(&of_wake).map_err(CopyError::io(&of_wake))?;
+        let last = self.of_wake(wake).next();
+        let last: u32 = last.as_deref().and_then(Path::file_name).and_then(|n| n.to_str()?.parse().ok()).unwrap_or(0);
+        let dir = of_wake.join((last + 1).to_string());
+        if dir.exists() {
+            // One that was never whole.
+            remove(&dir).map_err(CopyError::io(&dir))?;
+        }
+        match fill(&dir, measured, reach, bytes, now) {
+            Ok(()) => Ok(Taken { dir }),
+            Err(error) => {
+                // It names no copy; if it can't go now, it goes with the next one.
+                drop(remove(&dir));
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the disk can share the bytes of two files: one is tried.
+    pub(super) fn can_share(&self, measured: &[Measure]) -> bool {
+        let mut files = measured.iter().flat_map(|root| root.entries.iter().map(move |entry| (root, entry)));
+        let Some((root, file)) = files.find(|(_, entry)| entry.kind == Kind::File && entry.state.bytes > 0) else {
+            return true;
+        };
+        let trial = self.dir.join("trial");
+        let cloned = make_private(&self.dir).and_then(|()| {
+            let from = open(&root.root.join(&file.path))?;
+            let to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&trial)?;
+            share(&from, &to)
+        });
+        drop(fs::remove_file(&trial));
+        cloned.is_ok()
+    }
+}
+
+fn fill(dir: &Path, measured: Vec<Measure>, reach: Reach<'_>, bytes: u64, now: DateTime<Utc>) -> Result<(), CopyError> {
+    let files = dir.join(FILES);
+    make_private(&files).map_err(CopyError::io(&files))?;
+    for (n, root) in measured.iter().enumerate() {
+        for (k, entry) in root.entries.iter().enumerate().filter(|(_, entry)| entry.kind == Kind::File) {
+            let path = root.root.join(&entry.path);
+            let (kept, bytes) = (files.join(format!("{n}-{k}")), entry.state.bytes);
+            copy(&path, &kept, entry).map_err(CopyError::io(&path))?;
+            let is_whole = fs::metadata(&kept).is_ok_and(|kept| kept.len() == bytes);
+            let is_same = fs::symlink_metadata(&path).is_ok_and(|now| State::of(&now) == entry.state);
+            if !is_whole || !is_same {
+                let why = format!("{} is being changed by somebody else", path.display());
+                return Err(CopyError::Uncovered(why));
+            }
+        }
+    }
+    let roots = measured.into_iter().map(|Measure { root, entries, .. }| Root {
+        path: root,
+        hidden: reach.hidden.to_vec(),
+        entries,
+    });
+    let before = Before { taken_at: now, bytes, roots: roots.collect() };
+    let at = dir.join(BEFORE);
+    write_durably(&at, &before).map_err(CopyError::io(&at))?;
+    // That the folders above it are there has to last, too.
+    for dir in dir.ancestors().skip(1).take(3) {
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(CopyError::io(dir))?;
+    }
+    Ok(())
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Err(error) = self.note() {
+            tracing::warn!(%error, "what a command has changed could not be written down: it counts as one that was cut off");
+        }
+    }
+}
+
+impl Taken {
+    /// Writes down what the command has changed, now that it has ended. Where that is nothing the copy goes.
+    fn note(&self) -> Result<(), CopyError> {
+        let at = self.dir.join(BEFORE);
+        let before: Before = read(&at).map_err(CopyError::io(&at))?;
+        let mut left = MAX_ENTRIES_AFTER;
+        let changed: Vec<After> =
+            before.roots.iter().map(|root| changed(root, &mut left)).collect::<Result<_, CopyError>>()?;
+        if changed.iter().all(|root| root.changed.is_empty() && root.gone.is_empty()) {
+            return remove(&self.dir).map_err(CopyError::io(&self.dir));
+        }
+        let at = self.dir.join(AFTER);
+        write_durably(&at, &changed).map_err(CopyError::io(&at))
+    }
+}
+
+fn changed(root: &Root, left: &mut usize) -> Result<After, CopyError> {
+    let mut before: BTreeMap<&str, &Entry> = root.entries.iter().map(|entry| (entry.path.as_str(), entry)).collect();
+    let mut changed = walk::entries(&root.path, &root.hidden, left)?;
+    changed.retain(|entry| before.remove(entry.path.as_str()).is_none_or(|before| !before.is_same(entry)));
+    Ok(After { changed, gone: before.into_keys().map(str::to_owned).collect() })
+}
+
+/// Opens a file for reading: no link, and without waiting for whoever is at the other end.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or(0)).open(path)
+}
+
+/// Copies one file: by sharing its bytes, or each of them.
+fn copy(from: &Path, to: &Path, entry: &Entry) -> io::Result<()> {
+    let mut source = open(from)?;
+    if State::of(&source.metadata()?) != entry.state {
+        return Err(io::Error::other("it is being changed by somebody else"));
+    }
+    let mut kept = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    if share(&source, &kept).is_err() {
+        io::copy(&mut source, &mut kept)?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn share(from: &File, to: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(to, from)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share(_: &File, _: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

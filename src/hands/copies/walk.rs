@@ -1,0 +1,143 @@
+//! What is in a folder, each with what tells whether it is still the same.
+
+use std::{
+    fs::{self, Metadata},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::CopyError;
+
+/// A file, folder or link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// Below its root, without a `/` at its beginning.
+    pub(super) path: String,
+    pub(super) kind: Kind,
+    pub(super) state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Kind {
+    Dir,
+    File,
+    /// To where.
+    Link(String),
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+/// What changes whenever its content or its rights do. No program can set the time of that (`ctime`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) mode: u32,
+    pub(super) bytes: u64,
+    pub(super) modified: (i64, i64),
+    inode: u64,
+    changed: (i64, i64),
+}
+
+impl State {
+    pub(super) fn of(found: &Metadata) -> Self {
+        Self {
+            mode: found.mode() & 0o7777,
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            inode: found.ino(),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// The same, of what the kernel says of a name beneath a handle.
+    #[expect(clippy::unnecessary_cast, reason = "the types of its fields differ from system to system")]
+    pub(super) fn of_stat(found: &rustix::fs::Stat) -> Self {
+        Self {
+            mode: found.st_mode as u32 & 0o7777,
+            bytes: u64::try_from(found.st_size).unwrap_or(0),
+            modified: (found.st_mtime as i64, found.st_mtime_nsec as i64),
+            inode: found.st_ino as u64,
+            changed: (found.st_ctime as i64, found.st_ctime_nsec as i64),
+        }
+    }
+}
+
+impl Entry {
+    /// Whether it is what it was. A folder is, whatever became of what is in it.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && match self.kind {
+                Kind::Dir => self.state.mode == other.state.mode,
+                _ => self.state == other.state,
+            }
+    }
+}
+
+/// A folder that was looked through.
+#[derive(Debug)]
+pub(super) struct Measure {
+    pub(super) root: PathBuf,
+    /// Folders before what is in them.
+    pub(super) entries: Vec<Entry>,
+    /// Of all files.
+    pub(super) bytes: u64,
+}
+
+/// Looks through a folder that is to be copied. `left`: how many entries may still be found.
+pub(super) fn measure(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Measure, CopyError> {
+    let root = root.canonicalize().map_err(CopyError::io(root))?;
+    let entries = entries(&root, hidden, left)?;
+    if let Some(other) = entries.iter().find(|entry| entry.kind == Kind::Other) {
+        return Err(CopyError::Uncovered(format!("{} can't be copied", root.join(&other.path).display())));
+    }
+    let bytes = entries.iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.state.bytes).sum();
+    Ok(Measure { root, entries, bytes })
+}
+
+/// All that is in a folder, but for what is hidden. No link is followed.
+pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Vec<Entry>, CopyError> {
+    let mut found = Vec::new();
+    let mut open = vec![String::new()];
+    while let Some(folder) = open.pop() {
+        let path = root.join(&folder);
+        for entry in fs::read_dir(&path).map_err(CopyError::io(&path))? {
+            let entry = entry.map_err(CopyError::io(&path))?;
+            let path = entry.path();
+            if hidden.contains(&path) {
+                continue;
+            }
+            *left = left.checked_sub(1).ok_or_else(|| CopyError::Uncovered("they hold too many files".to_owned()))?;
+            let unnamed = |_| CopyError::Uncovered(format!("the name {} can't be kept", path.display()));
+            let name = entry.file_name().into_string().map_err(unnamed)?;
+            let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            let metadata = match entry.metadata() {
+                Ok(metadata) => metadata,
+                // It went this very moment.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(CopyError::io(&path)(error)),
+            };
+            let kind = kind(&path, &metadata)?;
+            if kind == Kind::Dir {
+                open.push(name.clone());
+            }
+            found.push(Entry { path: name, kind, state: State::of(&metadata) });
+        }
+    }
+    Ok(found)
+}
+
+fn kind(path: &Path, found: &Metadata) -> Result<Kind, CopyError> {
+    Ok(if found.is_dir() {
+        Kind::Dir
+    } else if found.is_file() {
+        Kind::File
+    } else if found.is_symlink() {
+        let to = fs::read_link(path).map_err(CopyError::io(path))?;
+        let unnamed = |_| CopyError::Uncovered(format!("where {} leads can't be kept", path.display()));
+        Kind::Link(to.into_os_string().into_string().map_err(unnamed)?)
+    } else {
+        Kind::Other
+    })
+}
